@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 10. The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
+// logic.  Python's side of the house decides; these functions do.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capsule.hpp"
+#include "copy.hpp"
+#include "numpy_bridge.hpp"
+#include "tensor_object.hpp"
+
+namespace py = pybind11;
+using sycl_ext::Imported;
+using sycl_ext::Order;
+using sycl_ext::Queue;
+using sycl_ext::Row;
+using sycl_ext::Tensor;
+using sycl_ext::UsmKind;
+
+namespace pybind11::detail {
+
+// Tensors cross the border as instances of the hand-written type of tensor_object.cpp.
+template <>
+struct type_caster<Tensor> {
+  static constexpr auto name = const_name("TensorBase");
+  template <typename>
+  using cast_op_type = const Tensor&;
+  operator const Tensor&() { return *value; }
+
+  bool load(handle source, bool) {
+    if (!sycl_ext::is_tensor(source.ptr())) return false;
+    value = sycl_ext::tensor_of(source.ptr());
+    return true;
+  }
+  static handle cast(Tensor tensor, return_value_policy, handle) {
+    PyObject* object = sycl_ext::wrap_tensor(std::move(tensor), nullptr);
+    if (!object) throw error_already_set();
+    return object;
+  }
+  // A copy of the handle: a lazy host view may change under a function that releases the GIL.
+  std::optional<Tensor> value;
+};
+
+}  // namespace pybind11::detail
+
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+// Releases the GIL when the bytes are worth it.
+class GilReleasedFor {
+ public:
+  explicit GilReleasedFor(bool worth_it) {
+    if (worth_it) released_.emplace();
+  }
+
+ private:
+  std::optional<sycl_ext::ReleasedGil> released_;
+};
+
+constexpr std::size_t gil_threshold = std::size_t{64} << 10;
+
+bool may_block(const Tensor& a) {
+  return a.nbytes() >= gil_threshold || !a.host_accessible() ||
+         (a.memory->queue && a.memory->queue.has_strangers());
+}
+
+// ---- conversions --------------------------------------------------------------------------------
+
+Dims read_dims(const py::sequence& values) {
+  Dims dims;
+  dims.reserve(values.size());
+  for (const py::handle value : values) dims.push_back(value.cast<std::int64_t>());
+  return dims;
+}
+
+Order read_order(const std::string& order) {
+  if (order == "C") return Order::c;
+  if (order == "F") return Order::f;
+  sycl_ext::fail(sycl_ext::Error::Kind::value, "order is '", order, "'; it must be 'C' or 'F'");
+}
+
+sycl_ext::Layout compact(const Dims& shape, const std::string& order, std::size_t itemsize) {
+  return sycl_ext::compact_layout(static_cast<int>(shape.size()), shape.data(), read_order(order),
+                                  itemsize);
+}
+
+sycl_ext::Layout strided(const Dims& shape, const Dims& strides) {
+  if (shape.size() != strides.size()) {
+    sycl_ext::fail(sycl_ext::Error::Kind::value, "shape has ", shape.size(),
+                   " entries and strides has ", strides.size());
+  }
+  return {static_cast<int>(shape.size()), shape.data(), strides.data()};
+}
+
+const void* address(std::uintptr_t value) { return reinterpret_cast<const void*>(value); }
+std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+py::object own(PyObject* object) {
+  if (!object) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+std::optional<DLDevice> read_device(const std::optional<std::pair<int, int>>& device) {
+  if (!device) return std::nullopt;
+  return DLDevice{static_cast<DLDeviceType>(device->first), device->second};
+}
+
+// A capsule over a new reference to a SYCL object, in the form that dpctl reads.
+template <void (*Delete)(void*)>
+py::object reference_capsule(void* reference, const char* name) {
+  return own(PyCapsule_New(reference, name, [](PyObject* capsule) {
+    const sycl_ext::SavedException saved;
+    // dpctl renames a capsule that it has read, and leaves the object to us.
+    Delete(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
+  }));
+}
+
+const void* referenced(const py::handle& capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule.ptr(), name)) {
+    sycl_ext::fail(sycl_ext::Error::Kind::type, "a '", name, "' capsule is needed");
+  }
+  return PyCapsule_GetPointer(capsule.ptr(), name);
+}
+
+// ---- the parts of the module --------------------------------------------------------------------
+
+void bind_rows(py::module_& m) {
+  py::enum_<sycl_ext::RowKind>(m, "RowKind", "What a row of the device table stands for.")
+      .value("root", sycl_ext::RowKind::root)
+      .value("sub_device", sycl_ext::RowKind::sub_device)
+      .value("context", sycl_ext::RowKind::context);
+
+  // Rows are immortal, so Python never owns one.
+  py::class_<Row, std::unique_ptr<Row, py::nodelete>>(m, "Row", "A row of the device table.")
+      .def_readonly("id", &Row::id)
+      .def_readonly("root_id", &Row::root_id)
+      .def_property_readonly("parent_id",
+                             [](const Row& row) {
+                               return row.parent ? std::optional<int>(row.parent->id)
+                                                 : std::nullopt;
+                             })
+      .def_readonly("kind", &Row::kind)
+      .def_readonly("default_context", &Row::default_context)
+      .def_readonly("name", &Row::name)
+      .def_readonly("backend", &Row::backend)
+      .def_readonly("device_type", &Row::device_type)
+      .def_readonly("filter_string", &Row::filter_string)
+      .def_readonly("driver_version", &Row::driver_version)
+      .def_readonly("fp16", &Row::fp16)
+      .def_readonly("fp64", &Row::fp64)
+      .def_readonly("usm_device", &Row::usm_device)
+      .def_readonly("usm_shared", &Row::usm_shared)
+      .def_readonly("usm_host", &Row::usm_host)
+      .def_readonly("usm_system", &Row::usm_system)
+      .def_readonly("host_memory", &Row::host_memory)
+      .def_property_readonly("device_address",
+                             [](const Row& row) { return number(row.device_address()); })
+      .def_property_readonly("context_address",
+                             [](const Row& row) { return number(row.context_address()); })
+      .def(
+          "context_capsule",
+          [](const Row& row) {
+            return reference_capsule<Row::delete_context_reference>(row.new_context_reference(),
+                                                                    "SyclContextRef");
+          },
+          "A new 'SyclContextRef' capsule.")
+      .def("queue", [](const Row& row) { return row.queue(); }, "The row's own in-order queue.");
+
+  m.def("root_count", &sycl_ext::root_count, "Number of root devices.");
+  m.def("row_count", &sycl_ext::row_count, "Number of rows.");
+  m.def("row", &sycl_ext::row_at, py::arg("id"), py::return_value_policy::reference,
+        "The row with this id; ValueError when there is none.");
+  m.def("default_row", &sycl_ext::default_row, py::return_value_policy::reference,
+        "Row of the device that SYCL's default selector chooses.");
+  m.def(
+      "row_of_queue", [](const Queue& queue) -> const Row& { return sycl_ext::row_of(queue); },
+      py::arg("queue"), py::return_value_policy::reference,
+      "Row of the queue's device and context, appended when new.");
+  m.def(
+      "row_of_device",
+      [](std::uintptr_t device) -> const Row& { return sycl_ext::row_of_device(address(device)); },
+      py::arg("device_address"), py::return_value_policy::reference,
+      "Row of the sycl::device at an address that the caller vouches for.");
+  m.def(
+      "row_of_context",
+      [](std::uintptr_t context, std::uintptr_t device) -> const Row& {
+        return sycl_ext::row_of_context(address(context), address(device));
+      },
+      py::arg("context_address"), py::arg("device_address") = 0, py::return_value_policy::reference,
+      "Row of the sycl::context at an address that the caller vouches for.");
+  m.def(
+      "context_in_capsule",
+      [](const py::object& capsule) {
+        const void* context = referenced(capsule, "SyclContextRef");
+        sycl_ext::require_context_at(context);
+        return number(context);
+      },
+      py::arg("capsule"), "Address of the sycl::context in a 'SyclContextRef' capsule, checked.");
+  m.def(
+      "row_in_context",
+      [](std::uintptr_t pointer, std::uintptr_t context) -> const Row& {
+        return sycl_ext::row_in_context(address(pointer), address(context));
+      },
+      py::arg("pointer"), py::arg("context_address"), py::return_value_policy::reference,
+      "Row of the device that a USM block of the context was allocated on.");
+  m.def("copies_directly", &sycl_ext::copies_directly, py::arg("source"), py::arg("target"),
+        "Whether one queue command copies between device USM of two rows.");
+  m.def("same_context", &sycl_ext::same_context, py::arg("a"), py::arg("b"),
+        "Whether two rows are bound to one context.");
+}
+
+void bind_queues(py::module_& m) {
+  py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
+      .def_property_readonly("in_order", &Queue::in_order)
+      .def_property_readonly("has_pending_work", &Queue::has_pending_work)
+      .def(
+          "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
+      .def("same_context", &Queue::same_context, py::arg("other"))
+      .def(
+          "wait", [](const Queue& queue) { queue.wait(); },
+          py::call_guard<py::gil_scoped_release>(),
+          "Blocks until all work submitted so far is done.")
+      .def("order_after", &Queue::order_after, py::arg("producer"),
+           py::call_guard<py::gil_scoped_release>(),
+           "Later work here sees what `producer` was given so far; False when it took a host wait.")
+      .def(
+          "share", [](const Queue& queue) { return number(queue.share()); },
+          "Address of the sycl::queue; from now on others can submit to it.")
+      .def(
+          "capsule",
+          [](const Queue& queue) {
+            return reference_capsule<Queue::delete_reference>(queue.new_reference(),
+                                                              "SyclQueueRef");
+          },
+          "A new 'SyclQueueRef' capsule; from now on others can submit to the queue.");
+  m.def(
+      "queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); },
+      py::arg("address"), "The queue at an address that the caller vouches for.");
+  m.def(
+      "queue_at_untrusted",
+      [](std::uintptr_t queue) { return Queue::from_untrusted_address(address(queue)); },
+      py::arg("address"), "The queue at an address; ValueError when no queue can be there.");
+  m.def(
+      "queue_of_capsule",
+      [](const py::object& capsule) {
+        return Queue::from_untrusted_address(referenced(capsule, "SyclQueueRef"));
+      },
+      py::arg("capsule"), "The queue in a 'SyclQueueRef' capsule.");
+}
+
+void bind_tensors(py::module_& m) {
+  m.attr("TensorBase") =
+      py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(sycl_ext::tensor_base_type()));
+
+  m.def(
+      "allocate",
+      [](const Row& row, const std::string& usm_type, const std::string& dtype,
+         const py::sequence& shape, const std::string& order, const std::optional<Queue>& queue,
+         bool zero) {
+        const sycl_ext::DType& element = sycl_ext::dtype_named(dtype);
+        const sycl_ext::Layout layout = compact(read_dims(shape), order, element.itemsize());
+        const UsmKind kind = sycl_ext::usm_kind_named(usm_type.c_str());
+        const auto nbytes =
+            static_cast<std::size_t>(sycl_ext::element_count(layout)) * element.itemsize();
+        const GilReleasedFor big(nbytes >= gil_threshold || zero);
+        Tensor tensor = sycl_ext::make_tensor(row, kind, element, layout, queue.value_or(Queue()));
+        if (zero) sycl_ext::fill_zero(tensor);
+        return tensor;
+      },
+      py::arg("row"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
+      py::arg("queue") = std::nullopt, py::arg("zero") = false, "A new compact tensor.");
+  m.def(
+      "view",
+      [](const Tensor& tensor, std::int64_t offset, const py::sequence& shape,
+         const py::sequence& strides, const py::object& base, bool readonly) {
+        Tensor view =
+            sycl_ext::make_view(tensor, offset, strided(read_dims(shape), read_dims(strides)));
+        view.readonly = view.readonly || readonly;
+        return own(sycl_ext::wrap_tensor(std::move(view), base.ptr()));
+      },
+      py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("base"),
+      py::arg("readonly") = false, "A view; `offset` and `strides` count elements.");
+  m.def(
+      "reshape_strides",
+      [](const Tensor& tensor, const py::sequence& shape) -> std::optional<py::tuple> {
+        const sycl_ext::Layout target = compact(read_dims(shape), "C", tensor.dtype->itemsize());
+        sycl_ext::Layout result;
+        if (!sycl_ext::reshape_layout(tensor.layout, target, &result)) return std::nullopt;
+        py::tuple strides(result.ndim());
+        for (int i = 0; i < result.ndim(); ++i) strides[i] = result.strides()[i];
+        return strides;
+      },
+      py::arg("tensor"), py::arg("shape"),
+      "Strides of the same elements in another shape of equal size; None when that takes a copy.");
+
+  m.def(
+      "host_view",
+      [](const Tensor& tensor, const py::object& base, const py::type& cls) {
+        return own(sycl_ext::wrap_tensor(sycl_ext::as_host_view(tensor), base.ptr(),
+                                         reinterpret_cast<PyTypeObject*>(cls.ptr())));
+      },
+      py::arg("tensor"), py::arg("base"), py::arg("cls"),
+      "The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it.");
+  m.def(
+      "lazy_host_copy",
+      [](const Tensor& tensor, const py::object& base, const py::type& cls) {
+        return own(sycl_ext::wrap_lazy_host_copy(tensor, base.ptr(),
+                                                 reinterpret_cast<PyTypeObject*>(cls.ptr())));
+      },
+      py::arg("tensor"), py::arg("base"), py::arg("cls"),
+      "A host copy that is made when its bytes are first needed.");
+  m.def(
+      "copy_to_host",
+      [](const Tensor& tensor, const std::string& order) {
+        const Order wanted = read_order(order);
+        const GilReleasedFor big(may_block(tensor));
+        return sycl_ext::copy_to_host(tensor, wanted);
+      },
+      py::arg("tensor"), py::arg("order") = "C", "A compact, page-aligned host copy.");
+  m.def(
+      "as_ndarray",
+      [](const py::object& tensor) { return own(sycl_ext::ndarray_over(tensor.ptr())); },
+      py::arg("tensor"), "A numpy.ndarray over host-reachable memory; the tensor is its base.");
+  m.def(
+      "copy_to_row",
+      [](const Tensor& tensor, const Row& row, const std::string& usm_type,
+         const std::string& order, const std::optional<Queue>& queue) {
+        const Order wanted = read_order(order);
+        const UsmKind kind = sycl_ext::usm_kind_named(usm_type.c_str());
+        const GilReleasedFor big(may_block(tensor) || !row.host_memory);
+        return sycl_ext::copy_to_row(tensor, row, kind, wanted, queue.value_or(Queue()));
+      },
+      py::arg("tensor"), py::arg("row"), py::arg("usm_type"), py::arg("order") = "C",
+      py::arg("queue") = std::nullopt, "A compact copy on another row, or on the same one.");
+  m.def(
+      "copy_elements",
+      [](const Tensor& to, const Tensor& from) {
+        if (to.dtype != from.dtype ||
+            !std::equal(to.layout.shape(), to.layout.shape() + to.layout.ndim(),
+                        from.layout.shape(), from.layout.shape() + from.layout.ndim())) {
+          sycl_ext::fail(sycl_ext::Error::Kind::value, "the two sides differ in shape or dtype");
+        }
+        const GilReleasedFor big(may_block(to) || may_block(from));
+        sycl_ext::copy_elements(to, from);
+      },
+      py::arg("target"), py::arg("source"), "Copies all elements.");
+  m.def(
+      "synchronize",
+      [](const Tensor& tensor) {
+        const GilReleasedFor big(may_block(tensor));
+        sycl_ext::synchronize(tensor);
+      },
+      py::arg("tensor"), "Waits for the pending work on the tensor's queue.");
+  m.def(
+      "queue_of", [](const Tensor& tensor) { return tensor.memory->queue; }, py::arg("tensor"),
+      "The queue that work on the tensor goes to.");
+  m.def(
+      "find_owner",
+      [](const Tensor& tensor) -> std::optional<std::pair<int, std::string>> {
+        UsmKind kind;
+        const Row* row =
+            tensor.memory->data ? sycl_ext::find_owner(tensor.memory->data, &kind) : nullptr;
+        if (!row) return std::nullopt;
+        return std::make_pair(row->id, std::string(sycl_ext::usm_kind_name(kind)));
+      },
+      py::arg("tensor"), "Row and kind of host memory that is USM of a default context.");
+  m.def(
+      "adopt",
+      [](const Tensor& tensor, const Row& row, const std::string& kind, const py::object& base) {
+        const UsmKind label =
+            kind == "system" ? UsmKind::system : sycl_ext::usm_kind_named(kind.c_str());
+        return own(sycl_ext::wrap_tensor(sycl_ext::relabel(tensor, row, label), base.ptr()));
+      },
+      py::arg("tensor"), py::arg("row"), py::arg("usm_type"), py::arg("base"),
+      "The same host memory as USM of a row.");
+  m.def(
+      "from_usm",
+      [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
+         const py::sequence& strides, const Row& row, bool readonly, const py::object& owner,
+         const std::optional<Queue>& queue) {
+        Py_INCREF(owner.ptr());
+        sycl_ext::Owner keep(owner.ptr(), sycl_ext::release_python_object);
+        return own(sycl_ext::wrap_tensor(
+            sycl_ext::borrow_usm(reinterpret_cast<std::byte*>(pointer),
+                                 sycl_ext::dtype_named(dtype),
+                                 strided(read_dims(shape), read_dims(strides)), row, readonly,
+                                 std::move(keep), queue.value_or(Queue())),
+            owner.ptr()));
+      },
+      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::arg("row"),
+      py::arg("readonly"), py::arg("owner"), py::arg("queue") = std::nullopt,
+      "A view of USM that `owner` keeps alive; `pointer` is its first element.");
+  m.def(
+      "from_host",
+      [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
+         const py::sequence& strides, bool readonly, const py::object& owner) {
+        Py_INCREF(owner.ptr());
+        sycl_ext::Owner keep(owner.ptr(), sycl_ext::release_python_object);
+        return own(sycl_ext::wrap_tensor(
+            sycl_ext::borrow_host(
+                reinterpret_cast<std::byte*>(pointer), sycl_ext::dtype_named(dtype),
+                strided(read_dims(shape), read_dims(strides)), readonly, std::move(keep)),
+            owner.ptr()));
+      },
+      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"),
+      py::arg("readonly"), py::arg("owner"), "A view of host memory that `owner` keeps alive.");
+}
+
+void bind_dlpack(py::module_& m) {
+  m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  m.def("live_exports", &sycl_ext::live_exports, "Managed tensors whose deleter has not run yet.");
+  m.def(
+      "make_capsule",
+      [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied) {
+        return own(sycl_ext::make_capsule(tensor, versioned, {*read_device(device), copied}));
+      },
+      py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
+      "A DLPack capsule over the tensor's memory.");
+  m.def(
+      "consume_capsule",
+      [](const py::object& capsule, const std::optional<std::pair<int, int>>& expected) {
+        const std::optional<DLDevice> device = read_device(expected);
+        Imported imported = sycl_ext::consume_capsule(capsule.ptr(), device ? &*device : nullptr);
+        return std::make_pair(std::move(imported.tensor), imported.copied);
+      },
+      py::arg("capsule"), py::arg("expected") = std::nullopt,
+      "(tensor, whether the producer copied), after every check that a consumer can make.");
+  m.def(
+      "capsule_from_pointer",
+      [](std::uintptr_t managed, bool versioned) {
+        return own(sycl_ext::capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
+      },
+      py::arg("address"), py::kw_only(), py::arg("versioned") = true,
+      "A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over.");
+}
+
+void bind_hooks(py::module_& m) {
+  m.def(
+      "set_hooks",
+      [](py::object tensor_class, py::object export_negotiated, py::object numpy_dtype,
+         py::object copy_refused_error, py::object sycl_error) {
+        sycl_ext::Hooks& hooks = sycl_ext::hooks();
+        hooks.tensor_class = tensor_class.release().ptr();
+        hooks.export_negotiated = export_negotiated.release().ptr();
+        hooks.numpy_dtype = numpy_dtype.release().ptr();
+        using Kind = sycl_ext::Error::Kind;
+        sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.release().ptr();
+        sycl_ext::error_class(Kind::runtime) = sycl_error.release().ptr();
+      },
+      py::arg("tensor_class"), py::arg("export_negotiated"), py::arg("numpy_dtype"),
+      py::arg("copy_refused_error"), py::arg("sycl_error"),
+      "What the core needs of the Python package; called once, by the package.");
+  py::tuple names(sycl_ext::dtypes.size());
+  for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
+    const sycl_ext::DType& row = sycl_ext::dtypes[i];
+    names[i] = py::make_tuple(row.name, std::string(1, row.kind), row.itemsize());
+  }
+  m.attr("DTYPES") = names;  // (name, array-interface kind, itemsize) of each exchanged dtype
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The C++ core of sycl_ext: literal classes and functions, used by the package alone.";
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    if (!pointer) return;
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const sycl_ext::Error&) {
+      sycl_ext::set_python_error();
+    }
+  });
+  bind_rows(m);
+  bind_queues(m);
+  bind_tensors(m);
+  bind_dlpack(m);
+  bind_hooks(m);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 6. The copy engine: any strides on both sides, host and device on either side.
+//
+// Every function returns when the data has arrived.  None of them touches Python: the caller
+// releases the GIL around them.
+#pragma once
+
+#include "tensor.hpp"
+
+namespace sycl_ext {
+
+// Waits for the work that is pending on the tensor's queue.
+void synchronize(const Tensor& tensor);
+
+// Copies the elements of `from` to `to`; both have one shape and one dtype.  Pending work on both
+// is waited for first.  Error(buffer): `to` is read-only.
+// `from` and `to` may overlap in any way (a temporary copy is then made).
+void copy_elements(const Tensor& to, const Tensor& from);
+
+// A fresh host copy, compact in `order`, page-aligned.
+Tensor copy_to_host(const Tensor& from, Order order = Order::c);
+
+// A fresh compact copy of kind `kind` on `row`.
+Tensor copy_to_row(const Tensor& from, const Row& row, UsmKind kind, Order order = Order::c,
+                   Queue queue = {});
+
+// A zeroed tensor needs no staging: the runtime's own memset, or memset where the host can reach.
+void fill_zero(const Tensor& compact);
+
+}  // namespace sycl_ext

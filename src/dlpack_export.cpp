@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dlpack_export.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+
+#include "error.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+std::atomic<long> exports_alive{0};
+
+// Header, owner, shape and strides in one block.
+template <class Managed>
+struct Block {
+  Managed managed;
+  Memory memory;
+  std::int64_t dims[1];  // shape, then strides
+
+  static std::size_t nbytes(int ndim) noexcept {
+    return sizeof(Block) + 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
+  }
+};
+
+template <class Managed>
+void delete_managed(Managed* self) {
+  auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
+  block->~Block();
+  std::free(block);
+  exports_alive.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept {
+  DLTensor out{};
+  // A consumer may test for NULL to find an empty array, and some refuse an address there.
+  out.data = tensor.size() == 0 ? nullptr : tensor.data;
+  out.device = device;
+  out.ndim = tensor.layout.ndim();
+  out.dtype = tensor.dtype->dl();
+  out.shape = const_cast<std::int64_t*>(tensor.layout.shape());
+  out.strides = const_cast<std::int64_t*>(tensor.layout.strides());
+  out.byte_offset = 0;  // several consumers ignore it
+  return out;
+}
+
+template <class Managed>
+Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
+  constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
+  if (!versioned && tensor.readonly) {
+    fail(Error::Kind::buffer,
+         "cannot export a read-only tensor to a consumer that asked for DLPack 0.x "
+         "(max_version=None); pass max_version=(1, 0) or copy=True");
+  }
+  const int ndim = tensor.layout.ndim();
+  void* const raw = std::malloc(Block<Managed>::nbytes(ndim));
+  if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
+  auto* block = new (raw) Block<Managed>{{}, tensor.memory, {}};
+  std::copy_n(tensor.layout.shape(), ndim, block->dims);
+  std::copy_n(tensor.layout.strides(), ndim, block->dims + ndim);
+
+  Managed& managed = block->managed;
+  managed.dl_tensor = borrow_dl_tensor(tensor, options.device);
+  managed.dl_tensor.shape = block->dims;
+  managed.dl_tensor.strides = block->dims + ndim;
+  managed.manager_ctx = block;
+  managed.deleter = delete_managed<Managed>;
+  if constexpr (versioned) {
+    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    managed.flags = (tensor.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0) |
+                    (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
+  }
+  exports_alive.fetch_add(1, std::memory_order_relaxed);
+  return &managed;
+}
+
+template DLManagedTensor* export_managed(const Tensor&, const ExportOptions&);
+template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOptions&);
+
+long live_exports() noexcept { return exports_alive.load(std::memory_order_relaxed); }
+
+}  // namespace sycl_ext

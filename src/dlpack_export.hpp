@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 6. Tensor -> DLManagedTensor[Versioned]: one template for both ABIs, one allocation per
+// managed tensor, and a deleter that needs neither the GIL nor a living interpreter.
+#pragma once
+
+#include "tensor.hpp"
+
+namespace sycl_ext {
+
+struct ExportOptions {
+  DLDevice device;  // the label the consumer asked for
+  bool copied =
+      false;  // the memory was made for this consumer alone: DLPACK_FLAG_BITMASK_IS_COPIED
+};
+
+// The caller owns the result and calls its deleter once.  Error(buffer): the legacy struct cannot
+// say "read-only".  Defined for DLManagedTensor and DLManagedTensorVersioned.
+template <class Managed>
+Managed* export_managed(const Tensor& tensor, const ExportOptions& options);
+
+// Fills a DLTensor that lives no longer than `tensor`.
+DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;
+
+// Managed tensors whose deleter has not run yet.
+long live_exports() noexcept;
+
+}  // namespace sycl_ext

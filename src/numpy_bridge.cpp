@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "numpy_bridge.hpp"
+
+#include <pybind11/numpy.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tensor_object.hpp"
+
+namespace py = pybind11;
+
+namespace sycl_ext {
+
+PyObject* ndarray_over(PyObject* tensor_object) {
+  const Tensor& tensor = tensor_of(tensor_object);
+  if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
+  const int ndim = tensor.layout.ndim();
+  std::array<Py_intptr_t, max_ndim> shape, strides;
+  std::copy_n(tensor.layout.shape(), ndim, shape.begin());
+  std::transform(tensor.layout.strides(), tensor.layout.strides() + ndim, strides.begin(),
+                 [&](std::int64_t stride) {
+                   return stride * static_cast<std::int64_t>(tensor.dtype->itemsize());
+                 });
+  static std::byte nothing;  // NumPy would allocate for a NULL pointer
+  const auto& api = py::detail::npy_api::get();
+  PyObject* dtype = PyObject_GetAttrString(tensor_object, "dtype");
+  if (!dtype) throw py::error_already_set();
+  // PyArray_NewFromDescr takes the reference to dtype over.
+  PyRef array(api.PyArray_NewFromDescr_(
+      api.PyArray_Type_, dtype, ndim, shape.data(), strides.data(),
+      tensor.data ? tensor.data : &nothing,
+      tensor.readonly ? 0 : py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
+  if (!array) throw py::error_already_set();
+  Py_INCREF(tensor_object);  // taken over by PyArray_SetBaseObject
+  if (api.PyArray_SetBaseObject_(array.get(), tensor_object) < 0) throw py::error_already_set();
+  return array.release();
+}
+
+}  // namespace sycl_ext

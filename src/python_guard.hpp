@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 7. Holding, releasing and avoiding the GIL; <Python.h> for the files above.
+//
+// The GIL is the outermost lock: code that holds a C++ lock never takes it.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+
+namespace sycl_ext {
+
+// Lets other Python threads run while this one blocks.
+class ReleasedGil {
+ public:
+  ReleasedGil() noexcept : state_(PyEval_SaveThread()) {}
+  ~ReleasedGil() { PyEval_RestoreThread(state_); }
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// A destructor may run while an exception is pending, and must leave it as it was.
+class SavedException {
+ public:
+  SavedException() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~SavedException() { PyErr_Restore(type_, value_, traceback_); }
+  SavedException(const SavedException&) = delete;
+  SavedException& operator=(const SavedException&) = delete;
+
+ private:
+  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
+
+// False once the interpreter is gone or going: Python objects are then left alone.
+inline bool python_is_alive() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsInitialized() && !Py_IsFinalizing();
+#else
+  return Py_IsInitialized() && !_Py_IsFinalizing();
+#endif
+}
+
+struct DecRef {
+  void operator()(PyObject* object) const noexcept { Py_XDECREF(object); }
+};
+using PyRef = std::unique_ptr<PyObject, DecRef>;
+
+// Drops a reference from any thread, with or without the GIL.
+inline void release_python_object(void* object) {
+  if (!object || !python_is_alive()) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  {
+    const SavedException saved;
+    Py_DECREF(static_cast<PyObject*>(object));
+  }
+  PyGILState_Release(state);
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue.hpp"
+
+#include "sycl_handles.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+std::shared_ptr<QueueState> state_of(const sycl::queue& queue) {
+  return std::shared_ptr<QueueState>(
+      new QueueState{queue, queue.is_in_order(), {true}, {false}, nullptr});
+}
+
+void raise_pending(const QueueState& state) {
+  if (!state.errors) return;
+  std::string text;
+  {
+    std::lock_guard<std::mutex> lock(state.errors->mutex);
+    text.swap(state.errors->first);
+  }
+  if (!text.empty()) {
+    fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device) {
+  auto errors = std::make_shared<AsyncErrors>();
+  auto handler = [errors](sycl::exception_list list) {
+    for (const std::exception_ptr& pointer : list) {
+      std::string text = "unknown error";
+      try {
+        std::rethrow_exception(pointer);
+      } catch (const std::exception& error) {
+        text = error.what();
+      } catch (...) {
+      }
+      std::lock_guard<std::mutex> lock(errors->mutex);
+      if (errors->first.empty()) errors->first = text;
+    }
+  };
+  return sycl_call("creating a queue", [&] {
+    sycl::queue queue(context, device, handler, {sycl::property::queue::in_order{}});
+    return std::shared_ptr<QueueState>(
+        new QueueState{std::move(queue), true, {false}, {false}, std::move(errors)});
+  });
+}
+
+Queue Queue::from_address(const void* address) {
+  return sycl_call("reading a queue",
+                   [&] { return Queue(state_of(*static_cast<const sycl::queue*>(address))); });
+}
+
+Queue Queue::from_untrusted_address(const void* address) {
+  // A queue of our own to compare with; it never runs anything.
+  static const sycl::queue reference = sycl_call("creating a queue", [] {
+    return sycl::queue(sycl::default_selector_v, [](sycl::exception_list) {});
+  });
+  if (!looks_alike(reference, address)) {
+    fail(Error::Kind::value, "there is no sycl::queue of this process's SYCL runtime at address ",
+         address, "; pass a dpctl.SyclQueue, or the address of a live sycl::queue");
+  }
+  return from_address(address);
+}
+
+bool Queue::operator==(const Queue& other) const noexcept {
+  if (state_ == other.state_) return true;
+  return state_ && other.state_ && state_->queue == other.state_->queue;
+}
+
+bool Queue::in_order() const noexcept { return state_->in_order; }
+
+bool Queue::same_context(const Queue& other) const noexcept {
+  return state_->queue.get_context() == other.state_->queue.get_context();
+}
+
+const void* Queue::share() const noexcept {
+  state_->shared = true;
+  return &state_->queue;
+}
+
+void* Queue::new_reference() const {
+  share();
+  return new sycl::queue(state_->queue);
+}
+
+void Queue::delete_reference(void* reference) noexcept {
+  delete static_cast<sycl::queue*>(reference);
+}
+
+bool Queue::has_strangers() const noexcept { return state_->shared; }
+
+bool Queue::has_pending_work() const {
+  if (!state_->shared && !state_->submitted) return false;
+  return sycl_call("asking whether a queue is empty",
+                   [&] { return !state_->queue.ext_oneapi_empty(); });
+}
+
+void Queue::wait() const {
+  if (!state_->shared && !state_->submitted) return;
+  sycl_call("waiting for a queue", [&] {
+    state_->submitted = false;
+    state_->queue.wait();
+    // Delivers asynchronous errors to our handler; a stranger's queue keeps its own.
+    if (state_->errors) state_->queue.throw_asynchronous();
+  });
+  raise_pending(*state_);
+}
+
+void Queue::wait_noexcept() const noexcept {
+  try {
+    wait();
+  } catch (...) {  // the caller frees memory: there is nobody left to tell
+  }
+}
+
+bool Queue::order_after(const Queue& producer) const {
+  if (!producer.has_pending_work()) return true;
+  if (*this == producer && in_order()) return true;
+  if (!in_order() || !same_context(producer)) {
+    producer.wait();
+    return false;
+  }
+  sycl_call("ordering one queue after another", [&] {
+    sycl::event done = producer.state_->queue.ext_oneapi_submit_barrier();
+    state_->queue.ext_oneapi_submit_barrier({done});
+  });
+  state_->submitted = true;
+  return true;
+}
+
+void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
+  submit_copy(to, from, nbytes);
+  wait();
+}
+
+void Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
+  if (nbytes == 0) return;
+  state_->submitted = true;
+  sycl_call("copying USM", [&] { state_->queue.memcpy(to, from, nbytes); });
+}
+
+void Queue::fill_zero(void* to, std::size_t nbytes) const {
+  if (nbytes == 0) return;
+  state_->submitted = true;
+  sycl_call("zeroing USM", [&] { state_->queue.memset(to, 0, nbytes); });
+  wait();
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 2. A SYCL queue as the core sees it: something to wait for, to order after, to copy with.
+//
+// `Queue` is a shared handle.  It remembers whether anybody but us can submit to it: as long as
+// nobody can, there is never pending work on it (every operation of the core waits for itself),
+// and an export needs no synchronisation at all.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace sycl_ext {
+
+struct QueueState;  // sycl_handles.hpp
+
+class Queue {
+ public:
+  Queue() = default;
+  explicit Queue(std::shared_ptr<QueueState> state) : state_(std::move(state)) {}
+
+  // A copy of the `sycl::queue` at an address that the caller vouches for.
+  static Queue from_address(const void* address);
+  // The same for an address from a stranger: Error(value) when no `sycl::queue` of this process's
+  // runtime can be there (the memory is read safely, and its control block compared with ours).
+  static Queue from_untrusted_address(const void* address);
+
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
+  bool in_order() const noexcept;
+  bool same_context(const Queue& other) const noexcept;
+
+  // Address of the `sycl::queue`; from now on a stranger can submit to it.
+  const void* share() const noexcept;
+  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; shares the queue, too.
+  void* new_reference() const;
+  static void delete_reference(void* reference) noexcept;
+
+  // Whether somebody but us can submit to it.
+  bool has_strangers() const noexcept;
+  // True when a call of wait() would have something to wait for.
+  bool has_pending_work() const;
+  // Blocks until all work submitted so far is done; raises what went wrong asynchronously.
+  void wait() const;
+  void wait_noexcept() const noexcept;
+
+  // Later work on this queue sees what `producer` has been given so far.  True: an event
+  // dependency does it; false: it took a wait on the host (an out-of-order queue, or one of another
+  // context, cannot be protected by a barrier).
+  bool order_after(const Queue& producer) const;
+
+  // Copies and waits.  Either pointer may be host memory.
+  void copy(void* to, const void* from, std::size_t nbytes) const;
+  // Submits a copy without waiting; wait() finishes it.
+  void submit_copy(void* to, const void* from, std::size_t nbytes) const;
+  void fill_zero(void* to, std::size_t nbytes) const;
+
+  const QueueState& state() const noexcept { return *state_; }
+
+ private:
+  std::shared_ptr<QueueState> state_;
+};
+
+}  // namespace sycl_ext

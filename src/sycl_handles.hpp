@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only header that spells <sycl/...>: what stands behind Queue and Row.  It is included by
+// queue.cpp, device_table.cpp and usm.cpp, and by nothing else, which keeps a clean build short.
+// Only calls that hide no kernel are used (the module is compiled by a plain C++ compiler).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sycl/context.hpp>
+#include <sycl/device.hpp>
+#include <sycl/feature_test.hpp>
+#include <sycl/platform.hpp>
+#include <sycl/properties/all_properties.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
+#include <utility>
+
+#include "error.hpp"
+#include "process_memory.hpp"
+
+namespace sycl_ext {
+
+// Where the async handler of a queue leaves its text until the next wait().
+struct AsyncErrors {
+  std::mutex mutex;
+  std::string first;  // the first of several is the cause
+};
+
+// What libstdc++ keeps in a SYCL object: one shared_ptr to the implementation.  The control block
+// of that pointer starts with a vtable, the same for every object of one class of this runtime.
+struct SharedPointerImage {
+  const void* object;
+  const void* control_block;
+};
+
+// Whether a live object of the class of `ours` can be at `address`; reads memory safely.
+template <class SyclObject>
+bool looks_alike(const SyclObject& ours, const void* address) {
+  static_assert(sizeof(SyclObject) == sizeof(SharedPointerImage));
+  const auto control_vtable = [](const void* object, const void** vtable) {
+    SharedPointerImage image{};
+    return read_process_memory(object, &image, sizeof image) && image.object &&
+           image.control_block && read_process_memory(image.control_block, vtable, sizeof *vtable);
+  };
+  const void *expected = nullptr, *found = nullptr;
+  return reinterpret_cast<std::uintptr_t>(address) % alignof(SyclObject) == 0 &&
+         control_vtable(&ours, &expected) && control_vtable(address, &found) && expected == found;
+}
+
+struct QueueState {
+  sycl::queue queue;
+  bool in_order = false;
+  mutable std::atomic<bool> shared{false};     // a stranger can submit to it
+  mutable std::atomic<bool> submitted{false};  // submit_copy() since the last wait()
+  std::shared_ptr<AsyncErrors> errors;         // nullptr: the queue is a stranger's
+};
+
+// An in-order queue with an async handler of its own: an error in a queue without one would end
+// the process (std::terminate in the default handler).
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device);
+
+struct RowHandles {
+  sycl::device device;
+  sycl::context context;
+};
+
+// Runs `call`, and turns what SYCL throws into Error(runtime) with its text.
+template <class Call>
+auto sycl_call(const char* what, Call&& call) -> decltype(call()) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const sycl::exception& error) {
+    fail(Error::Kind::runtime, what, " failed: ", error.what(), " (sycl::errc ",
+         error.code().value(), ")");
+  }
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor.hpp"
+
+#include <utility>
+
+#include "error.hpp"
+
+namespace sycl_ext {
+
+Tensor make_tensor(const Row& row, UsmKind kind, const DType& dtype, const Layout& layout,
+                   Queue queue) {
+  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
+  Memory memory = allocate(row, kind, nbytes, std::move(queue));
+  std::byte* const data = memory->data;
+  return Tensor{std::move(memory), data, &dtype, layout, false, false};
+}
+
+Tensor make_host_tensor(const DType& dtype, const Layout& layout) {
+  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
+  Memory memory = allocate_host(nbytes);
+  std::byte* const data = memory->data;
+  return Tensor{std::move(memory), data, &dtype, layout, false, true};
+}
+
+ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize) {
+  Extent extent{};
+  if (!find_extent(layout, itemsize, &extent)) {
+    fail(Error::Kind::buffer, "the extent of the array's shape and strides overflows");
+  }
+  if (extent.nbytes() == 0) return {nullptr, 0};
+  if (!data) fail(Error::Kind::buffer, "the array has elements and a NULL pointer");
+  const auto base = reinterpret_cast<std::uintptr_t>(data);
+  std::uintptr_t begin, end;
+  if (__builtin_add_overflow(base, extent.begin, &begin) ||
+      __builtin_add_overflow(base, extent.end, &end) || begin == 0 || begin >= end) {
+    fail(Error::Kind::buffer, "the array at ", static_cast<void*>(data),
+         " leaves the address space (bytes ", extent.begin, " to ", extent.end, ")");
+  }
+  return {reinterpret_cast<std::byte*>(begin), extent.nbytes()};
+}
+
+const Row& locate_usm(const char* what, const std::byte* first, std::size_t nbytes, const Row& row,
+                      UsmKind* kind) {
+  *kind = UsmKind::device;
+  if (nbytes == 0) return row;
+  const std::byte* const last = first + nbytes - 1;
+  const char* const context = row.default_context ? "default" : "registered";
+  if (!classify(first, row, kind)) {
+    fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
+         ", which is not USM of the ", context, " context of device (14, ", row.id, ") ('",
+         row.name,
+         "'); memory of another context comes with its queue or context "
+         "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
+  }
+  UsmKind last_kind;
+  if (!classify(last, row, &last_kind) || last_kind != *kind) {
+    fail(Error::Kind::buffer, what, " starts at ", static_cast<const void*>(first),
+         " in USM, but its ", nbytes, " bytes end beyond that allocation");
+  }
+  if (*kind == UsmKind::host) return row;
+  const Row& owner = allocating_row(first, row);
+  if (owner.root_id != row.root_id) {
+    fail(Error::Kind::buffer, what, " is said to be on device (14, ", row.id,
+         "), but its memory was allocated on device (14, ", owner.root_id, ")");
+  }
+  if (&allocating_row(last, row) != &owner) {
+    fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
+  }
+  return row.kind == RowKind::root ? owner : row;
+}
+
+Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Row& row, bool readonly,
+                  Owner owner, Queue queue) {
+  const ByteRange range = byte_range(data, layout, dtype.itemsize());
+  UsmKind kind;
+  const Row& home = locate_usm("the array", range.begin, range.nbytes, row, &kind);
+  Memory memory =
+      borrow(range.begin, range.nbytes, kind, &home, std::move(queue), std::move(owner));
+  return {
+      std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, false};
+}
+
+Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
+  const ByteRange range = byte_range(data, layout, dtype.itemsize());
+  Memory memory = borrow(range.begin, range.nbytes, UsmKind::system, nullptr, {}, std::move(owner));
+  return {
+      std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, true};
+}
+
+void require_inside(const Memory& memory, const std::byte* data, const Layout& layout,
+                    std::size_t itemsize) {
+  Extent extent{};
+  if (!find_extent(layout, itemsize, &extent)) {
+    fail(Error::Kind::value, "the extent of this shape and strides overflows the address space");
+  }
+  if (extent.nbytes() == 0) return;
+  const std::int64_t first = data - memory->data;
+  std::int64_t begin, end;
+  if (__builtin_add_overflow(first, extent.begin, &begin) ||
+      __builtin_add_overflow(first, extent.end, &end) || begin < 0 ||
+      static_cast<std::uint64_t>(end) > memory->nbytes) {
+    fail(Error::Kind::value, "the view reaches bytes ", first, " + [", extent.begin, ", ",
+         extent.end, ") of a block of ", memory->nbytes, " bytes");
+  }
+}
+
+Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
+  const std::size_t itemsize = base.dtype->itemsize();
+  std::int64_t byte_offset;
+  if (__builtin_mul_overflow(offset, static_cast<std::int64_t>(itemsize), &byte_offset)) {
+    fail(Error::Kind::value, "offset ", offset, " overflows the address space");
+  }
+  Tensor view{base.memory, base.data, base.dtype, std::move(layout), base.readonly, base.on_host};
+  if (element_count(view.layout) != 0) {
+    view.data =
+        reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(base.data) + byte_offset);
+  }
+  require_inside(view.memory, view.data, view.layout, itemsize);
+  return view;
+}
+
+bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to) {
+  const std::int64_t* const target = compact_target.shape();
+  *to = compact_target;
+  if (element_count(from) == 0) return true;
+
+  // Axes of length one carry no information.
+  int ndim = 0;
+  std::int64_t shape[max_ndim], strides[max_ndim];
+  for (int i = 0; i < from.ndim(); ++i) {
+    if (from.shape()[i] == 1) continue;
+    shape[ndim] = from.shape()[i];
+    strides[ndim++] = from.strides()[i];
+  }
+  // Both shapes fall into groups of axes with equal products, from the left; a group takes its new
+  // shape without a copy when its old axes are compact among each other.
+  for (int axis = 0, target_axis = 0; axis < ndim;) {
+    int end = axis + 1, target_end = target_axis;
+    std::int64_t count = shape[axis], target_count = 1;
+    while (target_count != count) {
+      if (target_count < count) {
+        target_count *= target[target_end++];
+      } else {
+        count *= shape[end++];
+      }
+    }
+    for (int i = axis; i + 1 < end; ++i) {
+      if (strides[i] != strides[i + 1] * shape[i + 1]) return false;
+    }
+    std::int64_t stride = strides[end - 1];
+    for (int i = target_end - 1; i >= target_axis; --i) {
+      to->strides()[i] = stride;
+      stride *= target[i];
+    }
+    axis = end;
+    target_axis = target_end;
+  }
+  return true;
+}
+
+Tensor as_host_view(const Tensor& tensor) {
+  if (!tensor.host_accessible()) {
+    fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
+         "' USM of device ", tensor.memory->row->id, " ('", tensor.memory->row->name,
+         "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
+  }
+  Tensor view = tensor;
+  view.on_host = true;
+  return view;
+}
+
+Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind) {
+  // The new handle keeps the old one alive.
+  auto keep = std::make_unique<Memory>(tensor.memory);
+  Owner owner(keep.release(), [](void* memory) { delete static_cast<Memory*>(memory); });
+  Tensor view = tensor;
+  view.memory =
+      borrow(tensor.memory->data, tensor.memory->nbytes, kind, &row, {}, std::move(owner));
+  view.on_host = false;
+  return view;
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor_object.hpp"
+
+#include <structmember.h>
+
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "copy.hpp"
+#include "error.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// A host copy that is made once, by the first thread that needs it.
+struct LazyCopy {
+  explicit LazyCopy(Tensor source) : source(std::move(source)) {}
+  std::mutex mutex;
+  Tensor source;
+  std::optional<Tensor> result;
+};
+
+struct TensorObject {
+  PyObject_HEAD PyObject* weakrefs;
+  PyObject* base;
+  Tensor tensor;                   // of the source, as long as there is a lazy copy to be made
+  std::shared_ptr<LazyCopy> lazy;  // empty: the bytes of `tensor` are in place
+};
+
+constexpr std::size_t gil_threshold = std::size_t{64} << 10;
+
+PyTypeObject* base_type = nullptr;
+
+TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorObject*>(object); }
+
+// The tensor with its bytes in place.  After the first call it never changes again.
+const Tensor& ready(TensorObject* self) {
+  if (const std::shared_ptr<LazyCopy> lazy = self->lazy) {
+    {
+      const ReleasedGil released;
+      const std::lock_guard<std::mutex> lock(lazy->mutex);
+      if (!lazy->result) lazy->result = copy_to_host(lazy->source);
+    }
+    if (self->lazy) {
+      self->tensor = *lazy->result;
+      self->lazy.reset();
+    }
+  }
+  return self->tensor;
+}
+
+void wait_for_pending_work(const Tensor& tensor) {
+  const Queue queue = tensor.memory->queue;
+  if (!queue || !queue.has_pending_work()) return;
+  const ReleasedGil released;
+  queue.wait();
+}
+
+// Runs `body`; an exception becomes the Python exception, and `failed` is returned.
+template <class Result, class Body>
+Result guarded(Result failed, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    set_python_error();
+    return failed;
+  }
+}
+
+// ---- life ---------------------------------------------------------------------------------------
+
+PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyErr_Format(
+      PyExc_TypeError,
+      "%s has no constructor; use sycl_ext.empty, zeros, from_dlpack, as_tensor or host_view",
+      type->tp_name);
+  return nullptr;
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->base);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(cast(self)->base);
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  TensorObject* object = cast(self);
+  if (object->weakrefs) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(object->base);
+  // Freeing waits for pending work, and a large block takes the runtime a while.
+  Memory& memory = object->tensor.memory;
+  if (memory.use_count() == 1 &&
+      (memory->nbytes >= gil_threshold || (memory->queue && memory->queue.has_strangers()))) {
+    const SavedException saved;
+    const ReleasedGil released;
+    memory.reset();
+  }
+  object->lazy.~shared_ptr();
+  object->tensor.~Tensor();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// ---- attributes ---------------------------------------------------------------------------------
+
+PyObject* tuple_of(const std::int64_t* values, int count) {
+  PyObject* tuple = PyTuple_New(count);
+  for (int i = 0; tuple && i < count; ++i) {
+    PyObject* value = PyLong_FromLongLong(values[i]);
+    if (!value) {
+      Py_CLEAR(tuple);
+    } else {
+      PyTuple_SET_ITEM(tuple, i, value);
+    }
+  }
+  return tuple;
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  const Layout& layout = cast(self)->tensor.layout;
+  return tuple_of(layout.shape(), layout.ndim());
+}
+
+PyObject* get_strides(PyObject* self, void*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Layout& layout = ready(cast(self)).layout;
+    return tuple_of(layout.strides(), layout.ndim());
+  });
+}
+
+PyObject* get_ndim(PyObject* self, void*) {
+  return PyLong_FromLong(cast(self)->tensor.layout.ndim());
+}
+
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(cast(self)->tensor.size()); }
+
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromSize_t(cast(self)->tensor.dtype->itemsize());
+}
+
+PyObject* get_nbytes(PyObject* self, void*) {
+  return PyLong_FromSize_t(cast(self)->tensor.nbytes());
+}
+
+PyObject* get_ptr(PyObject* self, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return PyLong_FromVoidPtr(ready(cast(self)).data); });
+}
+
+PyObject* get_usm_type(PyObject* self, void*) {
+  return PyUnicode_FromString(usm_kind_name(cast(self)->tensor.memory->kind));
+}
+
+PyObject* get_readonly(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->tensor.readonly);
+}
+
+PyObject* get_dtype(PyObject* self, void*) {
+  static std::array<PyObject*, dtypes.size()> cache{};
+  const DType& dtype = *cast(self)->tensor.dtype;
+  PyObject*& entry = cache[index_of(dtype)];
+  if (!entry) entry = PyObject_CallFunction(hooks().numpy_dtype, "s", dtype.name);
+  Py_XINCREF(entry);
+  return entry;
+}
+
+PyObject* get_dtype_name(PyObject* self, void*) {
+  return PyUnicode_FromString(cast(self)->tensor.dtype->name);
+}
+
+PyObject* get_base(PyObject* self, void*) {
+  PyObject* base = cast(self)->base ? cast(self)->base : Py_None;
+  Py_INCREF(base);
+  return base;
+}
+
+// Id of the row that the memory is bound to; None for plain host memory.
+PyObject* get_row_id(PyObject* self, void*) {
+  const Row* row = cast(self)->tensor.memory->row;
+  if (!row) Py_RETURN_NONE;
+  return PyLong_FromLong(row->id);
+}
+
+PyObject* get_host_accessible(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->lazy || cast(self)->tensor.host_accessible());
+}
+
+PyObject* get_is_lazy(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->lazy != nullptr);
+}
+
+PyObject* is_contiguous_in(PyObject* self, Order order) {
+  return guarded<PyObject*>(
+      nullptr, [&] { return PyBool_FromLong(is_contiguous(ready(cast(self)).layout, order)); });
+}
+PyObject* get_c_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::c); }
+PyObject* get_f_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::f); }
+
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "Lengths of the axes, in elements.", nullptr},
+    {"strides", get_strides, nullptr, "Steps along the axes, in elements.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"ptr", get_ptr, nullptr, "Address of the first element.", nullptr},
+    {"usm_type", get_usm_type, nullptr, "'device', 'shared', 'host' or 'system'.", nullptr},
+    {"readonly", get_readonly, nullptr, "Whether writing through this view is forbidden.", nullptr},
+    {"dtype", get_dtype, nullptr, "The numpy.dtype of the elements.", nullptr},
+    {"dtype_name", get_dtype_name, nullptr, "Name of the dtype.", nullptr},
+    {"base", get_base, nullptr, "The object this is a view of, or None.", nullptr},
+    {"row_id", get_row_id, nullptr, "Row of the device table, or None for the host.", nullptr},
+    {"host_accessible", get_host_accessible, nullptr, "Whether the host can read it.", nullptr},
+    {"is_lazy", get_is_lazy, nullptr, "Whether a host copy has still to be made.", nullptr},
+    {"c_contiguous", get_c_contiguous, nullptr, "Compact in C order.", nullptr},
+    {"f_contiguous", get_f_contiguous, nullptr, "Compact in Fortran order.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+// ---- buffer protocol ----------------------------------------------------------------------------
+
+void require_buffer_request(const Tensor& tensor, int flags) {
+  if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
+  if ((flags & PyBUF_WRITABLE) && tensor.readonly) {
+    fail(Error::Kind::buffer, "the tensor is read-only; ask for a read-only buffer or copy it");
+  }
+  if ((flags & PyBUF_FORMAT) && !tensor.dtype->buffer_format) {
+    fail(Error::Kind::buffer, "the buffer protocol has no format for dtype ", tensor.dtype->name,
+         "; use DLPack, or to_numpy(), which gives a view with ml_dtypes");
+  }
+  const bool c = is_contiguous(tensor.layout, Order::c);
+  const bool f = is_contiguous(tensor.layout, Order::f);
+  const auto asks = [flags](int request) { return (flags & request) == request; };
+  if ((asks(PyBUF_C_CONTIGUOUS) && !c) || (asks(PyBUF_F_CONTIGUOUS) && !f) ||
+      (asks(PyBUF_ANY_CONTIGUOUS) && !c && !f) || (!asks(PyBUF_STRIDES) && !c)) {
+    fail(Error::Kind::buffer,
+         "a contiguous buffer was asked for, and the tensor is not contiguous; copy() it first");
+  }
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  return guarded(-1, [&] {
+    const Tensor& tensor = ready(cast(self));
+    require_buffer_request(tensor, flags);
+    wait_for_pending_work(tensor);
+    const int ndim = tensor.layout.ndim();
+    auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);
+    const auto itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());
+    for (int i = 0; i < ndim; ++i) {
+      dims[i] = tensor.layout.shape()[i];
+      dims[ndim + i] = tensor.layout.strides()[i] * itemsize;
+    }
+    static std::byte nothing;  // an empty buffer still has an address
+    view->buf = tensor.data ? tensor.data : &nothing;
+    view->len = static_cast<Py_ssize_t>(tensor.nbytes());
+    view->itemsize = itemsize;
+    view->readonly = tensor.readonly;
+    view->ndim = ndim;
+    view->format =
+        (flags & PyBUF_FORMAT) ? const_cast<char*>(tensor.dtype->buffer_format) : nullptr;
+    view->shape = (flags & PyBUF_ND) ? dims.get() : nullptr;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims.get() + ndim : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = dims.release();
+    view->obj = self;
+    Py_INCREF(self);
+    return 0;
+  });
+}
+
+void release_buffer(PyObject*, Py_buffer* view) {
+  delete[] static_cast<Py_ssize_t*>(view->internal);
+}
+
+// ---- DLPack -------------------------------------------------------------------------------------
+
+PyObject* dlpack_device(PyObject* self, PyObject*) {
+  const DLDevice device = cast(self)->lazy ? DLDevice{kDLCPU, 0} : cast(self)->tensor.dl_device();
+  return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
+}
+
+constexpr std::array<const char*, 4> export_keywords{"stream", "max_version", "dl_device", "copy"};
+enum ExportKeyword { stream, max_version, dl_device, copy };
+
+// Puts keyword arguments of a vectorcall in their places; false with an exception set.
+bool parse_export_keywords(Py_ssize_t n_positional, PyObject* const* args, PyObject* names,
+                           std::array<PyObject*, 4>* values) {
+  static const std::array<PyObject*, 4> interned = [] {
+    std::array<PyObject*, 4> strings{};
+    for (std::size_t i = 0; i < strings.size(); ++i) {
+      strings[i] = PyUnicode_InternFromString(export_keywords[i]);
+    }
+    return strings;
+  }();
+  if (n_positional != 0) {
+    PyErr_SetString(PyExc_TypeError, "__dlpack__ takes keyword arguments only");
+    return false;
+  }
+  values->fill(Py_None);
+  const Py_ssize_t count = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    std::size_t found = 0;
+    while (found < interned.size() && interned[found] != name) ++found;
+    if (found == interned.size()) {
+      found = 0;
+      while (found < interned.size() && PyUnicode_Compare(interned[found], name) != 0) ++found;
+    }
+    if (found == interned.size()) {
+      PyErr_Format(PyExc_TypeError, "__dlpack__ got an unexpected keyword argument '%U'", name);
+      return false;
+    }
+    (*values)[found] = args[i];
+  }
+  return true;
+}
+
+// What max_version asks for: 1 versioned, 0 legacy, -1 "let the negotiation say what is wrong".
+int versioned_wish(PyObject* version) {
+  if (version == Py_None) return 0;
+  if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return -1;
+  PyObject* major = PyTuple_GET_ITEM(version, 0);
+  if (!PyLong_CheckExact(major)) return -1;
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(major, &overflow);
+  return overflow > 0 || value >= 1;
+}
+
+bool is_no_sync(PyObject* stream) {
+  if (!PyLong_CheckExact(stream)) return false;
+  int overflow = 0;
+  return PyLong_AsLongAndOverflow(stream, &overflow) == -1 && overflow == 0;
+}
+
+// The case that needs no negotiation (a view for a consumer on the tensor's own root device) is
+// answered here; it is the first row of the export table in _negotiate.py, and a test holds the two
+// together.  Everything else is asked of that table.
+PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
+                 PyObject* keyword_names) {
+  std::array<PyObject*, 4> values;
+  if (!parse_export_keywords(n_positional, args, keyword_names, &values)) return nullptr;
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& tensor = ready(cast(self));
+    const int versioned = versioned_wish(values[max_version]);
+    const bool synchronise = values[stream] == Py_None;
+    if (values[dl_device] == Py_None && values[copy] != Py_True &&
+        (values[copy] == Py_None || values[copy] == Py_False) && tensor.exports_directly() &&
+        (versioned == 1 || (versioned == 0 && !tensor.readonly)) &&
+        (synchronise || (is_no_sync(values[stream]) && !tensor.on_host))) {
+      if (synchronise) wait_for_pending_work(tensor);
+      return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+    }
+    return PyObject_CallFunctionObjArgs(hooks().export_negotiated, self, values[stream],
+                                        values[max_version], values[dl_device], values[copy],
+                                        nullptr);
+  });
+}
+
+PyMethodDef methods[] = {
+    {"__dlpack__",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(
+         static_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)>(dlpack))),
+     METH_FASTCALL | METH_KEYWORDS,
+     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+     "A DLPack capsule over this memory."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS,
+     "__dlpack_device__($self, /)\n--\n\nThe pair (device type, device id) of DLPack."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyObject* allocate_object(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
+  if (!type) type = reinterpret_cast<PyTypeObject*>(hooks().tensor_class);
+  if (!type) {
+    PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
+    return nullptr;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  TensorObject* object = cast(self);
+  new (&object->tensor) Tensor(std::move(tensor));
+  new (&object->lazy) std::shared_ptr<LazyCopy>();
+  Py_XINCREF(base);
+  object->base = base;
+  return self;
+}
+
+}  // namespace
+
+Hooks& hooks() noexcept {
+  static Hooks instance;
+  return instance;
+}
+
+PyTypeObject* tensor_base_type() {
+  if (base_type) return base_type;
+  static PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("A typed, strided view of memory; the base of Tensor and "
+                                    "HostView.")},
+      {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_getset, getset},
+      {Py_tp_members, members},
+      {Py_tp_methods, methods},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+      {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+      {0, nullptr},
+  };
+  static PyType_Spec spec = {"sycl_ext._core.TensorBase", sizeof(TensorObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  base_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return base_type;
+}
+
+PyObject* wrap_tensor(Tensor tensor, PyObject* base, PyTypeObject* type) {
+  return allocate_object(std::move(tensor), base, type);
+}
+
+PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type) {
+  auto lazy = std::make_shared<LazyCopy>(source);
+  PyObject* self = allocate_object(std::move(source), base, type);
+  if (self) cast(self)->lazy = std::move(lazy);
+  return self;
+}
+
+bool is_tensor(PyObject* object) noexcept {
+  return base_type && PyObject_TypeCheck(object, base_type);
+}
+
+const Tensor& tensor_of(PyObject* object) {
+  if (!is_tensor(object)) {
+    fail(Error::Kind::type, "a sycl_ext tensor is needed, not a ", Py_TYPE(object)->tp_name);
+  }
+  return ready(cast(object));
+}
+
+PyObject*& error_class(Error::Kind kind) noexcept {
+  static std::array<PyObject*, 7> classes{PyExc_BufferError, PyExc_BufferError, PyExc_TypeError,
+                                          PyExc_ValueError,  PyExc_IndexError,  PyExc_MemoryError,
+                                          PyExc_RuntimeError};
+  return classes[static_cast<std::size_t>(kind)];
+}
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    PyErr_SetString(error_class(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+  }
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 9. The Python type behind Tensor and HostView, written against the C API: pybind11's
+// dispatch and instance bookkeeping cost several times what an exchange may cost here.
+//
+// The type holds a Tensor, answers its attributes, speaks the buffer protocol and the two DLPack
+// methods.  What has to be negotiated it hands to a Python function (`Hooks`), so that no rule of
+// the exchange is written twice.
+#pragma once
+
+#include "capsule.hpp"
+#include "error.hpp"
+
+namespace sycl_ext {
+
+// Set once by the Python package.
+struct Hooks {
+  PyObject* tensor_class = nullptr;  // subclass that new tensors are made of
+  PyObject* export_negotiated =
+      nullptr;                      // (tensor, stream, max_version, dl_device, copy) -> capsule
+  PyObject* numpy_dtype = nullptr;  // (name of a row of the dtype table) -> numpy.dtype
+};
+Hooks& hooks() noexcept;
+
+// The base type, made once.  nullptr with an exception set when that fails.
+PyTypeObject* tensor_base_type();
+
+// A new instance of `type` (a subclass of the base type).  `base` (borrowed, may be nullptr) is the
+// object that the tensor is a view of.
+PyObject* wrap_tensor(Tensor tensor, PyObject* base, PyTypeObject* type = nullptr);
+
+// A host view that copies `source` to the host when its bytes are first asked for.
+PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type);
+
+bool is_tensor(PyObject* object) noexcept;
+// The tensor of an instance, its bytes in place.  Error(type) for another object.
+const Tensor& tensor_of(PyObject* object);
+
+// Sets the Python exception for an exception in flight; call it in a catch (...).
+void set_python_error() noexcept;
+
+// The Python class for each kind of Error; the package sets its own two (copy_refused, runtime).
+PyObject*& error_class(Error::Kind kind) noexcept;
+
+}  // namespace sycl_ext

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 4. Unified shared memory: who owns a block, of which kind it is, to which row it is bound.
+//
+// A `Memory` is a shared handle; the last one to go releases the block.  That may happen on any
+// thread, without the GIL and after the interpreter is gone, so nothing here knows Python.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "device_table.hpp"
+
+namespace sycl_ext {
+
+enum class UsmKind : unsigned char { device, shared, host, system };
+
+const char* usm_kind_name(UsmKind kind) noexcept;  // "device", ...
+UsmKind usm_kind_named(const char* name);          // Error(value) for another word
+
+// What keeps a borrowed block alive, and how it is let go.  `release` must not throw.
+using Owner = std::unique_ptr<void, void (*)(void*)>;
+
+class Allocation {
+ public:
+  std::byte* const data;  // nullptr when nbytes is 0
+  const std::size_t nbytes;
+  const UsmKind kind;
+  const Row* const row;  // nullptr: plain host memory that belongs to no device
+  // The queue that work on the block goes to: what an export synchronises with, and what is waited
+  // for before the block is freed.  Empty when there is no row.
+  const Queue queue;
+
+  Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+             Owner owner) noexcept;
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  // The foreign object behind a borrowed block (nullptr: the block is ours).
+  void* owner() const noexcept { return owner_.get(); }
+
+ private:
+  Owner owner_;
+};
+
+using Memory = std::shared_ptr<const Allocation>;
+
+// A new block, freed by us.  Error(memory) names size, kind and device; Error(buffer): the device
+// has no USM of that kind.  An empty queue stands for the row's.  Work that is pending on the queue
+// when the last handle goes is waited for, so that no command ever touches freed memory.
+Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue = {});
+
+// Page-aligned host memory (kind `system`, no row): page alignment avoids the slow path of memcpy
+// between a page-aligned USM block and a malloc block of another offset.
+Memory allocate_host(std::size_t nbytes);
+
+// A block that somebody else owns.
+Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+              Owner owner);
+
+// The kind of the USM block that contains `pointer`, as the runtime sees it from the row's context.
+// False: not USM of that context (on Level Zero: of no context of that driver).
+bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept;
+
+// Row of the root device whose default context owns the pointer; nullptr: plain host memory, or
+// USM of a context that nobody has told us of.
+const Row* find_owner(const void* pointer, UsmKind* kind) noexcept;
+
+// The row for the device that a USM pointer of the row's context was allocated on (on Level Zero
+// that may be a tile of it).
+const Row& allocating_row(const void* pointer, const Row& row);
+
+// The row of a block in the context at an address: of the device that it was allocated on, which is
+// the way to find it when a context has several devices.  Error(buffer): no USM of that context.
+const Row& row_in_context(const void* pointer, const void* context);
+
+// Whether the host may read and write memory of this kind on this row.
+bool host_accessible(UsmKind kind, const Row* row) noexcept;
+
+}  // namespace sycl_ext

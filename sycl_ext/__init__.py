@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Share SYCL Unified Shared Memory between Python libraries through DLPack."""
+
+from sycl_ext import _icd
+
+_icd.add_embedded_cpu()  # before the SYCL runtime is loaded
+
+from sycl_ext._core import DLPACK_VERSION, capsule_from_pointer, live_exports  # noqa: E402
+from sycl_ext._devices import Device, device, devices, register_context  # noqa: E402
+from sycl_ext._host import HostView, host_view  # noqa: E402
+from sycl_ext._protocols import (  # noqa: E402
+    CopyRefusedError,
+    DeviceType,
+    ExchangeError,
+    SupportsDLPack,
+    SyclError,
+)
+from sycl_ext._tensor import Tensor, as_tensor, empty, from_dlpack, zeros  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DLPACK_VERSION",
+    "CopyRefusedError",
+    "Device",
+    "DeviceType",
+    "ExchangeError",
+    "HostView",
+    "SupportsDLPack",
+    "SyclError",
+    "Tensor",
+    "as_tensor",
+    "capsule_from_pointer",
+    "device",
+    "devices",
+    "empty",
+    "from_dlpack",
+    "host_view",
+    "live_exports",
+    "register_context",
+    "zeros",
+]

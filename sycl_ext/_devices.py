@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 3. `Device`, a row of the device table, and the one parser of every ``device=`` form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from sycl_ext import _core
+from sycl_ext._protocols import HOST, DeviceType, DLDevice
+from sycl_ext._queues import comes_from, is_dpctl_queue, queue_from
+
+if TYPE_CHECKING:
+    import dpctl
+
+__all__ = ["Device", "Placement", "device", "devices", "place", "register_context"]
+
+
+class Device:
+    """One row of the device table: a device, a context and an in-order queue.
+
+    Devices are obtained from `devices`, `device` and `register_context`; there is one object per
+    row, so devices compare and hash by identity.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.device().__dlpack_device__()
+    (14, 0)
+    """
+
+    __slots__ = ("_context", "_queue", "_row", "_sycl_device")
+
+    def __init__(self, row: _core.Row) -> None:
+        self._row = row
+        self._queue: dpctl.SyclQueue | None = None
+        self._context: dpctl.SyclContext | None = None
+        self._sycl_device: dpctl.SyclDevice | None = None
+
+    @property
+    def id(self) -> int:
+        """Number of the row; for a root device the ``device_id`` of DLPack."""
+        return self._row.id
+
+    @property
+    def root_id(self) -> int:
+        """Id of the root device that this device is, or is a part of."""
+        return self._row.root_id
+
+    @property
+    def kind(self) -> str:
+        """``"root"``, ``"sub_device"`` or ``"context"`` (a registered context)."""
+        return self._row.kind.name
+
+    @property
+    def parent(self) -> Device | None:
+        """The device this one was cut from or registered for; None for a root device."""
+        parent = self._row.parent_id
+        return None if parent is None else by_id(parent)
+
+    @property
+    def name(self) -> str:
+        """Name of the device, as its driver gives it."""
+        return self._row.name
+
+    @property
+    def backend(self) -> str:
+        """``"level_zero"``, ``"opencl"``, ..."""
+        return self._row.backend
+
+    @property
+    def device_type(self) -> str:
+        """``"gpu"``, ``"cpu"`` or ``"accelerator"``."""
+        return self._row.device_type
+
+    @property
+    def driver_version(self) -> str:
+        """Version of the driver, as it gives it."""
+        return self._row.driver_version
+
+    @property
+    def filter_string(self) -> str:
+        """The filter string of the root device, such as ``"opencl:cpu:0"``."""
+        return _core.row(self.root_id).filter_string
+
+    @property
+    def default_context(self) -> bool:
+        """Whether the row is bound to the default context of its platform."""
+        return self._row.default_context
+
+    @property
+    def has_fp64(self) -> bool:
+        """Whether the device computes in float64."""
+        return self._row.fp64
+
+    @property
+    def usm_types(self) -> tuple[str, ...]:
+        """The kinds of USM that the device offers; ``"system"`` when it reads any host memory."""
+        kinds = ("device", "shared", "host", "system")
+        return tuple(kind for kind in kinds if getattr(self._row, f"usm_{kind}"))
+
+    def host_accessible(self, usm_type: str) -> bool:
+        """Whether the host may read and write memory of this kind.
+
+        Parameters
+        ----------
+        usm_type : {"device", "shared", "host", "system"}
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.device().host_accessible("shared")
+        True
+        """
+        if usm_type not in ("device", "shared", "host", "system"):
+            raise ValueError(
+                f"usm_type is {usm_type!r}; it must be 'device', 'shared', 'host' or 'system'"
+            )
+        return usm_type != "device" or self._row.host_memory
+
+    @property
+    def sycl_queue(self) -> dpctl.SyclQueue:
+        """The in-order queue of the row, as a ``dpctl.SyclQueue``."""
+        if self._queue is None:
+            import dpctl
+
+            self._queue = dpctl.SyclQueue(self._row.queue().capsule())
+        return self._queue
+
+    @property
+    def sycl_context(self) -> dpctl.SyclContext:
+        """The context of the row, as a ``dpctl.SyclContext``."""
+        if self._context is None:
+            import dpctl
+
+            self._context = dpctl.SyclContext(self._row.context_capsule())
+        return self._context
+
+    @property
+    def sycl_device(self) -> dpctl.SyclDevice:
+        """The device of the row, as a ``dpctl.SyclDevice``."""
+        if self._sycl_device is None:
+            self._sycl_device = self.sycl_queue.sycl_device
+        return self._sycl_device
+
+    def create_sub_devices(self, partition: int | Sequence[int] | str) -> tuple[Device, ...]:
+        """Cut the device into sub-devices, and give each of them a row.
+
+        Parameters
+        ----------
+        partition : int, sequence of int or str
+            Compute units of each sub-device; the list of them; or the affinity domain (``"numa"``,
+            ``"L4_cache"`` ... ``"next_partitionable"``), or ``"cslice"``.
+
+        Returns
+        -------
+        tuple of Device
+
+        Raises
+        ------
+        SyclError
+            When the device cannot be cut in this way.
+        """
+        from sycl_ext._protocols import SyclError
+
+        try:
+            parts = self.sycl_device.create_sub_devices(partition=partition)
+        except Exception as error:
+            raise SyclError(
+                f"device {self.id} ({self.name}) cannot be cut by partition={partition!r}: {error}"
+            ) from error
+        return tuple(device(part) for part in parts)
+
+    def __dlpack_device__(self) -> DLDevice:
+        """Return ``(14, id)``."""
+        return (int(DeviceType.ONE_API), self.id)
+
+    def __repr__(self) -> str:
+        what = {"root": self.filter_string, "sub_device": f"part of device {self.root_id}"}.get(
+            self.kind, f"private context of device {self.root_id}"
+        )
+        return f"<Device {self.id}: {self.name} ({what})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            f"{self!r} is bound to a context of this process; send its filter_string instead"
+        )
+
+
+class Placement(NamedTuple):
+    """Where a tensor goes: a device, and the queue that was given in its place, if any."""
+
+    device: Device
+    queue: _core.Queue | None = None
+
+
+_by_id: dict[int, Device] = {}
+
+
+def by_id(row_id: int) -> Device:
+    """Return the one `Device` of a row; ValueError when there is no such row."""
+    found = _by_id.get(row_id)
+    # setdefault: two threads may arrive here together, and both must get one object.
+    return found if found is not None else _by_id.setdefault(row_id, Device(_core.row(row_id)))
+
+
+def devices() -> tuple[Device, ...]:
+    """Return every row of the device table, in id order.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.devices()[0].id
+    0
+    """
+    return tuple(by_id(row_id) for row_id in range(_core.row_count()))
+
+
+def device(spec: Any = None) -> Device:
+    """Return the device that `spec` stands for.
+
+    Parameters
+    ----------
+    spec : optional
+        None for the default device; a `Device`; an id; a DLPack pair ``(14, id)``; a filter string
+        such as ``"level_zero:gpu:1"`` or ``"cpu"``; a ``dpctl.SyclDevice``, ``SyclQueue`` or
+        ``SyclContext``; anything with ``sycl_queue`` or ``__dlpack_device__``.
+
+    Returns
+    -------
+    Device
+
+    Raises
+    ------
+    ValueError
+        When there is no such device.
+    TypeError
+        When `spec` is in none of these forms.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.device((14, 0)) is sx.device(0) is sx.devices()[0]
+    True
+    """
+    return place(spec).device
+
+
+def place(spec: Any) -> Placement:
+    """Read any ``device=`` form; a queue given there becomes the queue of the tensor."""
+    if spec is None:
+        return Placement(by_id(_core.default_row().id))
+    if isinstance(spec, Device):
+        return Placement(spec)
+    if isinstance(spec, str):
+        return Placement(_by_filter(spec))
+    if isinstance(spec, tuple):
+        return Placement(_by_pair(spec))
+    if is_dpctl_queue(spec) or isinstance(spec, _core.Queue):
+        queue = queue_from(spec)
+        return Placement(by_id(_core.row_of_queue(queue).id), queue)
+    if comes_from(spec, "dpctl", "SyclDevice"):
+        return Placement(by_id(_core.row_of_device(spec.addressof_ref()).id))
+    if comes_from(spec, "dpctl", "SyclContext"):
+        return Placement(register_context(spec))
+    if hasattr(spec, "__index__") and not isinstance(spec, bool):
+        return Placement(by_id(spec.__index__()))
+    if hasattr(spec, "sycl_queue"):
+        return place(spec.sycl_queue)
+    if hasattr(spec, "__dlpack_device__"):
+        return Placement(_by_pair(spec.__dlpack_device__()))
+    raise TypeError(
+        f"device is a {type(spec).__name__}; use None, a Device, an id, (14, id), a filter string, "
+        "or a dpctl.SyclDevice, SyclQueue or SyclContext"
+    )
+
+
+def register_context(context_or_queue: Any, device: Any = None) -> Device:
+    """Append a row for a context that is not a default context.
+
+    Parameters
+    ----------
+    context_or_queue : dpctl.SyclContext, dpctl.SyclQueue or "SyclContextRef" capsule
+    device : optional
+        Which device of the context, in any form; needed when it has several.
+
+    Returns
+    -------
+    Device
+        The same row for the same context and device.
+
+    Raises
+    ------
+    ValueError
+        When the context has several devices and none is named, or lacks the device.
+
+    Examples
+    --------
+    >>> import dpctl, sycl_ext as sx
+    >>> private = dpctl.SyclContext([sx.device(0).sycl_device])
+    >>> row = sx.register_context(private)
+    >>> row.kind, row is sx.register_context(private)
+    ('context', True)
+    """
+    wanted = None if device is None else place(device).device
+    if type(context_or_queue).__name__ == "PyCapsule":
+        address = _core.context_in_capsule(context_or_queue)
+    elif comes_from(context_or_queue, "dpctl", "SyclContext"):
+        address = context_or_queue.addressof_ref()
+    else:
+        queue = queue_from(context_or_queue)
+        found = by_id(_core.row_of_queue(queue).id)
+        if wanted is not None and wanted.root_id != found.root_id:
+            raise ValueError(f"the queue belongs to device {found.root_id}, not to {wanted.id}")
+        return found
+    of = 0 if wanted is None else wanted._row.device_address
+    return by_id(_core.row_of_context(address, of).id)
+
+
+def _by_pair(pair: Any) -> Device:
+    """Find the device of a DLPack pair."""
+    ok = len(pair) == 2 and all(isinstance(x, int) and not isinstance(x, bool) for x in pair)
+    if not ok:
+        raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
+    device_type, row_id = (int(x) for x in pair)
+    if device_type == HOST[0]:
+        raise ValueError(
+            f"device is {(device_type, row_id)}, the host, which is no SYCL device; use host_view() "
+            'or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
+        )
+    if device_type != DeviceType.ONE_API:
+        raise ValueError(
+            f"device is {(device_type, row_id)}; only kDLOneAPI devices (14, id) are SYCL devices"
+        )
+    return by_id(row_id)
+
+
+_FILTER = re.compile(
+    r"(?:(?P<backend>opencl|level_zero|cuda|hip|native_cpu)(?::|$))?"
+    r"(?:(?P<type>cpu|gpu|accelerator)(?::|$))?"
+    r"(?P<number>\d+)?"
+)
+
+
+def _by_filter(text: str) -> Device:
+    """Find a root device by its filter string: backend, type and number, each optional."""
+    match = _FILTER.fullmatch(text.strip().lower())
+    roots = [by_id(row_id) for row_id in range(_core.root_count())]
+    if match is not None and any(match.groups()):
+        fitting = [
+            root
+            for root in roots
+            if match["backend"] in (None, root.backend)
+            and match["type"] in (None, root.device_type)
+        ]
+        number = int(match["number"] or 0)
+        if number < len(fitting):
+            return fitting[number]
+    hint = " (the host is reached through host_view() or to_numpy())" if "host" in text else ""
+    raise ValueError(
+        f"device is {text!r}, and no root device fits{hint}; there are: "
+        + (", ".join(root.filter_string for root in roots) or "none")
+    )
+
+
+def as_dl_device(pair: Any) -> DLDevice:
+    """Check a pair that somebody calls a DLPack device, and return it as plain ints."""
+    try:
+        device_type, device_id = pair
+        return (int(cast(int, device_type)), int(cast(int, device_id)))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"a DLPack device is a pair of ints such as (14, 0), not {pair!r}"
+        ) from error

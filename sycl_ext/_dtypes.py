@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. NumPy's side of the dtype table (the table itself is in ``src/dtype.hpp``)."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from sycl_ext import _core
+
+#: Names in the table, with the letter and the size of their array-interface typestr.
+_ROWS: dict[str, tuple[str, int]] = {name: (kind, size) for name, kind, size in _core.DTYPES}
+_BY_TYPESTR = {f"{kind}{size}": name for name, (kind, size) in _ROWS.items() if kind != "V"}
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype of a table row; bfloat16 and the fp8 family need ``ml_dtypes``."""
+    if _ROWS[name][0] != "V":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise TypeError(
+            f"NumPy has no dtype {name} of its own; install ml_dtypes to get one"
+        ) from error
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the table row of anything that names a dtype.
+
+    Raises
+    ------
+    TypeError
+        When `dtype` names no dtype.
+    ValueError
+        When the dtype is not exchanged: byte order that is not native, long double, strings,
+        objects, records and times.
+    """
+    if isinstance(dtype, str) and dtype in _ROWS:
+        return dtype
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype is {dtype!r}, which names no dtype: {error}") from error
+    if not resolved.isnative:
+        raise ValueError(
+            f"dtype is {resolved.str}, in {_byte_order(resolved)}-endian byte order; only native "
+            f"order is exchanged: convert with .astype({resolved.newbyteorder('=').str!r})"
+        )
+    if resolved.name in _ROWS:
+        return resolved.name
+    if resolved.kind in "iu" and f"{resolved.kind}{resolved.itemsize}" in _BY_TYPESTR:
+        return _BY_TYPESTR[f"{resolved.kind}{resolved.itemsize}"]
+    raise ValueError(
+        f"dtype {resolved.name} is not exchanged (long double, strings, objects, records and times "
+        f"have no DLPack type); convert it to one of {', '.join(_ROWS)}"
+    )
+
+
+def typestr(name: str) -> str:
+    """Return the array-interface typestr of a table row."""
+    kind, size = _ROWS[name]
+    return f"|{kind}{size}"
+
+
+def name_from_typestr(text: Any) -> str:
+    """Return the table row of an array-interface typestr; BufferError when there is none."""
+    if not isinstance(text, str) or len(text) < 3:
+        raise BufferError(f"typestr is {text!r}; it must be a string such as '|f4'")
+    order, code = text[0], text[1:]
+    foreign = ">" if sys.byteorder == "little" else "<"
+    if order == foreign:
+        raise BufferError(f"typestr {text!r} is not in native byte order; convert it first")
+    if order not in "<>=|" or code not in _BY_TYPESTR:
+        raise BufferError(
+            f"typestr {text!r} is not exchanged; use one of "
+            + ", ".join(f"|{known}" for known in _BY_TYPESTR)
+        )
+    return _BY_TYPESTR[code]
+
+
+def _byte_order(dtype: np.dtype[Any]) -> str:
+    return "big" if sys.byteorder == "little" else "little"

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 5. Carries a `Plan` out: exports, imports, moves.  The only file that talks to strangers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_ext import _core
+from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
+from sycl_ext._negotiate import Offer, Plan, Route, Wish, plan
+from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
+from sycl_ext._queues import NO_SYNC, queue_from
+
+__all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
+
+_VERSION = _core.DLPACK_VERSION
+
+
+# ---- facts for the negotiation -------------------------------------------------------------------
+
+
+def offer_of(tensor: _core.TensorBase) -> Offer:
+    """Describe a tensor to the negotiation."""
+    row_id = tensor.row_id
+    return Offer(
+        device=tensor.__dlpack_device__(),
+        row=row_id,
+        usm_type=tensor.usm_type,
+        default_context=row_id is not None and _core.row(row_id).default_context,
+        host_reachable=tensor.host_accessible,
+        readonly=tensor.readonly,
+    )
+
+
+def plan_for(
+    offer: Offer, device: DLDevice | None, copy: bool | None, *, versioned: bool = True
+) -> Plan:
+    """Look the device up in the table, and plan."""
+    known, direct, system_usm = device is None, True, False
+    if device is not None and device[0] == DeviceType.ONE_API:
+        known = 0 <= device[1] < _core.row_count()
+        if known:
+            target = _core.row(device[1])
+            system_usm = target.usm_system
+            if offer.row is not None and offer.row != target.id:
+                direct = offer.usm_type != "device" or _core.copies_directly(
+                    _core.row(offer.row), target
+                )
+    return plan(offer, Wish(device, check_copy(copy), versioned, known, direct, system_usm))
+
+
+def check_copy(copy: Any) -> bool | None:
+    """Check the ``copy=`` argument of a public function."""
+    if copy is None or isinstance(copy, bool):
+        return copy
+    raise TypeError(f"copy is {copy!r}; it must be True, False or None")
+
+
+# ---- export --------------------------------------------------------------------------------------
+
+
+def export(
+    tensor: _core.TensorBase, stream: Any, max_version: Any, dl_device: Any, copy: Any
+) -> object:
+    """Answer a ``__dlpack__`` call that the core does not answer alone."""
+    versioned = _check_max_version(max_version)
+    asked = None if dl_device is None else as_dl_device(dl_device)
+    found = plan_for(offer_of(tensor), asked, copy, versioned=versioned).check()
+    label = asked or tensor.__dlpack_device__()
+    if label == HOST and stream is not None:
+        raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
+    result = carry_out(found, tensor, label)
+    if found.copies == 0:
+        _synchronize_export(tensor, stream)
+    elif stream is not None:
+        _check_stream(stream)  # a finished copy is safe on every queue
+    return _core.make_capsule(result, versioned, label, found.copies > 0)
+
+
+def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:
+    """Return the memory that a plan promises (a tensor of the base class or a `Tensor`)."""
+    if found.route in (Route.VIEW, Route.HOST_VIEW):
+        return tensor
+    if found.route is Route.HOST_COPY:
+        return _core.copy_to_host(tensor)
+    row = _core.row(target[1])
+    return _core.copy_to_row(tensor, row, _fitting_kind(tensor.usm_type, by_id(row.id)))
+
+
+def _fitting_kind(usm_type: str, device: Device) -> str:
+    """Kind of a copy: that of the original, or the first that the device has."""
+    offered = [kind for kind in device.usm_types if kind != "system"]
+    if usm_type in offered or not offered:
+        return usm_type if usm_type != "system" else "device"
+    return offered[0]
+
+
+def _check_max_version(max_version: Any) -> bool:
+    """Whether the versioned struct is asked for."""
+    if max_version is None:
+        return False
+    try:
+        major, _minor = max_version
+        return int(major) >= 1
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"max_version is {max_version!r}; it must be None or a pair such as (1, 0)"
+        ) from error
+
+
+def _check_stream(stream: Any) -> _core.Queue | None:
+    if isinstance(stream, int) and not isinstance(stream, bool) and stream == NO_SYNC:
+        return None
+    return queue_from(stream)
+
+
+def _synchronize_export(tensor: _core.TensorBase, stream: Any) -> None:
+    """Make the data safe for the consumer: at once (None), on its queue, or not at all (-1)."""
+    if stream is None:
+        _core.synchronize(tensor)
+        return
+    consumer = _check_stream(stream)
+    producer = _core.queue_of(tensor)
+    if consumer is not None and producer:
+        consumer.order_after(producer)
+
+
+# ---- import --------------------------------------------------------------------------------------
+
+
+def move(
+    tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
+) -> _core.TensorBase:
+    """Bring a tensor to a device: as it is, as a copy, or not at all."""
+    if tensor.row_id is None:
+        return settle_host(tensor, placement, copy)
+    target = tensor_device(tensor) if placement is None else placement.device
+    found = plan_for(offer_of(tensor), (int(DeviceType.ONE_API), target.id), copy)
+    if placement is None or tensor.row_id == target.id:
+        # Memory in its own row is a view, also where a stranger would need a copy.
+        found = plan(offer_of(tensor), Wish(_own_row(tensor), check_copy(copy), known=True))
+    return _carry_out_move(found.check(), tensor, target, placement)
+
+
+def settle_host(
+    tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
+) -> _core.TensorBase:
+    """Bring host memory to a device; host memory that is USM is taken as the USM it is."""
+    owner = _core.find_owner(tensor)
+    if owner is not None:
+        row_id, usm_type = owner
+        usm = _core.adopt(tensor, _core.row(row_id), usm_type, tensor.base)
+        return move(usm, placement, copy)
+    placement = placement or place(None)
+    target = placement.device
+    found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy).check()
+    if found.route is Route.VIEW:
+        return _core.adopt(tensor, target._row, "system", tensor.base)
+    return _carry_out_move(found, tensor, target, placement)
+
+
+def _carry_out_move(
+    found: Plan, tensor: _core.TensorBase, target: Device, placement: Placement | None
+) -> _core.TensorBase:
+    if found.route is Route.VIEW:
+        return tensor
+    kind = _fitting_kind(tensor.usm_type, target)
+    queue = placement.queue if placement is not None else None
+    return _core.copy_to_row(tensor, target._row, kind, queue=queue)
+
+
+def tensor_device(tensor: _core.TensorBase) -> Device:
+    """Return the device of a tensor that has a row."""
+    assert tensor.row_id is not None
+    return by_id(tensor.row_id)
+
+
+def _own_row(tensor: _core.TensorBase) -> DLDevice:
+    assert tensor.row_id is not None
+    return (int(DeviceType.ONE_API), tensor.row_id)
+
+
+def import_capsule(capsule: Any, expected: DLDevice | None = None) -> tuple[Any, bool]:
+    """Consume a capsule: (tensor of its memory, whether the producer says that it copied)."""
+    return _core.consume_capsule(capsule, expected)
+
+
+def import_producer(x: Any, placement: Placement | None, copy: bool | None) -> _core.TensorBase:
+    """Import from any producer: a view of its memory first, and what is left to do by ourselves.
+
+    A producer is asked to copy only when it cannot give a view that we can reach: a copy that we
+    make is ordered after the producer's work, and a producer's copy may not be.
+    """
+    announced = _announced_device(x)
+    refusals: list[Exception] = []
+    tensor = _view(x, announced, copy, refusals)
+    if tensor is None and placement is not None and announced != HOST:
+        tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
+    if tensor is None and announced != HOST:
+        tensor = _ask_copy(x, HOST, copy, refusals)
+    if tensor is None:
+        raise _all_refused(x, announced, copy, refusals)
+    return move(tensor, placement, copy)
+
+
+def import_where_it_is(x: Any) -> _core.TensorBase:
+    """Import from any producer without moving anything; host memory comes without a row."""
+    announced = _announced_device(x)
+    refusals: list[Exception] = []
+    tensor = _view(x, announced, None, refusals)
+    if tensor is None and announced != HOST:
+        tensor = _ask_copy(x, HOST, None, refusals)
+    if tensor is None:
+        raise _all_refused(x, announced, None, refusals)
+    return tensor
+
+
+def _announced_device(x: Any) -> DLDevice:
+    method = getattr(x, "__dlpack_device__", None)
+    if not callable(method):
+        raise TypeError(
+            f"a {type(x).__name__} has no __dlpack_device__; from_dlpack takes DLPack producers and "
+            "capsules, and as_tensor takes buffers and __sycl_usm_array_interface__ as well"
+        )
+    try:
+        answer = method()
+    except Exception as error:
+        # dpnp raises here for arrays on a sub-device; the device is then in the capsule, if at all.
+        raise ExchangeError(
+            f"the {type(x).__name__} cannot say where its data is: {error}"
+        ) from error
+    return as_dl_device(answer)
+
+
+def _keywords(**more: Any) -> dict[str, Any]:
+    return {"max_version": _VERSION, **more}
+
+
+def _call_dlpack(x: Any, keywords: dict[str, Any]) -> object:
+    """Call ``__dlpack__``; once more without keywords when the producer is too old for them."""
+    try:
+        return x.__dlpack__(**keywords)
+    except TypeError as error:
+        if keywords.get("dl_device") is not None:
+            raise  # an old producer would answer with memory of another device
+        try:
+            return x.__dlpack__()
+        except TypeError:
+            raise error from None
+
+
+def _view(
+    x: Any, announced: DLDevice, copy: bool | None, refusals: list[Exception]
+) -> _core.TensorBase | None:
+    """Ask for a view where the producer announced its memory; None when it gives none.
+
+    USM is asked for with a stream, so that later work on our queue sees the producer's.
+    """
+    if announced[0] not in (DeviceType.CPU, DeviceType.ONE_API):
+        return None
+    keywords = _keywords(copy=False) if copy is False else _keywords()
+    if announced[0] == DeviceType.ONE_API and 0 <= announced[1] < _core.row_count():
+        device = by_id(announced[1])
+        # torch takes the address of a sycl::queue, the others a dpctl.SyclQueue.
+        is_torch = type(x).__module__.partition(".")[0] == "torch"
+        keywords["stream"] = device._row.queue().share() if is_torch else device.sycl_queue
+    try:
+        capsule = _call_dlpack(x, keywords)
+    except Exception as error:
+        refusals.append(error)
+        return None
+    tensor, copied = import_capsule(capsule, announced)
+    if copied and copy is False:
+        raise CopyRefusedError(f"copy=False, and the {type(x).__name__} made a copy")
+    _wait_for_producer(x)
+    return tensor  # type: ignore[no-any-return]
+
+
+def _wait_for_producer(x: Any) -> None:
+    """Wait for a producer that ignores ``stream``, when it shows its queue."""
+    queue = getattr(x, "sycl_queue", None)
+    if queue is not None:
+        queue_from(queue).wait()
+
+
+def _ask_copy(
+    x: Any, device: DLDevice, copy: bool | None, refusals: list[Exception]
+) -> _core.TensorBase | None:
+    if copy is False:
+        return None
+    try:
+        capsule = _call_dlpack(x, _keywords(dl_device=device, copy=copy))
+    except Exception as error:
+        refusals.append(error)
+        return None
+    return import_capsule(capsule, device)[0]  # type: ignore[no-any-return]
+
+
+def _all_refused(
+    x: Any, announced: DLDevice, copy: bool | None, refusals: list[Exception]
+) -> Exception:
+    if not refusals:
+        return CopyRefusedError(
+            f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
+            "through the host reaches; pass copy=None or copy=True"
+        )
+    first = refusals[0]
+    error = ExchangeError(
+        f"the {type(x).__name__} on device {announced} refused: {type(first).__name__}: {first}"
+    )
+    error.__cause__ = first
+    return error

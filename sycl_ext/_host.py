@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 7. `HostView`: the bytes of any tensor, offered to consumers of host memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sycl_ext import _core, _execute, _interfaces
+from sycl_ext._protocols import CopyRefusedError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["HostView", "host_view"]
+
+
+class HostView(_core.TensorBase):
+    """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
+
+    NumPy, PyTorch, JAX and the like refuse a kDLOneAPI array without asking for a host copy; a host
+    view is what they take.  It is zero-copy where the host can reach the memory; else it makes one
+    copy into page-aligned memory when its bytes are first needed, and keeps it.
+
+    Examples
+    --------
+    >>> import numpy as np, sycl_ext as sx
+    >>> t = sx.zeros(3, usm_type="shared")
+    >>> view = sx.host_view(t)
+    >>> view.is_copy, np.from_dlpack(view).ctypes.data == t.ptr
+    (False, True)
+    """
+
+    __slots__ = ()
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the bytes are (or will be) a copy of the source's."""
+        return self.is_lazy or (self.row_id is None and self.base is not None and self._made)
+
+    @property
+    def _made(self) -> bool:
+        source = self.base
+        return isinstance(source, _core.TensorBase) and not source.host_accessible
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        array = _core.as_ndarray(self)
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise CopyRefusedError(
+                    f"copy=False, and the conversion to {np.dtype(dtype)} is a copy"
+                )
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __repr__(self) -> str:
+        what = "copy" if self.is_copy else "view"
+        return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what} of {self.base!r})"
+
+
+def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
+    """Return a producer of host memory over `x`.
+
+    Parameters
+    ----------
+    x : Tensor, or anything that `as_tensor` takes
+        Host producers included.
+    copy : bool, optional
+        None: a view where the host can reach the memory, else one copy, made when it is first
+        needed.  True: always a copy, made now.  False: never a copy.
+
+    Returns
+    -------
+    HostView
+
+    Raises
+    ------
+    CopyRefusedError
+        With ``copy=False``, when the host cannot reach the memory.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> memoryview(sx.host_view(sx.zeros(2, "uint8"))).tolist()
+    [0, 0]
+    """
+    copy = _execute.check_copy(copy)
+    source = _interfaces.source_of(x)
+    found = _execute.plan_for(_execute.offer_of(source), (1, 0), copy).check()
+    base = source if source.base is None else source.base
+    if copy is True:
+        return _core.host_view(_core.copy_to_host(source), base, HostView)
+    if found.copies == 0:
+        return _core.host_view(source, base, HostView)
+    return _core.lazy_host_copy(source, source, HostView)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. Basic indexing, as arithmetic on shape and strides.  Pure Python."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class View(NamedTuple):
+    """A strided view: offset of its first element, shape and strides, all in elements."""
+
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
+    """Return the view that basic indexing selects: ints, slices, ``...`` and None.
+
+    Raises
+    ------
+    IndexError
+        When an index is out of range, there are too many, or one is not basic.
+    """
+    keys = key if isinstance(key, tuple) else (key,)
+    keys = _expand_ellipsis(keys, len(shape))
+    offset, new_shape, new_strides, axis = 0, [], [], 0
+    for item in keys:
+        if item is None:
+            new_shape.append(1)
+            new_strides.append(0)
+            continue
+        length, stride = shape[axis], strides[axis]
+        if isinstance(item, slice):
+            start, stop, step = item.indices(length)
+            count = len(range(start, stop, step))
+            offset += start * stride if count else 0
+            new_shape.append(count)
+            new_strides.append(stride * step)
+        else:
+            index = _as_index(item)
+            if not -length <= index < length:
+                raise IndexError(
+                    f"index {index} is out of range for axis {axis}, which has {length} elements"
+                )
+            offset += (index % length) * stride
+        axis += 1
+    return View(offset, tuple(new_shape), tuple(new_strides))
+
+
+def _as_index(item: Any) -> int:
+    if not isinstance(item, bool):
+        try:
+            return operator.index(item)
+        except TypeError:
+            pass
+    raise IndexError(
+        f"a {type(item).__name__} is no basic index; use ints, slices, ... and None, and NumPy or "
+        "dpnp for anything else"
+    )
+
+
+def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    n_axes = sum(1 for item in keys if item is not None and item is not Ellipsis)
+    n_ellipsis = sum(1 for item in keys if item is Ellipsis)
+    if n_ellipsis > 1:
+        raise IndexError("an index can have one ellipsis (...)")
+    if n_axes > ndim:
+        raise IndexError(f"{n_axes} indices for a tensor of {ndim} dimensions")
+    rest = (slice(None),) * (ndim - n_axes)
+    if not n_ellipsis:
+        return keys + rest
+    position = next(i for i, item in enumerate(keys) if item is Ellipsis)
+    return keys[:position] + rest + keys[position + 1 :]
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """Read a shape: an int or a sequence of ints that are not negative."""
+    if isinstance(shape, bool) or isinstance(shape, (str, bytes)):
+        raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints")
+    try:
+        values = (operator.index(shape),)
+    except TypeError:
+        try:
+            values = tuple(operator.index(length) for length in shape)
+        except TypeError as error:
+            raise TypeError(
+                f"shape is {shape!r}; it must be an int or a sequence of ints"
+            ) from error
+    for axis, length in enumerate(values):
+        if length < 0:
+            raise ValueError(f"shape[{axis}] is {length}; a length cannot be negative")
+        if length >= 1 << 63:
+            raise ValueError(f"shape[{axis}] is {length}, which no address space holds")
+    return values
+
+
+def resolve_reshape(size: int, shape: Any) -> tuple[int, ...]:
+    """Read the target of a reshape, in which one length may be -1."""
+    try:
+        values = [operator.index(shape)]
+    except TypeError:
+        values = [operator.index(length) for length in shape]
+    wild = [axis for axis, length in enumerate(values) if length == -1]
+    if len(wild) > 1:
+        raise ValueError(f"shape is {tuple(values)}; one length can be -1")
+    known = 1
+    for axis, length in enumerate(values):
+        if axis not in wild:
+            known *= as_shape(length)[0]
+    if wild:
+        if known == 0 or size % known:
+            raise ValueError(f"{size} elements do not fit into shape {tuple(values)}")
+        values[wild[0]] = size // known
+    elif known != size:
+        raise ValueError(f"{size} elements do not fit into shape {tuple(values)}")
+    return tuple(values)
+
+
+def broadcast_strides(
+    shape: Sequence[int], strides: Sequence[int], target: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the strides that spread a view over `target` by NumPy's rules.
+
+    Raises
+    ------
+    ValueError
+        When the shapes do not fit.
+    """
+    padding = len(target) - len(shape)
+    fits = padding >= 0 and all(
+        have in (1, want) for have, want in zip(shape, target[padding:], strict=True)
+    )
+    if not fits:
+        raise ValueError(f"shape {tuple(shape)} does not spread over shape {tuple(target)}")
+    spread = (
+        0 if have == 1 and want != 1 else stride
+        for have, stride, want in zip(shape, strides, target[padding:], strict=True)
+    )
+    return (0,) * padding + tuple(spread)

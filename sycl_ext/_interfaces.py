@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 5. The roads beside DLPack: ``__sycl_usm_array_interface__`` in and out, buffers in."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from sycl_ext import _core, _execute
+from sycl_ext._devices import Device, by_id, place
+from sycl_ext._dtypes import dtype_name, name_from_typestr, typestr
+from sycl_ext._queues import comes_from, is_dpctl_queue, queue_from
+
+__all__ = ["source_of", "usm_interface_of"]
+
+#: Packages whose read-only slot of ``data`` says the opposite of the specification (True means
+#: read-only): dpctl.memory documents it as "writable", and oneDAL puts "is_mutable" there.
+INVERTED_READONLY = ("dpctl.memory", "onedal")
+
+
+def source_of(obj: Any) -> _core.TensorBase:
+    """Return the memory of `obj` where it is, by the best road that it offers.
+
+    Host memory comes as a tensor without a row.  Raises TypeError when there is no road.
+    """
+    if isinstance(obj, _core.TensorBase):
+        return obj
+    interface = getattr(obj, "__sycl_usm_array_interface__", None)
+    if interface is not None:
+        return from_usm_interface(obj, interface)
+    if isinstance(obj, np.ndarray):
+        return from_ndarray(obj)
+    if hasattr(obj, "__dlpack__"):
+        return _execute.import_where_it_is(obj)
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        raise TypeError(
+            f"a {type(obj).__name__} offers no memory: it has neither "
+            "__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol"
+            + ("; make an array of it with numpy.asarray" if _is_plain(obj) else "")
+        ) from None
+    return from_ndarray(np.asarray(view))
+
+
+def _is_plain(obj: Any) -> bool:
+    return isinstance(obj, (int, float, complex, list, tuple))
+
+
+def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
+    """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
+    name = dtype_name(array.dtype)
+    itemsize = array.itemsize
+    if any(stride % itemsize for stride in array.strides):
+        raise BufferError(
+            f"the strides {array.strides} of the array are not multiples of its itemsize, "
+            f"{itemsize} bytes; copy it with numpy.ascontiguousarray"
+        )
+    strides = [stride // itemsize for stride in array.strides]
+    pointer = array.__array_interface__["data"][0] if array.size else 0
+    return _core.from_host(pointer, name, array.shape, strides, not array.flags.writeable, array)
+
+
+# ---- __sycl_usm_array_interface__ ----------------------------------------------------------------
+
+
+def usm_interface_of(tensor: _core.TensorBase, queue: Any) -> dict[str, Any]:
+    """Describe a tensor in version 1 of the protocol."""
+    return {
+        "data": (tensor.ptr, tensor.readonly),
+        "shape": tensor.shape,
+        "strides": None if tensor.c_contiguous else tensor.strides,
+        "typestr": typestr(tensor.dtype_name),
+        "offset": 0,
+        "version": 1,
+        "syclobj": queue,
+    }
+
+
+def from_usm_interface(obj: Any, interface: Any) -> _core.TensorBase:
+    """Return the memory that a description names, checked against the runtime.
+
+    Raises
+    ------
+    BufferError
+        When the description contradicts itself or the runtime.
+    """
+    who = f"__sycl_usm_array_interface__ of the {type(obj).__name__}"
+    try:
+        return _read_interface(obj, dict(interface))
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+        raise BufferError(f"{who} is not valid: {type(error).__name__}: {error}") from error
+
+
+def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
+    if fields.get("version", 1) != 1:
+        raise BufferError(f"version is {fields['version']!r}; version 1 is known")
+    name = name_from_typestr(fields["typestr"])
+    pointer, flag = fields["data"]
+    shape = [operator.index(length) for length in fields["shape"]]
+    strides = fields.get("strides")
+    if strides is None:
+        strides = _compact_strides(shape)
+    strides = [operator.index(stride) for stride in strides]
+    itemsize = np.dtype(name).itemsize
+    pointer = operator.index(pointer) + operator.index(fields.get("offset", 0)) * itemsize
+    if not 0 <= pointer < 1 << 64:
+        raise BufferError(f"data and offset give {pointer}, which is no address")
+    device, queue = _read_syclobj(fields["syclobj"], pointer)
+    readonly = bool(flag) != _is_inverted(obj)
+    return _core.from_usm(pointer, name, shape, strides, device._row, readonly, obj, queue)
+
+
+def _is_inverted(obj: Any) -> bool:
+    return any(
+        cls.__module__ == package or cls.__module__.startswith(package + ".")
+        for cls in type(obj).__mro__
+        for package in INVERTED_READONLY
+    )
+
+
+def _compact_strides(shape: list[int]) -> list[int]:
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(length, 1)
+    return strides[::-1]
+
+
+def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | None]:
+    """Read the forms of ``syclobj``: queue, context, their capsules, filter string, device."""
+    if isinstance(syclobj, str) or comes_from(syclobj, "dpctl", "SyclDevice"):
+        return place(syclobj).device, None
+    if comes_from(syclobj, "dpctl", "SyclContext"):
+        return by_id(_core.row_in_context(pointer, syclobj.addressof_ref()).id), None
+    if not is_dpctl_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
+        syclobj = syclobj._get_capsule()
+    if type(syclobj).__name__ == "PyCapsule" and '"SyclContextRef"' in repr(syclobj):
+        context = _core.context_in_capsule(syclobj)
+        return by_id(_core.row_in_context(pointer, context).id), None
+    queue = queue_from(syclobj)
+    return by_id(_core.row_of_queue(queue).id), queue

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 4. What the exchange will do, decided before anything is touched.
+
+`plan(offer, wish)` is a pure function: no device, no data, no core.  All the rules are in the
+table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_tensor`, `host_view`,
+`to_device`, `exchange`) asks it, and `explain` shows its answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice
+
+__all__ = ["RULES", "Offer", "Plan", "Relation", "Route", "Wish", "plan", "relation"]
+
+
+class Route(Enum):
+    """How the data gets there.  The value is what a person reads."""
+
+    VIEW = "a view of the same memory"
+    COPY = "one copy on the device"
+    HOST_VIEW = "a host view of the same memory"
+    HOST_COPY = "one copy to the host"
+    VIA_HOST = "two copies, through the host"
+    REFUSE = "refused"
+
+
+#: Number of times the data is copied on each route.
+COPIES = {
+    Route.VIEW: 0,
+    Route.COPY: 1,
+    Route.HOST_VIEW: 0,
+    Route.HOST_COPY: 1,
+    Route.VIA_HOST: 2,
+    Route.REFUSE: 0,
+}
+
+
+class Relation(Enum):
+    """Where the memory is, seen from where it is wanted.  The value is the reason in a plan."""
+
+    SAME = "the memory is bound to the very context that is asked for"
+    OTHER_CONTEXT = (
+        "the memory is not bound to the default context of the device, which is what its DLPack id "
+        "stands for"
+    )
+    DIRECT = "the memory belongs to another row, and the runtime copies between the two directly"
+    INDIRECT = "the memory belongs to another row, and the runtime cannot copy between the two"
+    SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
+    HOST_ONLY = "it is host memory, and the device does not read host memory"
+    REACHABLE = "the host can reach the memory"
+    UNREACHABLE = "the host cannot reach the memory"
+    UNKNOWN = "there is no such device in the device table"
+
+
+#: The rules of the exchange.  Columns: copy=None, copy=False, copy=True.
+RULES: dict[Relation, tuple[Route, Route, Route]] = {
+    Relation.SAME: (Route.VIEW, Route.VIEW, Route.COPY),
+    Relation.OTHER_CONTEXT: (Route.COPY, Route.REFUSE, Route.COPY),
+    Relation.DIRECT: (Route.COPY, Route.REFUSE, Route.COPY),
+    Relation.INDIRECT: (Route.REFUSE, Route.REFUSE, Route.VIA_HOST),
+    Relation.SYSTEM_USM: (Route.VIEW, Route.VIEW, Route.COPY),
+    Relation.HOST_ONLY: (Route.COPY, Route.REFUSE, Route.COPY),
+    Relation.REACHABLE: (Route.HOST_VIEW, Route.HOST_VIEW, Route.HOST_COPY),
+    Relation.UNREACHABLE: (Route.HOST_COPY, Route.REFUSE, Route.HOST_COPY),
+    Relation.UNKNOWN: (Route.REFUSE, Route.REFUSE, Route.REFUSE),
+}
+_COLUMN = {None: 0, False: 1, True: 2}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a producer has.
+
+    Attributes
+    ----------
+    device : DLDevice
+        What ``__dlpack_device__`` answers: ``(14, root id)``, or ``(1, 0)`` for the host.
+    row : int or None
+        Row that the memory is bound to; None for plain host memory.
+    usm_type : str
+        ``"device"``, ``"shared"``, ``"host"`` or ``"system"``.
+    default_context : bool
+        Whether the row is bound to the default context of its root device.
+    host_reachable : bool
+        Whether the host may read the memory.
+    readonly : bool
+    """
+
+    device: DLDevice
+    row: int | None
+    usm_type: str
+    default_context: bool
+    host_reachable: bool
+    readonly: bool = False
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a consumer asks for.
+
+    Attributes
+    ----------
+    device : DLDevice or None
+        Where it wants the data; None: where it is.
+    copy : bool or None
+        True: a copy; False: never a copy; None: a copy only when there is no other way.
+    versioned : bool
+        Whether the consumer reads the versioned struct, which can say "read-only".
+    known : bool
+        Whether the device table has a row for `device`.
+    direct : bool
+        Whether the runtime copies between the two rows with one command.
+    system_usm : bool
+        Whether the device reads plain host memory.
+    """
+
+    device: DLDevice | None = None
+    copy: bool | None = None
+    versioned: bool = True
+    known: bool = True
+    direct: bool = True
+    system_usm: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done, and why.
+
+    Attributes
+    ----------
+    route : Route
+    copies : int
+        How often the data is copied.
+    reason : str
+    notes : tuple of str
+        What else a user should know, such as a device without float64.
+    error : type of Exception or None
+        What a refusal raises.
+    """
+
+    route: Route
+    reason: str
+    error: type[BufferError] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def copies(self) -> int:
+        """How often the data is copied."""
+        return COPIES[self.route]
+
+    def check(self) -> Plan:
+        """Return the plan, or raise what a refusal raises."""
+        if self.error is not None:
+            raise self.error(self.reason)
+        return self
+
+    def __str__(self) -> str:
+        return ". ".join((f"{self.route.value}: {self.reason}", *self.notes))
+
+
+def relation(offer: Offer, wish: Wish) -> Relation:
+    """Say where the memory is, seen from where it is wanted."""
+    wanted = wish.device or offer.device
+    if wanted == HOST:
+        return Relation.REACHABLE if offer.host_reachable else Relation.UNREACHABLE
+    if wanted[0] != DeviceType.ONE_API or not wish.known:
+        return Relation.UNKNOWN
+    if offer.row is None:
+        return Relation.SYSTEM_USM if wish.system_usm else Relation.HOST_ONLY
+    if wanted == offer.device:
+        # A stranger takes memory under a root id for USM of the default context.
+        shareable = offer.default_context and offer.usm_type != "system"
+        return Relation.SAME if shareable else Relation.OTHER_CONTEXT
+    if wanted[1] == offer.row:
+        return Relation.SAME
+    return Relation.DIRECT if wish.direct else Relation.INDIRECT
+
+
+def plan(offer: Offer, wish: Wish) -> Plan:
+    """Decide the route for an offer and a wish, with its reason in words."""
+    found = relation(offer, wish)
+    route = RULES[found][_COLUMN[wish.copy]]
+    if route is Route.REFUSE:
+        return _refusal(found, offer, wish)
+    if offer.readonly and not wish.versioned and COPIES[route] == 0:
+        return Plan(
+            Route.REFUSE,
+            "the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) "
+            "cannot be told so; pass max_version=(1, 0) or copy=True",
+            BufferError,
+        )
+    return Plan(route, found.value)
+
+
+def _refusal(found: Relation, offer: Offer, wish: Wish) -> Plan:
+    wanted = wish.device or offer.device
+    if found is Relation.UNKNOWN:
+        return Plan(
+            Route.REFUSE,
+            f"dl_device={wanted} is asked for, and {found.value}; `python -m sycl_ext devices` "
+            "lists them, and (1, 0) is the host",
+            BufferError,
+        )
+    where = f"from row {offer.row} ({offer.usm_type!r} USM) to {wanted}"
+    if wish.copy is False:
+        return Plan(
+            Route.REFUSE,
+            f"copy=False, and {where} takes a copy: {found.value}; pass copy="
+            + ("True" if found is Relation.INDIRECT else "None"),
+            CopyRefusedError,
+        )
+    return Plan(
+        Route.REFUSE,
+        f"{where} takes two copies, through the host: {found.value}; that is not done unasked: "
+        "pass copy=True",
+        BufferError,
+    )

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. The words of the exchange: protocols, device types and exceptions.  Pure Python."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+__all__ = [
+    "HOST",
+    "CopyRefusedError",
+    "DLDevice",
+    "DeviceType",
+    "ExchangeError",
+    "SupportsDLPack",
+    "SupportsUsmInterface",
+    "SyclError",
+]
+
+#: A DLPack device: (device type, device id).
+DLDevice: TypeAlias = tuple[int, int]
+
+
+class DeviceType(IntEnum):
+    """The two DLPack device types that this package exchanges."""
+
+    CPU = 1
+    ONE_API = 14
+
+
+#: The DLPack device of plain host memory.  It is not the SYCL "cpu" device.
+HOST: DLDevice = (int(DeviceType.CPU), 0)
+
+
+@runtime_checkable
+class SupportsDLPack(Protocol):
+    """A producer of DLPack capsules."""
+
+    def __dlpack__(self, *, stream: Any = None) -> Any:
+        """Return a capsule."""
+
+    def __dlpack_device__(self) -> DLDevice:
+        """Return where the data is."""
+
+
+@runtime_checkable
+class SupportsUsmInterface(Protocol):
+    """An object that describes its USM in the ``__sycl_usm_array_interface__`` protocol."""
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        """Return the description."""
+
+
+class ExchangeError(BufferError):
+    """A producer or consumer refused; its own exception is the ``__cause__``."""
+
+
+class CopyRefusedError(BufferError, ValueError):
+    """``copy=False`` was asked for, and the exchange needs a copy.
+
+    The array API names `BufferError` in one place and `ValueError` in another; this is both.
+    """
+
+
+class SyclError(RuntimeError):
+    """The SYCL runtime reported a failure; the text is the runtime's."""

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 2. The one reader of everything that stands for a SYCL queue."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Final
+
+from sycl_ext import _core
+
+#: The value of ``stream=`` that asks for no synchronisation.
+NO_SYNC: Final = -1
+
+_FORMS = (
+    "None, -1, a dpctl.SyclQueue, a 'SyclQueueRef' capsule, an object with _get_capsule(), the "
+    "address of a sycl::queue as an int, or a torch.xpu.Stream"
+)
+
+
+def comes_from(obj: object, package: str, name: str) -> bool:
+    """Whether `obj` is an instance of a class of another package; does not import the package."""
+    return any(
+        cls.__name__ == name and cls.__module__.partition(".")[0] == package
+        for cls in type(obj).__mro__
+    )
+
+
+def is_dpctl_queue(obj: object) -> bool:
+    """Whether `obj` is a ``dpctl.SyclQueue``."""
+    return comes_from(obj, "dpctl", "SyclQueue")
+
+
+def queue_from(obj: Any) -> _core.Queue:
+    """Return the queue that `obj` stands for.
+
+    Raises
+    ------
+    TypeError
+        When `obj` is in no form that stands for a queue.
+    ValueError
+        When an address is given, and no ``sycl::queue`` can be there.
+    """
+    if isinstance(obj, _core.Queue):
+        return obj
+    if is_dpctl_queue(obj):
+        return _core.queue_at(obj.addressof_ref())
+    if type(obj).__name__ == "PyCapsule":
+        return _core.queue_of_capsule(obj)
+    if isinstance(obj, int) and not isinstance(obj, bool):
+        return _queue_at(obj)
+    get_capsule = getattr(obj, "_get_capsule", None)
+    if callable(get_capsule):
+        return _core.queue_of_capsule(get_capsule())
+    inner = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
+    if inner is not None and inner is not obj:
+        return queue_from(inner)
+    raise TypeError(f"a {type(obj).__name__} stands for no queue; use {_FORMS}")
+
+
+def _queue_at(address: int) -> _core.Queue:
+    value = operator.index(address)
+    if not 0 < value < 1 << 64:
+        raise ValueError(f"{value} is not the address of a sycl::queue; use {_FORMS}")
+    return _core.queue_at_untrusted(value)

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 6. `Tensor`: what a user holds.  The attributes and the two DLPack methods are the core's
+(``src/tensor_object.cpp``); everything that is a decision or a convenience is here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sycl_ext import _core, _execute, _interfaces
+from sycl_ext._devices import Device, Placement, place
+from sycl_ext._dtypes import dtype_name, numpy_dtype
+from sycl_ext._indexing import as_shape, broadcast_strides, index_view, resolve_reshape
+from sycl_ext._protocols import CopyRefusedError, SyclError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import dpctl
+    from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["Tensor", "as_tensor", "empty", "from_dlpack", "zeros"]
+
+UsmType = Literal["device", "shared", "host"]
+
+
+class Tensor(_core.TensorBase):
+    """A typed, strided view of USM that every DLPack library can take.
+
+    Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes
+    its memory, shape or dtype; views share the memory and keep it alive.
+
+    Examples
+    --------
+    >>> import numpy as np, sycl_ext as sx
+    >>> t = sx.zeros((2, 3), "int32", usm_type="shared")
+    >>> np.from_dlpack(sx.host_view(t))[0, 0] = 7
+    >>> t.to_numpy()
+    array([[7, 0, 0],
+           [0, 0, 0]], dtype=int32)
+    """
+
+    __slots__ = ()
+
+    # ---- where it is -----------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Device:
+        """The row of the device table that the memory is bound to."""
+        return _execute.tensor_device(self)
+
+    @property
+    def sycl_queue(self) -> dpctl.SyclQueue:
+        """The queue that work on this tensor goes to: its own, or the one of its device."""
+        queue = _core.queue_of(self)
+        if queue == self.device._row.queue():
+            return self.device.sycl_queue
+        import dpctl
+
+        return dpctl.SyclQueue(queue.capsule())
+
+    @property
+    def sycl_context(self) -> dpctl.SyclContext:
+        """The context that the memory is bound to."""
+        return self.device.sycl_context
+
+    # ---- views -----------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
+        offset, shape, strides = index_view(self.shape, self.strides, key)
+        return _core.view(self, offset, shape, strides, self._root())
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
+        """The view with its axes reversed."""
+        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], self._root())
+
+    def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
+        """Return the elements in another shape, in C order: a view where the strides allow it.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The new lengths; one of them may be -1.
+
+        Raises
+        ------
+        ValueError
+            When the number of elements differs.
+        """
+        target = resolve_reshape(self.size, (shape, *more) if more else shape)
+        strides = _core.reshape_strides(self, target)
+        if strides is None:
+            return self.copy().reshape(target)
+        return _core.view(self, 0, target, strides, self._root())
+
+    def as_readonly(self) -> Tensor:
+        """Return a view that nobody may write through."""
+        return _core.view(self, 0, self.shape, self.strides, self._root(), readonly=True)
+
+    def _root(self) -> object:
+        return self if self.base is None else self.base
+
+    # ---- copies ----------------------------------------------------------------------------------
+
+    def copy(self, order: Literal["C", "F"] = "C") -> Tensor:
+        """Return a compact, writable copy on the same device, of the same kind of USM."""
+        usm_type = self.usm_type if self.usm_type != "system" else "host"
+        return _core.copy_to_row(self, self.device._row, usm_type, order, _own_queue(self))
+
+    def copy_from(self, obj: Any, /) -> Tensor:
+        """Copy the elements of `obj` into this tensor.
+
+        Parameters
+        ----------
+        obj : array
+            A tensor, a DLPack producer, a buffer: anything that `as_tensor` takes, on any device.
+            It must have this dtype, and its shape must spread over this shape.
+
+        Returns
+        -------
+        Tensor
+            This tensor.
+
+        Raises
+        ------
+        BufferError
+            When this tensor is read-only.
+        TypeError
+            When the dtypes differ: no dtype is converted silently.
+        ValueError
+            When the shapes do not fit.
+        """
+        if self.readonly:
+            raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
+        source = _interfaces.source_of(obj)
+        if source.dtype_name != self.dtype_name:
+            raise TypeError(
+                f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it first, "
+                f"for instance with .astype({self.dtype_name!r}) in its own library"
+            )
+        strides = broadcast_strides(source.shape, source.strides, self.shape)
+        _core.copy_elements(self, _core.view(source, 0, self.shape, strides, source))
+        return self
+
+    def to_device(self, device: Any, /, copy: bool | None = None) -> Tensor:
+        """Return the tensor on another device.
+
+        Parameters
+        ----------
+        device : Device or any ``device=`` form
+        copy : bool, optional
+            None: a view when the memory is there already, else one direct copy.  True: always a
+            copy, if need be two, through the host.  False: never a copy.
+
+        Raises
+        ------
+        BufferError
+            When the plan refuses; the message says why, and what to pass.
+        """
+        return _execute.move(self, place(device), copy)  # type: ignore[return-value]
+
+    def to_numpy(self, copy: bool | None = None) -> NDArray[Any]:
+        """Return the elements as a ``numpy.ndarray``.
+
+        Parameters
+        ----------
+        copy : bool, optional
+            None: a view where the host can reach the memory, else one copy.  True: always a copy.
+            False: never a copy.
+
+        Raises
+        ------
+        CopyRefusedError
+            With ``copy=False``, when the host cannot reach the memory.
+        """
+        copy = _execute.check_copy(copy)
+        if copy is not True and self.host_accessible:
+            _core.synchronize(self)
+            return _core.as_ndarray(self)
+        if copy is False:
+            raise CopyRefusedError(
+                f"copy=False, and the host cannot reach {self.usm_type!r} USM of {self.device!r}; "
+                "pass copy=None, or allocate with usm_type='shared'"
+            )
+        return _core.as_ndarray(_core.copy_to_host(self))
+
+    # ---- protocols -------------------------------------------------------------------------------
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if not self.host_accessible:
+            raise TypeError(
+                f"NumPy cannot reach {self.usm_type!r} USM of {self.device!r}; make the copy visible "
+                "with .to_numpy() or sycl_ext.host_view(x), or allocate with usm_type='shared'"
+            )
+        array = self.to_numpy(copy=copy)
+        if dtype is None or np.dtype(dtype) == array.dtype:
+            return array
+        if copy is False:
+            raise CopyRefusedError(f"copy=False, and the conversion to {np.dtype(dtype)} is a copy")
+        return array.astype(dtype)
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        return _interfaces.usm_interface_of(self, self.sycl_queue)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor of 0 dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return (
+            f"Tensor(shape={self.shape}, dtype={self.dtype_name}, usm_type={self.usm_type!r}, "
+            f"device={self.device.id}{', readonly' if self.readonly else ''})"
+        )
+
+
+def _own_queue(tensor: _core.TensorBase) -> _core.Queue | None:
+    """Return the queue of a tensor that was made with one of its own."""
+    queue = _core.queue_of(tensor)
+    return queue if tensor.row_id is not None else None
+
+
+# ---- making tensors ------------------------------------------------------------------------------
+
+
+def empty(
+    shape: int | tuple[int, ...],
+    dtype: DTypeLike = "float32",
+    *,
+    usm_type: UsmType = "device",
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor with arbitrary content.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Lengths of the axes, in elements.
+    dtype : optional
+        Anything that names a dtype of the table: bool, (u)int8 to 64, float16 to 64, complex64 and
+        128; bfloat16 and the float8 family by name or from ml_dtypes.
+    usm_type : {"device", "shared", "host"}
+        Kind of USM.  The host reaches "shared" and "host" everywhere, and "device" on a CPU device.
+    device : optional
+        Any form that `device` reads; a ``dpctl.SyclQueue`` becomes the tensor's queue.
+    order : {"C", "F"}
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    MemoryError
+        When the device has no room; the message has size, kind and device.
+    BufferError
+        When the device has no USM of that kind.
+    TypeError, ValueError
+        When an argument is wrong.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.empty((2, 3), "float64", order="F").strides
+    (1, 2)
+    """
+    return _new(shape, dtype, usm_type, device, order, zero=False)
+
+
+def zeros(
+    shape: int | tuple[int, ...],
+    dtype: DTypeLike = "float32",
+    *,
+    usm_type: UsmType = "device",
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor of zeros; the arguments are those of `empty`.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.zeros(3, "uint8").to_numpy()
+    array([0, 0, 0], dtype=uint8)
+    """
+    return _new(shape, dtype, usm_type, device, order, zero=True)
+
+
+def _new(shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zero: bool) -> Tensor:
+    lengths, name = as_shape(shape), dtype_name(dtype)
+    if not isinstance(usm_type, str):
+        raise TypeError(f"usm_type is {usm_type!r}; it must be 'device', 'shared' or 'host'")
+    if not isinstance(order, str):
+        raise TypeError(f"order is {order!r}; it must be 'C' or 'F'")
+    where = place(device)
+    return _core.allocate(where.device._row, usm_type, name, lengths, order, where.queue, zero)
+
+
+# ---- taking tensors ------------------------------------------------------------------------------
+
+
+def _wanted(device: Any) -> Placement | None:
+    return None if device is None else place(device)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """Return the memory of any DLPack producer as a tensor.
+
+    Parameters
+    ----------
+    x : object with ``__dlpack__``, or a DLPack capsule
+        Versioned and legacy producers, of kDLOneAPI or host memory.
+    device : optional
+        Where the tensor is wanted; None: where the data is.  Host memory goes to the default
+        device: as a view where that device reads host memory, else as a copy.
+    copy : bool, optional
+        None: only where a view is impossible.  False: never.  True: always.
+
+    Returns
+    -------
+    Tensor
+        Read-only when the producer's memory is.
+
+    Raises
+    ------
+    BufferError
+        When producer and device do not go together, or the capsule contradicts itself.
+    CopyRefusedError
+        When ``copy=False`` and a copy is needed (a BufferError and a ValueError).
+    TypeError
+        When `x` speaks no DLPack.
+
+    Examples
+    --------
+    >>> import numpy as np, sycl_ext as sx
+    >>> a = np.arange(3)
+    >>> t = sx.from_dlpack(a)            # the CPU device reads host memory: a view
+    >>> t.ptr == a.ctypes.data
+    True
+    """
+    copy = _execute.check_copy(copy)
+    placement = _wanted(device)
+    if isinstance(x, _core.TensorBase):
+        return _execute.move(_core.view(x, 0, x.shape, x.strides, x), placement, copy)  # type: ignore[return-value]
+    if type(x).__name__ == "PyCapsule":
+        tensor, copied = _execute.import_capsule(x)
+        return _execute.move(tensor, placement, None if copied and copy else copy)  # type: ignore[return-value]
+    return _execute.import_producer(x, placement, copy)  # type: ignore[return-value]
+
+
+def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """Return the memory of anything that has some as a tensor, by the best road it offers.
+
+    The roads, best first: a tensor; ``__sycl_usm_array_interface__`` (it names queue and
+    sub-device: dpnp, dpctl.memory); DLPack; the buffer protocol.
+
+    Parameters
+    ----------
+    obj : object
+    device, copy
+        As for `from_dlpack`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    TypeError
+        When `obj` offers none of these.
+    BufferError, ValueError
+        As for `from_dlpack`.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.as_tensor(bytearray(b"abc")).to_numpy()
+    array([97, 98, 99], dtype=uint8)
+    """
+    copy = _execute.check_copy(copy)
+    if isinstance(obj, _core.TensorBase) or type(obj).__name__ == "PyCapsule":
+        return from_dlpack(obj, device=device, copy=copy)
+    return _execute.move(_interfaces.source_of(obj), _wanted(device), copy)  # type: ignore[return-value]
+
+
+_core.set_hooks(
+    tensor_class=Tensor,
+    export_negotiated=_execute.export,
+    numpy_dtype=numpy_dtype,
+    copy_refused_error=CopyRefusedError,
+    sycl_error=SyclError,
+)

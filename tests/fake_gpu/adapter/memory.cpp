@@ -1,0 +1,226 @@
+// Entry points of USM, and the register of what is allocated.
+#include "memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "answer.hpp"
+#include "control.hpp"
+#include "settings.hpp"
+
+namespace fakegpu {
+namespace {
+
+using AllocationPtr = std::shared_ptr<Allocation>;
+
+// Never destroyed: programs free USM while the process ends.
+struct Register {
+  std::mutex mutex;
+  std::map<const char*, AllocationPtr> by_address;
+};
+
+Register& allocations() {
+  static auto* all = new Register;
+  return *all;
+}
+
+AllocationPtr find(const void* pointer) {
+  const auto* address = static_cast<const char*>(pointer);
+  Register& all = allocations();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  auto after = all.by_address.upper_bound(address);
+  if (after == all.by_address.begin()) return nullptr;
+  const AllocationPtr& allocation = std::prev(after)->second;
+  return address < allocation->address + allocation->nbytes ? allocation : nullptr;
+}
+
+// On OpenCL a context knows its own allocations only; Level Zero's driver knows them all.
+bool is_known_in(const Allocation& allocation, ur_context_handle_t context) {
+  return !settings().strict_context || allocation.context.get() == context;
+}
+
+// On OpenCL an allocation of a tile in a context that lists the GPU belongs to the GPU.
+ur_device_handle_t owner(const Allocation& allocation) {
+  ur_device_handle_t device = allocation.device;
+  if (device && settings().strict_context && allocation.context->lists(device->root()))
+    return device->root();
+  return device;
+}
+
+char* map_anonymous(size_t nbytes) {
+  void* p = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : static_cast<char*>(p);
+}
+
+char* map_shared(int file, size_t nbytes, int protection) {
+  void* p = mmap(nullptr, nbytes, protection, MAP_SHARED, file, 0);
+  return p == MAP_FAILED ? nullptr : static_cast<char*>(p);
+}
+
+bool map_twice(Allocation& allocation) {
+  const int file = memfd_create("fakegpu", MFD_CLOEXEC);
+  if (file < 0) return false;
+  const size_t nbytes = allocation.mapped_nbytes;
+  if (ftruncate(file, static_cast<off_t>(nbytes)) == 0) {
+    allocation.address = map_shared(file, nbytes, PROT_NONE);
+    allocation.bytes = map_shared(file, nbytes, PROT_READ | PROT_WRITE);
+  }
+  close(file);
+  return allocation.address && allocation.bytes;
+}
+
+bool map_once(Allocation& allocation) {
+  allocation.address = allocation.bytes = map_anonymous(allocation.mapped_nbytes);
+  return allocation.address != nullptr;
+}
+
+// Takes device memory of a GPU, if it has as much left.
+bool reserve(ur_device_handle_t gpu, size_t nbytes) {
+  if (gpu->bytes_in_use.fetch_add(nbytes) + nbytes > settings().memory) {
+    gpu->bytes_in_use -= nbytes;
+    return false;
+  }
+  counters.device_bytes += static_cast<long>(nbytes);
+  return true;
+}
+
+void give_back(ur_device_handle_t gpu, size_t nbytes) {
+  gpu->bytes_in_use -= nbytes;
+  counters.device_bytes -= static_cast<long>(nbytes);
+}
+
+ur_result_t allocate(ur_usm_type_t type, ur_context_handle_t context, ur_device_handle_t device,
+                     size_t nbytes, void** out) {
+  const bool on_device = type == UR_USM_TYPE_DEVICE;
+  const ur_result_t out_of_memory =
+      on_device ? UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY : UR_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  if (fails_now()) return out_of_memory;
+  if (nbytes == 0) return UR_RESULT_ERROR_INVALID_USM_SIZE;
+  if (device && !context->reaches(device)) return UR_RESULT_ERROR_INVALID_DEVICE;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  if (nbytes > SIZE_MAX / 2) return out_of_memory;
+
+  auto allocation = std::make_shared<Allocation>();
+  allocation->context = Ref<ur_context_handle_t_>(context);
+  allocation->device = device;
+  allocation->type = type;
+  allocation->nbytes = nbytes;
+  allocation->mapped_nbytes = (nbytes + page - 1) / page * page;
+
+  if (on_device && !reserve(device->root(), allocation->mapped_nbytes)) return out_of_memory;
+  if (!(on_device ? map_twice(*allocation) : map_once(*allocation))) {
+    if (on_device) give_back(device->root(), allocation->mapped_nbytes);
+    return out_of_memory;
+  }
+  *out = allocation->address;
+  ++counters.live_allocations;
+  Register& all = allocations();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.by_address[allocation->address] = allocation;
+  return UR_RESULT_SUCCESS;
+}
+
+ur_result_t usm_host_alloc(ur_context_handle_t context, const ur_usm_desc_t*, ur_usm_pool_handle_t,
+                           size_t nbytes, void** out) {
+  return allocate(UR_USM_TYPE_HOST, context, nullptr, nbytes, out);
+}
+
+ur_result_t usm_device_alloc(ur_context_handle_t context, ur_device_handle_t device,
+                             const ur_usm_desc_t*, ur_usm_pool_handle_t, size_t nbytes,
+                             void** out) {
+  return allocate(UR_USM_TYPE_DEVICE, context, device, nbytes, out);
+}
+
+ur_result_t usm_shared_alloc(ur_context_handle_t context, ur_device_handle_t device,
+                             const ur_usm_desc_t*, ur_usm_pool_handle_t, size_t nbytes,
+                             void** out) {
+  return allocate(UR_USM_TYPE_SHARED, context, device, nbytes, out);
+}
+
+ur_result_t usm_free(ur_context_handle_t context, void* pointer) {
+  AllocationPtr allocation;  // unmapped when the lock is gone
+  Register& all = allocations();
+  {
+    std::lock_guard<std::mutex> lock(all.mutex);
+    auto found = all.by_address.find(static_cast<const char*>(pointer));
+    if (found == all.by_address.end() || !is_known_in(*found->second, context))
+      return UR_RESULT_ERROR_INVALID_VALUE;
+    allocation = std::move(found->second);
+    all.by_address.erase(found);
+  }
+  allocation->freed = true;
+  --counters.live_allocations;
+  if (allocation->type == UR_USM_TYPE_DEVICE)
+    give_back(allocation->device->root(), allocation->mapped_nbytes);
+  return UR_RESULT_SUCCESS;
+}
+
+ur_result_t usm_info(ur_context_handle_t context, const void* pointer, ur_usm_alloc_info_t name,
+                     size_t capacity, void* target, size_t* size) {
+  const Answer answer(capacity, target, size);
+  const AllocationPtr allocation = find(pointer);
+  if (!allocation || !is_known_in(*allocation, context)) {
+    return name == UR_USM_ALLOC_INFO_TYPE ? answer.value<ur_usm_type_t>(UR_USM_TYPE_UNKNOWN)
+                                          : UR_RESULT_ERROR_INVALID_VALUE;
+  }
+  switch (name) {
+    case UR_USM_ALLOC_INFO_TYPE:
+      return answer.value(allocation->type);
+    case UR_USM_ALLOC_INFO_DEVICE:
+      return allocation->device ? answer.value(owner(*allocation)) : UR_RESULT_ERROR_INVALID_VALUE;
+    case UR_USM_ALLOC_INFO_BASE_PTR:
+      return answer.value<void*>(allocation->address);
+    case UR_USM_ALLOC_INFO_SIZE:
+      return answer.value(allocation->nbytes);
+    default:
+      return UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
+  }
+}
+
+[[noreturn]] void die_of_use_after_free(const char* when) {
+  std::fprintf(stderr, "[fakegpu] USM was freed %s a command that uses it\n", when);
+  std::abort();
+}
+
+}  // namespace
+
+Allocation::~Allocation() {
+  if (address) munmap(address, mapped_nbytes);
+  if (bytes && bytes != address) munmap(bytes, mapped_nbytes);
+}
+
+Place::Place(const void* pointer)
+    : bytes_(const_cast<char*>(static_cast<const char*>(pointer))), room_(SIZE_MAX) {
+  const AllocationPtr allocation = find(pointer);
+  if (!allocation) return;
+  const size_t offset = static_cast<size_t>(bytes_ - allocation->address);
+  allocation_ = allocation;
+  is_usm_ = true;
+  bytes_ = allocation->bytes + offset;
+  room_ = allocation->nbytes - offset;
+  if (allocation->type == UR_USM_TYPE_DEVICE) gpu_ = allocation->device->root();
+}
+
+Access::Access(const Place& place) : allocation_(place.allocation_.lock()), bytes_(place.bytes_) {
+  if (place.is_usm_ && (!allocation_ || allocation_->freed)) die_of_use_after_free("before");
+}
+
+Access::~Access() {
+  if (allocation_ && allocation_->freed) die_of_use_after_free("during");
+}
+
+void fill_memory_tables(ur_dditable_t& table) {
+  table.USM.pfnHostAlloc = usm_host_alloc;
+  table.USM.pfnDeviceAlloc = usm_device_alloc;
+  table.USM.pfnSharedAlloc = usm_shared_alloc;
+  table.USM.pfnFree = usm_free;
+  table.USM.pfnGetMemAllocInfo = usm_info;
+}
+
+}  // namespace fakegpu

@@ -1,0 +1,45 @@
+"""The switches and counters of a stand-in GPU that this process has loaded, through ctypes.
+
+Imports nothing of this project.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from .build import LIBRARY
+
+COUNTERS = (
+    "fakegpu_calls",
+    "fakegpu_copies",
+    "fakegpu_live_allocations",
+    "fakegpu_device_bytes",
+)
+SWITCHES = {
+    "fakegpu_fail_at": [ctypes.c_long],
+    "fakegpu_set_delay_us": [ctypes.c_long],
+    "fakegpu_async_error_next": [],
+}
+
+
+def loaded() -> ctypes.CDLL:
+    """The adapter that the SYCL runtime has loaded: after the first enumeration of devices.
+
+    Never a second copy, whose counters would stand still.
+    """
+    forced = os.environ.get("UR_ADAPTERS_FORCE_LOAD")
+    path = Path(forced or Path(os.environ.get("UR_ADAPTERS_SEARCH_PATH", "")) / LIBRARY)
+    try:
+        library = ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError as error:
+        message = f"{path} is not loaded: was the process started in its environment(), "
+        raise RuntimeError(message + "and have devices been enumerated?") from error
+    for name in COUNTERS:
+        getattr(library, name).argtypes = []
+        getattr(library, name).restype = ctypes.c_long
+    for name, arguments in SWITCHES.items():
+        getattr(library, name).argtypes = arguments
+        getattr(library, name).restype = None
+    return library
