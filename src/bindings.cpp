@@ -445,8 +445,9 @@ void bind_hooks(py::module_& m) {
   m.def(
       "set_hooks",
       [](py::object tensor_class, py::object export_negotiated, py::object numpy_dtype,
-         py::object copy_refused_error, py::object sycl_error) {
+         py::object copy_refused_error, py::object sycl_error, bool trace) {
         sycl_ext::Hooks& hooks = sycl_ext::hooks();
+        hooks.trace = trace;
         hooks.tensor_class = tensor_class.release().ptr();
         hooks.export_negotiated = export_negotiated.release().ptr();
         hooks.numpy_dtype = numpy_dtype.release().ptr();
@@ -455,7 +456,7 @@ void bind_hooks(py::module_& m) {
         sycl_ext::error_class(Kind::runtime) = sycl_error.release().ptr();
       },
       py::arg("tensor_class"), py::arg("export_negotiated"), py::arg("numpy_dtype"),
-      py::arg("copy_refused_error"), py::arg("sycl_error"),
+      py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"),
       "What the core needs of the Python package; called once, by the package.");
   py::tuple names(sycl_ext::dtypes.size());
   for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {

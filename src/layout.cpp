@@ -77,6 +77,13 @@ bool is_contiguous(const Layout& layout, Order order) noexcept {
   return contiguous;
 }
 
+bool has_negative_stride(const Layout& layout) noexcept {
+  for (int i = 0; i < layout.ndim(); ++i) {
+    if (layout.shape()[i] > 1 && layout.strides()[i] < 0) return true;
+  }
+  return false;
+}
+
 bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noexcept {
   std::int64_t lowest = 0, highest = 0, count = 1;
   bool empty = false;

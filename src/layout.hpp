@@ -49,6 +49,9 @@ std::int64_t element_count(const Layout& layout) noexcept;
 
 bool is_contiguous(const Layout& layout, Order order) noexcept;
 
+// Whether a stride of an axis with more than one element is negative.
+bool has_negative_stride(const Layout& layout) noexcept;
+
 // Bytes that the elements occupy, relative to the first element: [begin, end).
 struct Extent {
   std::int64_t begin;

@@ -196,8 +196,13 @@ PyObject* get_host_accessible(PyObject* self, void*) {
   return PyBool_FromLong(cast(self)->lazy || cast(self)->tensor.host_accessible());
 }
 
-PyObject* get_is_lazy(PyObject* self, void*) {
-  return PyBool_FromLong(cast(self)->lazy != nullptr);
+PyObject* get_is_host_copy(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->lazy || cast(self)->tensor.memory->is_host_copy());
+}
+
+PyObject* get_reversed(PyObject* self, void*) {
+  const Layout& layout = cast(self)->tensor.layout;
+  return PyBool_FromLong(!cast(self)->lazy && has_negative_stride(layout));
 }
 
 PyObject* is_contiguous_in(PyObject* self, Order order) {
@@ -222,7 +227,9 @@ PyGetSetDef getset[] = {
     {"base", get_base, nullptr, "The object this is a view of, or None.", nullptr},
     {"row_id", get_row_id, nullptr, "Row of the device table, or None for the host.", nullptr},
     {"host_accessible", get_host_accessible, nullptr, "Whether the host can read it.", nullptr},
-    {"is_lazy", get_is_lazy, nullptr, "Whether a host copy has still to be made.", nullptr},
+    {"is_host_copy", get_is_host_copy, nullptr, "Whether it is (or will be) a host copy of ours.",
+     nullptr},
+    {"reversed", get_reversed, nullptr, "Whether a stride is negative.", nullptr},
     {"c_contiguous", get_c_contiguous, nullptr, "Compact in C order.", nullptr},
     {"f_contiguous", get_f_contiguous, nullptr, "Compact in Fortran order.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -360,7 +367,7 @@ PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
     const Tensor& tensor = ready(cast(self));
     const int versioned = versioned_wish(values[max_version]);
     const bool synchronise = values[stream] == Py_None;
-    if (values[dl_device] == Py_None && values[copy] != Py_True &&
+    if (!hooks().trace && values[dl_device] == Py_None &&
         (values[copy] == Py_None || values[copy] == Py_False) && tensor.exports_directly() &&
         (versioned == 1 || (versioned == 0 && !tensor.readonly)) &&
         (synchronise || (is_no_sync(values[stream]) && !tensor.on_host))) {

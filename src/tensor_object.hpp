@@ -17,6 +17,7 @@ struct Hooks {
   PyObject* tensor_class = nullptr;  // subclass that new tensors are made of
   PyObject* export_negotiated =
       nullptr;                      // (tensor, stream, max_version, dl_device, copy) -> capsule
+  bool trace = false;               // every exchange goes through Python, which writes the log
   PyObject* numpy_dtype = nullptr;  // (name of a row of the dtype table) -> numpy.dtype
 };
 Hooks& hooks() noexcept;

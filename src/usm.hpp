@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 
 #include "device_table.hpp"
@@ -36,8 +37,8 @@ class Allocation {
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
-  // The foreign object behind a borrowed block (nullptr: the block is ours).
-  void* owner() const noexcept { return owner_.get(); }
+  // Whether this is host memory of our own making (allocate_host).
+  bool is_host_copy() const noexcept { return owner_.get_deleter() == std::free; }
 
  private:
   Owner owner_;

@@ -7,7 +7,9 @@ _icd.add_embedded_cpu()  # before the SYCL runtime is loaded
 
 from sycl_ext._core import DLPACK_VERSION, capsule_from_pointer, live_exports  # noqa: E402
 from sycl_ext._devices import Device, device, devices, register_context  # noqa: E402
+from sycl_ext._exchange import exchange, explain  # noqa: E402
 from sycl_ext._host import HostView, host_view  # noqa: E402
+from sycl_ext._negotiate import Plan, Route  # noqa: E402
 from sycl_ext._protocols import (  # noqa: E402
     CopyRefusedError,
     DeviceType,
@@ -26,6 +28,8 @@ __all__ = [
     "DeviceType",
     "ExchangeError",
     "HostView",
+    "Plan",
+    "Route",
     "SupportsDLPack",
     "SyclError",
     "Tensor",
@@ -34,6 +38,8 @@ __all__ = [
     "device",
     "devices",
     "empty",
+    "exchange",
+    "explain",
     "from_dlpack",
     "host_view",
     "live_exports",

@@ -326,8 +326,8 @@ def _by_pair(pair: Any) -> Device:
     device_type, row_id = (int(x) for x in pair)
     if device_type == HOST[0]:
         raise ValueError(
-            f"device is {(device_type, row_id)}, the host, which is no SYCL device; use host_view() "
-            'or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
+            f"device is {(device_type, row_id)}, the host, which is no SYCL device; use "
+            'host_view() or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
         )
     if device_type != DeviceType.ONE_API:
         raise ValueError(

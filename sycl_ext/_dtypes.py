@@ -47,7 +47,7 @@ def dtype_name(dtype: Any) -> str:
         raise TypeError(f"dtype is {dtype!r}, which names no dtype: {error}") from error
     if not resolved.isnative:
         raise ValueError(
-            f"dtype is {resolved.str}, in {_byte_order(resolved)}-endian byte order; only native "
+            f"dtype is {resolved.str}, which is not in native byte order; only native "
             f"order is exchanged: convert with .astype({resolved.newbyteorder('=').str!r})"
         )
     if resolved.name in _ROWS:
@@ -80,7 +80,3 @@ def name_from_typestr(text: Any) -> str:
             + ", ".join(f"|{known}" for known in _BY_TYPESTR)
         )
     return _BY_TYPESTR[code]
-
-
-def _byte_order(dtype: np.dtype[Any]) -> str:
-    return "big" if sys.byteorder == "little" else "little"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 5. Carries a `Plan` out: exports, imports, moves.  The only file that talks to strangers."""
+"""Floor 5. Carries a `Plan` out: exports, imports, moves.  It alone talks to strangers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
 from sycl_ext._negotiate import Offer, Plan, Route, Wish, plan
 from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
 from sycl_ext._queues import NO_SYNC, queue_from
+from sycl_ext._trace import note, traced
 
 __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
 
@@ -29,6 +30,7 @@ def offer_of(tensor: _core.TensorBase) -> Offer:
         default_context=row_id is not None and _core.row(row_id).default_context,
         host_reachable=tensor.host_accessible,
         readonly=tensor.readonly,
+        reversed=tensor.reversed,
     )
 
 
@@ -59,6 +61,7 @@ def check_copy(copy: Any) -> bool | None:
 # ---- export --------------------------------------------------------------------------------------
 
 
+@traced
 def export(
     tensor: _core.TensorBase, stream: Any, max_version: Any, dl_device: Any, copy: Any
 ) -> object:
@@ -70,6 +73,7 @@ def export(
     if label == HOST and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
     result = carry_out(found, tensor, label)
+    note(found.route.value, tensor.nbytes, found.copies)
     if found.copies == 0:
         _synchronize_export(tensor, stream)
     elif stream is not None:
@@ -162,6 +166,7 @@ def settle_host(
 def _carry_out_move(
     found: Plan, tensor: _core.TensorBase, target: Device, placement: Placement | None
 ) -> _core.TensorBase:
+    note(found.route.value, tensor.nbytes, found.copies)
     if found.route is Route.VIEW:
         return tensor
     kind = _fitting_kind(tensor.usm_type, target)
@@ -199,7 +204,7 @@ def import_producer(x: Any, placement: Placement | None, copy: bool | None) -> _
     if tensor is None and announced != HOST:
         tensor = _ask_copy(x, HOST, copy, refusals)
     if tensor is None:
-        raise _all_refused(x, announced, copy, refusals)
+        raise _all_refused(x, announced, refusals)
     return move(tensor, placement, copy)
 
 
@@ -211,7 +216,7 @@ def import_where_it_is(x: Any) -> _core.TensorBase:
     if tensor is None and announced != HOST:
         tensor = _ask_copy(x, HOST, None, refusals)
     if tensor is None:
-        raise _all_refused(x, announced, None, refusals)
+        raise _all_refused(x, announced, refusals)
     return tensor
 
 
@@ -219,8 +224,8 @@ def _announced_device(x: Any) -> DLDevice:
     method = getattr(x, "__dlpack_device__", None)
     if not callable(method):
         raise TypeError(
-            f"a {type(x).__name__} has no __dlpack_device__; from_dlpack takes DLPack producers and "
-            "capsules, and as_tensor takes buffers and __sycl_usm_array_interface__ as well"
+            f"a {type(x).__name__} has no __dlpack_device__; from_dlpack takes DLPack producers "
+            "and capsules, and as_tensor takes buffers and __sycl_usm_array_interface__ as well"
         )
     try:
         answer = method()
@@ -290,15 +295,15 @@ def _ask_copy(
         return None
     try:
         capsule = _call_dlpack(x, _keywords(dl_device=device, copy=copy))
-    except Exception as error:
+        tensor: _core.TensorBase = import_capsule(capsule, device)[0]
+    except Exception as error:  # a producer that ignores dl_device counts as one that refuses it
         refusals.append(error)
         return None
-    return import_capsule(capsule, device)[0]  # type: ignore[no-any-return]
+    note(f"the producer's copy to {device}", tensor.nbytes, 1)
+    return tensor
 
 
-def _all_refused(
-    x: Any, announced: DLDevice, copy: bool | None, refusals: list[Exception]
-) -> Exception:
+def _all_refused(x: Any, announced: DLDevice, refusals: list[Exception]) -> Exception:
     if not refusals:
         return CopyRefusedError(
             f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "

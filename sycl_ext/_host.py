@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sycl_ext import _core, _execute, _interfaces
-from sycl_ext._protocols import CopyRefusedError
+from sycl_ext._protocols import HOST, CopyRefusedError
+from sycl_ext._trace import note, traced
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -36,13 +37,8 @@ class HostView(_core.TensorBase):
 
     @property
     def is_copy(self) -> bool:
-        """Whether the bytes are (or will be) a copy of the source's."""
-        return self.is_lazy or (self.row_id is None and self.base is not None and self._made)
-
-    @property
-    def _made(self) -> bool:
-        source = self.base
-        return isinstance(source, _core.TensorBase) and not source.host_accessible
+        """Whether the bytes are (or will be, when first needed) a copy of the source's."""
+        return self.is_host_copy
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         array = _core.as_ndarray(self)
@@ -59,6 +55,7 @@ class HostView(_core.TensorBase):
         return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what} of {self.base!r})"
 
 
+@traced
 def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     """Return a producer of host memory over `x`.
 
@@ -87,10 +84,10 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     """
     copy = _execute.check_copy(copy)
     source = _interfaces.source_of(x)
-    found = _execute.plan_for(_execute.offer_of(source), (1, 0), copy).check()
-    base = source if source.base is None else source.base
+    found = _execute.plan_for(_execute.offer_of(source), HOST, copy).check()
+    note(found.route.value, source.nbytes, found.copies)
     if copy is True:
-        return _core.host_view(_core.copy_to_host(source), base, HostView)
+        return _core.host_view(_core.copy_to_host(source), source, HostView)
     if found.copies == 0:
-        return _core.host_view(source, base, HostView)
+        return _core.host_view(source, source, HostView)
     return _core.lazy_host_copy(source, source, HostView)

@@ -78,8 +78,9 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 def as_shape(shape: Any) -> tuple[int, ...]:
     """Read a shape: an int or a sequence of ints that are not negative."""
-    if isinstance(shape, bool) or isinstance(shape, (str, bytes)):
+    if isinstance(shape, (bool, str, bytes)):
         raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints")
+    values: tuple[int, ...]
     try:
         values = (operator.index(shape),)
     except TypeError:

@@ -8,7 +8,7 @@ table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_te
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice
@@ -52,6 +52,10 @@ class Relation(Enum):
     HOST_ONLY = "it is host memory, and the device does not read host memory"
     REACHABLE = "the host can reach the memory"
     UNREACHABLE = "the host cannot reach the memory"
+    REVERSED = (
+        "the host can reach the memory, but a negative stride ends the process of some consumers "
+        "(torch before the fix of pytorch#188023), so it is not handed to a consumer of host memory"
+    )
     UNKNOWN = "there is no such device in the device table"
 
 
@@ -65,6 +69,7 @@ RULES: dict[Relation, tuple[Route, Route, Route]] = {
     Relation.HOST_ONLY: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.REACHABLE: (Route.HOST_VIEW, Route.HOST_VIEW, Route.HOST_COPY),
     Relation.UNREACHABLE: (Route.HOST_COPY, Route.REFUSE, Route.HOST_COPY),
+    Relation.REVERSED: (Route.HOST_COPY, Route.REFUSE, Route.HOST_COPY),
     Relation.UNKNOWN: (Route.REFUSE, Route.REFUSE, Route.REFUSE),
 }
 _COLUMN = {None: 0, False: 1, True: 2}
@@ -87,6 +92,8 @@ class Offer:
     host_reachable : bool
         Whether the host may read the memory.
     readonly : bool
+    reversed : bool
+        Whether a stride is negative.
     """
 
     device: DLDevice
@@ -95,6 +102,7 @@ class Offer:
     default_context: bool
     host_reachable: bool
     readonly: bool = False
+    reversed: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,10 @@ class Plan:
     error: type[BufferError] | None = None
     notes: tuple[str, ...] = ()
 
+    def noting(self, *notes: str | None) -> Plan:
+        """Return the plan with more notes; None is no note."""
+        return replace(self, notes=self.notes + tuple(note for note in notes if note))
+
     @property
     def copies(self) -> int:
         """How often the data is copied."""
@@ -165,7 +177,9 @@ def relation(offer: Offer, wish: Wish) -> Relation:
     """Say where the memory is, seen from where it is wanted."""
     wanted = wish.device or offer.device
     if wanted == HOST:
-        return Relation.REACHABLE if offer.host_reachable else Relation.UNREACHABLE
+        if not offer.host_reachable:
+            return Relation.UNREACHABLE
+        return Relation.REVERSED if offer.reversed else Relation.REACHABLE
     if wanted[0] != DeviceType.ONE_API or not wish.known:
         return Relation.UNKNOWN
     if offer.row is None:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 6. `Tensor`: what a user holds.  The attributes and the two DLPack methods are the core's
-(``src/tensor_object.cpp``); everything that is a decision or a convenience is here."""
+"""Floor 6. `Tensor`: what a user holds, and the functions that make one.
+
+The attributes and the two DLPack methods are the core's (``src/tensor_object.cpp``); everything
+that is a decision or a convenience is here.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from sycl_ext._devices import Device, Placement, place
 from sycl_ext._dtypes import dtype_name, numpy_dtype
 from sycl_ext._indexing import as_shape, broadcast_strides, index_view, resolve_reshape
 from sycl_ext._protocols import CopyRefusedError, SyclError
+from sycl_ext._trace import ENABLED, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,8 +142,8 @@ class Tensor(_core.TensorBase):
         source = _interfaces.source_of(obj)
         if source.dtype_name != self.dtype_name:
             raise TypeError(
-                f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it first, "
-                f"for instance with .astype({self.dtype_name!r}) in its own library"
+                f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it "
+                f"first, for instance with .astype({self.dtype_name!r}) in its own library"
             )
         strides = broadcast_strides(source.shape, source.strides, self.shape)
         _core.copy_elements(self, _core.view(source, 0, self.shape, strides, source))
@@ -192,8 +196,9 @@ class Tensor(_core.TensorBase):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if not self.host_accessible:
             raise TypeError(
-                f"NumPy cannot reach {self.usm_type!r} USM of {self.device!r}; make the copy visible "
-                "with .to_numpy() or sycl_ext.host_view(x), or allocate with usm_type='shared'"
+                f"NumPy cannot reach {self.usm_type!r} USM of {self.device!r}; make the copy "
+                "visible with .to_numpy() or sycl_ext.host_view(x), or allocate with "
+                "usm_type='shared'"
             )
         array = self.to_numpy(copy=copy)
         if dtype is None or np.dtype(dtype) == array.dtype:
@@ -311,6 +316,7 @@ def _wanted(device: Any) -> Placement | None:
     return None if device is None else place(device)
 
 
+@traced
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return the memory of any DLPack producer as a tensor.
 
@@ -356,6 +362,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return _execute.import_producer(x, placement, copy)  # type: ignore[return-value]
 
 
+@traced
 def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return the memory of anything that has some as a tensor, by the best road it offers.
 
@@ -397,4 +404,5 @@ _core.set_hooks(
     numpy_dtype=numpy_dtype,
     copy_refused_error=CopyRefusedError,
     sycl_error=SyclError,
+    trace=ENABLED,
 )

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by tools/make_stub.py; a test compares the two.
+"""The C++ core of sycl_ext: literal classes and functions, used by the package alone."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, SupportsIndex, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import CapsuleType
+
+from sycl_ext._tensor import Tensor
+
+_T = TypeVar("_T", bound=TensorBase)
+
+class RowKind:
+    """What a row of the device table stands for."""
+
+    __members__: ClassVar[dict[str, RowKind]]
+    context: ClassVar[RowKind]
+    root: ClassVar[RowKind]
+    sub_device: ClassVar[RowKind]
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> int: ...
+
+class Row:
+    """A row of the device table."""
+
+    def context_capsule(self) -> CapsuleType:
+        """A new 'SyclContextRef' capsule."""
+
+    def queue(self) -> Queue:
+        """The row's own in-order queue."""
+
+    @property
+    def backend(self) -> str: ...
+    @property
+    def context_address(self) -> int: ...
+    @property
+    def default_context(self) -> bool: ...
+    @property
+    def device_address(self) -> int: ...
+    @property
+    def device_type(self) -> str: ...
+    @property
+    def driver_version(self) -> str: ...
+    @property
+    def filter_string(self) -> str: ...
+    @property
+    def fp16(self) -> bool: ...
+    @property
+    def fp64(self) -> bool: ...
+    @property
+    def host_memory(self) -> bool: ...
+    @property
+    def id(self) -> int: ...
+    @property
+    def kind(self) -> RowKind: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def parent_id(self) -> int | None: ...
+    @property
+    def root_id(self) -> int: ...
+    @property
+    def usm_device(self) -> bool: ...
+    @property
+    def usm_host(self) -> bool: ...
+    @property
+    def usm_shared(self) -> bool: ...
+    @property
+    def usm_system(self) -> bool: ...
+
+class Queue:
+    """A shared handle of a sycl::queue."""
+
+    def __eq__(self, arg0: object) -> bool: ...
+    def capsule(self) -> CapsuleType:
+        """A new 'SyclQueueRef' capsule; from now on others can submit to the queue."""
+
+    def order_after(self, producer: Queue) -> bool:
+        """Later work here sees what `producer` was given so far; False when it took a host wait."""
+
+    def same_context(self, other: Queue) -> bool: ...
+    def share(self) -> int:
+        """Address of the sycl::queue; from now on others can submit to it."""
+
+    def wait(self) -> None:
+        """Blocks until all work submitted so far is done."""
+
+    @property
+    def has_pending_work(self) -> bool: ...
+    @property
+    def in_order(self) -> bool: ...
+
+class TensorBase:
+    """A typed, strided view of memory; the base of Tensor and HostView."""
+
+    @property
+    def base(self) -> object:
+        """The object this is a view of, or None."""
+
+    @property
+    def c_contiguous(self) -> bool:
+        """Compact in C order."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy.dtype of the elements."""
+
+    @property
+    def dtype_name(self) -> str:
+        """Name of the dtype."""
+
+    @property
+    def f_contiguous(self) -> bool:
+        """Compact in Fortran order."""
+
+    @property
+    def host_accessible(self) -> bool:
+        """Whether the host can read it."""
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether a host copy has still to be made."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+
+    @property
+    def ptr(self) -> int:
+        """Address of the first element."""
+
+    @property
+    def readonly(self) -> bool:
+        """Whether writing through this view is forbidden."""
+
+    @property
+    def row_id(self) -> int | None:
+        """Row of the device table, or None for the host."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes, in elements."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps along the axes, in elements."""
+
+    @property
+    def usm_type(self) -> str:
+        """'device', 'shared', 'host' or 'system'."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """Return a buffer over memory that the host can reach."""
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """A DLPack capsule over this memory."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The pair (device type, device id) of DLPack."""
+
+def adopt(tensor: TensorBase, row: Row, usm_type: str, base: object) -> Tensor:
+    """The same host memory as USM of a row."""
+
+def allocate(
+    row: Row,
+    usm_type: str,
+    dtype: str,
+    shape: Sequence[int],
+    order: str,
+    queue: Queue | None = None,
+    zero: bool = False,
+) -> Tensor:
+    """A new compact tensor."""
+
+def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
+    """A numpy.ndarray over host-reachable memory; the tensor is its base."""
+
+def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
+    """A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over."""
+
+def consume_capsule(
+    capsule: CapsuleType, expected: tuple[int, int] | None = None
+) -> tuple[Tensor, bool]:
+    """(tensor, whether the producer copied), after every check that a consumer can make."""
+
+def context_in_capsule(capsule: CapsuleType) -> int:
+    """Address of the sycl::context in a 'SyclContextRef' capsule, checked."""
+
+def copies_directly(source: Row, target: Row) -> bool:
+    """Whether one queue command copies between device USM of two rows."""
+
+def copy_elements(target: TensorBase, source: TensorBase) -> None:
+    """Copies all elements."""
+
+def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
+    """A compact, page-aligned host copy."""
+
+def copy_to_row(
+    tensor: TensorBase, row: Row, usm_type: str, order: str = "C", queue: Queue | None = None
+) -> Tensor:
+    """A compact copy on another row, or on the same one."""
+
+def default_row() -> Row:
+    """Row of the device that SYCL's default selector chooses."""
+
+def find_owner(tensor: TensorBase) -> tuple[int, str] | None:
+    """Row and kind of host memory that is USM of a default context."""
+
+def from_host(
+    pointer: SupportsIndex,
+    dtype: str,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    readonly: bool,
+    owner: object,
+) -> Tensor:
+    """A view of host memory that `owner` keeps alive."""
+
+def from_usm(
+    pointer: SupportsIndex,
+    dtype: str,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    row: Row,
+    readonly: bool,
+    owner: object,
+    queue: Queue | None = None,
+) -> Tensor:
+    """A view of USM that `owner` keeps alive; `pointer` is its first element."""
+
+def host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
+    """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""
+
+def lazy_host_copy(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
+    """A host copy that is made when its bytes are first needed."""
+
+def live_exports() -> int:
+    """Managed tensors whose deleter has not run yet."""
+
+def make_capsule(
+    tensor: TensorBase, versioned: bool, device: tuple[int, int], copied: bool
+) -> CapsuleType:
+    """A DLPack capsule over the tensor's memory."""
+
+def queue_at(address: SupportsIndex) -> Queue:
+    """The queue at an address that the caller vouches for."""
+
+def queue_at_untrusted(address: SupportsIndex) -> Queue:
+    """The queue at an address; ValueError when no queue can be there."""
+
+def queue_of(tensor: TensorBase) -> Queue:
+    """The queue that work on the tensor goes to."""
+
+def queue_of_capsule(capsule: CapsuleType) -> Queue:
+    """The queue in a 'SyclQueueRef' capsule."""
+
+def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Strides of the same elements in another shape of equal size; None when that takes a copy."""
+
+def root_count() -> int:
+    """Number of root devices."""
+
+def row(id: SupportsIndex) -> Row:
+    """The row with this id; ValueError when there is none."""
+
+def row_count() -> int:
+    """Number of rows."""
+
+def row_in_context(pointer: SupportsIndex, context_address: SupportsIndex) -> Row:
+    """Row of the device that a USM block of the context was allocated on."""
+
+def row_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Row:
+    """Row of the sycl::context at an address that the caller vouches for."""
+
+def row_of_device(device_address: SupportsIndex) -> Row:
+    """Row of the sycl::device at an address that the caller vouches for."""
+
+def row_of_queue(queue: Queue) -> Row:
+    """Row of the queue's device and context, appended when new."""
+
+def same_context(a: Row, b: Row) -> bool:
+    """Whether two rows are bound to one context."""
+
+def set_hooks(
+    tensor_class: type[TensorBase],
+    export_negotiated: Callable[..., object],
+    numpy_dtype: Callable[[str], np.dtype[Any]],
+    copy_refused_error: type[Exception],
+    sycl_error: type[Exception],
+) -> None:
+    """What the core needs of the Python package; called once, by the package."""
+
+def synchronize(tensor: TensorBase) -> None:
+    """Waits for the pending work on the tensor's queue."""
+
+def view(
+    tensor: TensorBase,
+    offset: SupportsIndex,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    base: object,
+    readonly: bool = False,
+) -> Tensor:
+    """A view; `offset` and `strides` count elements."""
+
+DLPACK_VERSION: tuple[int, int]
+DTYPES: tuple[tuple[str, str, int], ...]

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 8. `exchange` and `explain`: any array to any consumer, and what that will take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+from sycl_ext import _core, _execute, _interfaces
+from sycl_ext._consumers import Consumer, find_consumer
+from sycl_ext._devices import Device, place
+from sycl_ext._host import host_view
+from sycl_ext._negotiate import Offer, Plan, Route
+from sycl_ext._protocols import HOST, CopyRefusedError, DLDevice, ExchangeError
+from sycl_ext._tensor import as_tensor
+from sycl_ext._trace import note, traced
+
+__all__ = ["exchange", "explain"]
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One thing to hand to a consumer: where its memory is, and what it takes to get it there."""
+
+    device: DLDevice | None  # None: as an unaware consumer of USM gets it
+    plan: Plan
+    compact: bool = False  # a copy is needed whatever the plan says
+
+
+@traced
+def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: bool = True) -> Any:
+    """Hand an array to a consumer, in the best form that it takes.
+
+    The direct way is tried first; a consumer that refuses it, whatever it raises, gets a host view.
+    What is known to end a consumer's process or to make it write to read-only memory is never
+    handed over (``sycl_ext._consumers`` has the table).
+
+    Parameters
+    ----------
+    x : Tensor, or anything that `as_tensor` takes
+    consumer : module, callable or device
+        A module with ``from_dlpack`` (``numpy``, ``torch``, ``dpnp``, ``jax``, ...), a callable of
+        one argument, or a device, which gives a `Tensor` there.
+    copy : bool, optional
+        None: only where a view is impossible.  False: never.  True: always.
+    host_copy : bool
+        False: refuse instead of copying to the host.
+
+    Returns
+    -------
+    array
+        What the consumer returned.
+
+    Raises
+    ------
+    ExchangeError
+        When the consumer refuses everything; its own exception is the ``__cause__``.
+    CopyRefusedError
+        When only a copy would do, and ``copy=False`` or ``host_copy=False``.
+
+    Examples
+    --------
+    >>> import numpy, sycl_ext as sx
+    >>> sx.exchange(sx.zeros(3, "int32"), numpy)
+    array([0, 0, 0], dtype=int32)
+    """
+    copy = _execute.check_copy(copy)
+    if _is_device(consumer):
+        return _to_device(x, consumer, copy, host_copy)
+    who, call = find_consumer(consumer)
+    source = _interfaces.source_of(x)
+    refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
+    if refusal is not None:
+        raise BufferError(refusal)
+    first: Exception | None = None
+    for attempt in _attempts(source, who, copy):
+        _check(attempt, copy, host_copy, first)
+        handed = _prepare(source, attempt, copy)
+        try:
+            result = call(_in_form(handed, who))
+        except Exception as error:
+            first = first or error
+            continue
+        copies = attempt.plan.copies + attempt.compact
+        note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, copies)
+        return result
+    raise ExchangeError(
+        f"{who.package} refused {source!r}: {type(first).__name__}: {first}"
+        + (f" (known about it: {who.reason})" if who.reason else "")
+    ) from first
+
+
+def _is_device(consumer: Any) -> bool:
+    if isinstance(consumer, ModuleType):
+        return False
+    return isinstance(consumer, (Device, str, int, tuple)) or type(consumer).__module__.startswith(
+        "dpctl"
+    )
+
+
+def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
+    source = _interfaces.source_of(x)
+    target = place(device)
+    found = _execute.plan_for(
+        _execute.offer_of(source), target.device.__dlpack_device__(), copy
+    ).check()
+    if found.route is Route.VIA_HOST and not host_copy:
+        raise CopyRefusedError(f"host_copy=False, and {found.reason}")
+    return as_tensor(source, device=device, copy=copy)
+
+
+def _attempts(source: _core.TensorBase, who: Consumer, copy: bool | None) -> list[_Attempt]:
+    """List what to offer, best first."""
+    needed = who.copy_needed(
+        contiguous=source.c_contiguous,
+        has_negative_stride=source.reversed,
+        readonly=source.readonly,
+    )
+    offer = _execute.offer_of(source)
+    attempts = []
+    if who.memory != "host" and source.row_id is not None:
+        attempts.append(_Attempt(None, _execute.plan_for(offer, None, copy)))
+    elif who.memory == "usm":
+        attempts.append(_Attempt(None, _upload_plan(offer, copy)))
+    if who.memory != "usm":
+        attempts.append(_Attempt(HOST, _execute.plan_for(offer, HOST, copy)))
+    if needed is None:
+        return attempts
+    return [_Attempt(a.device, a.plan.noting(needed), compact=a.plan.copies == 0) for a in attempts]
+
+
+def _upload_plan(offer: Offer, copy: bool | None) -> Plan:
+    """Plan how host memory gets to a consumer of USM, on the default device.
+
+    A device that reads host memory gives us a view, but a stranger still needs USM.
+    """
+    device = place(None).device.__dlpack_device__()
+    found = _execute.plan_for(offer, device, copy)
+    if found.copies or found.error is not None:
+        return found
+    seen_by_us = replace(offer, device=device, row=device[1], usm_type="system")
+    return _execute.plan_for(seen_by_us, device, copy)
+
+
+def _check(attempt: _Attempt, copy: bool | None, host_copy: bool, first: Exception | None) -> None:
+    """Raise what the user's arguments forbid."""
+    try:
+        attempt.plan.check()
+    except BufferError as error:
+        raise error from first
+    to_host = attempt.device == HOST
+    copies = attempt.plan.copies + attempt.compact
+    why = ". ".join((attempt.plan.reason, *attempt.plan.notes))
+    if copies and copy is False:
+        raise CopyRefusedError(f"copy=False, and this consumer needs a copy: {why}") from first
+    if copies and to_host and not host_copy:
+        raise CopyRefusedError(
+            f"host_copy=False, and this consumer needs a host copy: {why}"
+        ) from first
+
+
+def _prepare(source: _core.TensorBase, attempt: _Attempt, copy: bool | None) -> _core.TensorBase:
+    """Make what the attempt promises."""
+    if attempt.device == HOST:
+        return host_view(source, copy=True if attempt.compact else copy)
+    usm = as_tensor(source)
+    return usm.copy() if attempt.compact or (copy is True) else usm
+
+
+def _in_form(handed: _core.TensorBase, who: Consumer) -> Any:
+    """Return what the consumer's function takes."""
+    if who.takes == "producer":
+        return handed
+    version = None if who.takes == "legacy capsule" else _core.DLPACK_VERSION
+    return handed.__dlpack__(max_version=version)
+
+
+def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = None) -> Plan:
+    """Say what an exchange would do, and why.  Touches no data.
+
+    Parameters
+    ----------
+    x : Tensor, or anything that `as_tensor` takes
+    consumer_or_device : optional
+        None: a consumer that takes what ``__dlpack__`` gives.  A consumer as for `exchange`.  A
+        device in any form; ``(1, 0)`` is the host.
+    copy : bool, optional
+        As for the exchange in question.
+
+    Returns
+    -------
+    Plan
+        ``str(plan)`` is a sentence; ``plan.route``, ``plan.copies`` and ``plan.reason`` its parts.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> plan = sx.explain(sx.zeros(3, usm_type="shared"), (1, 0))
+    >>> str(plan)
+    'a host view of the same memory: the host can reach the memory'
+    >>> plan.copies
+    0
+    """
+    copy = _execute.check_copy(copy)
+    try:
+        source = _interfaces.source_of(x)
+    except BufferError as error:
+        return Plan(Route.REFUSE, str(error), type(error))
+    offer = _execute.offer_of(source)
+    if consumer_or_device is None:
+        return _with_notes(_execute.plan_for(offer, None, copy), source, None)
+    if isinstance(consumer_or_device, tuple) and consumer_or_device == HOST:
+        return _execute.plan_for(offer, HOST, copy)
+    if _is_device(consumer_or_device):
+        try:
+            target = place(consumer_or_device).device
+        except ValueError as error:
+            return Plan(Route.REFUSE, str(error), BufferError)
+        found = _execute.plan_for(offer, target.__dlpack_device__(), copy)
+        return _with_notes(found, source, target)
+    who, _call = find_consumer(consumer_or_device)
+    refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
+    if refusal is not None:
+        return Plan(Route.REFUSE, refusal, BufferError)
+    attempt = _attempts(source, who, copy)[0]
+    found = attempt.plan
+    if attempt.compact:
+        if copy is False:
+            return Plan(Route.REFUSE, found.notes[-1], CopyRefusedError)
+        route = Route.HOST_COPY if attempt.device == HOST else Route.COPY
+        found = Plan(route, found.notes[-1])
+    return found
+
+
+def _with_notes(found: Plan, source: _core.TensorBase, target: Device | None) -> Plan:
+    """Add what the device cannot do with the dtype."""
+    if target is None and source.row_id is not None:
+        target = _execute.tensor_device(source)
+    if target is None or target.has_fp64 or source.dtype_name not in ("float64", "complex128"):
+        return found
+    return found.noting(
+        f"device {target.id} ({target.name}) does not compute in {source.dtype_name}: compute on "
+        "the host (host_view), or convert to a narrower dtype first"
+    )

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. One log line per exchange, when ``SYCL_EXT_TRACE=1`` asks for it.
+
+The lines go to the logger ``"sycl_ext"`` at level INFO: what was called, route, bytes, copies and
+microseconds.  Without the variable nothing is measured and nothing is logged.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
+
+ENABLED: Final = os.environ.get("SYCL_EXT_TRACE", "") not in ("", "0")
+
+logger = logging.getLogger("sycl_ext")
+if ENABLED:
+    logger.setLevel(logging.INFO)
+    if not logging.getLogger().handlers and not logger.handlers:
+        logger.addHandler(logging.StreamHandler())
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Record:
+    """What one exchange turned out to be; the code that carries a plan out fills it in."""
+
+    __slots__ = ("copies", "nbytes", "route")
+
+    def __init__(self) -> None:
+        self.route, self.nbytes, self.copies = "", 0, 0
+
+
+_running = threading.local()  # .records: the exchanges that this thread is in, outermost first
+
+
+def note(route: str, nbytes: int, copies: int) -> None:
+    """Say what the running exchange does; several steps add up."""
+    records: list[Record] = getattr(_running, "records", [])
+    if not records:
+        return
+    record = records[-1]
+    record.route = f"{record.route}, then {route}" if record.route else route
+    record.nbytes = max(record.nbytes, nbytes)
+    record.copies += copies
+
+
+def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Log each call of a public function of the exchange; a no-op unless tracing is enabled."""
+    if not ENABLED:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        record, start = Record(), time.perf_counter()
+        records = _running.__dict__.setdefault("records", [])
+        records.append(record)
+        outcome = "refused"
+        try:
+            result = function(*args, **kwargs)
+            outcome = record.route or "a view of the same memory"
+            return result
+        finally:
+            records.remove(record)
+            logger.info(
+                "%s: %s, %d bytes, %d copies, %.1f us",
+                function.__name__,
+                outcome,
+                record.nbytes,
+                record.copies,
+                (time.perf_counter() - start) * 1e6,
+            )
+
+    return call

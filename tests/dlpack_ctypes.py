@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structs of ``dlpack.h`` 1.3 and the capsule functions of CPython, through ctypes.
+
+Written from the header, not from this project: what a test reads here is what a stranger reads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16
+from ctypes import c_uint32, c_uint64, c_void_p, py_object, pythonapi
+
+CPU = (1, 0)
+ONE_API = 14
+
+READ_ONLY = 1 << 0
+IS_COPIED = 1 << 1
+IS_SUBBYTE_TYPE_PADDED = 1 << 2
+
+#: name of NumPy or ml_dtypes -> (DLDataTypeCode, bits)
+DTYPES = {
+    "bool": (6, 8),
+    "int8": (0, 8),
+    "int16": (0, 16),
+    "int32": (0, 32),
+    "int64": (0, 64),
+    "uint8": (1, 8),
+    "uint16": (1, 16),
+    "uint32": (1, 32),
+    "uint64": (1, 64),
+    "float16": (2, 16),
+    "float32": (2, 32),
+    "float64": (2, 64),
+    "complex64": (5, 64),
+    "complex128": (5, 128),
+    "bfloat16": (4, 16),
+    "float8_e3m4": (7, 8),
+    "float8_e4m3": (8, 8),
+    "float8_e4m3b11fnuz": (9, 8),
+    "float8_e4m3fn": (10, 8),
+    "float8_e4m3fnuz": (11, 8),
+    "float8_e5m2": (12, 8),
+    "float8_e5m2fnuz": (13, 8),
+    "float8_e8m0fnu": (14, 8),
+}
+
+
+class DLDevice(Structure):
+    _fields_ = (("device_type", c_int32), ("device_id", c_int32))
+
+
+class DLDataType(Structure):
+    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
+
+
+class DLTensor(Structure):
+    _fields_ = (
+        ("data", c_void_p),
+        ("device", DLDevice),
+        ("ndim", c_int32),
+        ("dtype", DLDataType),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    )
+
+
+#: ``void (*deleter)(struct DLManagedTensor* self)``
+Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class DLManagedTensor(Structure):
+    """What a "dltensor" capsule points to: the legacy struct."""
+
+    _fields_ = (("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p))
+
+
+class DLPackVersion(Structure):
+    _fields_ = (("major", c_uint32), ("minor", c_uint32))
+
+
+class DLManagedTensorVersioned(Structure):
+    """What a "dltensor_versioned" capsule points to."""
+
+    _fields_ = (
+        ("version", DLPackVersion),
+        ("manager_ctx", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("dl_tensor", DLTensor),
+    )
+
+
+NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
+USED_NAMES = {False: b"used_dltensor", True: b"used_dltensor_versioned"}
+STRUCTS = {False: DLManagedTensor, True: DLManagedTensorVersioned}
+
+
+def _declare(name: str, result: object, *arguments: object):
+    function = getattr(pythonapi, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+CapsuleDestructor = ctypes.PYFUNCTYPE(None, c_void_p)
+
+_new = _declare("PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
+_is_valid = _declare("PyCapsule_IsValid", c_int, py_object, c_char_p)
+_get_pointer = _declare("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
+_get_name = _declare("PyCapsule_GetName", c_char_p, py_object)
+_set_name = _declare("PyCapsule_SetName", c_int, py_object, c_char_p)
+
+
+def call_deleter(address: int, *, versioned: bool) -> None:
+    """Do what a consumer does at the end: call the deleter, unless it is NULL.
+
+    ctypes releases the GIL around the call, as torch and jax do.
+    """
+    deleter = STRUCTS[versioned].from_address(address).deleter
+    if deleter:
+        Deleter(deleter)(address)
+
+
+@CapsuleDestructor
+def _destroy(capsule: int) -> None:
+    # The capsule is dying: only its address may be used, so the functions are called with that.
+    is_valid = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", pythonapi))
+    pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", pythonapi))
+    for versioned, name in NAMES.items():
+        if is_valid(capsule, name):
+            call_deleter(pointer(capsule, name), versioned=versioned)
+
+
+def new_capsule(address: int, name: bytes | None) -> object:
+    """A capsule that calls the deleter when it dies unused, as the specification asks."""
+    return _new(address, name, ctypes.cast(_destroy, c_void_p))
+
+
+def capsule_name(capsule: object) -> str:
+    return _get_name(capsule).decode()
+
+
+def is_versioned(capsule: object) -> bool:
+    """Whether a fresh DLPack capsule holds the versioned struct; AssertionError: no such capsule."""
+    for versioned, name in NAMES.items():
+        if _is_valid(capsule, name):
+            return versioned
+    raise AssertionError(f"{capsule!r} is no fresh DLPack capsule")
+
+
+def managed_in(capsule: object) -> DLManagedTensor | DLManagedTensorVersioned:
+    """The struct in a fresh capsule, which stays the owner."""
+    versioned = is_versioned(capsule)
+    managed = STRUCTS[versioned].from_address(_get_pointer(capsule, NAMES[versioned]))
+    managed.capsule = capsule  # the struct lives as long as this object
+    return managed
+
+
+def take(capsule: object) -> tuple[int, bool]:
+    """Consume a capsule: rename it, and return the address of its struct and its version."""
+    versioned = is_versioned(capsule)
+    address = _get_pointer(capsule, NAMES[versioned])
+    _set_name(capsule, USED_NAMES[versioned])
+    return address, versioned
+
+
+def lengths(pointer: object, ndim: int) -> tuple[int, ...] | None:
+    """The shape or the strides behind a pointer; None for NULL."""
+    return tuple(pointer[i] for i in range(ndim)) if pointer else None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests are made of: every dtype, every layout, and arrays that tell their elements apart.
+
+A layout is a base (shape and order) and a view of it, the same in NumPy and in this package, so
+that one stands for what the other must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import producers
+import sycl_ext as sx
+from dlpack_ctypes import DTYPES
+
+USM_TYPES = ("device", "shared", "host")
+DTYPE_NAMES = tuple(DTYPES)
+#: Those that NumPy itself knows, and so its own `from_dlpack` takes.
+NUMPY_DTYPES = tuple(name for name in DTYPE_NAMES if hasattr(np, name))
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    return np.dtype(name if name in NUMPY_DTYPES else getattr(ml_dtypes, name))
+
+
+def values(shape: tuple[int, ...] | int, dtype: str = "float32", seed: int = 1) -> np.ndarray:
+    """An array of bytes that differ from element to element."""
+    shape = (shape,) if isinstance(shape, int) else shape
+    resolved = numpy_dtype(dtype)
+    raw = np.random.default_rng(seed).integers(0, 256, prod(shape) * resolved.itemsize, np.uint8)
+    if dtype == "bool":
+        raw &= 1
+    return raw.view(resolved).reshape(shape)
+
+
+def bits(array: Any) -> bytes:
+    """The elements of an array in C order, bit by bit: NaNs of different bits differ."""
+    return np.asarray(array).tobytes()
+
+
+@dataclass(frozen=True)
+class Layout:
+    shape: tuple[int, ...]  # of the base
+    order: str = "C"
+    view: Callable[[np.ndarray], np.ndarray] = lambda base: base
+
+    def arrays(self, dtype: str, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """A NumPy base array and the view of it."""
+        base = np.array(values(self.shape, dtype, seed), order=self.order)
+        return base, self.view(base)
+
+    def tensor(self, dtype: str, usm_type: str = "device", device: Any = None, seed: int = 1):
+        """A tensor of this layout, and the NumPy array that it must be equal to."""
+        base, view = self.arrays(dtype, seed)
+        tensor = sx.empty(self.shape, dtype, usm_type=usm_type, device=device, order=self.order)
+        tensor.copy_from(base)
+        return producers.as_strided(tensor, *strided_form(base, view)), view
+
+
+def strided_form(base: np.ndarray, view: np.ndarray) -> tuple[tuple, tuple, int]:
+    """Shape, strides and offset of a view of `base`, in elements."""
+    offset = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    strides = tuple(stride // base.itemsize for stride in view.strides)
+    return view.shape, strides, offset // base.itemsize if view.size else 0
+
+
+LAYOUTS = {
+    "C": Layout((3, 4)),
+    "F": Layout((3, 4), "F"),
+    "sliced": Layout((7, 9), view=lambda base: base[1::2, ::3]),
+    "reversed": Layout((3, 4), view=lambda base: base[::-1, ::-1]),
+    "0-d": Layout(()),
+    "one element": Layout((3, 4), view=lambda base: base[1, 2]),
+    "size 0": Layout((0, 3)),
+    "empty slice": Layout((3, 4), view=lambda base: base[2:2]),
+    "broadcast": Layout((1, 4), view=lambda base: np.broadcast_to(base, (3, 4))),
+    "4-D permuted": Layout((2, 3, 4, 5), view=lambda base: base.transpose(2, 0, 3, 1)[::-1, :, 1:]),
+}
+
+
+def strides_of(array: np.ndarray) -> tuple[int, ...]:
+    """The strides of an array in elements."""
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def assert_equal(tensor: Any, array: np.ndarray) -> None:
+    """The tensor has the dtype, shape and elements of the array."""
+    assert tensor.dtype == array.dtype
+    assert tensor.shape == array.shape
+    assert bits(tensor.to_numpy()) == bits(array)
+
+
+def assert_same_view(tensor: Any, array: np.ndarray) -> None:
+    """Equal, and with the same strides (where strides mean something)."""
+    assert_equal(tensor, array)
+    if array.size > 1:
+        long = [axis for axis, length in enumerate(array.shape) if length > 1]
+        assert [tensor.strides[axis] for axis in long] == [strides_of(array)[axis] for axis in long]
