@@ -12,6 +12,8 @@
 
 #include "capsule.hpp"
 #include "copy.hpp"
+#include "exchange_api.hpp"
+#include "fast_path.hpp"
 #include "numpy_bridge.hpp"
 #include "tensor_object.hpp"
 
@@ -64,12 +66,8 @@ class GilReleasedFor {
   std::optional<sycl_ext::ReleasedGil> released_;
 };
 
-constexpr std::size_t gil_threshold = std::size_t{64} << 10;
-
-bool may_block(const Tensor& a) {
-  return a.nbytes() >= gil_threshold || !a.host_accessible() ||
-         (a.memory->queue && a.memory->queue.has_strangers());
-}
+using sycl_ext::gil_threshold;
+using sycl_ext::is_worth_releasing;
 
 // ---- conversions --------------------------------------------------------------------------------
 
@@ -259,6 +257,8 @@ void bind_tensors(py::module_& m) {
   m.attr("TensorBase") =
       py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(sycl_ext::tensor_base_type()));
 
+  m.attr("TensorBase").attr("__dlpack_c_exchange_api__") = own(sycl_ext::exchange_api_capsule());
+
   m.def(
       "allocate",
       [](const Row& row, const std::string& usm_type, const std::string& dtype,
@@ -320,7 +320,7 @@ void bind_tensors(py::module_& m) {
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
         const Order wanted = read_order(order);
-        const GilReleasedFor big(may_block(tensor));
+        const GilReleasedFor big(is_worth_releasing(tensor));
         return sycl_ext::copy_to_host(tensor, wanted);
       },
       py::arg("tensor"), py::arg("order") = "C", "A compact, page-aligned host copy.");
@@ -334,7 +334,7 @@ void bind_tensors(py::module_& m) {
          const std::string& order, const std::optional<Queue>& queue) {
         const Order wanted = read_order(order);
         const UsmKind kind = sycl_ext::usm_kind_named(usm_type.c_str());
-        const GilReleasedFor big(may_block(tensor) || !row.host_memory);
+        const GilReleasedFor big(is_worth_releasing(tensor) || !row.host_memory);
         return sycl_ext::copy_to_row(tensor, row, kind, wanted, queue.value_or(Queue()));
       },
       py::arg("tensor"), py::arg("row"), py::arg("usm_type"), py::arg("order") = "C",
@@ -347,20 +347,28 @@ void bind_tensors(py::module_& m) {
                         from.layout.shape(), from.layout.shape() + from.layout.ndim())) {
           sycl_ext::fail(sycl_ext::Error::Kind::value, "the two sides differ in shape or dtype");
         }
-        const GilReleasedFor big(may_block(to) || may_block(from));
+        const GilReleasedFor big(is_worth_releasing(to) || is_worth_releasing(from));
         sycl_ext::copy_elements(to, from);
       },
       py::arg("target"), py::arg("source"), "Copies all elements.");
   m.def(
       "synchronize",
       [](const Tensor& tensor) {
-        const GilReleasedFor big(may_block(tensor));
+        const GilReleasedFor big(is_worth_releasing(tensor));
         sycl_ext::synchronize(tensor);
       },
       py::arg("tensor"), "Waits for the pending work on the tensor's queue.");
   m.def(
-      "queue_of", [](const Tensor& tensor) { return tensor.memory->queue; }, py::arg("tensor"),
-      "The queue that work on the tensor goes to.");
+      "queue_of",
+      [](const Tensor& tensor) -> std::optional<Queue> {
+        if (!tensor.memory->queue) return std::nullopt;
+        return tensor.memory->queue;
+      },
+      py::arg("tensor"), "The queue that work on the tensor goes to; None for host memory.");
+  m.def("live_allocations", &sycl_ext::live_allocations,
+        "Blocks of memory that are held now, our own and borrowed ones.");
+  m.def("release_cached_memory", &sycl_ext::release_cached_memory,
+        "Gives the small blocks that are kept for the next allocations back to the runtime.");
   m.def(
       "find_owner",
       [](const Tensor& tensor) -> std::optional<std::pair<int, std::string>> {
@@ -444,20 +452,42 @@ void bind_dlpack(py::module_& m) {
 void bind_hooks(py::module_& m) {
   m.def(
       "set_hooks",
-      [](py::object tensor_class, py::object export_negotiated, py::object numpy_dtype,
-         py::object copy_refused_error, py::object sycl_error, bool trace) {
+      [](py::object tensor_class, py::object host_view_class, py::object export_negotiated,
+         py::object numpy_dtype, py::object copy_refused_error, py::object sycl_error, bool trace) {
         sycl_ext::Hooks& hooks = sycl_ext::hooks();
         hooks.trace = trace;
         hooks.tensor_class = tensor_class.release().ptr();
+        hooks.host_view_class = host_view_class.release().ptr();
         hooks.export_negotiated = export_negotiated.release().ptr();
         hooks.numpy_dtype = numpy_dtype.release().ptr();
         using Kind = sycl_ext::Error::Kind;
         sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.release().ptr();
         sycl_ext::error_class(Kind::runtime) = sycl_error.release().ptr();
       },
-      py::arg("tensor_class"), py::arg("export_negotiated"), py::arg("numpy_dtype"),
-      py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"),
-      "What the core needs of the Python package; called once, by the package.");
+      py::arg("tensor_class"), py::arg("host_view_class"), py::arg("export_negotiated"),
+      py::arg("numpy_dtype"), py::arg("copy_refused_error"), py::arg("sycl_error"),
+      py::arg("trace"), "What the core needs of the Python package; called once, by the package.");
+  m.def(
+      "set_fast_path_hooks",
+      [](py::dict device_ids, py::dict dtype_indices, py::object stream_for, py::object settle_host,
+         py::object import_refused) {
+        sycl_ext::FastPathHooks& hooks = sycl_ext::fast_path_hooks();
+        hooks.device_ids = device_ids.release().ptr();
+        hooks.dtype_indices = dtype_indices.release().ptr();
+        hooks.stream_for = stream_for.release().ptr();
+        hooks.settle_host = settle_host.release().ptr();
+        hooks.import_refused = import_refused.release().ptr();
+      },
+      py::arg("device_ids"), py::arg("dtype_indices"), py::arg("stream_for"),
+      py::arg("settle_host"), py::arg("import_refused"),
+      "What the fast path needs of the Python package; called once, by the package.");
+  m.def(
+      "accelerate",
+      [](const char* name, const py::object& function) {
+        return own(sycl_ext::accelerate(name, function.ptr()));
+      },
+      py::arg("name"), py::arg("function"),
+      "An object that behaves as `function` and answers its simple calls without Python.");
   py::tuple names(sycl_ext::dtypes.size());
   for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
     const sycl_ext::DType& row = sycl_ext::dtypes[i];

@@ -8,11 +8,13 @@
 // Nothing is enumerated before the first call of this file.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "block_pool.hpp"
 #include "queue.hpp"
 
 namespace sycl_ext {
@@ -40,6 +42,8 @@ class Row {
   bool host_memory =
       false;  // the device's memory is the host's: device USM can be read by the host
   std::shared_ptr<const RowHandles> sycl;
+  // Small blocks kept for the next allocation of each kind of USM (usm.cpp).
+  mutable std::array<BlockPool, 3> pools;
 
   // The row's own in-order queue, made when first needed.
   const Queue& queue() const;

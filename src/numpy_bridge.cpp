@@ -24,7 +24,7 @@ PyObject* ndarray_over(PyObject* tensor_object) {
                  });
   static std::byte nothing;  // NumPy would allocate for a NULL pointer
   const auto& api = py::detail::npy_api::get();
-  PyObject* dtype = PyObject_GetAttrString(tensor_object, "dtype");
+  PyObject* dtype = numpy_dtype_of(tensor);
   if (!dtype) throw py::error_already_set();
   // PyArray_NewFromDescr takes the reference to dtype over.
   PyRef array(api.PyArray_NewFromDescr_(

@@ -35,10 +35,8 @@ class Queue {
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
 
-  // Whether somebody but us can submit to it.
-  bool has_strangers() const noexcept;
-  // True when a call of wait() would have something to wait for.
-  bool has_pending_work() const;
+  // True when a call of wait() would have something to wait for (or to report).
+  bool has_pending_work() const noexcept;
   // Blocks until all work submitted so far is done; raises what went wrong asynchronously.
   void wait() const;
   void wait_noexcept() const noexcept;

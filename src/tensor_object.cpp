@@ -32,8 +32,6 @@ struct TensorObject {
   std::shared_ptr<LazyCopy> lazy;  // empty: the bytes of `tensor` are in place
 };
 
-constexpr std::size_t gil_threshold = std::size_t{64} << 10;
-
 PyTypeObject* base_type = nullptr;
 
 TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorObject*>(object); }
@@ -52,13 +50,6 @@ const Tensor& ready(TensorObject* self) {
     }
   }
   return self->tensor;
-}
-
-void wait_for_pending_work(const Tensor& tensor) {
-  const Queue queue = tensor.memory->queue;
-  if (!queue || !queue.has_pending_work()) return;
-  const ReleasedGil released;
-  queue.wait();
 }
 
 // Runs `body`; an exception becomes the Python exception, and `failed` is returned.
@@ -102,7 +93,7 @@ void dealloc(PyObject* self) {
   // Freeing waits for pending work, and a large block takes the runtime a while.
   Memory& memory = object->tensor.memory;
   if (memory.use_count() == 1 &&
-      (memory->nbytes >= gil_threshold || (memory->queue && memory->queue.has_strangers()))) {
+      (memory->nbytes >= gil_threshold || (memory->queue && memory->queue.has_pending_work()))) {
     const SavedException saved;
     const ReleasedGil released;
     memory.reset();
@@ -166,14 +157,7 @@ PyObject* get_readonly(PyObject* self, void*) {
   return PyBool_FromLong(cast(self)->tensor.readonly);
 }
 
-PyObject* get_dtype(PyObject* self, void*) {
-  static std::array<PyObject*, dtypes.size()> cache{};
-  const DType& dtype = *cast(self)->tensor.dtype;
-  PyObject*& entry = cache[index_of(dtype)];
-  if (!entry) entry = PyObject_CallFunction(hooks().numpy_dtype, "s", dtype.name);
-  Py_XINCREF(entry);
-  return entry;
-}
+PyObject* get_dtype(PyObject* self, void*) { return numpy_dtype_of(cast(self)->tensor); }
 
 PyObject* get_dtype_name(PyObject* self, void*) {
   return PyUnicode_FromString(cast(self)->tensor.dtype->name);
@@ -446,6 +430,31 @@ PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type)
   PyObject* self = allocate_object(std::move(source), base, type);
   if (self) cast(self)->lazy = std::move(lazy);
   return self;
+}
+
+PyObject* base_of(PyObject* object) noexcept {
+  return cast(object)->base ? cast(object)->base : object;
+}
+
+PyObject* numpy_dtype_of(const Tensor& tensor) {
+  static std::array<PyObject*, dtypes.size()> cache{};
+  PyObject*& entry = cache[index_of(*tensor.dtype)];
+  if (!entry) entry = PyObject_CallFunction(hooks().numpy_dtype, "s", tensor.dtype->name);
+  Py_XINCREF(entry);
+  return entry;
+}
+
+void wait_for_pending_work(const Tensor& tensor) {
+  const Queue& queue = tensor.memory->queue;
+  if (!queue || !queue.has_pending_work()) return;
+  const Memory keep = tensor.memory;
+  const ReleasedGil released;
+  keep->queue.wait();
+}
+
+bool is_worth_releasing(const Tensor& tensor) noexcept {
+  return tensor.nbytes() >= gil_threshold || !tensor.host_accessible() ||
+         (tensor.memory->queue && tensor.memory->queue.has_pending_work());
 }
 
 bool is_tensor(PyObject* object) noexcept {

@@ -14,7 +14,8 @@ namespace sycl_ext {
 
 // Set once by the Python package.
 struct Hooks {
-  PyObject* tensor_class = nullptr;  // subclass that new tensors are made of
+  PyObject* tensor_class = nullptr;     // subclass that new tensors are made of
+  PyObject* host_view_class = nullptr;  // subclass for host memory
   PyObject* export_negotiated =
       nullptr;                      // (tensor, stream, max_version, dl_device, copy) -> capsule
   bool trace = false;               // every exchange goes through Python, which writes the log
@@ -33,6 +34,19 @@ PyObject* wrap_tensor(Tensor tensor, PyObject* base, PyTypeObject* type = nullpt
 PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type);
 
 bool is_tensor(PyObject* object) noexcept;
+// What a view of the instance names as its base (borrowed): the instance's own base, or itself.
+PyObject* base_of(PyObject* object) noexcept;
+// The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
+PyObject* numpy_dtype_of(const Tensor& tensor);
+// Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and
+// after.
+void wait_for_pending_work(const Tensor& tensor);
+
+// Work on so many bytes releases the GIL.
+inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;
+// Whether copying the tensor may take long enough to release the GIL.
+bool is_worth_releasing(const Tensor& tensor) noexcept;
+
 // The tensor of an instance, its bytes in place.  Error(type) for another object.
 const Tensor& tensor_of(PyObject* object);
 

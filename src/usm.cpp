@@ -2,8 +2,13 @@
 #include "usm.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include "sycl_handles.hpp"
 
@@ -27,19 +32,47 @@ constexpr std::array<KindRow, 4> kinds{{
 
 const KindRow& row_for(UsmKind kind) noexcept { return kinds[static_cast<std::size_t>(kind)]; }
 
+std::atomic<long> allocations_alive{0};
+
 void keep(void*) {}
 
-struct UsmBlock {
-  void* pointer;
-  std::shared_ptr<const RowHandles> sycl;  // its own copy of the context
-};
+// Never destroyed: a block may come back after the static destructors.
+BlockPool& host_pool() {
+  static BlockPool* const pool = new BlockPool;
+  return *pool;
+}
 
-void free_usm(void* object) {
-  std::unique_ptr<UsmBlock> block(static_cast<UsmBlock*>(object));
+BlockPool& pool_of(const Row& row, UsmKind kind) noexcept {
+  return row.pools[static_cast<std::size_t>(kind)];
+}
+
+void free_usm(void* block, const Row& row) noexcept {
   try {
-    sycl::free(block->pointer, block->sycl->context);
+    sycl::free(block, row.sycl->context);
   } catch (...) {  // a deleter never raises; the block is lost
   }
+}
+
+void give_back_usm(const Allocation& block) noexcept {
+  if (!block.data) return;
+  if (BlockPool::serves(block.nbytes) &&
+      pool_of(*block.row, block.kind).keep(block.data, block.nbytes)) {
+    return;
+  }
+  free_usm(block.data, *block.row);
+}
+
+void give_back_host(const Allocation& block) noexcept {
+  if (!block.data) return;
+  if (BlockPool::serves(block.nbytes) && host_pool().keep(block.data, block.nbytes)) return;
+  std::free(block.data);
+}
+
+Memory own(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+           Allocation::Free free_block) {
+  if (row && !queue) queue = row->queue();
+  return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
+                                            std::move(queue), Owner(nullptr, keep), free_block);
 }
 
 [[noreturn]] void fail_allocation(std::size_t nbytes, const KindRow& kind, const Row& row,
@@ -61,50 +94,84 @@ UsmKind usm_kind_named(const char* name) {
 }
 
 Allocation::Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row,
-                       Queue queue, Owner owner) noexcept
+                       Queue queue, Owner owner, Free free_block) noexcept
     : data(data),
       nbytes(nbytes),
       kind(kind),
       row(row),
       queue(std::move(queue)),
-      owner_(std::move(owner)) {}
+      owner_(std::move(owner)),
+      free_block_(free_block) {
+  allocations_alive.fetch_add(1, std::memory_order_relaxed);
+}
 
 Allocation::~Allocation() {
   if (queue) queue.wait_noexcept();
+  if (free_block_) free_block_(*this);
+  allocations_alive.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
   const KindRow& wanted = row_for(kind);
   require_usm(row, row.*wanted.aspect, wanted.name);
-  if (nbytes == 0) return borrow(nullptr, 0, kind, &row, std::move(queue), Owner(nullptr, keep));
-  auto block = std::make_unique<UsmBlock>(UsmBlock{nullptr, row.sycl});
-  try {
-    block->pointer = sycl::malloc(nbytes, row.sycl->device, row.sycl->context, wanted.sycl_kind);
-  } catch (const sycl::exception& error) {
-    fail_allocation(nbytes, wanted, row, error.what());
+  if (nbytes == 0) return own(nullptr, 0, kind, &row, std::move(queue), give_back_usm);
+  void* block = BlockPool::serves(nbytes) ? pool_of(row, kind).take(nbytes) : nullptr;
+  if (!block) {
+    try {
+      block = sycl::malloc(BlockPool::rounded(nbytes), row.sycl->device, row.sycl->context,
+                           wanted.sycl_kind);
+    } catch (const sycl::exception& error) {
+      fail_allocation(nbytes, wanted, row, error.what());
+    }
   }
-  if (!block->pointer) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
-  void* const data = block->pointer;
-  return borrow(data, nbytes, kind, &row, std::move(queue), Owner(block.release(), free_usm));
+  if (!block) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
+  try {
+    return own(block, nbytes, kind, &row, std::move(queue), give_back_usm);
+  } catch (...) {
+    free_usm(block, row);
+    throw;
+  }
 }
 
 Memory allocate_host(std::size_t nbytes) {
-  constexpr std::size_t page = 4096;
-  if (nbytes == 0) {
-    return borrow(nullptr, 0, UsmKind::system, nullptr, {}, Owner(nullptr, keep));
+  constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+  if (nbytes == 0) return own(nullptr, 0, UsmKind::system, nullptr, {}, give_back_host);
+  void* block = BlockPool::serves(nbytes) ? host_pool().take(nbytes) : nullptr;
+  if (!block) {
+    const bool large = nbytes >= 2 * huge_page;
+    if (posix_memalign(&block, large ? huge_page : page, BlockPool::rounded(nbytes)) != 0) {
+      fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
+    }
+#if defined(MADV_HUGEPAGE)
+    // Touching fresh memory page by page costs as much as the copy into it.
+    if (large) madvise(block, nbytes, MADV_HUGEPAGE);
+#endif
   }
-  void* data = nullptr;
-  if (posix_memalign(&data, page, nbytes) != 0) {
-    fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
+  try {
+    return own(block, nbytes, UsmKind::system, nullptr, {}, give_back_host);
+  } catch (...) {
+    std::free(block);
+    throw;
   }
-  return borrow(data, nbytes, UsmKind::system, nullptr, {}, Owner(data, std::free));
+}
+
+long live_allocations() noexcept { return allocations_alive.load(std::memory_order_relaxed); }
+
+void release_cached_memory() noexcept {
+  host_pool().drain([](void* block) { std::free(block); });
+  for (int id = 0; id < row_count(); ++id) {
+    const Row& row = *find_row(id);
+    for (BlockPool& pool : row.pools) {
+      pool.drain([&row](void* block) { free_usm(block, row); });
+    }
+  }
 }
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
               Owner owner) {
   if (row && !queue) queue = row->queue();
   return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
-                                            std::move(queue), std::move(owner));
+                                            std::move(queue), std::move(owner), nullptr);
 }
 
 bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {

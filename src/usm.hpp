@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 
 #include "device_table.hpp"
@@ -31,17 +30,21 @@ class Allocation {
   // for before the block is freed.  Empty when there is no row.
   const Queue queue;
 
+  // How a block of our own is given back.
+  using Free = void (*)(const Allocation&) noexcept;
+
   Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
-             Owner owner) noexcept;
+             Owner owner, Free free_block) noexcept;
   ~Allocation();
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
   // Whether this is host memory of our own making (allocate_host).
-  bool is_host_copy() const noexcept { return owner_.get_deleter() == std::free; }
+  bool is_host_copy() const noexcept { return free_block_ && !row; }
 
  private:
-  Owner owner_;
+  Owner owner_;      // of a borrowed block
+  Free free_block_;  // of a block of our own; nullptr: borrowed
 };
 
 using Memory = std::shared_ptr<const Allocation>;
@@ -54,6 +57,12 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue = 
 // Page-aligned host memory (kind `system`, no row): page alignment avoids the slow path of memcpy
 // between a page-aligned USM block and a malloc block of another offset.
 Memory allocate_host(std::size_t nbytes);
+
+// Gives the small blocks that are kept for the next allocations back to the runtime.
+void release_cached_memory() noexcept;
+
+// Blocks that are held now, our own and borrowed ones.
+long live_allocations() noexcept;
 
 // A block that somebody else owns.
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,

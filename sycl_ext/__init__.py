@@ -5,6 +5,7 @@ from sycl_ext import _icd
 
 _icd.add_embedded_cpu()  # before the SYCL runtime is loaded
 
+from sycl_ext import _hooks as _hooks  # noqa: E402
 from sycl_ext._core import DLPACK_VERSION, capsule_from_pointer, live_exports  # noqa: E402
 from sycl_ext._devices import Device, device, devices, register_context  # noqa: E402
 from sycl_ext._exchange import exchange, explain  # noqa: E402

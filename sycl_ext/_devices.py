@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sycl_ext import _core
@@ -196,13 +197,20 @@ class Placement(NamedTuple):
 
 
 _by_id: dict[int, Device] = {}
+#: Row id of every `Device`; the fast path looks devices up here.
+ids: dict[Device, int] = {}
 
 
 def by_id(row_id: int) -> Device:
     """Return the one `Device` of a row; ValueError when there is no such row."""
     found = _by_id.get(row_id)
-    # setdefault: two threads may arrive here together, and both must get one object.
-    return found if found is not None else _by_id.setdefault(row_id, Device(_core.row(row_id)))
+    if found is None:
+        if row_id.bit_length() > 31:
+            raise ValueError(f"there is no device {row_id}; the table has {_core.row_count()} rows")
+        # setdefault: two threads may arrive here together, and both must get one object.
+        found = _by_id.setdefault(row_id, Device(_core.row(row_id)))
+        ids[found] = row_id
+    return found
 
 
 def devices() -> tuple[Device, ...]:
@@ -264,8 +272,8 @@ def place(spec: Any) -> Placement:
         return Placement(by_id(_core.row_of_device(spec.addressof_ref()).id))
     if comes_from(spec, "dpctl", "SyclContext"):
         return Placement(register_context(spec))
-    if hasattr(spec, "__index__") and not isinstance(spec, bool):
-        return Placement(by_id(spec.__index__()))
+    if isinstance(spec, Integral) and not isinstance(spec, bool):
+        return Placement(by_id(int(spec)))
     if hasattr(spec, "sycl_queue"):
         return place(spec.sycl_queue)
     if hasattr(spec, "__dlpack_device__"):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +11,7 @@ from sycl_ext import _core, _execute, _interfaces
 from sycl_ext._consumers import Consumer, find_consumer
 from sycl_ext._devices import Device, place
 from sycl_ext._host import host_view
-from sycl_ext._negotiate import Offer, Plan, Route
+from sycl_ext._negotiate import Plan, Route
 from sycl_ext._protocols import HOST, CopyRefusedError, DLDevice, ExchangeError
 from sycl_ext._tensor import as_tensor
 from sycl_ext._trace import note, traced
@@ -122,25 +122,13 @@ def _attempts(source: _core.TensorBase, who: Consumer, copy: bool | None) -> lis
     if who.memory != "host" and source.row_id is not None:
         attempts.append(_Attempt(None, _execute.plan_for(offer, None, copy)))
     elif who.memory == "usm":
-        attempts.append(_Attempt(None, _upload_plan(offer, copy)))
+        default = place(None).device.__dlpack_device__()
+        attempts.append(_Attempt(None, _execute.plan_for(offer, default, copy, stranger=True)))
     if who.memory != "usm":
         attempts.append(_Attempt(HOST, _execute.plan_for(offer, HOST, copy)))
     if needed is None:
         return attempts
     return [_Attempt(a.device, a.plan.noting(needed), compact=a.plan.copies == 0) for a in attempts]
-
-
-def _upload_plan(offer: Offer, copy: bool | None) -> Plan:
-    """Plan how host memory gets to a consumer of USM, on the default device.
-
-    A device that reads host memory gives us a view, but a stranger still needs USM.
-    """
-    device = place(None).device.__dlpack_device__()
-    found = _execute.plan_for(offer, device, copy)
-    if found.copies or found.error is not None:
-        return found
-    seen_by_us = replace(offer, device=device, row=device[1], usm_type="system")
-    return _execute.plan_for(seen_by_us, device, copy)
 
 
 def _check(attempt: _Attempt, copy: bool | None, host_copy: bool, first: Exception | None) -> None:

@@ -35,15 +35,24 @@ def offer_of(tensor: _core.TensorBase) -> Offer:
 
 
 def plan_for(
-    offer: Offer, device: DLDevice | None, copy: bool | None, *, versioned: bool = True
+    offer: Offer,
+    device: DLDevice | None,
+    copy: bool | None,
+    *,
+    versioned: bool = True,
+    stranger: bool = False,
 ) -> Plan:
-    """Look the device up in the table, and plan."""
+    """Look the device up in the table, and plan.
+
+    A stranger under a kDLOneAPI id expects USM; we ourselves also take host memory that the device
+    can read.
+    """
     known, direct, system_usm = device is None, True, False
     if device is not None and device[0] == DeviceType.ONE_API:
         known = 0 <= device[1] < _core.row_count()
         if known:
             target = _core.row(device[1])
-            system_usm = target.usm_system
+            system_usm = target.usm_system and not stranger
             if offer.row is not None and offer.row != target.id:
                 direct = offer.usm_type != "device" or _core.copies_directly(
                     _core.row(offer.row), target
@@ -68,7 +77,7 @@ def export(
     """Answer a ``__dlpack__`` call that the core does not answer alone."""
     versioned = _check_max_version(max_version)
     asked = None if dl_device is None else as_dl_device(dl_device)
-    found = plan_for(offer_of(tensor), asked, copy, versioned=versioned).check()
+    found = plan_for(offer_of(tensor), asked, copy, versioned=versioned, stranger=True).check()
     label = asked or tensor.__dlpack_device__()
     if label == HOST and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
@@ -125,7 +134,7 @@ def _synchronize_export(tensor: _core.TensorBase, stream: Any) -> None:
         return
     consumer = _check_stream(stream)
     producer = _core.queue_of(tensor)
-    if consumer is not None and producer:
+    if consumer is not None and producer is not None:
         consumer.order_after(producer)
 
 
@@ -199,6 +208,26 @@ def import_producer(x: Any, placement: Placement | None, copy: bool | None) -> _
     announced = _announced_device(x)
     refusals: list[Exception] = []
     tensor = _view(x, announced, copy, refusals)
+    return _import_rest(x, announced, tensor, placement, copy, refusals)
+
+
+def import_refused(x: Any, announced: DLDevice, error: Exception) -> _core.TensorBase:
+    """Go on where the fast path of `from_dlpack` met a refusal, without asking the same again."""
+    refusals = [error]
+    tensor = None
+    if isinstance(error, TypeError):
+        tensor = _view(x, as_dl_device(announced), None, refusals, too_old=error)
+    return _import_rest(x, as_dl_device(announced), tensor, None, None, refusals)
+
+
+def _import_rest(
+    x: Any,
+    announced: DLDevice,
+    tensor: _core.TensorBase | None,
+    placement: Placement | None,
+    copy: bool | None,
+    refusals: list[Exception],
+) -> _core.TensorBase:
     if tensor is None and placement is not None and announced != HOST:
         tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
     if tensor is None and announced != HOST:
@@ -241,21 +270,32 @@ def _keywords(**more: Any) -> dict[str, Any]:
     return {"max_version": _VERSION, **more}
 
 
-def _call_dlpack(x: Any, keywords: dict[str, Any]) -> object:
-    """Call ``__dlpack__``; once more without keywords when the producer is too old for them."""
-    try:
-        return x.__dlpack__(**keywords)
-    except TypeError as error:
-        if keywords.get("dl_device") is not None:
-            raise  # an old producer would answer with memory of another device
+def _call_dlpack(x: Any, keywords: dict[str, Any], too_old: TypeError | None = None) -> object:
+    """Call ``__dlpack__``; once more without keywords when the producer is too old for them.
+
+    `too_old` is the TypeError of a call that was made before.
+    """
+    if too_old is None:
         try:
-            return x.__dlpack__()
-        except TypeError:
-            raise error from None
+            return x.__dlpack__(**keywords)
+        except TypeError as error:
+            too_old = error
+    if keywords.get("dl_device") is not None:
+        raise too_old  # an old producer would answer with memory of another device
+    try:
+        capsule = x.__dlpack__()
+    except TypeError:
+        raise too_old from None
+    _wait_for_producer(x)  # it was not told of a stream
+    return capsule
 
 
 def _view(
-    x: Any, announced: DLDevice, copy: bool | None, refusals: list[Exception]
+    x: Any,
+    announced: DLDevice,
+    copy: bool | None,
+    refusals: list[Exception],
+    too_old: TypeError | None = None,
 ) -> _core.TensorBase | None:
     """Ask for a view where the producer announced its memory; None when it gives none.
 
@@ -265,24 +305,27 @@ def _view(
         return None
     keywords = _keywords(copy=False) if copy is False else _keywords()
     if announced[0] == DeviceType.ONE_API and 0 <= announced[1] < _core.row_count():
-        device = by_id(announced[1])
-        # torch takes the address of a sycl::queue, the others a dpctl.SyclQueue.
-        is_torch = type(x).__module__.partition(".")[0] == "torch"
-        keywords["stream"] = device._row.queue().share() if is_torch else device.sycl_queue
+        keywords["stream"] = _stream_for(x, by_id(announced[1]))
     try:
-        capsule = _call_dlpack(x, keywords)
+        capsule = _call_dlpack(x, keywords, too_old)
     except Exception as error:
         refusals.append(error)
         return None
     tensor, copied = import_capsule(capsule, announced)
     if copied and copy is False:
         raise CopyRefusedError(f"copy=False, and the {type(x).__name__} made a copy")
-    _wait_for_producer(x)
     return tensor  # type: ignore[no-any-return]
 
 
+def _stream_for(x: Any, device: Device) -> Any:
+    """Return the queue of a row in the form that a producer takes: torch takes an address."""
+    if type(x).__module__.partition(".")[0] == "torch":
+        return device._row.queue().share()
+    return device.sycl_queue
+
+
 def _wait_for_producer(x: Any) -> None:
-    """Wait for a producer that ignores ``stream``, when it shows its queue."""
+    """Wait for the queue that a producer shows, if it shows one."""
     queue = getattr(x, "sycl_queue", None)
     if queue is not None:
         queue_from(queue).wait()

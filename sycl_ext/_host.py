@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sycl_ext import _core, _execute, _interfaces
+from sycl_ext._fast import accelerated
 from sycl_ext._protocols import HOST, CopyRefusedError
 from sycl_ext._trace import note, traced
 
@@ -55,6 +56,7 @@ class HostView(_core.TensorBase):
         return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what} of {self.base!r})"
 
 
+@accelerated
 @traced
 def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     """Return a producer of host memory over `x`.

@@ -49,7 +49,7 @@ class Relation(Enum):
     DIRECT = "the memory belongs to another row, and the runtime copies between the two directly"
     INDIRECT = "the memory belongs to another row, and the runtime cannot copy between the two"
     SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
-    HOST_ONLY = "it is host memory, and the device does not read host memory"
+    HOST_ONLY = "it is host memory, and not USM"
     REACHABLE = "the host can reach the memory"
     UNREACHABLE = "the host cannot reach the memory"
     REVERSED = (
@@ -122,7 +122,7 @@ class Wish:
     direct : bool
         Whether the runtime copies between the two rows with one command.
     system_usm : bool
-        Whether the device reads plain host memory.
+        Whether plain host memory will do, because the device reads it.
     """
 
     device: DLDevice | None = None

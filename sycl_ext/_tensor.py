@@ -13,10 +13,11 @@ import numpy as np
 
 from sycl_ext import _core, _execute, _interfaces
 from sycl_ext._devices import Device, Placement, place
-from sycl_ext._dtypes import dtype_name, numpy_dtype
+from sycl_ext._dtypes import dtype_name
+from sycl_ext._fast import accelerated
 from sycl_ext._indexing import as_shape, broadcast_strides, index_view, resolve_reshape
-from sycl_ext._protocols import CopyRefusedError, SyclError
-from sycl_ext._trace import ENABLED, traced
+from sycl_ext._protocols import CopyRefusedError
+from sycl_ext._trace import traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,6 +167,7 @@ class Tensor(_core.TensorBase):
         """
         return _execute.move(self, place(device), copy)  # type: ignore[return-value]
 
+    @accelerated
     def to_numpy(self, copy: bool | None = None) -> NDArray[Any]:
         """Return the elements as a ``numpy.ndarray``.
 
@@ -235,6 +237,7 @@ def _own_queue(tensor: _core.TensorBase) -> _core.Queue | None:
 # ---- making tensors ------------------------------------------------------------------------------
 
 
+@accelerated
 def empty(
     shape: int | tuple[int, ...],
     dtype: DTypeLike = "float32",
@@ -280,6 +283,7 @@ def empty(
     return _new(shape, dtype, usm_type, device, order, zero=False)
 
 
+@accelerated
 def zeros(
     shape: int | tuple[int, ...],
     dtype: DTypeLike = "float32",
@@ -316,6 +320,7 @@ def _wanted(device: Any) -> Placement | None:
     return None if device is None else place(device)
 
 
+@accelerated
 @traced
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return the memory of any DLPack producer as a tensor.
@@ -355,7 +360,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     copy = _execute.check_copy(copy)
     placement = _wanted(device)
     if isinstance(x, _core.TensorBase):
-        return _execute.move(_core.view(x, 0, x.shape, x.strides, x), placement, copy)  # type: ignore[return-value]
+        base = x if x.base is None else x.base
+        view = _core.view(x, 0, x.shape, x.strides, base)
+        return _execute.move(view, placement, copy)  # type: ignore[return-value]
     if type(x).__name__ == "PyCapsule":
         tensor, copied = _execute.import_capsule(x)
         return _execute.move(tensor, placement, None if copied and copy else copy)  # type: ignore[return-value]
@@ -396,13 +403,3 @@ def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     if isinstance(obj, _core.TensorBase) or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj, device=device, copy=copy)
     return _execute.move(_interfaces.source_of(obj), _wanted(device), copy)  # type: ignore[return-value]
-
-
-_core.set_hooks(
-    tensor_class=Tensor,
-    export_negotiated=_execute.export,
-    numpy_dtype=numpy_dtype,
-    copy_refused_error=CopyRefusedError,
-    sycl_error=SyclError,
-    trace=ENABLED,
-)

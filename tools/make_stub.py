@@ -191,7 +191,9 @@ def tensor_base() -> ast.ClassDef:
 
     found = {n: member for n, member in vars(TensorBase).items() if not n.startswith("__")}
     missing = {n for n in found if n not in ATTRIBUTES} | {n for n in ATTRIBUTES if n not in found}
-    methods = [n for n, member in vars(TensorBase).items() if type(member).__name__.startswith("me")]
+    methods = [
+        n for n, member in vars(TensorBase).items() if type(member).__name__.startswith("me")
+    ]
     missing |= {n for n in methods if n not in METHODS}
     if missing:
         sys.exit(f"TensorBase: bring {sorted(missing)} and the tables in {Path(__file__)} together")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# make demo     set everything up, and show what the package does (needs Python 3.10+, g++, make)
+# make test     set everything up, lint, and run the tests
+# make help     the rest
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip
+
+# What the extension module is made of, and what else decides how the package is installed.
+BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*)
+CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
+	\( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
+PYTEST_OPTIONS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup lint architecture test generate format clean distclean
+
+help:
+	@echo "make demo          show a picture go through USM, dpnp and NumPy"
+	@echo "make test          lint, architecture, tests"
+	@echo "make lint          ruff, mypy, clang-format"
+	@echo "make architecture  assert that a file reaches only lower floors (no build)"
+	@echo "make format        format Python and C++"
+	@echo "make setup         the environment in $(VENV) for all of these"
+	@echo "make generate      write again what is generated: the stub, the blocks in the documents"
+	@echo "make clean         remove what was built; make distclean: $(VENV), too"
+	@echo "PYTHON=$(PYTHON) makes the environment; PYTEST_OPTIONS is handed on to pytest"
+
+# ---- the environment ----------------------------------------------------------------------------
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade pip
+
+# CMake and ninja come from wheels when the machine has none.
+$(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
+	@echo "building the extension and fetching what the demo needs (a few minutes the first time)"
+	$(PIP) install --quiet --editable ".[cpu,demo]"
+	@touch $@
+
+$(VENV)/.tests-are-ready: $(BUILD_INPUTS) | $(BIN)/python
+	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
+	$(PIP) install --quiet --editable ".[cpu,demo,test]" --group dev
+	@touch $@ $(VENV)/.demo-is-ready
+
+setup: $(VENV)/.tests-are-ready
+
+# ---- the main job -------------------------------------------------------------------------------
+
+demo: $(VENV)/.demo-is-ready
+	@$(BIN)/python -m sycl_ext demo --output build/demo
+
+# ---- the gate -----------------------------------------------------------------------------------
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+architecture: setup
+	$(BIN)/python -m pytest -q --noconftest tests/test_architecture.py
+
+test: lint architecture
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+# ---- what is generated --------------------------------------------------------------------------
+
+generate: setup
+	$(BIN)/python tools/make_stub.py
+	$(BIN)/python tools/update_docs.py
+
+format: setup
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CPP_FILES)
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis sycl_ext_demo
+	rm -f $(VENV)/.demo-is-ready $(VENV)/.tests-are-ready
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 1. Keeps small blocks for the next allocation: the SYCL runtime takes 1.2 microseconds and
+// a global lock for each pair of malloc and free, however small, and a page-aligned block costs the
+// host allocator several times a plain one.  Knows neither SYCL nor what a block is.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace sycl_ext {
+
+class BlockPool {
+ public:
+  static constexpr std::size_t smallest = 64, largest = std::size_t{64} << 10;
+
+  // Bytes to ask for, so that the block can serve every request of its class.
+  static std::size_t rounded(std::size_t nbytes) noexcept;
+  static bool serves(std::size_t nbytes) noexcept { return nbytes <= largest; }
+
+  // A kept block of at least `nbytes`, or nullptr.
+  void* take(std::size_t nbytes) noexcept;
+  // False: the pool is full, and the caller frees the block.
+  bool keep(void* block, std::size_t nbytes) noexcept;
+  // Hands every kept block to `release`.
+  template <class Release>
+  void drain(Release release) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& blocks : classes_) {
+      for (void* block : blocks) release(block);
+      blocks.clear();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kept_bytes = std::size_t{256} << 10;  // in each class
+  static int class_of(std::size_t nbytes) noexcept;
+
+  std::mutex mutex_;
+  std::array<std::vector<void*>, 11> classes_;  // 64 bytes to 64 KiB, powers of two
+};
+
+}  // namespace sycl_ext

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floor 10. The DLPack C exchange API (1.3), both ways: the table that our types offer as
+// `__dlpack_c_exchange_api__`, and the use of a producer's table.
+#pragma once
+
+#include <optional>
+
+#include "tensor_object.hpp"
+
+namespace sycl_ext {
+
+// A capsule over the table, for the types.
+PyObject* exchange_api_capsule();
+
+// Imports through the table of the producer's type.  Nothing: the type has none, or one that cannot
+// be believed for this object; the Python protocol is then the road.
+std::optional<Imported> import_through_api(PyObject* producer);
+
+}  // namespace sycl_ext

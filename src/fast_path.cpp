@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fast_path.hpp"
+
+#include <structmember.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "copy.hpp"
+#include "error.hpp"
+#include "exchange_api.hpp"
+#include "numpy_bridge.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// The arguments of a vectorcall.
+struct Call {
+  PyObject* const* args;
+  Py_ssize_t n_positional;
+  PyObject* keyword_names;  // nullptr or a tuple
+
+  Py_ssize_t n_keywords() const { return keyword_names ? PyTuple_GET_SIZE(keyword_names) : 0; }
+};
+
+// A result, nullptr with an exception set, or `pass_on`: the Python function has to answer.
+using FastFunction = PyObject* (*)(const Call&);
+PyObject* const pass_on = Py_NotImplemented;
+
+// The value of one keyword, None when it is absent.  False: there is another keyword, too.
+template <std::size_t Count>
+bool read_keywords(const Call& call, const std::array<PyObject*, Count>& names,
+                   std::array<PyObject*, Count>* values) {
+  values->fill(Py_None);
+  for (Py_ssize_t i = 0; i < call.n_keywords(); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(call.keyword_names, i);
+    std::size_t found = 0;
+    while (found < Count && names[found] != name) ++found;  // keywords of a call are interned
+    if (found == Count) return false;
+    (*values)[found] = call.args[call.n_positional + i];
+  }
+  return true;
+}
+
+bool all_none(const Call& call) {
+  for (Py_ssize_t i = 0; i < call.n_keywords(); ++i) {
+    if (call.args[call.n_positional + i] != Py_None) return false;
+  }
+  return true;
+}
+
+PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
+
+// ---- from_dlpack --------------------------------------------------------------------------------
+
+// Host memory that is USM is taken as the USM it is; other host memory goes to the default device,
+// as a view when that device reads host memory.
+PyObject* settle(Imported&& imported) {
+  Tensor& tensor = imported.tensor;
+  if (!tensor.on_host) return wrap_tensor(std::move(tensor), nullptr);
+  UsmKind kind = UsmKind::system;
+  const Row* row = tensor.memory->data ? find_owner(tensor.memory->data, &kind) : nullptr;
+  if (!row && default_row().usm_system) row = &default_row();
+  if (row) return wrap_tensor(relabel(tensor, *row, kind), nullptr);
+  const PyRef host(wrap_tensor(std::move(tensor), nullptr));
+  if (!host) return nullptr;
+  return PyObject_CallOneArg(fast_path_hooks().settle_host, host.get());
+}
+
+// What a producer on a row gets as `stream`; borrowed.
+PyObject* stream_for(int id) {
+  static std::vector<PyObject*> streams;
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= streams.size()) streams.resize(index + 1, nullptr);
+  if (!streams[index]) {
+    streams[index] = PyObject_CallFunction(fast_path_hooks().stream_for, "i", id);
+  }
+  return streams[index];
+}
+
+std::optional<DLDevice> read_device(PyObject* pair) {
+  if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) return std::nullopt;
+  long values[2];
+  for (Py_ssize_t i = 0; i < 2; ++i) {
+    PyObject* item = PyTuple_GET_ITEM(pair, i);
+    if (!PyLong_Check(item)) return std::nullopt;
+    values[i] = PyLong_AsLong(item);
+    if (values[i] == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return std::nullopt;
+    }
+    if (values[i] < 0 || values[i] > INT32_MAX) return std::nullopt;
+  }
+  return DLDevice{static_cast<DLDeviceType>(values[0]), static_cast<std::int32_t>(values[1])};
+}
+
+// Calls x.__dlpack__ in the newest form; nullptr with an exception set when the producer refuses.
+PyObject* ask_producer(PyObject* x, const DLDevice& device) {
+  static PyObject* const method = intern("__dlpack__");
+  static PyObject* const version =
+      Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  static PyObject* const host_names = Py_BuildValue("(s)", "max_version");
+  static PyObject* const usm_names = Py_BuildValue("(ss)", "max_version", "stream");
+  PyObject* args[] = {x, version, nullptr};
+  PyObject* names = host_names;
+  if (device.device_type == kDLOneAPI && find_row(device.device_id)) {
+    args[2] = stream_for(device.device_id);
+    if (!args[2]) return nullptr;
+    names = usm_names;
+  }
+  return PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+}
+
+PyObject* import_from_protocol(PyObject* x) {
+  static PyObject* const method = intern("__dlpack_device__");
+  const PyRef answer(PyObject_CallMethodNoArgs(x, method));
+  if (!answer) {
+    PyErr_Clear();  // the Python function asks again, and says what is wrong
+    return pass_on;
+  }
+  const std::optional<DLDevice> device = read_device(answer.get());
+  if (!device || (device->device_type != kDLCPU && device->device_type != kDLOneAPI)) {
+    return pass_on;
+  }
+  const PyRef capsule(ask_producer(x, *device));
+  if (capsule) return settle(consume_capsule(capsule.get(), &*device));
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // KeyboardInterrupt and the like
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  const PyRef owned_type(type), owned_value(value), owned_traceback(traceback);
+  return PyObject_CallFunctionObjArgs(fast_path_hooks().import_refused, x, answer.get(), value,
+                                      nullptr);
+}
+
+PyObject* fast_from_dlpack(const Call& call) {
+  if (call.n_positional != 1 || !all_none(call) || hooks().trace) return pass_on;
+  PyObject* x = call.args[0];
+  if (is_tensor(x)) {
+    const Tensor& tensor = tensor_of(x);
+    if (tensor.on_host) return pass_on;
+    return wrap_tensor(tensor, base_of(x));
+  }
+  if (PyCapsule_CheckExact(x)) return settle(consume_capsule(x, nullptr));
+  if (std::optional<Imported> imported = import_through_api(x)) return settle(std::move(*imported));
+  return import_from_protocol(x);
+}
+
+// ---- host_view and to_numpy ---------------------------------------------------------------------
+
+PyObject* fast_host_view(const Call& call) {
+  if (call.n_positional != 1 || !all_none(call) || hooks().trace || !is_tensor(call.args[0])) {
+    return pass_on;
+  }
+  const Tensor& tensor = tensor_of(call.args[0]);
+  if (!tensor.host_accessible() || has_negative_stride(tensor.layout)) return pass_on;
+  return wrap_tensor(as_host_view(tensor), call.args[0],
+                     reinterpret_cast<PyTypeObject*>(hooks().host_view_class));
+}
+
+PyObject* fast_to_numpy(const Call& call) {
+  static const std::array<PyObject*, 1> names{intern("copy")};
+  std::array<PyObject*, 1> values;
+  if (call.n_positional < 1 || call.n_positional > 2 || !is_tensor(call.args[0]) ||
+      !read_keywords(call, names, &values)) {
+    return pass_on;
+  }
+  PyObject* copy = call.n_positional == 2 ? call.args[1] : values[0];
+  if (copy != Py_None && copy != Py_True && copy != Py_False) return pass_on;
+  const Tensor& tensor = tensor_of(call.args[0]);
+  if (!tensor.host_accessible()) return pass_on;
+  if (copy != Py_True) {
+    wait_for_pending_work(tensor);
+    return ndarray_over(call.args[0]);
+  }
+  const PyRef host([&] {
+    std::optional<ReleasedGil> released;
+    const Tensor source = tensor;
+    if (is_worth_releasing(source)) released.emplace();
+    Tensor result = copy_to_host(source);
+    released.reset();
+    return wrap_tensor(std::move(result), nullptr);
+  }());
+  return host ? ndarray_over(host.get()) : nullptr;
+}
+
+// ---- empty and zeros ----------------------------------------------------------------------------
+
+// A shape of plain ints; false: the Python function reads it.
+bool read_shape(PyObject* object, std::array<std::int64_t, max_ndim>* shape, int* ndim) {
+  const auto read = [&](PyObject* item) {
+    int overflow = 0;
+    if (!PyLong_CheckExact(item)) return false;
+    const long long value = PyLong_AsLongLongAndOverflow(item, &overflow);
+    (*shape)[static_cast<std::size_t>((*ndim)++)] = value;
+    return overflow == 0 && value >= 0;
+  };
+  *ndim = 0;
+  if (PyLong_CheckExact(object)) return read(object);
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > max_ndim) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    if (!read(PyTuple_GET_ITEM(object, i))) return false;
+  }
+  return true;
+}
+
+// The int that a dict has for a key; -1: none.
+long look_up(PyObject* dict, PyObject* key) {
+  if (!dict) return -1;
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (!value) {
+    PyErr_Clear();  // a key that cannot be hashed
+    return -1;
+  }
+  return PyLong_AsLong(value);
+}
+
+PyObject* make_new(const Call& call, bool zero) {
+  enum { dtype, usm_type, device };
+  static const std::array<PyObject*, 3> names{intern("dtype"), intern("usm_type"),
+                                              intern("device")};
+  static PyObject* const kinds =
+      Py_BuildValue("{s:i,s:i,s:i}", "device", 0, "shared", 1, "host", 2);
+  static PyObject* const default_dtype = intern("float32");
+  static PyObject* const default_kind = intern("device");
+  std::array<PyObject*, 3> values;
+  std::array<std::int64_t, max_ndim> shape;
+  int ndim;
+  if (call.n_positional < 1 || call.n_positional > 2 || !read_keywords(call, names, &values) ||
+      !read_shape(call.args[0], &shape, &ndim)) {
+    return pass_on;
+  }
+  if (call.n_positional == 2) values[dtype] = call.args[1];
+  if (values[dtype] == Py_None) values[dtype] = default_dtype;
+  if (values[usm_type] == Py_None) values[usm_type] = default_kind;
+  const long index = look_up(fast_path_hooks().dtype_indices, values[dtype]);
+  const long kind = look_up(kinds, values[usm_type]);
+  if (index < 0 || kind < 0) return pass_on;
+  const Row* row = nullptr;
+  if (values[device] == Py_None) {
+    row = &default_row();
+  } else {
+    const long id = look_up(fast_path_hooks().device_ids, values[device]);
+    if (id < 0) return pass_on;
+    row = &row_at(static_cast<int>(id));
+  }
+  const DType& element = dtypes[static_cast<std::size_t>(index)];
+  const Layout layout = compact_layout(ndim, shape.data(), Order::c, element.itemsize());
+  std::optional<ReleasedGil> released;
+  if (zero ||
+      static_cast<std::size_t>(element_count(layout)) * element.itemsize() >= gil_threshold) {
+    released.emplace();
+  }
+  Tensor tensor = make_tensor(*row, static_cast<UsmKind>(kind), element, layout);
+  if (zero) fill_zero(tensor);
+  released.reset();
+  return wrap_tensor(std::move(tensor), nullptr);
+}
+
+PyObject* fast_empty(const Call& call) { return make_new(call, false); }
+PyObject* fast_zeros(const Call& call) { return make_new(call, true); }
+
+const struct {
+  const char* name;
+  FastFunction function;
+} fast_functions[] = {
+    {"from_dlpack", fast_from_dlpack},
+    {"host_view", fast_host_view},
+    {"to_numpy", fast_to_numpy},
+    {"empty", fast_empty},
+    {"zeros", fast_zeros},
+};
+
+// ---- the callable -------------------------------------------------------------------------------
+
+struct Accelerated {
+  PyObject_HEAD PyObject* dict;  // __doc__, __name__, __wrapped__ ... of the Python function
+  PyObject* function;
+  FastFunction fast;
+  vectorcallfunc vectorcall;
+};
+
+Accelerated* cast(PyObject* object) { return reinterpret_cast<Accelerated*>(object); }
+
+PyObject* call_accelerated(PyObject* self, PyObject* const* args, std::size_t nargs_flags,
+                           PyObject* keyword_names) {
+  PyObject* result;
+  try {
+    result = cast(self)->fast({args, PyVectorcall_NARGS(nargs_flags), keyword_names});
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+  if (result != pass_on) return result;
+  return PyObject_Vectorcall(cast(self)->function, args, nargs_flags, keyword_names);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->dict);
+  Py_VISIT(cast(self)->function);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(cast(self)->dict);
+  Py_CLEAR(cast(self)->function);
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  clear(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// As a function in a class body: binds to the instance.
+PyObject* bind(PyObject* self, PyObject* instance, PyObject*) {
+  if (!instance || instance == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  return PyMethod_New(self, instance);
+}
+
+PyObject* repr(PyObject* self) { return PyObject_Repr(cast(self)->function); }
+
+// Pickled by name, as a function is.
+PyObject* reduce(PyObject* self, PyObject*) {
+  return PyObject_GetAttrString(cast(self)->function, "__qualname__");
+}
+
+PyTypeObject* accelerated_type() {
+  static PyMemberDef members[] = {
+      {"__dictoffset__", T_PYSSIZET, offsetof(Accelerated, dict), READONLY, nullptr},
+      {"__vectorcalloffset__", T_PYSSIZET, offsetof(Accelerated, vectorcall), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr},
+  };
+  static PyMethodDef methods[] = {
+      {"__reduce__", reduce, METH_NOARGS, nullptr},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  static PyGetSetDef getset[] = {
+      {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr},
+  };
+  static PyType_Slot slots[] = {
+      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
+      {Py_tp_repr, reinterpret_cast<void*>(repr)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_members, members},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, getset},
+      {0, nullptr},
+  };
+  static PyType_Spec spec = {"sycl_ext._core.Accelerated", sizeof(Accelerated), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                                 Py_TPFLAGS_METHOD_DESCRIPTOR,
+                             slots};
+  static PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return type;
+}
+
+}  // namespace
+
+FastPathHooks& fast_path_hooks() noexcept {
+  static FastPathHooks instance;
+  return instance;
+}
+
+PyObject* accelerate(const char* name, PyObject* function) {
+  for (const auto& row : fast_functions) {
+    if (std::strcmp(row.name, name) != 0) continue;
+    PyTypeObject* type = accelerated_type();
+    if (!type) return nullptr;
+    PyObject* self = type->tp_alloc(type, 0);
+    if (!self) return nullptr;
+    Py_INCREF(function);
+    cast(self)->function = function;
+    cast(self)->fast = row.function;
+    cast(self)->vectorcall = call_accelerated;
+    return self;
+  }
+  PyErr_Format(PyExc_ValueError, "there is no fast function for '%s'", name);
+  return nullptr;
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 11. ``python -m sycl_ext devices``: the device table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+import sycl_ext as sx
+from sycl_ext import _icd
+from sycl_ext._cli.text import table
+
+if TYPE_CHECKING:
+    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+#: Environment variables that decide which devices there are, and which id each has.
+VARIABLES = {
+    "ONEAPI_DEVICE_SELECTOR": "selects and splits devices; ids count what is left",
+    "ZE_FLAT_DEVICE_HIERARCHY": "FLAT: a tile is a device of its own; COMPOSITE: a part of one",
+    "ZE_AFFINITY_MASK": "hides Level Zero devices and tiles; ids count what is left",
+    "OCL_ICD_FILENAMES": "names the OpenCL drivers; each adds its devices",
+}
+
+NO_DEVICE = """\
+There is no SYCL device.
+  a CPU:        pip install "sycl_ext[cpu]"  (the OpenCL CPU device of intel-opencl-rt)
+  an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd), and make sure that you
+                may open /dev/dri/renderD* (the group is mostly "render": groups shows yours)
+  and look at the variables below: a selector that fits nothing hides every device"""
+
+HEADER = ("id", "kind", "device", "name", "backend", "driver", "USM", "host reaches", "fp64")
+
+
+def add_to(subparsers: _SubParsers) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "devices",
+        help="print the device table: what each DLPack device id stands for",
+        description="Print the device table: what each DLPack device (14, id) stands for.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table, and what in the environment changes it."""
+    del options
+    devices = sx.devices()
+    print(table(HEADER, [row(device) for device in devices], right="id") if devices else NO_DEVICE)
+    lines = environment_lines(dict(os.environ))
+    if lines:
+        print("\nset in the environment:", *lines, sep="\n  ")
+    return 0 if devices else 1
+
+
+def row(device: sx.Device) -> tuple[str, ...]:
+    """Describe one device."""
+    parent = device.parent
+    reached = [kind for kind in device.usm_types if device.host_accessible(kind)]
+    return (
+        str(device.id),
+        device.kind,
+        device.filter_string if parent is None else f"of {parent.id}",
+        device.name.strip(),
+        device.backend,
+        device.driver_version,
+        " ".join(device.usm_types) or "none",
+        "all of it" if reached == list(device.usm_types) else " ".join(reached),
+        "yes" if device.has_fp64 else "no",
+    )
+
+
+def environment_lines(environment: dict[str, Any]) -> list[str]:
+    """Describe the variables that are set."""
+    lines = []
+    for name, meaning in VARIABLES.items():
+        value = environment.get(name)
+        if not value:
+            continue
+        if name == "OCL_ICD_FILENAMES" and value == str(_icd.embedded_driver()):
+            meaning = (
+                "the CPU device of this Python environment, which sycl_ext names to OpenCL when "
+                "nobody names a driver; SYCL_EXT_NO_ICD=1 stops that"
+            )
+        lines.append(f"{name}={value}\n      {meaning}")
+    return lines

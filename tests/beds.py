@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test beds: which devices a test process sees.  ``python tests/beds.py BED [pytest argument]``
+
+The SYCL runtime reads the environment once per process, so each bed but the first is a process of
+its own: `run` starts pytest on a folder of ``tests/beds/`` in the environment of a bed.
+``tests/test_beds.py`` does so for each bed.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fake_gpu.build import build, environment, installed
+
+HERE = Path(__file__).parent
+#: Variables that change which devices there are, or what they can do.
+PREFIXES = ("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
+#: And those among them that are about the tests.
+OURS = ("SYCL_EXT_POCL", "SYCL_EXT_REQUIRE_ALL")
+
+
+def _opencl(*drivers: Path | str) -> dict[str, str]:
+    """The environment in which these OpenCL drivers exist, in this order, and no others."""
+    return {
+        "OCL_ICD_FILENAMES": os.pathsep.join(map(str, drivers)),
+        "OCL_ICD_VENDORS": str(HERE / "beds"),  # a folder without .icd files
+    }
+
+
+def _driver() -> Path:
+    return installed("intel-opencl-rt", "lib/libintelocl.so")
+
+
+def cpu(_scratch: Path | None = None) -> dict[str, str]:
+    """Bed 1: the OpenCL CPU device, alone."""
+    return {**_opencl(_driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+
+
+def _two_platforms(scratch: Path) -> dict[str, str]:
+    """Two copies of one driver are two platforms; the wheel has two, conda has links."""
+    drivers: dict[int, Path] = {}
+    for path in sorted(_driver().parent.glob("libintelocl.so*")):
+        if path.suffix != ".py":
+            drivers.setdefault(path.stat().st_ino, path)
+    if len(drivers) == 1:
+        drivers[0] = Path(shutil.copy(_driver(), scratch))
+    first, second, *_ = drivers.values()
+    return {**_opencl(first, second), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+
+
+def _stand_in_gpu(scratch: Path, **settings: object) -> dict[str, str]:
+    build(scratch)
+    return {**_opencl(_driver()), **environment(scratch, **settings)}
+
+
+def _out_of_memory(_scratch: Path) -> dict[str, str]:
+    limits = {
+        "CL_CONFIG_CPU_FORCE_GLOBAL_MEM_SIZE": "64MB",
+        "CL_CONFIG_CPU_FORCE_MAX_MEM_ALLOC_SIZE": "16MB",
+    }
+    return {**cpu(), **limits}
+
+
+def _pocl() -> str | None:
+    """PoCL, from Debian's ``pocl-opencl-icd`` or from $SYCL_EXT_POCL."""
+    return os.environ.get("SYCL_EXT_POCL") or ctypes.util.find_library("pocl")
+
+
+def _no_usm(_scratch: Path) -> dict[str, str]:
+    return {**_opencl(_pocl() or "", _driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+
+
+@dataclass(frozen=True)
+class Bed:
+    """Tests in ``tests/beds/<folder>``, and the environment they run in."""
+
+    folder: str
+    environment: Callable[[Path], dict[str, str]]
+    missing: Callable[[], str] = lambda: ""  # why it cannot run here
+
+
+BEDS = {
+    "two_platforms": Bed("two_platforms", _two_platforms),
+    "stand_in_gpu": Bed("stand_in_gpu", _stand_in_gpu),
+    # Contexts as on OpenCL, peers that reach each other, no double precision.
+    "stand_in_gpu_strict": Bed(
+        "stand_in_gpu",
+        lambda scratch: _stand_in_gpu(scratch, strict_ctx=1, p2p=1, fp64=0),
+    ),
+    "out_of_memory": Bed("out_of_memory", _out_of_memory),
+    "no_usm": Bed(
+        "no_usm",
+        _no_usm,
+        lambda: "" if _pocl() else "no PoCL: install pocl-opencl-icd, or set SYCL_EXT_POCL",
+    ),
+}
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of this process without anything that a bed may set."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in OURS or not name.startswith(PREFIXES)
+    }
+
+
+def run(name: str, scratch: Path, *arguments: str, **how: object) -> subprocess.CompletedProcess:
+    """Run the tests of a bed in a process of its own."""
+    bed = BEDS[name]
+    variables = {**clean_environment(), **bed.environment(scratch), "SYCL_EXT_BED": name}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(HERE / "beds" / bed.folder)]
+    return subprocess.run([*command, *arguments], env=variables, cwd=HERE, **how)
+
+
+def python(code: str, variables: dict[str, str] | None = None, *, returncode: int = 0) -> str:
+    """Run a script in a process of its own (bed 1 unless `variables` say else); its output.
+
+    The modules of this folder can be imported.  A script that dies says how in the assertion.
+    """
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", code],
+        env={
+            **clean_environment(),
+            **(cpu() if variables is None else variables),
+            "PYTHONPATH": os.pathsep.join(paths),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == returncode, f"exit status {done.returncode}\n{done.stdout}"
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Report:
+    tests: int
+    failures: int
+    errors: int
+    skipped: int
+
+    @classmethod
+    def read(cls, junit_xml: Path) -> Report:
+        suite = ET.parse(junit_xml).getroot().find("testsuite")
+        return cls(**{name: int(suite.get(name)) for name in cls.__dataclass_fields__})
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in BEDS:
+        sys.exit(f"usage: python tests/beds.py ({'|'.join(BEDS)}) [pytest argument ...]")
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(run(sys.argv[1], Path(folder), *sys.argv[2:]).returncode)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every test gets: one known device, a leak check, and no skip that goes unseen.
+
+This process is bed 1 of `beds.py`, the OpenCL CPU device alone; the tests in ``beds/`` run in
+processes of their own, which ``test_beds.py`` starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+
+import pytest
+
+import beds
+
+if "SYCL_EXT_BED" not in os.environ:  # before anything loads the SYCL runtime
+    for name in set(os.environ) - set(beds.clean_environment()):
+        del os.environ[name]
+    os.environ.update(beds.cpu())
+    collect_ignore = ["beds"]
+
+import dpctl  # noqa: E402
+
+import sycl_ext as sx  # noqa: E402
+from samples import USM_TYPES  # noqa: E402
+
+# ---- no leaks ------------------------------------------------------------------------------------
+
+_failed = pytest.StashKey[bool]()
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks(request):
+    """The number of live managed tensors is the same after the test as before it."""
+    before = sx.live_exports()
+    yield
+    if request.node.stash.get(_failed, False):
+        return  # the traceback holds what the test had
+    if sx.live_exports() != before:
+        gc.collect()
+    assert sx.live_exports() == before, "the test left managed tensors behind"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed:
+        item.stash[_failed] = True
+    return report
+
+
+# ---- no hidden skips -----------------------------------------------------------------------------
+
+_skipped: list[str] = []
+
+
+def pytest_runtest_logreport(report):
+    if report.skipped:
+        _skipped.append(report.nodeid)
+
+
+def pytest_collectreport(report):
+    if report.skipped:
+        _skipped.append(report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    if os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1" and _skipped and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter):
+    if os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1" and _skipped:
+        terminalreporter.section("SYCL_EXT_REQUIRE_ALL=1, and these were skipped", red=True)
+        for nodeid in _skipped:
+            terminalreporter.line(nodeid)
+
+
+# ---- fixtures ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=USM_TYPES)
+def usm_type(request):
+    return request.param
+
+
+@pytest.fixture
+def root():
+    """The row of the default device."""
+    return sx.device()
+
+
+@pytest.fixture(scope="session")
+def private():
+    """A row for a context that is not the default context of its device."""
+    return sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
+
+
+@pytest.fixture(scope="session")
+def halves():
+    """The rows of two sub-devices."""
+    units = sx.device().sycl_device.max_compute_units
+    return sx.device().create_sub_devices(units // 2)[:2]

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every road that has to wait for pending work does: 500 repetitions each, and never a stale read.
+
+The last section takes the waits out, and the same tests see stale data.
+"""
+
+from __future__ import annotations
+
+import signal
+
+import dpctl.memory
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from lab import DTYPE, LENGTH, REPETITIONS, alone, at, of, usm
+
+V1 = {"max_version": (1, 0)}
+HOST = {**V1, "dl_device": (1, 0)}
+
+
+def after(call):
+    """What is at the address of the tensor, once the call has returned."""
+
+    def look(bench, tensor):
+        keep = call(tensor)
+        seen = at(tensor.ptr)
+        del keep
+        return seen
+
+    return look
+
+
+def result(call):
+    """What is in the host array that the call returns."""
+    return lambda bench, tensor: of(np.asarray(call(tensor)))
+
+
+def made(call):
+    """What is in the USM that the call returns, seen by a queue that is ordered after nothing."""
+    return lambda bench, tensor: bench.read(usm(call(bench, tensor)))
+
+
+def numpy_of(**keywords):
+    """The host array that NumPy makes of an export."""
+
+    class Asks:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __dlpack__(self, **numpys):
+            return self.tensor.__dlpack__(**keywords)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    return lambda tensor: np.from_dlpack(Asks(tensor))
+
+
+#: Roads for memory that the host can reach.
+REACHABLE = {
+    "__dlpack__()": after(lambda t: t.__dlpack__()),
+    "__dlpack__(max_version)": after(lambda t: t.__dlpack__(**V1)),
+    "__dlpack__(copy=False)": after(lambda t: t.__dlpack__(**V1, copy=False)),
+    "__dlpack__(dl_device=own)": after(lambda t: t.__dlpack__(dl_device=t.__dlpack_device__())),
+    "__dlpack__(dl_device=host)": after(lambda t: t.__dlpack__(**HOST)),
+    "view.__dlpack__()": after(lambda t: t[1:].__dlpack__()),
+    "reversed.__dlpack__()": after(lambda t: t[::-1].__dlpack__(**V1)),
+    "read-only.__dlpack__()": after(lambda t: t.as_readonly().__dlpack__(**V1)),
+    "numpy.from_dlpack(device=cpu)": result(lambda t: np.from_dlpack(t, device="cpu")),
+    "memoryview": after(memoryview),
+    "numpy.asarray": result(np.asarray),
+    "to_numpy": result(lambda t: t.to_numpy()),
+    "host_view.__dlpack__()": after(lambda t: sx.host_view(t).__dlpack__()),
+    "memoryview(host_view)": after(lambda t: memoryview(sx.host_view(t))),
+    "numpy.asarray(host_view)": result(lambda t: np.asarray(sx.host_view(t))),
+    "exchange": result(lambda t: sx.exchange(t, np)),
+}
+
+#: Roads for any memory: they copy, or hand USM on.
+ANY = {
+    "to_numpy(copy=True)": result(lambda t: t.to_numpy(copy=True)),
+    "reversed.to_numpy(copy=True)": result(lambda t: t[::-1].to_numpy(copy=True)),
+    "host_view": result(lambda t: np.from_dlpack(sx.host_view(t))),
+    "host_view(copy=True)": result(lambda t: np.from_dlpack(sx.host_view(t, copy=True))),
+    "exchange(copy=True)": result(lambda t: sx.exchange(t, np, copy=True)),
+    "__dlpack__(dl_device=host, copy=True)": result(numpy_of(**HOST, copy=True)),
+    "copy": made(lambda bench, t: t.copy()),
+    "copy(order=F)": made(lambda bench, t: t.copy(order="F")),
+    "reversed.copy": made(lambda bench, t: t[::-1].copy()),
+    "to_device": made(lambda bench, t: t.to_device(bench.other_gpu)),
+    "to_device(cpu, copy=True)": result(lambda t: t.to_device("opencl:cpu", copy=True)),
+    "copy_from(it)": made(lambda bench, t: bench.tensor().copy_from(t)),
+    "copy_from(it) to shared": made(lambda bench, t: bench.tensor("shared").copy_from(t)),
+    "from_dlpack(copy=True)": made(lambda bench, t: sx.from_dlpack(t, copy=True)),
+    "from_dlpack(device=other)": made(lambda bench, t: sx.from_dlpack(t, device=bench.other_gpu)),
+    "as_tensor(copy=True)": made(lambda bench, t: sx.as_tensor(t, copy=True)),
+    "exported copy": made(
+        lambda bench, t: sx.from_dlpack(t.__dlpack__(**V1, copy=True)),
+    ),
+    "exported to the other GPU": made(
+        lambda bench, t: sx.from_dlpack(
+            t.__dlpack__(**V1, dl_device=bench.other_gpu.__dlpack_device__(), copy=True)
+        ),
+    ),
+    "__dlpack__()": lambda bench, t: (t.__dlpack__(), bench.read(usm(t)))[1],
+}
+
+#: (road, kind of USM)
+ROADS = [(name, kind) for kind in ("shared", "host") for name in REACHABLE]
+ROADS += [(name, kind) for kind in ("device", "shared") for name in ANY]
+
+
+def look_of(road, usm_type):
+    return REACHABLE[road] if usm_type != "device" and road in REACHABLE else ANY[road]
+
+
+@pytest.mark.parametrize(("road", "usm_type"), ROADS)
+def test_road(bench, road, usm_type):
+    """The work is the user's, on the queue that the tensor itself names."""
+    tensor = bench.tensor(usm_type)
+    memory, queue, look = usm(tensor), tensor.sycl_queue, look_of(road, usm_type)
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        return look(bench, tensor)
+
+    assert bench.stale(repeat) == []
+
+
+@pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
+@pytest.mark.parametrize("where", ["default context", "private context"])
+@pytest.mark.parametrize(
+    ("road", "usm_type"),
+    [
+        ("__dlpack__()", "shared"),
+        ("memoryview", "shared"),
+        ("to_numpy", "shared"),
+        ("to_numpy(copy=True)", "device"),
+        ("host_view", "device"),
+        ("copy", "device"),
+        ("exported copy", "device"),
+        ("__dlpack__(dl_device=host, copy=True)", "device"),
+    ],
+)
+def test_tensor_with_a_queue_of_its_own(bench, where, properties, road, usm_type):
+    """``device=queue``: the work that this queue has been given is waited for."""
+    make = bench.queue if where == "default context" else bench.private_queue
+    queue = make(*properties)
+    tensor = bench.tensor(usm_type, device=queue)
+    memory, look = usm(tensor), look_of(road, usm_type)
+    assert tensor.sycl_queue == queue
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        return look(bench, tensor)
+
+    if where == "private context" and road == "__dlpack__()":
+        look = made(lambda bench, t: sx.from_dlpack(t.__dlpack__(**V1)))  # it takes a copy
+    assert bench.stale(repeat) == []
+
+
+# ---- a host view that is older than the work -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        after(lambda view: view.__dlpack__()),
+        after(memoryview),
+        result(np.from_dlpack),
+        result(np.asarray),
+    ],
+    ids=["__dlpack__", "memoryview", "numpy.from_dlpack", "numpy.asarray"],
+)
+def test_host_view_made_before_the_work(bench, look):
+    tensor = bench.tensor("shared")
+    view, memory, queue = sx.host_view(tensor), usm(tensor), tensor.sycl_queue
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        return look(bench, view)
+
+    assert bench.stale(repeat) == []
+
+
+def test_host_copy_is_made_when_first_needed(bench):
+    tensor = bench.tensor("device")
+    memory, queue = usm(tensor), tensor.sycl_queue
+
+    def repeat(value):
+        view = sx.host_view(tensor)
+        bench.write(queue, memory, value)
+        return of(np.from_dlpack(view))
+
+    assert bench.stale(repeat) == []
+
+
+# ---- pending work on the target ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared"])
+def test_copy_from_comes_after_pending_writes(bench, usm_type):
+    target = bench.tensor(usm_type)
+    memory, queue = usm(target), target.sycl_queue
+
+    def repeat(value):
+        bench.write(queue, memory, value - 1)
+        target.copy_from(np.full(LENGTH, value, DTYPE))
+        queue.wait()
+        return bench.read(memory)
+
+    assert bench.stale(repeat) == []
+
+
+# ---- arrays of others ----------------------------------------------------------------------------
+
+
+def dpnp_array(bench, usm_type, queue=None):
+    queue = queue or bench.queue()
+    return dpnp.empty(LENGTH, dtype=DTYPE, usm_type=usm_type, sycl_queue=queue)
+
+
+def dpctl_memory(bench, usm_type, queue=None):
+    kind = getattr(dpctl.memory, f"MemoryUSM{usm_type.title()}")
+    return kind(LENGTH * DTYPE.itemsize, queue=queue or bench.queue())
+
+
+def as_int64(array):
+    return np.asarray(array).view(DTYPE)
+
+
+#: Roads that take an array of dpnp with work in flight on its queue.
+FROM_DPNP = {
+    "from_dlpack": made(lambda bench, x: sx.from_dlpack(x)),
+    "from_dlpack(copy=True)": made(lambda bench, x: sx.from_dlpack(x, copy=True)),
+    "from_dlpack(device=other)": made(lambda bench, x: sx.from_dlpack(x, device=bench.other_gpu)),
+    "from_dlpack, to_numpy": result(lambda x: sx.from_dlpack(x).to_numpy()),
+    "as_tensor, to_numpy": result(lambda x: sx.as_tensor(x).to_numpy()),
+    "as_tensor(copy=True)": made(lambda bench, x: sx.as_tensor(x, copy=True)),
+    "as_tensor, __dlpack__": lambda bench, x: (sx.as_tensor(x).__dlpack__(), bench.read(usm(x)))[1],
+    "host_view": result(lambda x: np.from_dlpack(sx.host_view(x))),
+    "host_view(copy=True)": result(lambda x: np.from_dlpack(sx.host_view(x, copy=True))),
+    "exchange": result(lambda x: sx.exchange(x, np)),
+    "copy_from(it)": made(lambda bench, x: bench.tensor().copy_from(x)),
+}
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared"])
+@pytest.mark.parametrize("road", FROM_DPNP)
+def test_dpnp_with_work_in_flight(bench, road, usm_type):
+    array = dpnp_array(bench, usm_type)
+    memory, queue, look = usm(array), array.sycl_queue, FROM_DPNP[road]
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        return look(bench, array)
+
+    assert bench.stale(repeat) == []
+
+
+@pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        result(lambda x: as_int64(sx.as_tensor(x).to_numpy())),
+        result(lambda x: as_int64(sx.host_view(x))),
+        made(lambda bench, x: sx.as_tensor(x, copy=True)),
+    ],
+    ids=["to_numpy", "host_view", "as_tensor(copy=True)"],
+)
+def test_dpctl_memory_with_work_in_flight(bench, look, properties):
+    memory = dpctl_memory(bench, "device", bench.queue(*properties))
+
+    def repeat(value):
+        bench.write(memory.sycl_queue, memory, value)
+        return look(bench, memory)
+
+    assert bench.stale(repeat) == []
+
+
+class IgnoresStream:
+    """A producer that shows its queue, and takes no notice of ``stream``."""
+
+    def __init__(self, tensor):
+        self.tensor, self.sycl_queue = tensor, tensor.sycl_queue
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **keywords):
+        return self.tensor.__dlpack__(stream=-1, **keywords)
+
+
+def test_producer_that_ignores_stream(bench):
+    tensor = bench.tensor("device")
+    producer, memory = IgnoresStream(tensor), usm(tensor)
+
+    def repeat(value):
+        bench.write(producer.sycl_queue, memory, value)
+        return bench.read(usm(sx.from_dlpack(producer)))
+
+    assert bench.stale(repeat) == []
+
+
+# ---- freeing -------------------------------------------------------------------------------------
+
+#: Ways to hold the last reference to memory: (what holds it, the queue for its work, its address).
+OWNERS = {
+    "tensor": lambda bench, t: (t, t.sycl_queue, t.ptr),
+    "view": lambda bench, t: (t[1:], t.sycl_queue, t.ptr),
+    "capsule": lambda bench, t: (t.__dlpack__(stream=-1, **V1), t.sycl_queue, t.ptr),
+    "imported": lambda bench, t: (sx.from_dlpack(t.__dlpack__(**V1)), t.sycl_queue, t.ptr),
+    "device=queue": lambda bench, t: _with_own_queue(bench, t.usm_type),
+}
+
+
+def _with_own_queue(bench, usm_type):
+    queue = bench.queue()
+    tensor = bench.tensor(usm_type, device=queue)
+    return tensor, queue, tensor.ptr
+
+
+class Address:
+    """An address as ``__sycl_usm_array_interface__``, without any hold on its memory."""
+
+    def __init__(self, address, queue):
+        self.__sycl_usm_array_interface__ = {
+            "data": (address, True),
+            "shape": (LENGTH,),
+            "strides": None,
+            "typestr": DTYPE.str,
+            "offset": 0,
+            "version": 1,
+            "syclobj": queue,
+        }
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("owner", OWNERS)
+def test_memory_is_not_freed_under_work(bench, owner, usm_type):
+    """The adapter ends the process when memory is freed before a command that uses it."""
+    bench.slow()
+    for value in range(1, REPETITIONS + 1):
+        held, queue, address = OWNERS[owner](bench, bench.tensor(usm_type))
+        bench.write(queue, usm(Address(address, queue)), value)
+        del held
+    queue.wait()
+
+
+def test_memory_freed_under_work_ends_the_process():
+    """Why the test above can fail: memory of dpctl is freed at once."""
+    done = alone(
+        """
+        import dpctl.memory, lab
+        bench = lab.Bench()
+        bench.hold()
+        memory = dpctl.memory.MemoryUSMDevice(lab.NBYTES, queue=bench.queue())
+        event = bench.write(memory.sycl_queue, memory, 1)
+        del memory
+        bench.release()
+        event.wait()
+        """
+    )
+    assert done.returncode == -signal.SIGABRT
+    assert "freed before a command" in done.stderr
+
+
+# ---- the same tests, with the waits taken out ----------------------------------------------------
+
+WITHOUT_WAITS = {
+    "__dlpack__(stream=-1)": ("shared", after(lambda t: t.__dlpack__(stream=-1, **V1))),
+    "address": ("shared", lambda bench, t: at(t.ptr)),
+    "command of another queue": ("device", lambda bench, t: bench.read(usm(t))),
+    # A capsule has no queue: what is asked of it goes through the queue of its device.
+    "copy of a capsule": (
+        "device",
+        made(lambda bench, t: sx.from_dlpack(t.__dlpack__(stream=-1, **V1), copy=True)),
+    ),
+}
+
+
+@pytest.mark.parametrize("road", WITHOUT_WAITS)
+def test_without_the_wait_data_is_stale(bench, road):
+    usm_type, look = WITHOUT_WAITS[road]
+    tensor = bench.tensor(usm_type, device=bench.queue("in_order"))
+    memory, queue = usm(tensor), tensor.sycl_queue
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        seen = look(bench, tensor)
+        queue.wait()
+        return seen
+
+    wrong = len(bench.stale(repeat))
+    assert wrong > REPETITIONS / 2, f"only {wrong} stale reads: the tests above could not fail"
+
+
+def test_without_the_wait_dpnp_is_stale(bench):
+    array = dpnp_array(bench, "device")
+    memory, queue = usm(array), array.sycl_queue
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        seen = bench.read(memory)
+        queue.wait()
+        return seen
+
+    assert len(bench.stale(repeat)) > REPETITIONS / 2

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The buffer protocol: each kind of request gets what it asked for, or a BufferError that says why."""
+
+import numpy as np
+import pytest
+
+import buffers
+import sycl_ext as sx
+from samples import LAYOUTS
+
+REQUESTS = {
+    name: getattr(buffers, name)
+    for name in ("SIMPLE", "ND", "STRIDES", "C_CONTIGUOUS", "F_CONTIGUOUS", "ANY_CONTIGUOUS", "INDIRECT")
+}
+
+
+def granted(array, request):
+    """Whether NumPy grants the request, for an array of the same layout."""
+    try:
+        buffers.ask(array, request)
+    except (BufferError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("request_name", REQUESTS)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_requests(name, request_name):
+    request = REQUESTS[request_name]
+    tensor, array = LAYOUTS[name].tensor("int32")
+    if not array.flags.writeable:  # broadcast
+        array = np.lib.stride_tricks.as_strided(array, writeable=True)
+    if not granted(array, request):
+        with pytest.raises(BufferError, match="contiguous"):
+            buffers.ask(tensor, request)
+        return
+    for flags in (request, request | buffers.WRITABLE, request | buffers.FORMAT):
+        found = buffers.ask(tensor, flags)
+        assert found["len"] == array.nbytes
+        assert found["itemsize"] == 4
+        assert not found["readonly"]
+        assert not found["suboffsets"]
+        assert found["format"] == (b"i" if flags & buffers.FORMAT else None)
+        if array.size:
+            assert found["buf"] == tensor.ptr
+        if request & buffers.ND and array.ndim:
+            assert found["ndim"] == array.ndim
+            assert found["shape"] == array.shape
+        if request & buffers.STRIDES == buffers.STRIDES and array.ndim:
+            assert found["strides"] == tuple(stride * 4 for stride in tensor.strides)
+        else:
+            assert not found["strides"]
+
+
+@pytest.mark.parametrize("request_name", REQUESTS)
+def test_read_only(request_name):
+    request = REQUESTS[request_name]
+    tensor = sx.zeros(3).as_readonly()
+    assert buffers.ask(tensor, request)["readonly"]
+    with pytest.raises(BufferError, match="read-only"):
+        buffers.ask(tensor, request | buffers.WRITABLE)
+
+
+def test_no_request_changes_the_references():
+    import sys
+
+    tensor = sx.zeros((2, 3))
+    before = sys.getrefcount(tensor)
+    for request in (*REQUESTS.values(), buffers.FULL):
+        for view in (tensor, tensor.T):
+            try:
+                buffers.ask(view, request)
+            except BufferError:
+                continue
+    del view
+    assert sys.getrefcount(tensor) == before
+
+
+def test_a_host_view_has_the_same_buffer():
+    tensor, _ = LAYOUTS["sliced"].tensor("float64", "shared")
+    assert buffers.ask(sx.host_view(tensor), buffers.FULL) == buffers.ask(tensor, buffers.FULL)

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_ext``: the device table and the demo, as a user runs them."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from sycl_ext._cli import devices as devices_command
+from sycl_ext._cli import main, picture
+from sycl_ext._cli.drawing import pen_drawing
+from sycl_ext._cli.text import CommandError
+
+HOP = re.compile(
+    r"(?P<name>\w+ (?:to )?\w+)  +(?P<route>read|copy|view|new)  +(?P<address>0x[0-9a-f]+)  +"
+    r"(?P<bytes>[\d,]+)  +(?P<time>[\d,.]+ ms)  (?P<why>.+)"
+)
+
+
+def run_module(*arguments, **variables):
+    return subprocess.run(
+        [sys.executable, "-m", "sycl_ext", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+        timeout=120,
+        check=False,
+    )
+
+
+def hops_of(text):
+    return [HOP.fullmatch(line) for line in text.splitlines() if HOP.fullmatch(line)]
+
+
+@pytest.fixture
+def without_dpnp(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dpnp", None)
+
+
+# ---- usage ---------------------------------------------------------------------------------------
+
+
+def test_no_arguments_print_the_help():
+    done = run_module()
+    assert done.returncode == 0
+    assert "devices" in done.stdout
+    assert "demo" in done.stdout
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"sycl_ext {sx.__version__}\n"
+
+
+def test_an_unknown_command_is_wrong_usage():
+    done = run_module("frobnicate")
+    assert done.returncode == 2
+    assert "frobnicate" in done.stderr
+
+
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def test_devices(capsys):
+    assert main(["devices"]) == 0
+    header, *rows = capsys.readouterr().out.partition("\n\n")[0].splitlines()
+    assert header.split()[:3] == ["id", "kind", "device"]
+    assert len(rows) == len(sx.devices())
+    first = sx.device(0)
+    for word in ("0", "root", first.filter_string, first.backend, first.driver_version, "shared"):
+        assert f" {word} " in f" {rows[0]} ", word
+    starts = [header.index(word) for word in ("kind", "device", "name", "backend", "fp64")]
+    for row in rows:
+        assert all(row[start - 1] == " " for start in starts)
+
+
+def test_a_part_names_its_parent():
+    part = sx.device(0).create_sub_devices(1)[0]
+    described = devices_command.row(part)
+    assert described[:3] == (str(part.id), "sub_device", "of 0")
+
+
+def test_variables_that_change_ids_are_shown(capsys, monkeypatch):
+    monkeypatch.setenv("ZE_FLAT_DEVICE_HIERARCHY", "COMPOSITE")
+    monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "*:cpu")
+    monkeypatch.delenv("ZE_AFFINITY_MASK", raising=False)
+    assert main(["devices"]) == 0
+    text = capsys.readouterr().out
+    assert "ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE" in text
+    assert "ONEAPI_DEVICE_SELECTOR=*:cpu" in text
+    assert "ZE_AFFINITY_MASK" not in text
+
+
+def test_no_variables_no_lines():
+    assert devices_command.environment_lines({"OCL_ICD_FILENAMES": ""}) == []
+
+
+def test_no_device_at_all():
+    done = run_module("devices", ONEAPI_DEVICE_SELECTOR="level_zero:*")
+    assert done.returncode == 1
+    assert 'pip install "sycl_ext[cpu]"' in done.stdout
+    assert "ONEAPI_DEVICE_SELECTOR=level_zero:*" in done.stdout
+    assert done.stderr == ""
+
+
+# ---- demo ----------------------------------------------------------------------------------------
+
+
+def test_demo(tmp_path):
+    pytest.importorskip("dpnp")
+    image = pytest.importorskip("PIL.Image")
+    done = run_module("demo", "--output", tmp_path)
+    assert done.returncode == 0, done.stderr
+    hops = hops_of(done.stdout)
+    assert [(hop["name"], hop["route"]) for hop in hops] == [
+        ("file to NumPy", "read"),
+        ("NumPy to USM", "copy"),
+        ("sycl_ext to dpnp", "view"),
+        ("dpnp draws", "new"),
+        ("dpnp to sycl_ext", "view"),
+        ("sycl_ext to NumPy", "view"),
+    ]
+    addresses = [hop["address"] for hop in hops]
+    assert addresses[0] != addresses[1] == addresses[2]
+    assert addresses[2] != addresses[3] == addresses[4] == addresses[5]
+    assert "\n3 views, 1 copy\n" in done.stdout
+
+    before, after = (np.asarray(image.open(tmp_path / f"{n}.png")) for n in ("before", "after"))
+    assert np.array_equal(before, picture.load(picture.DEFAULT))
+    drawn = pen_drawing(np, before)
+    assert abs(drawn.astype(int) - after.astype(int)).max() <= 2  # dpnp and NumPy round their way
+    assert after.std() > 30
+    assert max(map(len, done.stdout.splitlines())) <= 100 + len(str(tmp_path)) * 2
+
+
+def test_demo_without_dpnp(without_dpnp, tmp_path, capsys):
+    pytest.importorskip("PIL")
+    assert main(["demo", "--output", str(tmp_path / "new" / "folder")]) == 0
+    text = capsys.readouterr().out
+    assert 'pip install "sycl_ext[demo]"' in text
+    assert [(hop["name"], hop["route"]) for hop in hops_of(text)] == [
+        ("file to NumPy", "read"),
+        ("NumPy to USM", "copy"),
+        ("sycl_ext to NumPy", "view"),
+        ("NumPy draws", "new"),
+    ]
+    assert (tmp_path / "new" / "folder" / "after.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        (np.arange(6, dtype="uint8").reshape(2, 3), np.arange(6)),
+        (np.arange(6, dtype=">i4").reshape(2, 3) - 3, [0, 51, 102, 153, 204, 255]),
+        (np.arange(6, dtype="float32").reshape(2, 3, 1), [0, 51, 102, 153, 204, 255]),
+        (np.full((2, 3), 7.0), [0] * 6),
+        (np.array([[True, False, True]] * 2), [255, 0, 255] * 2),
+    ],
+    ids=["uint8", "big-endian", "channel", "constant", "bool"],
+)
+def test_a_npy_file_becomes_a_picture(tmp_path, values, wanted):
+    np.save(tmp_path / "a.npy", values)
+    pixels = picture.load(tmp_path / "a.npy")
+    assert pixels.shape == (2, 3, 3)
+    assert pixels.dtype == np.uint8
+    for channel in range(3):
+        assert pixels[..., channel].ravel().tolist() == list(wanted)
+
+
+def test_color_is_kept(tmp_path):
+    rgba = np.arange(24, dtype="uint8").reshape(2, 3, 4)
+    np.save(tmp_path / "a.npy", rgba)
+    assert np.array_equal(picture.load(tmp_path / "a.npy"), rgba[..., :3])
+
+
+def test_demo_of_a_npy_file(without_dpnp, tmp_path, capsys):
+    pytest.importorskip("PIL")
+    np.save(tmp_path / "a.npy", np.hypot(*np.mgrid[-9:9, -9:9]))
+    assert main(["demo", str(tmp_path / "a.npy"), "--output", str(tmp_path)]) == 0
+    assert "a.npy" in capsys.readouterr().out
+
+
+def write(path, content):
+    if isinstance(content, np.ndarray):
+        np.save(path, content)
+    elif content is not None:
+        path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.png", None, "a.png does not exist"),
+        ("a.png", b"no image", "a.png is no image that pillow knows"),
+        ("a.png", b"", "a.png is no image that pillow knows"),
+        ("a.npy", b"no array", "a.npy is no .npy file of numbers"),
+        ("a.npy", b"", "a.npy is no .npy file of numbers"),
+        ("a.npy", np.ones((2, 2), "complex64"), "a.npy has dtype complex64"),
+        ("a.npy", np.array([["a"]]), "a.npy has dtype <U1"),
+        ("a.npy", np.array([[None]]), "a.npy is no .npy file of numbers"),
+        ("a.npy", np.ones(3), r"a.npy has shape \(3,\)"),
+        ("a.npy", np.ones((2, 3, 5)), r"a.npy has shape \(2, 3, 5\)"),
+        ("a.npy", np.ones((0, 3)), "no pixels"),
+        ("a.npy", np.array([[np.nan, 1]]), "not finite"),
+    ],
+)
+def test_a_file_that_is_no_picture(tmp_path, name, content, message):
+    pytest.importorskip("PIL")
+    path = write(tmp_path / name, content)
+    with pytest.raises(CommandError, match=message):
+        picture.load(path)
+
+
+def test_errors_are_one_line_on_stderr(tmp_path, capsys):
+    assert main(["demo", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"error: {tmp_path} is a folder; give an image or a .npy file in it\n"
+
+
+@pytest.mark.parametrize("device", ["99", "quantum:0"])
+def test_a_device_that_is_not_there(device, capsys):
+    assert main(["demo", "--device", device]) == 1
+    assert device in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written(without_dpnp, tmp_path, capsys):
+    pytest.importorskip("PIL")
+    (tmp_path / "taken").write_text("")
+    assert main(["demo", "--output", str(tmp_path / "taken")]) == 1
+    assert "name another --output" in capsys.readouterr().err

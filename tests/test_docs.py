@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents show is what happens: examples run, and generated blocks are up to date."""
+
+import doctest
+import importlib
+import importlib.util
+import pkgutil
+import re
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+
+import sycl_ext
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ALL_DOCUMENTS = [*sorted(ROOT.glob("*.md")), *DOCUMENTS[1:]]
+MODULES = ["sycl_ext"] + [
+    module.name
+    for module in pkgutil.walk_packages(sycl_ext.__path__, "sycl_ext.")
+    if module.name not in ("sycl_ext._core", "sycl_ext.__main__")
+]
+
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#]+?)(#[^)]*)?\)")
+
+
+@pytest.fixture(scope="module")
+def update_docs():
+    spec = importlib.util.spec_from_file_location("update_docs", ROOT / "tools" / "update_docs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_examples_of_a_document(document):
+    pytest.importorskip("dpnp")
+    text = document.read_text()
+    names = {"__name__": "__main__"}
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for block in PYTHON_BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        if ">>>" in block[1]:
+            test = doctest.DocTestParser().get_doctest(
+                block[1], names, name_of(document), str(document), line
+            )
+            failed = []
+            runner.run(test, out=failed.append, clear_globs=False)
+            names = test.globs
+            assert not failed, "".join(failed)
+        else:
+            exec(compile("\n" * line + block[1], str(document), "exec"), names)
+    names.clear()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+
+
+def test_there_are_examples():
+    """The two tests above find something to run."""
+    assert len(PYTHON_BLOCK.findall((ROOT / "README.md").read_text())) > 3
+    assert {"sycl_ext._tensor", "sycl_ext._cli.text"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(document):
+    for target, _ in LINK.findall(document.read_text()):
+        if not target.startswith(("https://", "http://")):
+            assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("drawing", sorted((ROOT / "docs").rglob("*.svg")), ids=name_of)
+def test_drawings_are_well_formed(drawing):
+    root = xml.etree.ElementTree.parse(drawing).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None
+
+
+def test_the_readme_shows_the_demo(update_docs):
+    pytest.importorskip("dpnp")
+    pytest.importorskip("PIL")
+    shown = update_docs.read_block(update_docs.README, "demo")
+    found = update_docs.demo_block(update_docs.run_demo())
+    assert update_docs.in_shape(shown) == update_docs.in_shape(found), "make generate"
+
+
+def test_the_shape_of_the_demo_is_not_empty(update_docs):
+    """Addresses that differ, or another route, change the shape."""
+    line = "NumPy to USM  copy  0x10  8  1.50 ms  why\nto dpnp  view  0x10  8  2.00 ms  why\n"
+    same = line.replace("0x10", "0xabc").replace("1.50", "7,000.25")
+    assert update_docs.in_shape(line) == update_docs.in_shape(same)
+    assert update_docs.in_shape(line) != update_docs.in_shape(line.replace("0x10", "0xabc", 1))
+    assert update_docs.in_shape(line) != update_docs.in_shape(line.replace("view", "copy"))
+
+
+def test_the_table_of_the_house_is_up_to_date(update_docs):
+    shown = update_docs.read_block(update_docs.CONTRIBUTING, "house")
+    assert shown == update_docs.house_block(), "make generate"

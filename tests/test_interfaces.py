@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The roads beside DLPack: ``__sycl_usm_array_interface__``, dpctl.memory and plain buffers."""
+
+import array as stdlib_array
+
+import dpctl
+import dpctl.memory
+import dpnp
+import numpy as np
+import pytest
+
+import samples
+import sycl_ext as sx
+from samples import LAYOUTS, assert_equal, assert_same_view, bits, values
+
+MEMORIES = {
+    "device": dpctl.memory.MemoryUSMDevice,
+    "shared": dpctl.memory.MemoryUSMShared,
+    "host": dpctl.memory.MemoryUSMHost,
+}
+
+
+class Described:
+    """An object of the protocol; `fields` overrule what is true."""
+
+    def __init__(self, tensor, **fields):
+        self.tensor = tensor
+        true = dict(tensor.__sycl_usm_array_interface__)
+        self.__sycl_usm_array_interface__ = {**true, **fields}
+
+
+def without(tensor, *names):
+    described = Described(tensor)
+    for name in names:
+        del described.__sycl_usm_array_interface__[name]
+    return described
+
+
+def numbers(usm_type="shared", shape=(2, 3), **where):
+    return sx.empty(shape, usm_type=usm_type, **where).copy_from(values(shape))
+
+
+# ---- out -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_description(name, usm_type):
+    for dtype in samples.NUMPY_DTYPES:
+        tensor, _ = LAYOUTS[name].tensor(dtype, usm_type)
+        for view in (tensor, tensor.as_readonly()):
+            fields = view.__sycl_usm_array_interface__
+            assert fields["data"] == (tensor.ptr, view.readonly)
+            assert fields["shape"] == tensor.shape
+            assert fields["strides"] in (None, tensor.strides)
+            assert fields["typestr"][1:] == samples.numpy_dtype(dtype).str[1:]
+            assert fields["version"] == 1
+            assert fields.get("offset", 0) == 0
+            assert isinstance(fields["syclobj"], dpctl.SyclQueue)
+            assert fields["syclobj"].sycl_context == tensor.sycl_context
+
+
+def test_the_queue_is_what_sklearnex_reads(halves):
+    for where in (0, *halves):
+        queue = sx.zeros(3, device=where).__sycl_usm_array_interface__["syclobj"]
+        assert isinstance(queue.sycl_device.has_aspect_fp64, bool)
+        assert queue._get_capsule()
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_round_trip(name, usm_type):
+    for dtype in samples.NUMPY_DTYPES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        for view in (tensor, tensor.as_readonly()):
+            again = sx.as_tensor(Described(view))
+            assert_same_view(again, array)
+            assert again.readonly == view.readonly
+            assert again.device is tensor.device
+            if array.size:
+                assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
+
+
+def test_narrow_dtypes_have_no_typestr():
+    """The protocol has no letter for them; nobody must take them for something else."""
+    for dtype in samples.DTYPE_NAMES:
+        if dtype not in samples.NUMPY_DTYPES:
+            tensor = sx.zeros(3, dtype)
+            with pytest.raises((AttributeError, BufferError, TypeError), match=dtype):
+                _ = tensor.__sycl_usm_array_interface__
+
+
+# ---- in: every form of syclobj -------------------------------------------------------------------
+
+
+class WithCapsule:
+    def __init__(self, obj):
+        self.obj = obj
+
+    def _get_capsule(self):
+        return self.obj._get_capsule()
+
+
+SYCL_OBJECTS = {
+    "queue": lambda queue: queue,
+    "context": lambda queue: queue.sycl_context,
+    "queue capsule": lambda queue: queue._get_capsule(),
+    "context capsule": lambda queue: queue.sycl_context._get_capsule(),
+    "object with a queue capsule": WithCapsule,
+    "object with a context capsule": lambda queue: WithCapsule(queue.sycl_context),
+    "filter string": lambda queue: queue.sycl_device.filter_string,
+    "device": lambda queue: queue.sycl_device,
+}
+
+
+@pytest.mark.parametrize("form", SYCL_OBJECTS)
+def test_every_form_of_syclobj(form, usm_type):
+    tensor = numbers(usm_type)
+    queue = dpctl.SyclQueue(property="in_order")
+    found = sx.as_tensor(Described(tensor, syclobj=SYCL_OBJECTS[form](queue)))
+    assert (found.ptr, found.usm_type, found.device) == (tensor.ptr, usm_type, tensor.device)
+    if form in ("queue", "queue capsule", "object with a queue capsule"):
+        assert found.sycl_queue == queue
+
+
+@pytest.mark.parametrize("form", [form for form in SYCL_OBJECTS if form not in ("filter string", "device")])
+def test_a_private_context(form, private, usm_type):
+    tensor = numbers(usm_type, device=private)
+    queue = dpctl.SyclQueue(private.sycl_context, private.sycl_device)
+    found = sx.as_tensor(Described(tensor, syclobj=SYCL_OBJECTS[form](queue)))
+    assert (found.ptr, found.usm_type, found.device) == (tensor.ptr, usm_type, private)
+
+
+def test_a_context_that_was_not_registered():
+    context = dpctl.SyclContext([dpctl.SyclDevice()])
+    rows = len(sx.devices())
+    memory = dpctl.memory.MemoryUSMShared(16, queue=dpctl.SyclQueue(context, dpctl.SyclDevice()))
+    tensor = sx.as_tensor(memory)
+    assert tensor.device is sx.devices()[rows]
+    assert tensor.device.kind == "context"
+    assert tensor.sycl_context == context
+    assert tensor.ptr == memory._pointer
+
+
+def test_a_sub_device(halves, usm_type):
+    for half in halves:
+        memory = MEMORIES[usm_type](16, queue=half.sycl_queue)
+        tensor = sx.as_tensor(memory)
+        assert tensor.device is half
+        assert (tensor.ptr, tensor.usm_type) == (memory._pointer, usm_type)
+
+
+def test_optional_fields():
+    tensor = numbers()
+    for names in (("strides",), ("offset",), ("version",), ("strides", "offset", "version")):
+        assert_equal(sx.as_tensor(without(tensor, *names)), values((2, 3)))
+
+
+def test_offset_counts_elements():
+    tensor = numbers(shape=(10,))
+    found = sx.as_tensor(Described(tensor, shape=(4,), offset=3))
+    assert found.ptr == tensor.ptr + 12
+    assert_equal(found, values(10)[3:7])
+
+
+@pytest.mark.parametrize("prefix", ["|", "<", "="])
+def test_typestr_of_native_order(prefix):
+    found = sx.as_tensor(Described(numbers(), typestr=f"{prefix}f4"))
+    assert found.dtype == "float32"
+
+
+# ---- in: the read-only slot ----------------------------------------------------------------------
+
+
+def test_read_only_by_the_specification():
+    tensor = numbers()
+    assert sx.as_tensor(Described(tensor, data=(tensor.ptr, True))).readonly
+    assert not sx.as_tensor(Described(tensor, data=(tensor.ptr, False))).readonly
+
+
+def test_read_only_of_dpnp():
+    array = dpnp.zeros(3)
+    assert not sx.as_tensor(array).readonly
+    array.get_array().flags["W"] = False
+    assert sx.as_tensor(array).readonly
+
+
+def test_read_only_of_dpctl_memory(usm_type):
+    """It says True, and means writable."""
+    memory = MEMORIES[usm_type](16)
+    assert memory.__sycl_usm_array_interface__["data"][1] is True
+    assert not sx.as_tensor(memory).readonly
+
+
+def test_read_only_of_a_subclass_of_dpctl_memory():
+    class Mine(dpctl.memory.MemoryUSMShared):
+        pass
+
+    assert not sx.as_tensor(Mine(16)).readonly
+
+
+def test_read_only_of_onedal():
+    """It puts "is mutable" in the slot."""
+    table = type("Table", (Described,), {"__module__": "onedal.datatypes"})
+    tensor = numbers()
+    assert not sx.as_tensor(table(tensor, data=(tensor.ptr, True))).readonly
+    assert sx.as_tensor(table(tensor, data=(tensor.ptr, False))).readonly
+
+
+# ---- in: hostile descriptions --------------------------------------------------------------------
+
+HOSTILE = {
+    "version": ({"version": 2}, "version"),
+    "no typestr": ({"typestr": None}, "typestr"),
+    "typestr of nothing": ({"typestr": ""}, "typestr"),
+    "foreign typestr": ({"typestr": ">f4"}, "byte order"),
+    "string typestr": ({"typestr": "|S4"}, "typestr"),
+    "object typestr": ({"typestr": "|O8"}, "typestr"),
+    "absurd typestr": ({"typestr": "<f3"}, "typestr"),
+    "typestr of bytes": ({"typestr": b"<f4"}, "typestr"),
+    "data that is no pair": ({"data": 5}, "data|TypeError"),
+    "data of three": ({"data": (1, 2, 3)}, "data|ValueError"),
+    "pointer that is no int": ({"data": ("x", False)}, "TypeError|data"),
+    "NULL": ({"data": (0, False)}, "NULL"),
+    "negative pointer": ({"data": (-8, False)}, "address"),
+    "pointer beyond the address space": ({"data": (2**64, False)}, "address"),
+    "wild pointer": ({"data": (0xDEAD0000, False)}, "0xdead0000"),
+    "shape that is no shape": ({"shape": 3}, "shape|TypeError"),
+    "shape of floats": ({"shape": (1.5,)}, "TypeError|shape"),
+    "negative length": ({"shape": (-1, 3)}, "-1|shape"),
+    "length beyond int64": ({"shape": (2**63,)}, "shape|Overflow|overflow|too large|int64|address"),
+    "strides of another length": ({"strides": (1,)}, "strides"),
+    "strides that are no ints": ({"strides": ("a", "b")}, "TypeError|strides"),
+    "strides beyond int64": ({"strides": (2**70, 1)}, "strides|Overflow|overflow|too large|address"),
+    "offset beyond the allocation": ({"offset": 10**6}, "USM"),
+    "negative offset": ({"offset": -(10**6)}, "USM"),
+    "offset that is no int": ({"offset": 1.5}, "TypeError|offset"),
+    "extent beyond the allocation": ({"shape": (2**20,), "strides": None}, "beyond"),
+    "extent that overflows": ({"shape": (2**40, 2**40), "strides": None}, "overflow|address"),
+    "no syclobj": ({"syclobj": None}, "queue"),
+    "syclobj of nothing": ({"syclobj": object()}, "queue"),
+    "syclobj of a number": ({"syclobj": 12345}, "queue"),
+    "unknown filter string": ({"syclobj": "opencl:gpu:7"}, "opencl:gpu:7"),
+    "65 dimensions": ({"shape": (1,) * 65, "strides": None}, "65"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile(case):
+    fields, words = HOSTILE[case]
+    with pytest.raises(BufferError, match=words) as caught:
+        sx.as_tensor(Described(numbers(), **fields))
+    assert "Described" in str(caught.value) or "USM" in str(caught.value) or "overflow" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["data", "shape", "typestr", "syclobj"])
+def test_a_field_that_is_missing(name):
+    with pytest.raises(BufferError, match=name):
+        sx.as_tensor(without(numbers(), name))
+
+
+@pytest.mark.parametrize("interface", [3, "x", [], (1, 2), object()])
+def test_no_description(interface):
+    described = Described(numbers())
+    described.__sycl_usm_array_interface__ = interface
+    with pytest.raises((BufferError, TypeError)):
+        sx.as_tensor(described)
+
+
+def test_a_description_that_raises():
+    class Angry:
+        @property
+        def __sycl_usm_array_interface__(self):
+            raise RuntimeError("not today")
+
+    with pytest.raises(RuntimeError, match="not today"):
+        sx.as_tensor(Angry())
+
+
+def test_memory_of_another_context_than_it_says(private):
+    tensor = numbers(device=private)
+    with pytest.raises(BufferError, match="not USM"):
+        sx.as_tensor(Described(tensor, syclobj=dpctl.SyclQueue()))
+    with pytest.raises(BufferError, match="not USM"):
+        sx.as_tensor(Described(numbers(), syclobj=private.sycl_queue))
+
+
+def test_plain_memory_is_no_usm():
+    array = np.zeros(16, "float32")
+    with pytest.raises(BufferError, match="not USM"):
+        sx.as_tensor(Described(numbers(), data=(array.ctypes.data, False)))
+
+
+def test_a_description_keeps_its_object():
+    class Mortal(Described):
+        alive = 0
+
+        def __init__(self, tensor):
+            super().__init__(tensor)
+            Mortal.alive += 1
+
+        def __del__(self):
+            Mortal.alive -= 1
+
+    tensor = sx.as_tensor(Mortal(numbers()))
+    assert Mortal.alive == 1
+    view = tensor[1:]
+    del tensor
+    assert Mortal.alive == 1
+    del view
+    assert Mortal.alive == 0
+
+
+# ---- dpctl.memory --------------------------------------------------------------------------------
+
+
+def test_dpctl_memory_in(usm_type):
+    memory = MEMORIES[usm_type](24)
+    memory.copy_from_host(np.frombuffer(bits(values((2, 3))), "uint8"))
+    tensor = sx.as_tensor(memory)
+    assert (tensor.shape, tensor.dtype) == ((24,), np.dtype("uint8"))
+    assert (tensor.ptr, tensor.usm_type) == (memory._pointer, usm_type)
+    assert tensor.sycl_queue == memory.sycl_queue
+    assert bits(tensor.to_numpy()) == bits(values((2, 3)))
+
+
+def test_dpctl_memory_lives_as_long_as_its_tensor():
+    tensor = sx.as_tensor(MEMORIES["shared"](1000)).copy_from(np.full(1000, 7, "uint8"))
+    others = [MEMORIES["shared"](1000) for _ in range(10)]
+    assert bytes(tensor) == b"\7" * 1000
+    del others
+
+
+def test_dpctl_memory_out(usm_type):
+    tensor = numbers(usm_type)
+    memory = dpctl.memory.as_usm_memory(tensor)
+    assert type(memory) is MEMORIES[usm_type]
+    assert memory._pointer == tensor.ptr
+    assert memory.nbytes == tensor.nbytes
+    assert memory.copy_to_host().tobytes() == bits(values((2, 3)))
+    del tensor
+    assert memory.copy_to_host().tobytes() == bits(values((2, 3)))
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "buffer",
+    [
+        b"abcdef",
+        bytearray(b"abcdef"),
+        memoryview(b"abcdef"),
+        memoryview(bytearray(b"abcdef")),
+        memoryview(b"abcdefghijkl")[::2],
+        stdlib_array.array("d", [1, 2, 3]),
+        np.arange(6).reshape(2, 3).T,
+        memoryview(np.arange(6).reshape(2, 3).T),
+        memoryview(np.zeros((2, 3), "complex64")),
+    ],
+    ids=lambda buffer: type(buffer).__name__,
+)
+def test_buffers(buffer):
+    array = np.asarray(memoryview(buffer))
+    tensor = sx.as_tensor(buffer)
+    assert_same_view(tensor, array)
+    assert tensor.readonly == memoryview(buffer).readonly
+    assert tensor.usm_type == "system"
+    assert tensor.ptr == array.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_numpy_arrays(name):
+    """Also of dtypes that NumPy does not export, and read-only ones."""
+    for dtype in samples.DTYPE_NAMES:
+        base, array = LAYOUTS[name].arrays(dtype)
+        tensor = sx.as_tensor(array)
+        assert_same_view(tensor, array)
+        assert tensor.readonly == (not array.flags.writeable)
+        base.flags.writeable = False
+        assert sx.as_tensor(base[...]).readonly
+
+
+def test_strides_that_are_no_multiple_of_the_itemsize():
+    record = np.zeros(4, [("a", "u1"), ("b", "f4")])
+    with pytest.raises(BufferError, match="strides.*4 bytes.*ascontiguousarray"):
+        sx.as_tensor(record["b"])
+
+
+@pytest.mark.parametrize("obj", [3, 1.5, [1, 2], (1, 2), "text", None, object(), {1: 2}])
+def test_no_memory(obj):
+    with pytest.raises(TypeError, match=f"a {type(obj).__name__} offers no memory"):
+        sx.as_tensor(obj)
+
+
+def test_released_buffer():
+    view = memoryview(bytearray(4))
+    view.release()
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        sx.as_tensor(view)
+
+
+def test_the_best_road_is_taken():
+    """A dpnp array in a private context: DLPack cannot, the interface can."""
+    context = dpctl.SyclContext([dpctl.SyclDevice()])
+    array = dpnp.arange(5, sycl_queue=dpctl.SyclQueue(context, dpctl.SyclDevice()))
+    tensor = sx.as_tensor(array)
+    assert tensor.sycl_context == context
+    assert tensor.to_numpy().tolist() == [0, 1, 2, 3, 4]

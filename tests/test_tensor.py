@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Tensor`: making it, looking at it, viewing it, copying it, and showing it to NumPy."""
+
+import gc
+import inspect
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import buffers
+import samples
+import sycl_ext as sx
+from producers import check_export
+from samples import LAYOUTS, assert_equal, assert_same_view, bits, values
+
+
+def numbered(shape, dtype="int32", **where):
+    tensor = sx.empty(shape, dtype, **where)
+    array = np.arange(np.prod(shape, dtype=int), dtype=dtype).reshape(shape)
+    return tensor.copy_from(array), array
+
+
+# ---- making --------------------------------------------------------------------------------------
+
+
+def test_empty(usm_type):
+    tensor = sx.empty((2, 3), "float64", usm_type=usm_type)
+    assert tensor.shape == (2, 3)
+    assert tensor.strides == (3, 1)
+    assert tensor.dtype == np.dtype("float64")
+    assert (tensor.ndim, tensor.size, tensor.itemsize, tensor.nbytes) == (2, 6, 8, 48)
+    assert tensor.usm_type == usm_type
+    assert tensor.device is sx.device()
+    assert tensor.ptr != 0
+    assert not tensor.readonly
+    assert tensor.base is None
+    check_export(tensor)
+
+
+def test_defaults():
+    tensor = sx.empty(3)
+    assert (tensor.dtype, tensor.usm_type, tensor.strides) == ("float32", "device", (1,))
+
+
+def test_zeros(usm_type):
+    for dtype in samples.DTYPE_NAMES:
+        for shape in ((), (0,), (2, 3), 70_000):
+            tensor = sx.zeros(shape, dtype, usm_type=usm_type)
+            assert not any(bits(tensor.to_numpy()))
+
+
+def test_zeros_in_used_memory(usm_type):
+    for _ in range(5):
+        sx.empty(1000, "uint8", usm_type=usm_type).copy_from(np.full(1000, 0xAB, "uint8"))
+        assert not sx.zeros(1000, "uint8", usm_type=usm_type).to_numpy().any()
+
+
+@pytest.mark.parametrize("shape", [0, (0,), (0, 3), (2, 0, 3)])
+def test_size_0(shape, usm_type):
+    tensor = sx.empty(shape, usm_type=usm_type)
+    assert (tensor.size, tensor.nbytes) == (0, 0)
+    array = tensor.to_numpy()
+    assert (array.shape, array.dtype) == (tensor.shape, tensor.dtype)
+    assert tensor.copy().shape == tensor[...].shape == tensor.shape
+    assert memoryview(tensor).nbytes == 0
+    tensor.copy_from(array)
+    check_export(tensor)
+
+
+def test_0_d(usm_type):
+    tensor, array = numbered((), usm_type=usm_type)
+    assert (tensor.shape, tensor.strides, tensor.size) == ((), (), 1)
+    assert_equal(tensor, array)
+    assert_equal(tensor[()], array)
+    assert_equal(tensor[...], array)
+    assert tensor[None].shape == (1,)
+    assert_equal(tensor.T, array)
+    assert_equal(tensor.reshape(1, 1), array.reshape(1, 1))
+    with pytest.raises(TypeError, match="0 dimensions"):
+        len(tensor)
+
+
+def test_no_constructor():
+    for cls in (sx.Tensor, sx.HostView):
+        with pytest.raises(TypeError, match="no constructor.*empty"):
+            cls()
+        with pytest.raises(TypeError, match="no constructor.*empty"):
+            cls.__new__(cls)
+        with pytest.raises(TypeError, match="no constructor.*empty"):
+            cls((2, 3), dtype="float32")
+
+
+def test_a_tensor_does_not_change():
+    tensor = sx.empty((2, 3))
+    for name in ("shape", "strides", "dtype", "ptr", "readonly", "device", "base", "T"):
+        with pytest.raises(AttributeError):
+            setattr(tensor, name, None)
+    with pytest.raises(AttributeError):
+        tensor.nickname = "x"
+
+
+def test_every_public_thing_has_a_docstring():
+    for name in sx.__all__:
+        thing = getattr(sx, name)
+        if callable(thing):
+            assert inspect.getdoc(thing), name
+    for cls in (sx.Tensor, sx.HostView, sx.Device):
+        for name in dir(cls):
+            if not name.startswith("_"):
+                assert inspect.getdoc(getattr(cls, name)), f"{cls.__name__}.{name}"
+
+
+# ---- looking -------------------------------------------------------------------------------------
+
+
+def test_repr(usm_type):
+    tensor = sx.empty((2, 3), "int8", usm_type=usm_type)
+    text = f"Tensor(shape=(2, 3), dtype=int8, usm_type='{usm_type}', device=0"
+    assert repr(tensor) == text + ")"
+    assert repr(tensor.as_readonly()) == text + ", readonly)"
+
+
+def test_len_and_iteration():
+    tensor, array = numbered((3, 4))
+    assert len(tensor) == 3
+    assert [row.to_numpy().tolist() for row in tensor] == array.tolist()
+    assert [row.ptr - tensor.ptr for row in tensor] == [0, 16, 32]
+    assert list(sx.empty((0, 3))) == []
+
+
+def test_weak_references():
+    tensor = sx.empty(3)
+    view = tensor[1:]
+    reference = weakref.ref(tensor)
+    assert reference() is tensor
+    del tensor
+    assert reference() is not None
+    del view
+    assert reference() is None
+
+
+def test_tensors_have_identity():
+    a, b = sx.empty(3), sx.empty(3)
+    assert a == a  # noqa: PLR0124
+    assert a != b
+    assert len({a, b}) == 2
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+KEYS = [
+    1,
+    -1,
+    (1, 2),
+    (0, -1, 3),
+    slice(None),
+    slice(1, None),
+    slice(None, None, -1),
+    (slice(None, None, -1), slice(2, 0, -1)),
+    (..., 0),
+    (..., slice(None, None, 2)),
+    (None, 0, None, ..., None),
+    (slice(5, 2), 0),
+    (slice(None, None, 2), slice(None, None, 2), slice(None, None, -2)),
+    (np.int64(1), np.uint8(2)),
+    (),
+    None,
+    ...,
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_basic_indexing(key, usm_type):
+    tensor, array = numbered((2, 3, 4), usm_type=usm_type)
+    view, wanted = tensor[key], array[key]
+    if wanted.ndim == 0:
+        wanted = array[(*key, ...)]  # a view, where NumPy makes a scalar
+    assert_same_view(view, wanted)
+    if view.size:
+        offset = wanted.__array_interface__["data"][0]
+        assert view.ptr - tensor.ptr == offset - array.__array_interface__["data"][0]
+    assert view.usm_type == usm_type
+    assert view.base is tensor
+    check_export(view)
+
+
+def test_views_of_views():
+    tensor, array = numbered((4, 5, 6))
+    for first in KEYS:
+        try:
+            outer = array[first]
+        except IndexError:
+            continue
+        for second in (slice(None, None, -1), (..., None), (slice(1, None),)):
+            try:
+                inner = outer[second]
+            except IndexError:
+                continue
+            assert_same_view(tensor[first][second], inner)
+            assert tensor[first][second].base is tensor
+
+
+@pytest.mark.parametrize("key", [2, -3, (0, 3), (0, 0, 0, 0), True, [0], 1.0, "x", (..., ...)])
+def test_no_such_element(key):
+    with pytest.raises(IndexError):
+        sx.empty((2, 3, 4))[key]
+
+
+def test_no_assignment():
+    """Writing goes through `copy_from`, or through the views of other libraries."""
+    with pytest.raises(TypeError, match="item assignment"):
+        sx.empty(3)[0] = 1
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_transposition(name, usm_type):
+    tensor, array = LAYOUTS[name].tensor("int16", usm_type)
+    assert_same_view(tensor.T, array.T)
+    assert tensor.T.ptr == tensor.ptr
+    assert_same_view(tensor.T.T, array)
+
+
+@pytest.mark.parametrize("target", [(24,), (4, 6), (2, 12), (2, 3, 4), (1, 24, 1), (-1, 8), (2, 2, 2, 3), -1])
+@pytest.mark.parametrize("name", ["whole", "rows", "columns", "reversed", "transposed", "broadcast"])
+def test_reshape(name, target):
+    base, base_array = numbered((4, 6))
+    views = {
+        "whole": (base, base_array),
+        "rows": (base.reshape(8, 3)[:, :], base_array.reshape(8, 3)),
+        "columns": (base.reshape(2, 12)[:, ::1], base_array.reshape(2, 12)),
+        "reversed": (base[::-1], base_array[::-1]),
+        "transposed": (base.T, base_array.T),
+        "broadcast": LAYOUTS["broadcast"].tensor("int32"),
+    }
+    tensor, array = views[name]
+    if name == "broadcast":
+        target = tuple(length for length in (12, 1))
+    wanted = array.reshape(target)
+    found = tensor.reshape(target)
+    assert_equal(found, wanted)
+    if np.shares_memory(wanted, array):
+        assert_same_view(found, wanted)
+        assert found.ptr == tensor.ptr
+    else:
+        assert found.ptr != tensor.ptr
+        assert found.__sycl_usm_array_interface__["strides"] is None
+    if type(target) is tuple:
+        assert_equal(tensor.reshape(*target), wanted)
+
+
+def test_reshape_is_a_view_wherever_numpys_is():
+    for layout in LAYOUTS.values():
+        tensor, array = layout.tensor("int8")
+        for target in (array.shape, (-1,) if array.size else (0,), (1, *array.shape), (array.size, 1)):
+            wanted = array.reshape(target)
+            found = tensor.reshape(target)
+            assert_equal(found, wanted)
+            if array.size:
+                assert (found.ptr == tensor.ptr) == np.shares_memory(wanted, array)
+
+
+@pytest.mark.parametrize("target", [5, (2, 4), (-1, 4), (-1, -1), (0, -1), (6, -2)])
+def test_reshape_that_does_not_fit(target):
+    with pytest.raises(ValueError, match="shape|length"):
+        sx.empty((2, 3)).reshape(target)
+
+
+def test_as_readonly(usm_type):
+    tensor, array = numbered((2, 3), usm_type=usm_type)
+    view = tensor.as_readonly()
+    assert view.readonly
+    assert not tensor.readonly
+    assert view.ptr == tensor.ptr
+    assert_same_view(view, array)
+    for derived in (view[0], view.T, view.reshape(6), view.as_readonly(), view[::-1]):
+        assert derived.readonly
+    assert not view.copy().readonly
+    assert not view.to_device(0, copy=True).readonly
+    check_export(view)
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_copy(name, order, usm_type):
+    tensor, array = LAYOUTS[name].tensor("int16", usm_type)
+    copy = tensor.copy(order)
+    assert_equal(copy, array)
+    assert copy.strides == sx.empty(array.shape, order=order).strides
+    assert (copy.usm_type, copy.device, copy.base) == (usm_type, tensor.device, None)
+    if array.size:
+        assert copy.ptr != tensor.ptr
+        copy.copy_from(values(array.shape, "int16", seed=2))
+        assert_equal(tensor, array)
+
+
+def test_copy_of_system_memory_is_usm():
+    copy = sx.as_tensor(np.arange(3)).copy()
+    assert copy.usm_type in samples.USM_TYPES
+    assert copy.to_numpy().tolist() == [0, 1, 2]
+
+
+def test_copy_from_broadcasts():
+    target = sx.zeros((2, 3, 4), "int32")
+    for shape in [(), (1,), (4,), (3, 1), (1, 3, 4), (2, 1, 1), (2, 3, 4)]:
+        source = values(shape, "int32")
+        assert target.copy_from(source) is target
+        assert_equal(target, np.broadcast_to(source, (2, 3, 4)).copy())
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 4, 1), (1, 2, 3, 4), (0,)])
+def test_copy_from_shapes_that_do_not_fit(shape):
+    with pytest.raises(ValueError, match=rf"shape \({shape[0]}.*\(2, 3, 4\)"):
+        sx.zeros((2, 3, 4)).copy_from(np.zeros(shape, "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "bool", "bfloat16"])
+def test_copy_from_converts_nothing(dtype):
+    with pytest.raises(TypeError, match=rf"{dtype} into a float32"):
+        sx.zeros(3, "float32").copy_from(sx.zeros(3, dtype))
+
+
+def test_copy_from_into_a_read_only_tensor():
+    tensor = sx.zeros(3)
+    with pytest.raises(BufferError, match="read-only"):
+        tensor.as_readonly().copy_from(np.ones(3, "float32"))
+    assert not tensor.to_numpy().any()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        np.arange(4, dtype="uint8"),
+        bytes(range(4)),
+        bytearray(range(4)),
+        memoryview(bytes(range(4))),
+        sx.host_view(np.arange(4, dtype="uint8")),
+    ],
+    ids=lambda source: type(source).__name__,
+)
+def test_copy_from_anything(source, usm_type):
+    tensor = sx.zeros(4, "uint8", usm_type=usm_type).copy_from(source)
+    assert tensor.to_numpy().tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("to", "source"),
+    [
+        (slice(1, None), slice(None, -1)),
+        (slice(None, -1), slice(1, None)),
+        (slice(None), slice(None, None, -1)),
+        (slice(None, None, -1), slice(None)),
+        (slice(0, 10, 2), slice(5, 10)),
+        (slice(None), slice(None)),
+    ],
+)
+def test_copy_from_overlapping_memory(to, source, usm_type):
+    tensor, array = numbered(20, usm_type=usm_type)
+    array[to] = array[source].copy()
+    tensor[to].copy_from(tensor[source])
+    assert_equal(tensor, array)
+
+
+def test_copy_from_its_own_transpose(usm_type):
+    tensor, array = numbered((5, 5), usm_type=usm_type)
+    tensor.copy_from(tensor.T)
+    assert_equal(tensor, array.T.copy())
+
+
+# ---- NumPy ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_to_numpy(name, usm_type):
+    tensor, array = LAYOUTS[name].tensor("int16", usm_type)
+    for copy in (None, False):
+        view = tensor.to_numpy(copy=copy)
+        assert view.strides == tuple(stride * 2 for stride in tensor.strides)
+        assert view.flags.writeable
+        if array.size:
+            assert view.__array_interface__["data"][0] == tensor.ptr
+    copied = tensor.to_numpy(copy=True)
+    assert bits(copied) == bits(view) == bits(array)
+    assert copied.flags.c_contiguous
+    assert copied.flags.writeable
+    assert not np.shares_memory(copied, view)
+
+
+def test_to_numpy_shows_later_writes(usm_type):
+    tensor = sx.zeros(3, "int32", usm_type=usm_type)
+    view, copy = tensor.to_numpy(), tensor.to_numpy(copy=True)
+    tensor.copy_from(np.array([1, 2, 3], "int32"))
+    assert view.tolist() == [1, 2, 3]
+    assert copy.tolist() == [0, 0, 0]
+    view[0] = 9
+    assert tensor[0].to_numpy() == 9
+
+
+def test_read_only_to_numpy():
+    view = sx.zeros(3).as_readonly()
+    assert not view.to_numpy().flags.writeable
+    assert not view.to_numpy(copy=False).flags.writeable
+    assert view.to_numpy(copy=True).flags.writeable
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        view.to_numpy().flags.writeable = True
+
+
+def test_numpy_dtypes():
+    for dtype in samples.DTYPE_NAMES:
+        tensor, array = LAYOUTS["sliced"].tensor(dtype)
+        assert_equal(tensor, array)
+
+
+def test_array(usm_type):
+    tensor, array = numbered((2, 3), usm_type=usm_type)
+    view = np.asarray(tensor)
+    assert np.shares_memory(view, tensor.to_numpy())
+    np.testing.assert_array_equal(view, array)
+    assert np.asarray(tensor, dtype="float64").dtype == "float64"
+    assert not np.shares_memory(np.array(tensor), view)
+    np.testing.assert_allclose(tensor, array)
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(tensor, dtype="float64", copy=False)
+    assert np.shares_memory(tensor.__array__(copy=False), view)
+    assert not np.shares_memory(tensor.__array__(copy=True), view)
+    assert not np.shares_memory(tensor.__array__("float64", copy=True), view)
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_memoryview(name, usm_type):
+    for dtype in samples.NUMPY_DTYPES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        for readonly in (False, True):
+            buffer = memoryview(tensor.as_readonly() if readonly else tensor)
+            again = np.asarray(buffer)
+            assert buffer.readonly == readonly
+            assert (again.dtype, again.shape) == (array.dtype, array.shape)
+            assert again.strides == tuple(stride * array.itemsize for stride in tensor.strides)
+            assert bits(again) == bits(array)
+            if array.size:
+                assert again.__array_interface__["data"][0] == tensor.ptr
+
+
+def test_writing_through_a_memoryview(usm_type):
+    tensor = sx.zeros(3, "uint8", usm_type=usm_type)
+    memoryview(tensor)[1] = 7
+    assert tensor.to_numpy().tolist() == [0, 7, 0]
+    with pytest.raises(TypeError, match="read-only"):
+        memoryview(tensor.as_readonly())[1] = 8
+
+
+def test_a_memoryview_keeps_the_memory():
+    buffer = memoryview(sx.zeros(1000, "uint8").copy_from(np.full(1000, 5, "uint8")))
+    gc.collect()
+    assert bytes(buffer) == b"\5" * 1000
+
+
+def test_bytes_of_a_buffer(usm_type):
+    tensor, array = LAYOUTS["sliced"].tensor("int32", usm_type)
+    assert memoryview(tensor).tobytes() == array.tobytes()
+    assert bytes(tensor.copy()) == array.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [name for name in samples.DTYPE_NAMES if name not in samples.NUMPY_DTYPES])
+def test_dtypes_without_a_buffer_format(dtype):
+    with pytest.raises(BufferError, match=rf"{dtype}.*DLPack"):
+        memoryview(sx.zeros(3, dtype))
+
+
+def test_bfloat16_as_plain_bytes():
+    """A consumer that asks for no format gets the bytes."""
+    tensor = sx.zeros(3, "bfloat16").copy_from(np.array([1, 2, 3], ml_dtypes.bfloat16))
+    found = buffers.ask(tensor, buffers.SIMPLE)
+    assert (found["buf"], found["len"], found["itemsize"]) == (tensor.ptr, 6, 2)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write what is generated in the documents again.
+
+That is the demo's output in README.md with the picture that it draws, and the table of the house in
+CONTRIBUTING.md.
+
+    python tools/update_docs.py
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PICTURE = ROOT / "docs" / "after.png"
+OUTPUT = "build/demo"
+
+
+# ---- a block between two markers -----------------------------------------------------------------
+
+
+def markers(name: str) -> tuple[str, str]:
+    """Return the two lines around a generated block."""
+    return f"<!-- {name}: written by tools/update_docs.py -->\n", f"<!-- end of {name} -->\n"
+
+
+def read_block(path: Path, name: str) -> str:
+    """Return what stands between the markers."""
+    begin, end = markers(name)
+    return path.read_text().split(begin)[1].split(end)[0]
+
+
+def write_block(path: Path, name: str, block: str) -> None:
+    """Replace what stands between the markers."""
+    begin, end = markers(name)
+    head, rest = path.read_text().split(begin)
+    tail = rest.split(end)[1]
+    path.write_text(head + begin + block + end + tail)
+
+
+# ---- the demo ------------------------------------------------------------------------------------
+
+
+def run_demo() -> str:
+    """Return what ``make demo`` shows."""
+    command = [sys.executable, "-m", "sycl_ext", "demo", "--output", OUTPUT]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def demo_block(output: str) -> str:
+    """Return the output as the README shows it, on nobody's device."""
+    output = re.sub(r"^(device \d+:) .* (\(.*\))$", r"\1 your CPU \2", output, flags=re.MULTILINE)
+    return f"```text\n$ make demo\n{output}```\n"
+
+
+def in_shape(block: str) -> str:
+    """Take out of a block what differs from run to run; equal addresses stay equal."""
+    addresses = list(dict.fromkeys(re.findall(r"0x[0-9a-f]+", block)))
+    for number, address in enumerate(addresses):
+        block = block.replace(address, f"address-{number}")
+    block = re.sub(r"[\d,.]+ ms", "some ms", block)
+    return re.sub(r" +", " ", block)
+
+
+def save_picture() -> None:
+    """Keep the drawing that the demo made, in a palette."""
+    from PIL import Image
+
+    image = Image.open(ROOT / OUTPUT / "after.png")
+    image.quantize(128, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
+
+
+# ---- the house -----------------------------------------------------------------------------------
+
+
+def header_comment(path: Path) -> str:
+    """Return the comment or docstring at the top of a file, as one line."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        found = re.search(r'"""(.*?)"""', text, re.DOTALL)
+        return " ".join(found.group(1).split()) if found else ""
+    lines = []
+    for line in text.splitlines()[1:]:
+        if not line.startswith("//"):
+            break
+        lines.append(line.removeprefix("//").strip())
+    return " ".join(lines)
+
+
+def floor_of(path: Path) -> tuple[int, str] | None:
+    """Return the number of the floor and what the file is for: "Floor 3. What.  More."."""
+    found = re.match(r"Floor (\d+)\. (.*?)\.(?: |$)", header_comment(path))
+    return (int(found.group(1)), found.group(2)) if found else None
+
+
+def house_block() -> str:
+    """Return the table of the house, from the files' own words."""
+    blocks = []
+    for folder, pattern in (("src", "*.[ch]pp"), ("sycl_ext", "**/*.py")):
+        rows = []
+        for path in (ROOT / folder).glob(pattern):
+            found = floor_of(path)
+            if found is not None:
+                rows.append((found[0], path.relative_to(ROOT / folder).as_posix(), found[1]))
+        lines = [f"| {floor} | `{name}` | {what} |\n" for floor, name, what in sorted(rows)]
+        blocks.append(f"| floor | `{folder}/` | |\n|---|---|---|\n" + "".join(lines))
+    return "\n".join(blocks)
+
+
+if __name__ == "__main__":
+    write_block(README, "demo", demo_block(run_demo()))
+    save_picture()
+    write_block(CONTRIBUTING, "house", house_block())
