@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "block_pool.hpp"
 
+#include <utility>
+
 namespace sycl_ext {
 
 int BlockPool::class_of(std::size_t nbytes) noexcept {
@@ -33,6 +35,38 @@ bool BlockPool::keep(void* block, std::size_t nbytes) noexcept {
     return false;
   }
   return true;
+}
+
+LargeBlockPool::Block LargeBlockPool::take(std::size_t nbytes) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto it = blocks_.rbegin(); it != blocks_.rend(); ++it) {
+    if (it->nbytes < nbytes || it->nbytes / 2 > nbytes) continue;
+    const Block found = *it;
+    blocks_.erase(std::next(it).base());
+    nbytes_ -= found.nbytes;
+    return found;
+  }
+  return {nullptr, 0};
+}
+
+std::vector<LargeBlockPool::Block> LargeBlockPool::keep(Block block) {
+  if (block.nbytes > largest) return {block};
+  std::vector<Block> gone;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  blocks_.push_back(block);
+  nbytes_ += block.nbytes;
+  while (nbytes_ > kept_bytes) {
+    gone.push_back(blocks_.front());
+    nbytes_ -= blocks_.front().nbytes;
+    blocks_.erase(blocks_.begin());
+  }
+  return gone;
+}
+
+std::vector<LargeBlockPool::Block> LargeBlockPool::drain() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  nbytes_ = 0;
+  return std::move(blocks_);
 }
 
 }  // namespace sycl_ext

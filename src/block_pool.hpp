@@ -41,4 +41,29 @@ class BlockPool {
   std::array<std::vector<void*>, 11> classes_;  // 64 bytes to 64 KiB, powers of two
 };
 
+// The same for a few large blocks, each of its own size: memory that has been touched before is
+// several times as fast to fill as memory that is fresh from the kernel.
+class LargeBlockPool {
+ public:
+  static constexpr std::size_t largest = std::size_t{32} << 20;
+
+  struct Block {
+    void* data;
+    std::size_t nbytes;
+  };
+
+  // A kept block of at least `nbytes` that wastes at most half of itself; {nullptr, 0}: none.
+  Block take(std::size_t nbytes) noexcept;
+  // Keeps a block, and returns the blocks that have to go for it (or the block itself).
+  std::vector<Block> keep(Block block);
+  std::vector<Block> drain();
+
+ private:
+  static constexpr std::size_t kept_bytes = std::size_t{64} << 20;
+
+  std::mutex mutex_;
+  std::vector<Block> blocks_;  // oldest first
+  std::size_t nbytes_ = 0;
+};
+
 }  // namespace sycl_ext

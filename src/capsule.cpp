@@ -37,10 +37,10 @@ PyObject* wrap(Managed* managed) {
 }
 
 template <class Managed>
-Imported consume(PyObject* capsule, const DLDevice* expected) {
+Imported consume(PyObject* capsule, const DLDevice* expected, bool settle) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::fresh));
   PyCapsule_SetName(capsule, Names<Managed>::used);
-  return import_managed(managed, expected);
+  return import_managed(managed, expected, settle);
 }
 
 }  // namespace
@@ -56,12 +56,12 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }
 
-Imported consume_capsule(PyObject* capsule, const DLDevice* expected) {
+Imported consume_capsule(PyObject* capsule, const DLDevice* expected, bool settle) {
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh)) {
-    return consume<DLManagedTensorVersioned>(capsule, expected);
+    return consume<DLManagedTensorVersioned>(capsule, expected, settle);
   }
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh)) {
-    return consume<DLManagedTensor>(capsule, expected);
+    return consume<DLManagedTensor>(capsule, expected, settle);
   }
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::used) ||
       PyCapsule_IsValid(capsule, Names<DLManagedTensor>::used)) {

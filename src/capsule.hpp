@@ -17,6 +17,6 @@ PyObject* capsule_from_pointer(void* managed, bool versioned);
 // Consumes a "dltensor" or "dltensor_versioned" capsule: it is renamed before anything is read, so
 // that the deleter runs exactly once on every path.  Error(type): no such capsule; Error(buffer): a
 // used one, or one whose content is refused.
-Imported consume_capsule(PyObject* capsule, const DLDevice* expected);
+Imported consume_capsule(PyObject* capsule, const DLDevice* expected, bool settle = false);
 
 }  // namespace sycl_ext

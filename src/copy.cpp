@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copy.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "error.hpp"
@@ -13,6 +15,8 @@ namespace {
 
 // Staging goes through blocks of this size, so a copy of any size needs little extra memory.
 constexpr std::size_t block_bytes = std::size_t{4} << 20;
+// Up to this size one command does the job without staging.
+constexpr std::size_t direct_bytes = std::size_t{256} << 10;
 // One queue command costs about as much time as moving this many bytes.
 constexpr std::size_t command_bytes = std::size_t{32} << 10;
 
@@ -73,82 +77,138 @@ std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyA
   return {first, second};
 }
 
-// A block of host memory that a queue copies to and from at full speed.
-struct Staging {
-  explicit Staging(const Row& row)
-      : memory(row.usm_host ? allocate(row, UsmKind::host, block_bytes)
-                            : allocate_host(block_bytes)) {}
-  Memory memory;
-};
-
-// Device -> host where the device's side is strided.  Reading the gaps between elements is
-// harmless, so the span is fetched as it is, unless it is mostly gaps.
-void fetch_strided(const CopyLoops& loops, const Queue& queue, const Staging& staging) {
-  if (loops.contiguous()) return queue.copy(loops.to, loops.from, loops.nbytes());
-  const Span span = span_of(loops, &CopyAxis::from);
-  const std::size_t runs = loops.nbytes() / loops.run();
-  if (span.nbytes <= block_bytes && span.nbytes / runs <= command_bytes) {
-    queue.copy(staging.memory->data, loops.from + span.begin, span.nbytes);
-    CopyLoops local = loops;
-    local.from = staging.memory->data - span.begin;
-    return copy_strided(local);
-  }
-  const auto halves = split(loops, &CopyAxis::from);
-  fetch_strided(halves.first, queue, staging);
-  fetch_strided(halves.second, queue, staging);
+// Cuts loops into pieces that fit, and hands each to `body`.
+template <class Fits, class Body>
+void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const Fits& fits,
+                    const Body& body) {
+  if (loops.nbytes() == loops.itemsize || fits(loops)) return body(loops);
+  const auto halves = split(loops, side);
+  for_each_piece(halves.first, side, fits, body);
+  for_each_piece(halves.second, side, fits, body);
 }
 
-// Host -> device where the device's side is strided.  The gaps belong to somebody else, so only
-// spans without gaps are written as a whole.
-void store_strided(const CopyLoops& loops, const Queue& queue, const Staging& staging) {
-  if (loops.contiguous()) return queue.copy(loops.to, loops.from, loops.nbytes());
-  const Span span = span_of(loops, &CopyAxis::to);
-  if (span.nbytes == loops.nbytes() && span.nbytes <= block_bytes) {
-    CopyLoops local = loops;
-    local.to = staging.memory->data - span.begin;
-    copy_strided(local);
-    return queue.copy(loops.to + span.begin, staging.memory->data, span.nbytes);
+// Two blocks of host memory that a queue copies to and from at full speed, used in turn: while the
+// queue fills or empties one, the host works on the other.
+class Staging {
+ public:
+  Staging(const Row& row, std::size_t nbytes) : queue_(row.queue()) {
+    const std::size_t size = std::min(nbytes, block_bytes);
+    for (Block& block : blocks_) {
+      block.memory = row.usm_host ? allocate(row, UsmKind::host, size) : allocate_host(size);
+    }
   }
-  const auto halves = split(loops, &CopyAxis::to);
-  store_strided(halves.first, queue, staging);
-  store_strided(halves.second, queue, staging);
+  // Nothing may be in flight when the blocks go, whatever else has gone wrong.
+  ~Staging() {
+    if (queue_.has_pending_work()) queue_.wait_noexcept();
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  // Device -> host: fetches the span of a piece, and scatters the piece before it.
+  void fetch(const CopyLoops& piece) {
+    const Span span = span_of(piece, &CopyAxis::from);
+    Block& block = next();
+    block.event = queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes);
+    const std::optional<CopyLoops> before = std::exchange(waiting_, piece);
+    waiting_->from = block.memory->data - span.begin;
+    if (before) scatter(*before, other());
+  }
+  // Scatters the last piece.
+  void finish_fetching() {
+    if (waiting_) scatter(*waiting_, blocks_[turn_]);
+    waiting_.reset();
+  }
+
+  // Host -> device: gathers a piece, and stores it while the next one is gathered.
+  void store(const CopyLoops& piece) {
+    const Span span = span_of(piece, &CopyAxis::to);
+    Block& block = next();
+    block.event.wait();
+    CopyLoops local = piece;
+    local.to = block.memory->data - span.begin;
+    copy_strided(local);
+    block.event = queue_.submit_copy(piece.to + span.begin, block.memory->data, span.nbytes);
+  }
+  void finish_storing() { queue_.wait(); }
+
+ private:
+  struct Block {
+    Memory memory;
+    Event event;
+  };
+  Block& next() { return blocks_[turn_ ^= 1]; }
+  Block& other() { return blocks_[turn_ ^ 1]; }
+  static void scatter(const CopyLoops& piece, const Block& block) {
+    block.event.wait();
+    copy_strided(piece);
+  }
+
+  Queue queue_;
+  Block blocks_[2];
+  int turn_ = 0;
+  std::optional<CopyLoops> waiting_;  // fetched, or being fetched, into the block of this turn
+};
+
+// Reading the gaps between elements is harmless, so a span is fetched as it is unless it is mostly
+// gaps.
+bool fits_fetch(const CopyLoops& loops) {
+  const Span span = span_of(loops, &CopyAxis::from);
+  const std::size_t runs = loops.nbytes() / loops.run();
+  return span.nbytes <= block_bytes && span.nbytes <= loops.nbytes() + runs * command_bytes;
+}
+
+// The gaps between elements belong to somebody else, so only a span without gaps is written.
+bool fits_store(const CopyLoops& loops) {
+  return loops.nbytes() <= block_bytes && span_of(loops, &CopyAxis::to).nbytes == loops.nbytes();
+}
+
+// Whether one command does it best.
+bool is_one_command(const CopyLoops& loops) {
+  return loops.contiguous() && loops.nbytes() <= direct_bytes;
+}
+
+void fetch(const CopyLoops& loops, const Row& row) {
+  if (is_one_command(loops)) return row.queue().copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(row, span_of(loops, &CopyAxis::from).nbytes);
+  for_each_piece(loops, &CopyAxis::from, fits_fetch,
+                 [&](const CopyLoops& piece) { staging.fetch(piece); });
+  staging.finish_fetching();
+}
+
+void store(const CopyLoops& loops, const Row& row) {
+  if (is_one_command(loops)) return row.queue().copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(row, loops.nbytes());
+  for_each_piece(loops, &CopyAxis::to, fits_store,
+                 [&](const CopyLoops& piece) { staging.store(piece); });
+  staging.finish_storing();
 }
 
 // Device -> device where one command cannot do it: each dense part of the target is collected in
 // host memory, and then stored.
-void relay(const CopyLoops& loops, const Queue& to_queue, const Queue& from_queue,
-           const Staging& collected, const Staging& fetched) {
-  const Span span = span_of(loops, &CopyAxis::to);
-  if (span.nbytes == loops.nbytes() && span.nbytes <= block_bytes) {
-    CopyLoops local = loops;
-    local.to = collected.memory->data - span.begin;
-    fetch_strided(local, from_queue, fetched);
-    return to_queue.copy(loops.to + span.begin, collected.memory->data, span.nbytes);
-  }
-  const auto halves = split(loops, &CopyAxis::to);
-  relay(halves.first, to_queue, from_queue, collected, fetched);
-  relay(halves.second, to_queue, from_queue, collected, fetched);
+void relay(const CopyLoops& loops, const Row& to, const Row& from) {
+  const std::size_t size = std::min(loops.nbytes(), block_bytes);
+  const Memory collected = to.usm_host ? allocate(to, UsmKind::host, size) : allocate_host(size);
+  for_each_piece(loops, &CopyAxis::to, fits_store, [&](const CopyLoops& piece) {
+    const Span span = span_of(piece, &CopyAxis::to);
+    CopyLoops local = piece;
+    local.to = collected->data - span.begin;
+    fetch(local, from);
+    to.queue().copy(piece.to + span.begin, collected->data, span.nbytes);
+  });
 }
 
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   if (to_host && from_host) return copy_strided(loops);
-  if (to_host) {
-    const Row& row = *from.memory->row;
-    if (loops.contiguous()) return row.queue().copy(loops.to, loops.from, loops.nbytes());
-    return fetch_strided(loops, row.queue(), Staging(row));
-  }
+  if (to_host) return fetch(loops, *from.memory->row);
   const Row& row = *to.memory->row;
-  if (from_host) {
-    if (loops.contiguous()) return row.queue().copy(loops.to, loops.from, loops.nbytes());
-    return store_strided(loops, row.queue(), Staging(row));
-  }
+  if (from_host) return store(loops, row);
   const Row& source = *from.memory->row;
   if (loops.contiguous() && copies_directly(source, row)) {
     return row.queue().copy(loops.to, loops.from, loops.nbytes());
   }
-  relay(loops, row.queue(), source.queue(), Staging(row), Staging(source));
+  relay(loops, row, source);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ const Row& announced_row(int device_id) {
 }  // namespace
 
 template <class Managed>
-Imported import_managed(Managed* managed, const DLDevice* expected) {
+Imported import_managed(Managed* managed, const DLDevice* expected, bool settle) {
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   Owner owner(managed, call_deleter<Managed>);
   bool readonly = false, copied = false;
@@ -92,7 +92,9 @@ Imported import_managed(Managed* managed, const DLDevice* expected) {
   }
   switch (static_cast<int>(dl.device.device_type)) {
     case kDLCPU:
-      return {borrow_host(data, dtype, std::move(layout), readonly, std::move(owner)), copied};
+      return {(settle ? settle_host : borrow_host)(data, dtype, std::move(layout), readonly,
+                                                   std::move(owner)),
+              copied};
     case kDLOneAPI:
       return {borrow_usm(data, dtype, std::move(layout), announced_row(dl.device.device_id),
                          readonly, std::move(owner)),
@@ -103,7 +105,7 @@ Imported import_managed(Managed* managed, const DLDevice* expected) {
   }
 }
 
-template Imported import_managed(DLManagedTensor*, const DLDevice*);
-template Imported import_managed(DLManagedTensorVersioned*, const DLDevice*);
+template Imported import_managed(DLManagedTensor*, const DLDevice*, bool);
+template Imported import_managed(DLManagedTensorVersioned*, const DLDevice*, bool);
 
 }  // namespace sycl_ext

@@ -13,10 +13,11 @@ struct Imported {
 };
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or
-// when this call throws.  A kDLCPU tensor comes in as host memory of no row; a kDLOneAPI tensor as
-// USM of the row with its device id.  `expected` (may be nullptr) is what the producer's
+// when this call throws.  A kDLCPU tensor comes in as host memory of no row, or (`settle`) as the
+// default device sees it; a kDLOneAPI tensor as USM of the row with its device id.  `expected` (may
+// be nullptr) is what the producer's
 // __dlpack_device__ answered.  Error(buffer) says what is wrong.
 template <class Managed>
-Imported import_managed(Managed* managed, const DLDevice* expected);
+Imported import_managed(Managed* managed, const DLDevice* expected, bool settle = false);
 
 }  // namespace sycl_ext

@@ -163,7 +163,7 @@ PyObject* exchange_api_capsule() {
   return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), capsule_name, nullptr);
 }
 
-std::optional<Imported> import_through_api(PyObject* producer) {
+std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
   const DLPackExchangeAPI* table = find_api(Py_TYPE(producer));
   if (!table || has_lazy_state(producer)) return std::nullopt;
   DLManagedTensorVersioned* managed = nullptr;
@@ -171,9 +171,9 @@ std::optional<Imported> import_through_api(PyObject* producer) {
     PyErr_Clear();  // the Python protocol says what is wrong
     return std::nullopt;
   }
-  Imported imported = import_managed(managed, nullptr);
+  Imported imported = import_managed(managed, nullptr, settle);
   const Tensor& tensor = imported.tensor;
-  if (!tensor.on_host) {
+  if (tensor.memory->row && tensor.memory->kind != UsmKind::system) {
     // The table promises no synchronisation: later work on our queue has to see the producer's.
     void* stream = nullptr;
     const int id = tensor.memory->row->root_id;

@@ -14,6 +14,6 @@ PyObject* exchange_api_capsule();
 
 // Imports through the table of the producer's type.  Nothing: the type has none, or one that cannot
 // be believed for this object; the Python protocol is then the road.
-std::optional<Imported> import_through_api(PyObject* producer);
+std::optional<Imported> import_through_api(PyObject* producer, bool settle);
 
 }  // namespace sycl_ext

@@ -57,17 +57,12 @@ PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
 
 // ---- from_dlpack --------------------------------------------------------------------------------
 
-// Host memory that is USM is taken as the USM it is; other host memory goes to the default device,
-// as a view when that device reads host memory.
-PyObject* settle(Imported&& imported) {
-  Tensor& tensor = imported.tensor;
-  if (!tensor.on_host) return wrap_tensor(std::move(tensor), nullptr);
-  UsmKind kind = UsmKind::system;
-  const Row* row = tensor.memory->data ? find_owner(tensor.memory->data, &kind) : nullptr;
-  if (!row && default_row().usm_system) row = &default_row();
-  if (row) return wrap_tensor(relabel(tensor, *row, kind), nullptr);
-  const PyRef host(wrap_tensor(std::move(tensor), nullptr));
-  if (!host) return nullptr;
+// Host memory that the default device does not read is copied to it, by the Python function.
+PyObject* finish(Imported&& imported) {
+  const bool on_host = imported.tensor.on_host;
+  PyObject* tensor = wrap_tensor(std::move(imported.tensor), nullptr);
+  if (!tensor || !on_host) return tensor;
+  const PyRef host(tensor);
   return PyObject_CallOneArg(fast_path_hooks().settle_host, host.get());
 }
 
@@ -103,8 +98,9 @@ PyObject* ask_producer(PyObject* x, const DLDevice& device) {
   static PyObject* const method = intern("__dlpack__");
   static PyObject* const version =
       Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  static PyObject* const host_names = Py_BuildValue("(s)", "max_version");
-  static PyObject* const usm_names = Py_BuildValue("(ss)", "max_version", "stream");
+  // Interned, as the names of a call in Python are: producers compare identities first.
+  static PyObject* const host_names = Py_BuildValue("(N)", intern("max_version"));
+  static PyObject* const usm_names = Py_BuildValue("(NN)", intern("max_version"), intern("stream"));
   PyObject* args[] = {x, version, nullptr};
   PyObject* names = host_names;
   if (device.device_type == kDLOneAPI && find_row(device.device_id)) {
@@ -127,7 +123,7 @@ PyObject* import_from_protocol(PyObject* x) {
     return pass_on;
   }
   const PyRef capsule(ask_producer(x, *device));
-  if (capsule) return settle(consume_capsule(capsule.get(), &*device));
+  if (capsule) return finish(consume_capsule(capsule.get(), &*device, true));
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // KeyboardInterrupt and the like
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -146,8 +142,10 @@ PyObject* fast_from_dlpack(const Call& call) {
     if (tensor.on_host) return pass_on;
     return wrap_tensor(tensor, base_of(x));
   }
-  if (PyCapsule_CheckExact(x)) return settle(consume_capsule(x, nullptr));
-  if (std::optional<Imported> imported = import_through_api(x)) return settle(std::move(*imported));
+  if (PyCapsule_CheckExact(x)) return finish(consume_capsule(x, nullptr, true));
+  if (std::optional<Imported> imported = import_through_api(x, true)) {
+    return finish(std::move(*imported));
+  }
   return import_from_protocol(x);
 }
 

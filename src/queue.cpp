@@ -48,6 +48,11 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
   });
 }
 
+void Event::wait() const {
+  if (!state_) return;
+  sycl_call("waiting for a copy", [&] { state_->event.wait(); });
+}
+
 Queue Queue::from_address(const void* address) {
   return sycl_call("reading a queue",
                    [&] { return Queue(state_of(*static_cast<const sycl::queue*>(address))); });
@@ -137,10 +142,12 @@ void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
   wait();
 }
 
-void Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
-  if (nbytes == 0) return;
+Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
+  if (nbytes == 0) return Event();
   state_->submitted = true;
-  sycl_call("copying USM", [&] { state_->queue.memcpy(to, from, nbytes); });
+  return sycl_call("copying USM", [&] {
+    return Event(std::make_shared<EventState>(EventState{state_->queue.memcpy(to, from, nbytes)}));
+  });
 }
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {

@@ -12,6 +12,19 @@
 namespace sycl_ext {
 
 struct QueueState;  // sycl_handles.hpp
+struct EventState;
+
+// One submitted command.
+class Event {
+ public:
+  Event() = default;
+  explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
+  // Blocks until the command is done; an empty event is done.
+  void wait() const;
+
+ private:
+  std::shared_ptr<EventState> state_;
+};
 
 class Queue {
  public:
@@ -48,8 +61,8 @@ class Queue {
 
   // Copies and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;
-  // Submits a copy without waiting; wait() finishes it.
-  void submit_copy(void* to, const void* from, std::size_t nbytes) const;
+  // Submits a copy without waiting for it.
+  Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
   void fill_zero(void* to, std::size_t nbytes) const;
 
   const QueueState& state() const noexcept { return *state_; }

@@ -5,43 +5,150 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace sycl_ext {
 
 namespace {
 
-// Elements move as blobs of their size: a memcpy of constant length is one or two instructions,
-// whatever the alignment.
+// Integers of each element size that may lie at any address and alias anything.
 template <std::size_t Size>
-inline void move_element(std::byte* to, const std::byte* from) noexcept {
-  std::memcpy(to, from, Size);
+struct Blob;
+#define BLOB(SIZE, TYPE)                                      \
+  template <>                                                 \
+  struct Blob<SIZE> {                                         \
+    typedef TYPE type __attribute__((aligned(1), may_alias)); \
+  }
+BLOB(1, std::uint8_t);
+BLOB(2, std::uint16_t);
+BLOB(4, std::uint32_t);
+BLOB(8, std::uint64_t);
+BLOB(16, unsigned __int128);
+#undef BLOB
+
+// Steps of a line, in bytes.  Known steps make loops that the compiler turns into shuffles.
+template <std::size_t Size, std::int64_t ToStep, std::int64_t FromStep>
+void copy_line_steps(std::byte* to, const std::byte* from, std::int64_t count, std::int64_t to_step,
+                     std::int64_t from_step) noexcept {
+  using Element = typename Blob<Size>::type;
+  const std::int64_t to_by = ToStep ? ToStep : to_step;
+  const std::int64_t from_by = FromStep ? FromStep : from_step;
+  for (std::int64_t i = 0; i < count; ++i) {
+    *reinterpret_cast<Element*>(to + i * to_by) =
+        *reinterpret_cast<const Element*>(from + i * from_by);
+  }
 }
 
+// The axis comes by value: a store through `to` could otherwise change it, as far as the compiler
+// knows, and it would be read again for every element.
 template <std::size_t Size>
-void copy_line(std::byte* to, const std::byte* from, const CopyAxis& axis) noexcept {
-  if (axis.to == static_cast<std::int64_t>(Size)) {
-    for (std::int64_t i = 0; i < axis.count; ++i) {
-      move_element<Size>(to + i * static_cast<std::int64_t>(Size), from + i * axis.from);
+void copy_line(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  if (axis.to != size) {
+    return copy_line_steps<Size, 0, 0>(to, from, axis.count, axis.to, axis.from);
+  }
+  if (axis.from == 2 * size) {
+    return copy_line_steps<Size, size, 2 * size>(to, from, axis.count, axis.to, axis.from);
+  }
+  if (axis.from == -size) {
+    return copy_line_steps<Size, size, -size>(to, from, axis.count, axis.to, axis.from);
+  }
+  copy_line_steps<Size, size, 0>(to, from, axis.count, axis.to, axis.from);
+}
+
+// Side of the squares that transpose_square() takes.
+template <std::size_t Size>
+constexpr int square_side = Size == 16 ? 2 : static_cast<int>(16 / Size);
+
+#if defined(__SSE2__)
+
+// Interleaves the elements of two vectors: the lower halves, or the upper ones.
+template <std::size_t Size>
+inline __m128i interleave(__m128i a, __m128i b, bool upper) noexcept {
+  if constexpr (Size == 1) return upper ? _mm_unpackhi_epi8(a, b) : _mm_unpacklo_epi8(a, b);
+  if constexpr (Size == 2) return upper ? _mm_unpackhi_epi16(a, b) : _mm_unpacklo_epi16(a, b);
+  if constexpr (Size == 4) return upper ? _mm_unpackhi_epi32(a, b) : _mm_unpacklo_epi32(a, b);
+  return upper ? _mm_unpackhi_epi64(a, b) : _mm_unpacklo_epi64(a, b);
+}
+
+// Transposes a square whose lines are contiguous vectors on both sides.  Interleaving line i with
+// line i + side / 2 moves one bit of the row number into the column number; after log2(side) rounds
+// rows and columns have changed places.
+template <std::size_t Size>
+inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byte* from,
+                             std::int64_t from_line) noexcept {
+  constexpr int side = square_side<Size>;
+  __m128i lines[side], next[side];
+  for (int i = 0; i < side; ++i) {
+    lines[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_line));
+  }
+  for (int round = 1; round < side; round *= 2) {
+    for (int i = 0; i < side / 2; ++i) {
+      next[2 * i] = interleave<Size>(lines[i], lines[i + side / 2], false);
+      next[2 * i + 1] = interleave<Size>(lines[i], lines[i + side / 2], true);
     }
-  } else {
-    for (std::int64_t i = 0; i < axis.count; ++i) {
-      move_element<Size>(to + i * axis.to, from + i * axis.from);
+    std::copy_n(next, side, lines);
+  }
+  for (int i = 0; i < side; ++i) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_line), lines[i]);
+  }
+}
+
+template <>
+inline void transpose_square<16>(std::byte* to, std::int64_t to_line, const std::byte* from,
+                                 std::int64_t from_line) noexcept {
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 2; ++j)
+      std::memcpy(to + i * to_line + 16 * j, from + j * from_line + 16 * i, 16);
+  }
+}
+
+#else
+
+template <std::size_t Size>
+inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byte* from,
+                             std::int64_t from_line) noexcept {
+  for (int i = 0; i < square_side<Size>; ++i) {
+    for (int j = 0; j < square_side<Size>; ++j) {
+      std::memcpy(to + i * to_line + j * Size, from + j * from_line + i * Size, Size);
     }
   }
 }
 
-// Two axes at once, in tiles that keep the cache lines of both sides at hand: without them a
-// transposition would use one element of each line that it loads.
+#endif
+
+// Two axes at once: `inner` is the target's best axis, `outer` the source's.  Tiles keep the cache
+// lines of both sides at hand; without them a transposition would use one element of each line that
+// it loads.
 template <std::size_t Size>
-void copy_plane(std::byte* to, const std::byte* from, const CopyAxis& outer,
-                const CopyAxis& inner) noexcept {
-  constexpr std::int64_t tile = Size >= 8 ? 16 : 32;
+void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner) noexcept {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  constexpr int side = square_side<Size>;
+  constexpr std::int64_t tile = Size >= 8 ? 64 : 128;
+  const bool squares = inner.to == size && outer.from == size;
   for (std::int64_t i0 = 0; i0 < outer.count; i0 += tile) {
     const std::int64_t i1 = std::min(i0 + tile, outer.count);
     for (std::int64_t j0 = 0; j0 < inner.count; j0 += tile) {
-      const CopyAxis line{std::min(tile, inner.count - j0), inner.to, inner.from};
-      for (std::int64_t i = i0; i < i1; ++i) {
+      const std::int64_t j1 = std::min(j0 + tile, inner.count);
+      std::int64_t i = i0;
+      std::int64_t j = j0;
+      if (squares) {
+        for (; i + side <= i1; i += side) {
+          for (j = j0; j + side <= j1; j += side) {
+            transpose_square<Size>(to + i * outer.to + j * size, outer.to,
+                                   from + i * size + j * inner.from, inner.from);
+          }
+          for (std::int64_t k = i; k < i + side; ++k) {  // what is left of these lines
+            copy_line<Size>(to + k * outer.to + j * inner.to,
+                            from + k * outer.from + j * inner.from, {j1 - j, inner.to, inner.from});
+          }
+        }
+      }
+      for (; i < i1; ++i) {
         copy_line<Size>(to + i * outer.to + j0 * inner.to, from + i * outer.from + j0 * inner.from,
-                        line);
+                        {j1 - j0, inner.to, inner.from});
       }
     }
   }

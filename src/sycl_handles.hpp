@@ -58,6 +58,10 @@ struct QueueState {
   std::shared_ptr<AsyncErrors> errors;         // nullptr: the queue is a stranger's
 };
 
+struct EventState {
+  sycl::event event;
+};
+
 // An in-order queue with an async handler of its own: an error in a queue without one would end
 // the process (std::terminate in the default handler).
 std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device);

@@ -87,6 +87,17 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool read
       std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, true};
 }
 
+Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
+  const ByteRange range = byte_range(data, layout, dtype.itemsize());
+  UsmKind kind = UsmKind::system;
+  const Row* row = range.begin ? find_owner(range.begin, &kind) : nullptr;
+  if (row) locate_usm("the array", range.begin, range.nbytes, *row, &kind);
+  if (!row && default_row().usm_system) row = &default_row();
+  Memory memory = borrow(range.begin, range.nbytes, kind, row, {}, std::move(owner));
+  return {std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly,
+          row == nullptr};
+}
+
 void require_inside(const Memory& memory, const std::byte* data, const Layout& layout,
                     std::size_t itemsize) {
   Extent extent{};

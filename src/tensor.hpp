@@ -45,6 +45,10 @@ Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Row& row, bool readonly,
                   Owner owner, Queue queue = {});
 Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
+// The same for host memory that a device wants: USM of a default context is taken as the USM it is,
+// and other memory as "system" USM of the default device when that reads host memory.  Where
+// neither holds, the tensor is host memory as from borrow_host.
+Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
 
 // A view of the same memory.  `offset` counts elements from the first element of `base`.
 // Error(value) unless every element of the new view lies inside the memory.

@@ -394,11 +394,6 @@ PyObject* allocate_object(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
 
 }  // namespace
 
-Hooks& hooks() noexcept {
-  static Hooks instance;
-  return instance;
-}
-
 PyTypeObject* tensor_base_type() {
   if (base_type) return base_type;
   static PyType_Slot slots[] = {

@@ -21,7 +21,8 @@ struct Hooks {
   bool trace = false;               // every exchange goes through Python, which writes the log
   PyObject* numpy_dtype = nullptr;  // (name of a row of the dtype table) -> numpy.dtype
 };
-Hooks& hooks() noexcept;
+inline Hooks hook_table;
+inline Hooks& hooks() noexcept { return hook_table; }
 
 // The base type, made once.  nullptr with an exception set when that fails.
 PyTypeObject* tensor_base_type();

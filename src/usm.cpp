@@ -62,10 +62,41 @@ void give_back_usm(const Allocation& block) noexcept {
   free_usm(block.data, *block.row);
 }
 
+LargeBlockPool& large_host_pool() {
+  static LargeBlockPool* const pool = new LargeBlockPool;
+  return *pool;
+}
+
 void give_back_host(const Allocation& block) noexcept {
   if (!block.data) return;
-  if (BlockPool::serves(block.nbytes) && host_pool().keep(block.data, block.nbytes)) return;
-  std::free(block.data);
+  if (BlockPool::serves(block.nbytes)) {
+    if (!host_pool().keep(block.data, block.nbytes)) std::free(block.data);
+    return;
+  }
+  try {
+    for (const auto& gone : large_host_pool().keep({block.data, block.nbytes})) {
+      std::free(gone.data);
+    }
+  } catch (...) {  // no memory to remember the block with
+    std::free(block.data);
+  }
+}
+
+// Page-aligned memory for at least `nbytes`, from the pools or fresh.
+void* take_host_block(std::size_t nbytes) {
+  constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+  void* block =
+      BlockPool::serves(nbytes) ? host_pool().take(nbytes) : large_host_pool().take(nbytes).data;
+  if (block) return block;
+  const bool large = nbytes >= 2 * huge_page;
+  if (posix_memalign(&block, large ? huge_page : page, BlockPool::rounded(nbytes)) != 0) {
+    fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
+  }
+#if defined(MADV_HUGEPAGE)
+  // Touching fresh memory page by page costs as much as the copy into it.
+  if (large) madvise(block, nbytes, MADV_HUGEPAGE);
+#endif
+  return block;
 }
 
 Memory own(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
@@ -134,19 +165,8 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
 }
 
 Memory allocate_host(std::size_t nbytes) {
-  constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
   if (nbytes == 0) return own(nullptr, 0, UsmKind::system, nullptr, {}, give_back_host);
-  void* block = BlockPool::serves(nbytes) ? host_pool().take(nbytes) : nullptr;
-  if (!block) {
-    const bool large = nbytes >= 2 * huge_page;
-    if (posix_memalign(&block, large ? huge_page : page, BlockPool::rounded(nbytes)) != 0) {
-      fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
-    }
-#if defined(MADV_HUGEPAGE)
-    // Touching fresh memory page by page costs as much as the copy into it.
-    if (large) madvise(block, nbytes, MADV_HUGEPAGE);
-#endif
-  }
+  void* block = take_host_block(nbytes);
   try {
     return own(block, nbytes, UsmKind::system, nullptr, {}, give_back_host);
   } catch (...) {
@@ -159,6 +179,7 @@ long live_allocations() noexcept { return allocations_alive.load(std::memory_ord
 
 void release_cached_memory() noexcept {
   host_pool().drain([](void* block) { std::free(block); });
+  for (const auto& block : large_host_pool().drain()) std::free(block.data);
   for (int id = 0; id < row_count(); ++id) {
     const Row& row = *find_row(id);
     for (BlockPool& pool : row.pools) {

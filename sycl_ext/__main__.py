@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 13. ``python -m sycl_ext``."""
+"""Floor 15. ``python -m sycl_ext``."""
 
 import sys
 

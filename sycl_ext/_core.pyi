@@ -99,6 +99,8 @@ class Queue:
 class TensorBase:
     """A typed, strided view of memory; the base of Tensor and HostView."""
 
+    __dlpack_c_exchange_api__: ClassVar[CapsuleType]
+
     @property
     def base(self) -> object:
         """The object this is a view of, or None."""
@@ -124,8 +126,8 @@ class TensorBase:
         """Whether the host can read it."""
 
     @property
-    def is_lazy(self) -> bool:
-        """Whether a host copy has still to be made."""
+    def is_host_copy(self) -> bool:
+        """Whether it is (or will be) a host copy of ours."""
 
     @property
     def itemsize(self) -> int:
@@ -146,6 +148,10 @@ class TensorBase:
     @property
     def readonly(self) -> bool:
         """Whether writing through this view is forbidden."""
+
+    @property
+    def reversed(self) -> bool:
+        """Whether a stride is negative."""
 
     @property
     def row_id(self) -> int | None:
@@ -182,6 +188,9 @@ class TensorBase:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The pair (device type, device id) of DLPack."""
+
+def accelerate(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """An object that behaves as `function` and answers its simple calls without Python."""
 
 def adopt(tensor: TensorBase, row: Row, usm_type: str, base: object) -> Tensor:
     """The same host memory as USM of a row."""
@@ -259,6 +268,9 @@ def host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
 def lazy_host_copy(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """A host copy that is made when its bytes are first needed."""
 
+def live_allocations() -> int:
+    """Blocks of memory that are held now, our own and borrowed ones."""
+
 def live_exports() -> int:
     """Managed tensors whose deleter has not run yet."""
 
@@ -273,11 +285,14 @@ def queue_at(address: SupportsIndex) -> Queue:
 def queue_at_untrusted(address: SupportsIndex) -> Queue:
     """The queue at an address; ValueError when no queue can be there."""
 
-def queue_of(tensor: TensorBase) -> Queue:
-    """The queue that work on the tensor goes to."""
+def queue_of(tensor: TensorBase) -> Queue | None:
+    """The queue that work on the tensor goes to; None for host memory."""
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
+
+def release_cached_memory() -> None:
+    """Gives the small blocks that are kept for the next allocations back to the runtime."""
 
 def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides of the same elements in another shape of equal size; None when that takes a copy."""
@@ -306,12 +321,23 @@ def row_of_queue(queue: Queue) -> Row:
 def same_context(a: Row, b: Row) -> bool:
     """Whether two rows are bound to one context."""
 
+def set_fast_path_hooks(
+    device_ids: dict[Any, int],
+    dtype_indices: dict[Any, int],
+    stream_for: Callable[[int], object],
+    settle_host: Callable[[TensorBase], TensorBase],
+    import_refused: Callable[..., TensorBase],
+) -> None:
+    """What the fast path needs of the Python package; called once, by the package."""
+
 def set_hooks(
     tensor_class: type[TensorBase],
+    host_view_class: type[TensorBase],
     export_negotiated: Callable[..., object],
     numpy_dtype: Callable[[str], np.dtype[Any]],
     copy_refused_error: type[Exception],
     sycl_error: type[Exception],
+    trace: bool,
 ) -> None:
     """What the core needs of the Python package; called once, by the package."""
 

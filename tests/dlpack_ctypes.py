@@ -102,8 +102,6 @@ def _declare(name: str, result: object, *arguments: object):
     return function
 
 
-CapsuleDestructor = ctypes.PYFUNCTYPE(None, c_void_p)
-
 _new = _declare("PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
 _is_valid = _declare("PyCapsule_IsValid", c_int, py_object, c_char_p)
 _get_pointer = _declare("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
@@ -121,19 +119,12 @@ def call_deleter(address: int, *, versioned: bool) -> None:
         Deleter(deleter)(address)
 
 
-@CapsuleDestructor
-def _destroy(capsule: int) -> None:
-    # The capsule is dying: only its address may be used, so the functions are called with that.
-    is_valid = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", pythonapi))
-    pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", pythonapi))
-    for versioned, name in NAMES.items():
-        if is_valid(capsule, name):
-            call_deleter(pointer(capsule, name), versioned=versioned)
-
-
 def new_capsule(address: int, name: bytes | None) -> object:
-    """A capsule that calls the deleter when it dies unused, as the specification asks."""
-    return _new(address, name, ctypes.cast(_destroy, c_void_p))
+    """A capsule without a destructor: nothing happens when it dies unused.
+
+    A destructor runs while an exception may be pending, which no Python code survives.
+    """
+    return _new(address, name, None)
 
 
 def capsule_name(capsule: object) -> str:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Floors of `src/`, lowest first.  A .hpp and its .cpp live on one floor.
 CPP_FLOORS = [
     {"error", "process_memory"},
-    {"dtype", "layout", "sycl_handles"},
+    {"block_pool", "dtype", "layout", "sycl_handles"},
     {"queue", "strided"},
     {"device_table"},
     {"usm"},
@@ -22,7 +22,8 @@ CPP_FLOORS = [
     {"python_guard"},
     {"capsule"},
     {"tensor_object"},
-    {"numpy_bridge"},
+    {"exchange_api", "numpy_bridge"},
+    {"fast_path"},
     {"bindings"},
 ]
 
@@ -30,16 +31,18 @@ CPP_FLOORS = [
 PYTHON_FLOORS = [
     {"_core"},
     {"_consumers", "_dtypes", "_icd", "_indexing", "_protocols", "_trace"},
-    {"_negotiate", "_queues"},
+    {"_fast", "_negotiate", "_queues"},
     {"_devices"},
     {"_execute"},
     {"_interfaces"},
     {"_tensor"},
     {"_host"},
     {"_exchange"},
+    {"_hooks"},
     {"__init__"},
-    {"_cli.drawing", "_cli.picture", "_cli.text"},
-    {"_cli.demo", "_cli.devices"},
+    {"_cli.drawing", "_cli.text"},
+    {"_cli.devices", "_cli.picture"},
+    {"_cli.demo"},
     {"_cli.__init__"},
     {"__main__"},
 ]
@@ -47,18 +50,11 @@ PYTHON_FLOORS = [
 #: Who may spell a foreign header: a pattern of it, and the files.
 FOREIGN_HEADERS = {
     r"sycl/": {"sycl_handles.hpp"},
-    r"(Python|structmember)\.h": {
-        "python_guard.hpp",
-        "capsule.hpp",
-        "capsule.cpp",
-        "tensor_object.hpp",
-        "tensor_object.cpp",
-        "numpy_bridge.hpp",
-        "numpy_bridge.cpp",
-        "bindings.cpp",
-    },
     r"pybind11/": {"numpy_bridge.cpp", "bindings.cpp"},
 }
+
+#: Headers of Python, and the floor where they begin.
+PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|structmember)\.h", "python_guard"
 
 #: Who may reach SYCL at all; every other unit compiles without it.
 SYCL_UNITS = {"queue.cpp", "device_table.cpp", "usm.cpp"}
@@ -110,6 +106,9 @@ def cpp_errors(root):
             if target == "sycl_handles" and who not in SYCL_UNITS:
                 yield f"{who} includes sycl_handles.hpp, which is for {sorted(SYCL_UNITS)}"
         for header in re.findall(r"^\s*#\s*include\s*<([^>]+)>", text, re.MULTILINE):
+            floor, ground = (floor_of(n, CPP_FLOORS) for n in (path.stem, PYTHON_BEGINS))
+            if re.match(PYTHON_HEADERS, header) and floor is not None and floor < ground:
+                yield f"{who} (floor {floor}) includes <{header}>, which begins on floor {ground}"
             for pattern, allowed in FOREIGN_HEADERS.items():
                 if re.match(pattern, header) and who not in allowed:
                     yield f"{who} includes <{header}>, which is for {sorted(allowed)}"
@@ -224,7 +223,11 @@ BREACHES = {
         '#include "sycl_handles.hpp"\n',
         "tensor.cpp includes sycl_handles.hpp",
     ),
-    "Python too low": ("src/usm.cpp", "#include <Python.h>\n", "usm.cpp includes <Python.h>"),
+    "Python too low": (
+        "src/usm.cpp",
+        "#include <Python.h>\n",
+        "usm.cpp (floor 4) includes <Python.h>",
+    ),
     "pybind11 too low": (
         "src/capsule.cpp",
         "#include <pybind11/pybind11.h>\n",

@@ -269,14 +269,6 @@ def test_a_capsule_is_consumed_once(versioned):
 
 
 @BOTH
-def test_a_dropped_capsule_frees_its_memory(versioned):
-    managed = over(numbers(), versioned=versioned)
-    capsule = managed.capsule()
-    del capsule
-    assert managed.deleted == 1
-
-
-@BOTH
 def test_the_last_view_frees_the_memory(versioned):
     managed = over(numbers(), versioned=versioned)
     tensor = sx.from_dlpack(managed.capsule())

@@ -65,6 +65,16 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
+def test_no_example_of_the_public_api_is_overlooked():
+    """A decorator can hide a function from doctest."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    tests = [test for name in MODULES for test in finder.find(importlib.import_module(name))]
+    found = {test.name.rpartition(".")[2] for test in tests if test.examples}
+    with_examples = {n for n in sycl_ext.__all__ if ">>>" in (getattr(sycl_ext, n).__doc__ or "")}
+    assert len(with_examples) > 8
+    assert with_examples <= found
+
+
 def test_there_are_examples():
     """The two tests above find something to run."""
     assert len(PYTHON_BLOCK.findall((ROOT / "README.md").read_text())) > 3

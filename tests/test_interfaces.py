@@ -79,13 +79,14 @@ def test_round_trip(name, usm_type):
                 assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
 
 
-def test_narrow_dtypes_have_no_typestr():
+def test_narrow_dtypes_are_opaque():
     """The protocol has no letter for them; nobody must take them for something else."""
     for dtype in samples.DTYPE_NAMES:
         if dtype not in samples.NUMPY_DTYPES:
             tensor = sx.zeros(3, dtype)
-            with pytest.raises((AttributeError, BufferError, TypeError), match=dtype):
-                _ = tensor.__sycl_usm_array_interface__
+            assert tensor.__sycl_usm_array_interface__["typestr"] == f"|V{tensor.itemsize}"
+            with pytest.raises(BufferError, match="typestr"):
+                sx.as_tensor(Described(tensor))
 
 
 # ---- in: every form of syclobj -------------------------------------------------------------------
@@ -246,9 +247,8 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile(case):
     fields, words = HOSTILE[case]
-    with pytest.raises(BufferError, match=words) as caught:
+    with pytest.raises(BufferError, match=words):
         sx.as_tensor(Described(numbers(), **fields))
-    assert "Described" in str(caught.value) or "USM" in str(caught.value) or "overflow" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["data", "shape", "typestr", "syclobj"])

@@ -46,18 +46,22 @@ ATTRIBUTES = {
     "dtype_name": "str",
     "f_contiguous": "bool",
     "host_accessible": "bool",
-    "is_lazy": "bool",
+    "is_host_copy": "bool",
     "itemsize": "int",
     "nbytes": "int",
     "ndim": "int",
     "ptr": "int",
     "readonly": "bool",
+    "reversed": "bool",
     "row_id": "int | None",
     "shape": "tuple[int, ...]",
     "size": "int",
     "strides": "tuple[int, ...]",
     "usm_type": "str",
 }
+
+#: Types of the attributes of the class.
+CLASS_ATTRIBUTES = {"__dlpack_c_exchange_api__": "CapsuleType"}
 
 #: Signatures of the methods of TensorBase.
 METHODS = {
@@ -71,6 +75,7 @@ SLOTS = {"__buffer__": "Return a buffer over memory that the host can reach."}
 
 #: What pybind11 does not say, by function: types of arguments, and of the result as "return".
 TYPES = {
+    "accelerate": {"function": "Callable[..., Any]", "return": "Callable[..., Any]"},
     "adopt": {"base": "object", "return": "Tensor"},
     "allocate": {"return": "Tensor"},
     "as_ndarray": {"tensor": "TensorBase", "return": "NDArray[Any]"},
@@ -91,9 +96,17 @@ TYPES = {
     "queue_of_capsule": {"capsule": "CapsuleType"},
     "reshape_strides": {"return": "tuple[int, ...] | None"},
     "row_of_queue": {"queue": "Queue"},
+    "set_fast_path_hooks": {
+        "device_ids": "dict[Any, int]",
+        "dtype_indices": "dict[Any, int]",
+        "import_refused": "Callable[..., TensorBase]",
+        "settle_host": "Callable[[TensorBase], TensorBase]",
+        "stream_for": "Callable[[int], object]",
+    },
     "set_hooks": {
         "copy_refused_error": "type[Exception]",
         "export_negotiated": "Callable[..., object]",
+        "host_view_class": "type[TensorBase]",
         "numpy_dtype": "Callable[[str], np.dtype[Any]]",
         "sycl_error": "type[Exception]",
         "tensor_class": "type[TensorBase]",
@@ -198,6 +211,7 @@ def tensor_base() -> ast.ClassDef:
     if missing:
         sys.exit(f"TensorBase: bring {sorted(missing)} and the tables in {Path(__file__)} together")
     lines = ["class TensorBase:", f"    {TensorBase.__doc__!r}"]
+    lines += [f"    {name}: ClassVar[{kind}]" for name, kind in CLASS_ATTRIBUTES.items()]
     for name, kind in ATTRIBUTES.items():
         lines += [
             "    @property",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 10. Aligned plain text, and the one error of the command line.  Pure Python."""
+"""Floor 11. Aligned plain text, and the one error of the command line.  Pure Python."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ LENGTH = 64
 DTYPE = np.dtype("int64")
 NBYTES = LENGTH * DTYPE.itemsize
 #: Pause of each command while something is repeated.
-DELAY_US = 150
+DELAY_US = 100
 #: A pause that nobody waits for: it holds every queue until it is set to 0.
 HELD_US = 60_000_000
 

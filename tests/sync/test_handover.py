@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``stream`` means, shown without timing: the GPUs are held, and then released.
+
+Held, no command is carried out: a call that returns has not waited, and a call that waits blocks.
+"""
+
+from __future__ import annotations
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from lab import DTYPE, LENGTH, REPETITIONS, STREAM_FORMS, at, of, usm
+
+V1 = {"max_version": (1, 0)}
+PENDING = {dpctl.event_status_type.submitted, dpctl.event_status_type.running}
+
+in_order = pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
+
+
+def is_pending(event):
+    return event.execution_status in PENDING
+
+
+# ---- an event dependency: the call returns, and the data is right --------------------------------
+
+
+@pytest.mark.parametrize("form", STREAM_FORMS)
+def test_in_order_queue_gets_an_event_dependency(bench, form):
+    tensor, consumer = bench.tensor(), bench.queue("in_order")
+    memory, landing = usm(tensor), usm(bench.tensor("host"))
+    bench.hold()
+    work = bench.write(tensor.sycl_queue, memory, 7)
+    capsule = tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)
+    assert is_pending(work)  # the producer still works, and the call has returned
+    later = consumer.memcpy_async(landing, memory, memory.nbytes)
+    bench.release()
+    later.wait()
+    assert at(landing._pointer) == {7}
+    del capsule
+
+
+@in_order
+def test_producer_may_be_any_queue(bench, properties):
+    """The tensor's own queue may be out-of-order: a barrier there stands for all its work."""
+    producer, consumer = bench.queue(*properties), bench.queue("in_order")
+    tensor = bench.tensor(device=producer)
+    memory, landing = usm(tensor), usm(bench.tensor("host"))
+    bench.hold()
+    work = bench.write(producer, memory, 7)
+    tensor.__dlpack__(stream=consumer, **V1)
+    assert is_pending(work)
+    later = consumer.memcpy_async(landing, memory, memory.nbytes)
+    bench.release()
+    later.wait()
+    assert at(landing._pointer) == {7}
+
+
+def test_view_legacy_and_copy_false_do_not_wait_either(bench):
+    tensor, consumer = bench.tensor(), bench.queue("in_order")
+    memory = usm(tensor)
+    bench.hold()
+    work = bench.write(tensor.sycl_queue, memory, 7)
+    tensor.__dlpack__(stream=consumer)
+    tensor[1:].__dlpack__(stream=consumer, **V1)
+    tensor.__dlpack__(stream=consumer, copy=False)
+    tensor.__dlpack__(stream=consumer, dl_device=tensor.__dlpack_device__())
+    assert is_pending(work)
+
+
+def test_the_producers_own_queue_needs_nothing(bench):
+    tensor = bench.tensor()
+    queue, memory = tensor.sycl_queue, usm(tensor)
+    bench.hold()
+    work = bench.write(queue, memory, 7)
+    calls = bench.control.fakegpu_calls()
+    tensor.__dlpack__(stream=queue, **V1)
+    assert is_pending(work)
+    assert bench.control.fakegpu_calls() == calls
+
+
+def test_idle_queues_need_nothing(bench):
+    tensor, memory = bench.tensor(), usm(bench.tensor())
+    bench.write(tensor.sycl_queue, memory, 7).wait()
+    tensor.sycl_queue.wait()
+    streams = [bench.queue("in_order"), bench.queue(), bench.private_queue("in_order")]
+    calls = bench.control.fakegpu_calls()
+    for stream in (None, -1, *streams):
+        tensor.__dlpack__(stream=stream, **V1)
+    assert bench.control.fakegpu_calls() == calls
+
+
+# ---- no synchronisation --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keywords", [{}, V1, {**V1, "copy": False}, {"dl_device": "own"}])
+def test_minus_one_does_not_wait(bench, keywords):
+    tensor = bench.tensor("shared")
+    if "dl_device" in keywords:
+        keywords = {"dl_device": tensor.__dlpack_device__()}
+    memory = usm(tensor)
+    bench.hold()
+    work = bench.write(tensor.sycl_queue, memory, 7)
+    calls = bench.control.fakegpu_calls()
+    tensor.__dlpack__(stream=-1, **keywords)
+    assert is_pending(work)
+    assert bench.control.fakegpu_calls() == calls
+    assert at(tensor.ptr) == {0}
+
+
+# ---- a wait on the host --------------------------------------------------------------------------
+
+
+@in_order
+@pytest.mark.parametrize("form", STREAM_FORMS)
+def test_queue_of_another_context_takes_a_host_wait(bench, form, properties):
+    """A barrier on another context's event would end the process on some drivers."""
+    tensor, consumer = bench.tensor(), bench.private_queue(*properties)
+    memory = usm(tensor)
+    bench.hold()
+    work = bench.write(tensor.sycl_queue, memory, 7)
+    with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
+        assert is_pending(work)
+    assert not is_pending(work)
+    assert bench.read(memory) == {7}
+
+
+@pytest.mark.parametrize("form", STREAM_FORMS)
+def test_out_of_order_queue_takes_a_host_wait(bench, form):
+    tensor, consumer = bench.tensor(), bench.queue()
+    memory = usm(tensor)
+    bench.hold()
+    work = bench.write(tensor.sycl_queue, memory, 7)
+    with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
+        assert is_pending(work)
+    assert bench.read(memory, queue=consumer) == {7}
+
+
+def test_the_producers_own_out_of_order_queue_takes_a_host_wait(bench):
+    producer = bench.queue()
+    tensor = bench.tensor(device=producer)
+    memory = usm(tensor)
+    bench.hold()
+    work = bench.write(producer, memory, 7)
+    with bench.blocked(lambda: tensor.__dlpack__(stream=producer, **V1)):
+        assert is_pending(work)
+    assert bench.read(memory, queue=producer) == {7}
+
+
+def test_queue_of_the_cpu_device_takes_a_host_wait(bench):
+    tensor, consumer = bench.tensor("host"), bench.cpu.sycl_queue
+    memory = usm(tensor)
+    bench.hold()
+    bench.write(tensor.sycl_queue, memory, 7)
+    with bench.blocked(lambda: tensor.__dlpack__(stream=consumer, **V1)):
+        pass
+    assert at(tensor.ptr) == {7}
+
+
+#: What waits on the host for work on the tensor's queue: (kind of USM, the call, what it gave).
+BLOCKING = {
+    "__dlpack__()": ("shared", lambda bench, t: t.__dlpack__(), None),
+    "__dlpack__(max_version)": ("device", lambda bench, t: t.__dlpack__(**V1), None),
+    "__dlpack__(dl_device=host)": ("shared", lambda bench, t: t.__dlpack__(dl_device=(1, 0)), None),
+    "__dlpack__(copy=True)": ("device", lambda bench, t: t.__dlpack__(**V1, copy=True), None),
+    "__dlpack__(copy=True, stream=-1)": (
+        "device",
+        lambda bench, t: sx.from_dlpack(t.__dlpack__(**V1, copy=True, stream=-1)),
+        usm,
+    ),
+    "memoryview": ("shared", lambda bench, t: memoryview(t), None),
+    "numpy.asarray": ("shared", lambda bench, t: np.asarray(t), of),
+    "to_numpy": ("shared", lambda bench, t: t.to_numpy(), of),
+    "to_numpy of a copy": ("device", lambda bench, t: t.to_numpy(), of),
+    "host_view": ("device", lambda bench, t: np.asarray(sx.host_view(t)), of),
+    "host_view(copy=True)": ("device", lambda bench, t: np.asarray(sx.host_view(t, copy=True)), of),
+    "exchange": ("device", lambda bench, t: sx.exchange(t, np), of),
+    "copy": ("device", lambda bench, t: t.copy(), usm),
+    "to_device": ("device", lambda bench, t: t.to_device(bench.other_gpu), usm),
+    "copy_from(it)": ("device", lambda bench, t: bench.tensor().copy_from(t), usm),
+    "from_dlpack(copy=True)": ("device", lambda bench, t: sx.from_dlpack(t, copy=True), usm),
+}
+
+
+@pytest.mark.parametrize("call", BLOCKING)
+def test_what_waits_on_the_host(bench, call):
+    """And it lets other threads run meanwhile: this one, for instance."""
+    usm_type, call, look = BLOCKING[call]
+    tensor = bench.tensor(usm_type)
+    memory = usm(tensor)
+    bench.hold()
+    work = bench.write(tensor.sycl_queue, memory, 7)
+    with bench.blocked(lambda: call(bench, tensor)) as results:
+        assert is_pending(work)
+    assert not is_pending(work)
+    seen = results[0] if look is None else look(results[0])
+    assert look is None or (bench.read(seen) if look is usm else seen) == {7}
+
+
+# ---- 500 times, slowly ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", STREAM_FORMS)
+@pytest.mark.parametrize("consumer", ["in-order", "out-of-order", "other context", "own"])
+def test_later_work_on_the_consumers_queue_sees_the_data(bench, consumer, form):
+    tensor = bench.tensor()
+    queue = {
+        "in-order": lambda: bench.queue("in_order"),
+        "out-of-order": bench.queue,
+        "other context": bench.private_queue,
+        "own": lambda: tensor.sycl_queue,
+    }[consumer]()
+    memory = usm(tensor)
+
+    def repeat(value):
+        bench.write(tensor.sycl_queue, memory, value)
+        tensor.__dlpack__(stream=STREAM_FORMS[form](queue), **V1)
+        return bench.read(memory, queue)
+
+    assert bench.stale(repeat) == []
+
+
+@pytest.mark.parametrize("consumer", ["in-order", "out-of-order", "other context"])
+def test_without_the_wait_later_work_sees_stale_data(bench, consumer):
+    """The test above, with ``stream=-1``."""
+    tensor = bench.tensor()
+    make = bench.private_queue if consumer == "other context" else bench.queue
+    queue = make(*(["in_order"] if consumer == "in-order" else []))
+    memory = usm(tensor)
+
+    def repeat(value):
+        bench.write(tensor.sycl_queue, memory, value)
+        tensor.__dlpack__(stream=-1, **V1)
+        seen = bench.read(memory, queue)
+        tensor.sycl_queue.wait()
+        return seen
+
+    assert len(bench.stale(repeat)) > REPETITIONS / 2
+
+
+# ---- as a consumer -------------------------------------------------------------------------------
+
+
+def test_import_of_dpnp_does_not_wait(bench):
+    """dpnp is given our queue as ``stream``, and orders it after its own."""
+    array = dpnp.empty(LENGTH, dtype=DTYPE, sycl_queue=bench.queue())
+    memory, landing = usm(array), usm(bench.tensor("host"))
+    bench.hold()
+    work = bench.write(array.sycl_queue, memory, 7)
+    tensor = sx.from_dlpack(array)
+    assert is_pending(work)
+    later = tensor.sycl_queue.memcpy_async(landing, memory, memory.nbytes)
+    bench.release()
+    later.wait()
+    assert at(landing._pointer) == {7}
+
+
+def test_as_tensor_does_not_wait_and_keeps_the_queue(bench):
+    array = dpnp.empty(LENGTH, dtype=DTYPE, sycl_queue=bench.queue())
+    memory = usm(array)
+    bench.hold()
+    work = bench.write(array.sycl_queue, memory, 7)
+    tensor = sx.as_tensor(array)
+    assert is_pending(work)
+    assert tensor.sycl_queue == array.sycl_queue
+    with bench.blocked(tensor.to_numpy) as results:
+        assert is_pending(work)
+    assert of(results[0]) == {7}
+
+
+def test_dpnp_takes_a_tensor_without_waiting_for_it(bench):
+    """dpnp passes no stream, so we wait: what it gets is done."""
+    tensor = bench.tensor()
+    memory = usm(tensor)
+    bench.hold()
+    bench.write(tensor.sycl_queue, memory, 7)
+    with bench.blocked(lambda: dpnp.from_dlpack(tensor)) as results:
+        pass
+    assert bench.read(usm(results[0])) == {7}
+
+
+# ---- freeing -------------------------------------------------------------------------------------
+
+
+def test_freeing_waits_and_lets_other_threads_run(bench):
+    tensor = bench.tensor()
+    held = [tensor]
+    queue, address = tensor.sycl_queue, tensor.ptr
+    bench.hold()
+    work = bench.write(queue, usm(_Address(address, queue)), 7)
+    del tensor
+    with bench.blocked(held.clear):
+        assert is_pending(work)
+    assert not is_pending(work)
+
+
+class _Address:
+    """An address as ``__sycl_usm_array_interface__``, without any hold on its memory."""
+
+    def __init__(self, address, queue):
+        self.__sycl_usm_array_interface__ = {
+            "data": (address, True),
+            "shape": (LENGTH,),
+            "strides": None,
+            "typestr": DTYPE.str,
+            "offset": 0,
+            "version": 1,
+            "syclobj": queue,
+        }

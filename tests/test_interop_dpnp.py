@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dpnp takes a tensor of each kind of USM without a copy, and gives one back."""
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import samples
+import sycl_ext as sx
+from samples import LAYOUTS, assert_equal, assert_same_view, bits, values
+
+#: dpnp refuses negative strides without an offset; `exchange` copies for it.
+FORWARD = [name for name in LAYOUTS if name not in ("reversed", "4-D permuted")]
+
+
+def address(array):
+    """Of the first element: the pointer of dpnp's memory, and its offset."""
+    interface = array.__sycl_usm_array_interface__
+    return interface["data"][0] + interface.get("offset", 0) * array.itemsize
+
+
+def strides(array):
+    return array.__sycl_usm_array_interface__["strides"]
+
+
+@pytest.mark.parametrize("name", FORWARD)
+@pytest.mark.parametrize("road", [dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)], ids=["direct", "exchange"])
+def test_there(road, name, usm_type):
+    for dtype in samples.NUMPY_DTYPES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        taken = road(tensor)
+        assert isinstance(taken, dpnp.ndarray)
+        assert (taken.dtype, taken.shape) == (array.dtype, array.shape)
+        assert bits(dpnp.asnumpy(taken)) == bits(array)
+        if array.size:
+            assert address(taken) == tensor.ptr
+            assert taken.usm_type == usm_type
+        assert taken.sycl_context == tensor.sycl_context
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("road", [sx.from_dlpack, sx.as_tensor])
+def test_back(road, name, usm_type):
+    for dtype in samples.NUMPY_DTYPES:
+        base, array = LAYOUTS[name].arrays(dtype)
+        theirs = LAYOUTS[name].view(dpnp.asarray(base, usm_type=usm_type, order="K"))             if name not in ("broadcast", "4-D permuted") else dpnp.asarray(array, usm_type=usm_type)  # fmt: skip
+        tensor = road(theirs)
+        assert_equal(tensor, array)
+        assert tensor.device is sx.device()
+        if array.size:
+            assert (tensor.ptr, tensor.usm_type) == (address(theirs), usm_type)
+
+
+def test_there_and_back(usm_type):
+    for name in FORWARD:
+        tensor, array = LAYOUTS[name].tensor("float32", usm_type)
+        for road in (sx.from_dlpack, sx.as_tensor):
+            again = road(dpnp.from_dlpack(tensor))
+            assert_same_view(again, array)
+            if array.size:
+                assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
+
+
+def test_negative_strides(usm_type):
+    """Out as a copy, in as a view."""
+    tensor, array = LAYOUTS["reversed"].tensor("int32", usm_type)
+    taken = sx.exchange(tensor, dpnp)
+    assert bits(dpnp.asnumpy(taken)) == bits(array)
+    assert address(taken) != tensor.ptr
+    theirs = dpnp.asarray(array, usm_type=usm_type)[::-1]
+    back = sx.as_tensor(theirs)
+    assert back.ptr == address(theirs)
+    assert_same_view(back, array[::-1])
+
+
+def test_writes_are_seen_on_both_sides(usm_type):
+    tensor = sx.zeros((2, 3), usm_type=usm_type)
+    taken = dpnp.from_dlpack(tensor)
+    taken[0] = 7
+    taken.sycl_queue.wait()
+    assert tensor.to_numpy().tolist() == [[7, 7, 7], [0, 0, 0]]
+    tensor[1].copy_from(np.array(5, "float32"))
+    assert dpnp.asnumpy(taken).tolist() == [[7, 7, 7], [5, 5, 5]]
+
+
+def test_read_only(usm_type):
+    taken = dpnp.from_dlpack(sx.zeros(3, usm_type=usm_type).as_readonly())
+    assert not taken.flags.writable
+    with pytest.raises(ValueError, match="read-only"):
+        taken[0] = 1
+    for road in (sx.from_dlpack, sx.as_tensor):
+        assert road(taken).readonly
+        assert not road(dpnp.zeros(3)).readonly
+
+
+def test_a_result_that_dpnp_computes(usm_type):
+    tensor = sx.empty(1000, usm_type=usm_type).copy_from(np.arange(1000, dtype="float32"))
+    result = sx.from_dlpack(dpnp.from_dlpack(tensor) * 2 + 1)
+    assert_equal(result, np.arange(1000, dtype="float32") * 2 + 1)
+    assert result.usm_type == usm_type
+
+
+@pytest.mark.parametrize("road", [sx.from_dlpack, sx.as_tensor, sx.host_view])
+def test_work_in_flight(road):
+    """dpnp's own copy=True reads unfinished data; we wait for its queue, or are ordered after it."""
+    count = 300_000
+    for round_ in range(25):
+        array = dpnp.full(count, round_, dtype="float64")
+        for _ in range(5):
+            array = array + 1
+        taken = road(array)
+        found = np.asarray(taken.copy() if isinstance(taken, sx.Tensor) else taken)
+        assert found.min() == found.max() == round_ + 5
+        array = dpnp.full(count, -1.0) + round_
+        if road is not sx.host_view:
+            copied = road(array, copy=True)
+            array += 1000
+            assert copied.to_numpy().max() == round_ - 1
+
+
+def test_a_private_context(usm_type):
+    """What dpnp refuses to export comes in as a view, with its row."""
+    context = dpctl.SyclContext([dpctl.SyclDevice()])
+    array = dpnp.arange(10, usm_type=usm_type, sycl_queue=dpctl.SyclQueue(context, dpctl.SyclDevice()))
+    with pytest.raises(Exception, match="context|DLPack"):
+        array.__dlpack__()
+    tensor = sx.as_tensor(array)
+    assert tensor.ptr == address(array)
+    assert tensor.sycl_context == context
+    assert tensor.device.kind == "context"
+    assert tensor.to_numpy().tolist() == list(range(10))
+
+
+def test_a_tensor_of_another_context_goes_to_dpnp_as_a_copy(private, halves, usm_type):
+    for row in (private, *halves):
+        tensor = sx.empty(3, usm_type=usm_type, device=row).copy_from(values(3))
+        for road in (dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)):
+            taken = road(tensor)
+            assert bits(dpnp.asnumpy(taken)) == bits(values(3))
+            assert taken.sycl_context == sx.device().sycl_context
+            assert address(taken) != tensor.ptr
+        with pytest.raises((BufferError, ValueError), match="copy=False"):
+            dpnp.from_dlpack(tensor, copy=False)
+
+
+def test_host_memory_goes_to_dpnp_as_a_copy():
+    """dpnp takes USM alone; a view of host memory would come out as a numpy.ndarray."""
+    array = values((2, 3))
+    taken = sx.exchange(array, dpnp)
+    assert isinstance(taken, dpnp.ndarray)
+    assert bits(dpnp.asnumpy(taken)) == bits(array)
+
+
+def test_copy(usm_type):
+    tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3))
+    assert address(dpnp.from_dlpack(tensor, copy=False)) == tensor.ptr
+    copied = dpnp.from_dlpack(tensor, copy=True)
+    copied.sycl_queue.wait()
+    assert address(copied) != tensor.ptr
+    assert bits(dpnp.asnumpy(copied)) == bits(values(3))
+
+
+def test_to_the_host(usm_type):
+    tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3))
+    taken = dpnp.from_dlpack(tensor, device=(1, 0))
+    assert isinstance(taken, np.ndarray)
+    assert bits(taken) == bits(values(3))
+
+
+def test_strides_are_told():
+    tensor, array = LAYOUTS["F"].tensor("float32")
+    assert tuple(strides(dpnp.from_dlpack(tensor))) == samples.strides_of(array)

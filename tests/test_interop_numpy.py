@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy takes a tensor of each kind of USM, and gives one back."""
+
+import numpy as np
+import pytest
+
+import samples
+import sycl_ext as sx
+from samples import LAYOUTS, assert_same_view, bits, values
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+ROADS = {
+    "host_view": lambda t: np.from_dlpack(sx.host_view(t)),
+    "host_view, copy=False": lambda t: np.from_dlpack(sx.host_view(t), copy=False),
+    "device='cpu'": lambda t: np.from_dlpack(t, device="cpu"),
+    "device='cpu', copy=False": lambda t: np.from_dlpack(t, device="cpu", copy=False),
+    "exchange": lambda t: sx.exchange(t, np),
+    "asarray": np.asarray,
+    "asarray of a memoryview": lambda t: np.asarray(memoryview(t)),
+    "to_numpy": lambda t: t.to_numpy(),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in LAYOUTS if name not in ("reversed", "4-D permuted")])
+@pytest.mark.parametrize("road", ROADS)
+def test_a_view(road, name, usm_type):
+    for dtype in samples.NUMPY_DTYPES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        taken = ROADS[road](tensor)
+        assert (taken.dtype, taken.shape) == (array.dtype, array.shape)
+        assert bits(taken) == bits(array)
+        assert taken.flags.writeable
+        assert not ROADS[road](tensor.as_readonly()).flags.writeable
+        if array.size:
+            assert address(taken) == tensor.ptr
+        if array.size > 1:
+            assert taken.strides == array.strides
+
+
+@pytest.mark.parametrize("road", ["host_view", "device='cpu'", "exchange"])
+def test_negative_strides_arrive_as_a_copy(road, usm_type):
+    for name in ("reversed", "4-D permuted"):
+        tensor, array = LAYOUTS[name].tensor("float32", usm_type)
+        taken = ROADS[road](tensor)
+        assert bits(taken) == bits(array)
+        assert min(taken.strides) > 0
+    with pytest.raises(BufferError, match="negative stride"):
+        np.from_dlpack(tensor, device="cpu", copy=False)
+
+
+def test_a_copy(usm_type):
+    tensor, array = LAYOUTS["sliced"].tensor("float32", usm_type)
+    for source, asked in ((sx.host_view(tensor), {}), (tensor, {"device": "cpu"})):
+        taken = np.from_dlpack(source, copy=True, **asked)
+        assert bits(taken) == bits(array)
+        assert address(taken) != tensor.ptr
+        assert taken.flags.writeable
+
+
+def test_writes_are_seen_on_both_sides(usm_type):
+    tensor = sx.zeros((2, 3), usm_type=usm_type)
+    taken = np.from_dlpack(sx.host_view(tensor))
+    taken[0, 0] = 7
+    assert tensor[0, 0].to_numpy() == 7
+    tensor[1].copy_from(np.array(5, "float32"))
+    assert taken.tolist() == [[7, 0, 0], [5, 5, 5]]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_way_back(name):
+    for dtype in samples.DTYPE_NAMES:
+        _, array = LAYOUTS[name].arrays(dtype)
+        roads = [sx.as_tensor] + ([sx.from_dlpack] if dtype in samples.NUMPY_DTYPES else [])
+        for road in roads:
+            tensor = road(array)
+            assert_same_view(tensor, array)
+            assert tensor.readonly == (not array.flags.writeable)
+            if array.size:
+                assert tensor.ptr == address(array)
+
+
+def test_there_and_back(usm_type):
+    for name, layout in LAYOUTS.items():
+        tensor, array = layout.tensor("int16", usm_type)
+        for road in ("host_view", "to_numpy", "asarray"):
+            again = sx.from_dlpack(ROADS[road](tensor))
+            assert bits(again.to_numpy()) == bits(array)
+            moved = road == "host_view" and name in ("reversed", "4-D permuted")
+            if array.size and not moved:
+                assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
+                assert again.strides == tensor.strides
+
+
+def test_what_numpy_does_not_take(usm_type):
+    """Without a word about the host it refuses; bfloat16 it does not know."""
+    with pytest.raises(RuntimeError, match="Unsupported device"):
+        np.from_dlpack(sx.zeros(3, usm_type=usm_type))
+    with pytest.raises((RuntimeError, BufferError), match="dtype"):
+        np.from_dlpack(sx.host_view(sx.zeros(3, "bfloat16", usm_type=usm_type)))
+
+
+def test_results_of_numpy():
+    """Functions of NumPy take a tensor as an argument, and write into one."""
+    tensor = sx.empty(5, "float64", usm_type="shared").copy_from(np.arange(5.0))
+    np.testing.assert_allclose(tensor, [0, 1, 2, 3, 4])
+    assert np.sum(tensor) == 10
+    np.multiply(tensor, 2, out=tensor.to_numpy())
+    assert tensor.to_numpy().tolist() == [0, 2, 4, 6, 8]
+    assert bits(sx.as_tensor(np.sqrt(tensor)).to_numpy()) == bits(np.sqrt([0.0, 2, 4, 6, 8]))
+
+
+def test_values_are_not_looked_at():
+    """NaNs keep their bits, and padding of bool is none of our business."""
+    array = np.frombuffer(b"\x01\x00\x80\x7f\x01\x00\xc0\xff", "float32")
+    assert bits(sx.as_tensor(array).copy().to_numpy()) == bits(array)
+    assert bits(np.from_dlpack(sx.host_view(sx.as_tensor(array).copy()))) == bits(array)
+    assert values(3).dtype == "float32"

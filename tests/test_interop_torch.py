@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch on the CPU takes a tensor of each kind of USM as host memory, and gives one back."""
+
+import numpy as np
+import pytest
+
+import samples
+import sycl_ext as sx
+from samples import LAYOUTS, bits, strides_of, values
+
+torch = pytest.importorskip("torch")
+
+#: The dtypes of torch, by the names of this package.
+DTYPES = [name for name in samples.DTYPE_NAMES if hasattr(torch, name)]
+
+
+def raw(tensor):
+    """The elements of a torch tensor, bit by bit; also of dtypes that NumPy does not know."""
+    width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
+    flat = tensor.contiguous().reshape(-1)
+    return flat.view(width[tensor.element_size()]).numpy().tobytes()
+
+
+ROADS = {
+    "host_view": lambda t: torch.from_dlpack(sx.host_view(t)),
+    "capsule": lambda t: torch.from_dlpack(sx.host_view(t).__dlpack__(max_version=(1, 0))),
+    "legacy capsule": lambda t: torch.from_dlpack(sx.host_view(t).__dlpack__()),
+    "as_tensor": lambda t: torch.as_tensor(sx.host_view(t)),
+    "exchange": lambda t: sx.exchange(t, torch),
+    "frombuffer": lambda t: torch.from_numpy(t.to_numpy()),
+}
+REVERSED = ("reversed", "4-D permuted")
+
+
+@pytest.mark.parametrize("name", [name for name in LAYOUTS if name not in REVERSED])
+@pytest.mark.parametrize("road", [road for road in ROADS if road != "frombuffer"])
+def test_a_view(road, name, usm_type):
+    for dtype in DTYPES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        taken = ROADS[road](tensor)
+        assert (taken.dtype, tuple(taken.shape)) == (getattr(torch, dtype), array.shape)
+        assert taken.device.type == "cpu"
+        assert raw(taken) == bits(array)
+        if array.size:
+            assert taken.data_ptr() == tensor.ptr
+        if array.size > 1:
+            assert taken.stride() == strides_of(array)
+
+
+def test_every_dtype_of_torch_is_tried():
+    assert {"bool", "float32", "complex128", "bfloat16", "float8_e4m3fn", "uint64"} <= set(DTYPES)
+
+
+@pytest.mark.parametrize("road", ["host_view", "capsule", "exchange"])
+def test_negative_strides_do_not_end_the_process(road, usm_type):
+    """torch 2.13 aborts on them: it is handed a copy."""
+    for name in REVERSED:
+        tensor, array = LAYOUTS[name].tensor("float32", usm_type)
+        taken = ROADS[road](tensor)
+        assert raw(taken) == bits(array)
+        assert taken.data_ptr() != tensor.ptr
+        assert min(taken.stride()) >= 0
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_back(name):
+    for dtype in DTYPES:
+        base, array = LAYOUTS[name].arrays(dtype)
+        if name in REVERSED or dtype not in samples.NUMPY_DTYPES:
+            array = np.ascontiguousarray(array).reshape(array.shape)
+            theirs = ROADS["host_view"](array)
+        else:
+            theirs = torch.from_numpy(base)
+            view = samples.strided_form(base, array)
+            theirs = torch.as_strided(theirs, view[0], view[1], view[2])
+        for road in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+            tensor = road(theirs)
+            assert (tensor.dtype, tensor.shape) == (array.dtype, array.shape)
+            assert bits(np.asarray(tensor) if road is sx.host_view else tensor.to_numpy()) == bits(array)
+            if array.size:
+                assert tensor.ptr == theirs.data_ptr()
+
+
+def test_there_and_back(usm_type):
+    for name in LAYOUTS:
+        tensor, array = LAYOUTS[name].tensor("float32", usm_type)
+        again = sx.from_dlpack(ROADS["host_view"](tensor))
+        assert bits(again.to_numpy()) == bits(array)
+        if array.size and name not in REVERSED:
+            assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
+            assert again.strides == tensor.strides
+
+
+def test_writes_are_seen_on_both_sides(usm_type):
+    tensor = sx.zeros((2, 3), usm_type=usm_type)
+    taken = torch.from_dlpack(sx.host_view(tensor))
+    taken[0] = 7
+    assert tensor.to_numpy().tolist() == [[7, 7, 7], [0, 0, 0]]
+    tensor[1].copy_from(np.array(5, "float32"))
+    assert taken.tolist() == [[7, 7, 7], [5, 5, 5]]
+
+
+def test_read_only_memory_is_copied_for_torch(usm_type):
+    """torch ignores the flag, and would write."""
+    tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3)).as_readonly()
+    taken = sx.exchange(tensor, torch)
+    assert raw(taken) == bits(values(3))
+    taken[:] = 0
+    assert bits(tensor.to_numpy()) == bits(values(3))
+    with pytest.raises(BufferError, match="read-only"):
+        sx.exchange(tensor, torch, copy=False)
+
+
+def test_copy(usm_type):
+    tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3))
+    assert torch.from_dlpack(sx.host_view(tensor), copy=False).data_ptr() == tensor.ptr
+    copied = torch.from_dlpack(sx.host_view(tensor), copy=True)
+    assert copied.data_ptr() != tensor.ptr
+    assert raw(copied) == bits(values(3))
+    assert torch.from_dlpack(sx.host_view(tensor), device="cpu").data_ptr() == tensor.ptr
+
+
+def test_without_a_host_view_torch_refuses(usm_type):
+    with pytest.raises(RuntimeError, match="XPU"):
+        torch.from_dlpack(sx.zeros(3, usm_type=usm_type))
+
+
+def test_the_memory_outlives_the_tensor():
+    taken = torch.from_dlpack(sx.host_view(sx.zeros(1000).copy_from(values(1000))))
+    noise = [sx.zeros(1000) for _ in range(20)]
+    assert raw(taken) == bits(values(1000))
+    del noise
+    tensor = sx.from_dlpack(torch.arange(1000))
+    noise = [torch.zeros(1000, dtype=torch.int64) for _ in range(20)]
+    assert tensor.to_numpy().tolist() == list(range(1000))
+
+
+def test_what_torch_does_not_export():
+    for theirs in (torch.zeros(3, requires_grad=True), torch.zeros(3, dtype=torch.complex64).conj()):
+        with pytest.raises(BufferError, match=r"Tensor.*refused|refused"):
+            sx.from_dlpack(theirs)
