@@ -74,7 +74,16 @@ using sycl_ext::is_worth_releasing;
 Dims read_dims(const py::sequence& values) {
   Dims dims;
   dims.reserve(values.size());
-  for (const py::handle value : values) dims.push_back(value.cast<std::int64_t>());
+  for (const py::handle value : values) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
+    if (overflow != 0) {
+      sycl_ext::fail(sycl_ext::Error::Kind::value, "the length or stride ",
+                     std::string(py::str(value)), " does not fit into 64 bits");
+    }
+    dims.push_back(number);
+  }
   return dims;
 }
 
@@ -145,6 +154,8 @@ void bind_rows(py::module_& m) {
                                                  : std::nullopt;
                              })
       .def_readonly("kind", &Row::kind)
+      .def_readonly("partition", &Row::partition)
+      .def_readonly("part", &Row::part)
       .def_readonly("default_context", &Row::default_context)
       .def_readonly("name", &Row::name)
       .def_readonly("backend", &Row::backend)
@@ -186,6 +197,24 @@ void bind_rows(py::module_& m) {
       [](std::uintptr_t device) -> const Row& { return sycl_ext::row_of_device(address(device)); },
       py::arg("device_address"), py::return_value_policy::reference,
       "Row of the sycl::device at an address that the caller vouches for.");
+  py::enum_<sycl_ext::Partition::Kind>(m, "PartitionKind", "How a device is cut.")
+      .value("equally", sycl_ext::Partition::Kind::equally)
+      .value("counts", sycl_ext::Partition::Kind::counts)
+      .value("affinity_domain", sycl_ext::Partition::Kind::affinity_domain)
+      .value("cslice", sycl_ext::Partition::Kind::cslice);
+  m.def(
+      "cut_device",
+      [](const Row& row, sycl_ext::Partition::Kind kind, const py::sequence& counts,
+         const std::string& domain) {
+        const Dims parts = read_dims(counts);
+        const sycl_ext::Partition partition{kind, {parts.begin(), parts.end()}, domain};
+        std::vector<int> ids;
+        const sycl_ext::ReleasedGil released;
+        for (const Row* part : sycl_ext::cut_device(row, partition)) ids.push_back(part->id);
+        return ids;
+      },
+      py::arg("row"), py::arg("kind"), py::arg("counts"), py::arg("domain"),
+      "Ids of the rows of the parts of a device, appended when new.");
   m.def(
       "row_of_context",
       [](std::uintptr_t context, std::uintptr_t device) -> const Row& {
@@ -505,6 +534,8 @@ PYBIND11_MODULE(_core, m) {
     try {
       std::rethrow_exception(pointer);
     } catch (const sycl_ext::Error&) {
+      sycl_ext::set_python_error();
+    } catch (const sycl_ext::PythonError&) {
       sycl_ext::set_python_error();
     }
   });

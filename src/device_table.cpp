@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_table.hpp"
 
-#include <array>
-#include <deque>
+#include <algorithm>
 #include <map>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "append_only.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -45,6 +45,19 @@ std::string type_name(const sycl::device& device) {
   return found == names.end() ? "unknown" : found->second;
 }
 
+sycl::info::partition_affinity_domain domain_named(const std::string& name) {
+  using Domain = sycl::info::partition_affinity_domain;
+  static const std::map<std::string, Domain> domains{
+      {"numa", Domain::numa},         {"L4_cache", Domain::L4_cache},
+      {"L3_cache", Domain::L3_cache}, {"L2_cache", Domain::L2_cache},
+      {"L1_cache", Domain::L1_cache}, {"next_partitionable", Domain::next_partitionable},
+  };
+  if (const auto found = domains.find(name); found != domains.end()) return found->second;
+  std::string known;
+  for (const auto& [word, domain] : domains) known += "'" + word + "', ";
+  fail(Error::Kind::value, "partition is '", name, "'; it must be one of ", known, "'cslice'");
+}
+
 struct PairKey {
   sycl::device device;
   sycl::context context;
@@ -59,19 +72,104 @@ struct PairHash {
   }
 };
 
+bool is_sub_device(const sycl::device& device) {
+  return device.get_info<sycl::info::device::partition_type_property>() !=
+         sycl::info::partition_property::no_partition;
+}
+
+// Whether a sub-device may use the default context of its root: OpenCL says no.
+bool can_live_in(const sycl::context& context, const sycl::device& device) {
+  try {
+    make_queue(context, device);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Whether a context serves a device: it lists it, or (on Level Zero) the device that it is cut
+// from.
+bool is_served(const sycl::device& device, const sycl::context& context) {
+  const auto devices = context.get_devices();
+  const auto listed = [&](const sycl::device& one) {
+    return std::find(devices.begin(), devices.end(), one) != devices.end();
+  };
+  if (listed(device)) return true;
+  for (sycl::device part = device; is_sub_device(part);) {
+    part = part.get_info<sycl::info::device::parent_device>();
+    if (listed(part)) return can_live_in(context, device);
+  }
+  return false;
+}
+
+// Everything about a row that the runtime is asked for; no lock is held meanwhile.
+std::unique_ptr<Row> describe(const sycl::device& device, const sycl::context& context) {
+  auto row = std::make_unique<Row>();
+  row->name = device.get_info<sycl::info::device::name>();
+  row->backend = backend_name(device.get_backend());
+  row->device_type = type_name(device);
+  row->driver_version = device.get_info<sycl::info::device::driver_version>();
+  row->fp16 = device.has(sycl::aspect::fp16);
+  row->fp64 = device.has(sycl::aspect::fp64);
+  row->usm_device = device.has(sycl::aspect::usm_device_allocations);
+  row->usm_shared = device.has(sycl::aspect::usm_shared_allocations);
+  row->usm_host = device.has(sycl::aspect::usm_host_allocations);
+  row->usm_system = device.has(sycl::aspect::usm_system_allocations);
+  // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
+  row->single_device =
+      device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
+  // is_cpu() alone would trust backends that nobody has tried.
+  row->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
+  row->sycl = std::make_shared<const RowHandles>(RowHandles{device, context});
+  return row;
+}
+
+// For messages.
+std::string ways_to_cut(const sycl::device& device) {
+  using Property = sycl::info::partition_property;
+  static const std::map<Property, const char*> names{
+      {Property::partition_equally, "a number of compute units"},
+      {Property::partition_by_counts, "a list of such numbers"},
+      {Property::partition_by_affinity_domain, "an affinity domain"},
+      {Property::ext_intel_partition_by_cslice, "'cslice'"},
+  };
+  std::string ways;
+  for (const Property property : device.get_info<sycl::info::device::partition_properties>()) {
+    const auto found = names.find(property);
+    if (found != names.end()) ways += (ways.empty() ? "" : ", ") + std::string(found->second);
+  }
+  return ways.empty() ? "nothing" : ways;
+}
+
+std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition) {
+  using Property = sycl::info::partition_property;
+  switch (partition.kind) {
+    case Partition::Kind::equally:
+      return device.create_sub_devices<Property::partition_equally>(partition.counts.at(0));
+    case Partition::Kind::counts:
+      return device.create_sub_devices<Property::partition_by_counts>(partition.counts);
+    case Partition::Kind::affinity_domain:
+      return device.create_sub_devices<Property::partition_by_affinity_domain>(
+          domain_named(partition.domain));
+    case Partition::Kind::cslice:
+      return device.create_sub_devices<Property::ext_intel_partition_by_cslice>();
+  }
+  return {};
+}
+
 class Table {
  public:
   Table() {
     sycl_call("listing the SYCL devices", [&] {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {
-        Row& row = append(device, default_context(device.get_platform()));
-        row.root_id = row.id;
-        row.parent = nullptr;
-        row.kind = RowKind::root;
-        row.default_context = true;
-        const std::string prefix = row.backend + ":" + row.device_type;
-        row.filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
+        const sycl::context context = default_context(device.get_platform());
+        std::unique_ptr<Row> row = describe(device, context);
+        row->root_id = static_cast<int>(rows_.size());
+        row->default_context = true;
+        const std::string prefix = row->backend + ":" + row->device_type;
+        row->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
+        homes_.emplace(device, append(std::move(row)));
       }
     });
     root_count_ = static_cast<int>(rows_.size());
@@ -79,98 +177,108 @@ class Table {
 
   int root_count() const noexcept { return root_count_; }
 
-  int row_count() const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
-    return static_cast<int>(rows_.size());
-  }
-
-  const Row* find(int id) const noexcept {
-    if (id >= 0 && id < root_count_) return &rows_[static_cast<std::size_t>(id)];  // never change
-    std::shared_lock<std::shared_mutex> lock(mutex_);
-    return id >= 0 && id < static_cast<int>(rows_.size()) ? &rows_[static_cast<std::size_t>(id)]
-                                                          : nullptr;
-  }
+  const AppendOnly<std::unique_ptr<Row>>& rows() const noexcept { return rows_; }
+  // The first row of each context.
+  const AppendOnly<const Row*>& contexts() const noexcept { return contexts_; }
 
   const Row& of(const sycl::device& device, const sycl::context& context) {
-    const PairKey key{device, context};
-    {
-      std::shared_lock<std::shared_mutex> lock(mutex_);
-      if (const auto found = by_pair_.find(key); found != by_pair_.end()) return *found->second;
-    }
-    std::unique_lock<std::shared_mutex> lock(mutex_);
-    if (const auto found = by_pair_.find(key); found != by_pair_.end()) return *found->second;
-    const bool partitioned = is_sub_device(device);
+    if (const Row* row = look_up(by_pair_, {device, context})) return *row;
     const Row& root = root_of(device);
-    Row& row = append(device, context);
-    row.root_id = root.id;
-    row.parent = &root;
-    row.kind = partitioned ? RowKind::sub_device : RowKind::context;
-    row.default_context = context == root.sycl->context;
-    return row;
+    // Wherever it is met first, a sub-device that can live in the default context is at home there.
+    const sycl::context& common = root.sycl->context;
+    if (context != common && !look_up(homes_, device) && can_live_in(common, device)) {
+      home_of(device);
+    }
+    return add(describe(device, context), root, Wanted::this_context);
+  }
+
+  // `partition` and `part` say how a sub-device was cut, when that is known.
+  const Row& home_of(const sycl::device& device, const std::string& partition = {}, int part = -1) {
+    if (const Row* row = look_up(homes_, device)) return *row;
+    const Row& root = root_of(device);
+    const sycl::context& common = root.sycl->context;
+    const sycl::context context = can_live_in(common, device) ? common : sycl::context(device);
+    std::unique_ptr<Row> row = describe(device, context);
+    row->partition = partition;
+    row->part = part;
+    return add(std::move(row), root, Wanted::home);
   }
 
   const Row& root_of(sycl::device device) const {
     while (is_sub_device(device)) device = device.get_info<sycl::info::device::parent_device>();
     for (int id = 0; id < root_count_; ++id) {
-      if (rows_[static_cast<std::size_t>(id)].sycl->device == device) {
-        return rows_[static_cast<std::size_t>(id)];
-      }
+      const Row& root = *rows_[static_cast<std::size_t>(id)];
+      if (root.sycl->device == device) return root;
     }
     fail(Error::Kind::value, "the device '", device.get_info<sycl::info::device::name>(),
          "' is not among the ", root_count_,
          " root devices of this process (ONEAPI_DEVICE_SELECTOR may hide it)");
   }
 
-  // Where a sub-device lives when nobody names a context.  Level Zero lets a tile use the default
-  // context; OpenCL does not, so there it gets one of its own, made once.
-  const Row& home_of(const sycl::device& device) {
-    const Row& root = root_of(device);
-    if (!is_sub_device(device)) return root;
-    if (root.backend != "opencl") return of(device, root.sycl->context);
-    {
-      std::shared_lock<std::shared_mutex> lock(mutex_);
-      if (const auto found = homes_.find(device); found != homes_.end()) return *found->second;
+  std::vector<const Row*> cut(const Row& whole, const Partition& partition) {
+    const sycl::device& device = whole.sycl->device;
+    const std::pair<int, std::string> key{home_of(device).id, partition.description()};
+    // One cut at a time: the parts of a second cut would be other devices on OpenCL.
+    std::lock_guard<std::mutex> cutting(cutting_);
+    if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
+    std::vector<const Row*> parts;
+    for (const sycl::device& part : make_parts(device, partition)) {
+      parts.push_back(&home_of(part, key.second, static_cast<int>(parts.size())));
     }
-    const Row& row = of(device, sycl::context(device));
-    std::unique_lock<std::shared_mutex> lock(mutex_);
-    return *homes_.emplace(device, &row).first->second;
-  }
-
-  static bool is_sub_device(const sycl::device& device) {
-    return device.get_info<sycl::info::device::partition_type_property>() !=
-           sycl::info::partition_property::no_partition;
+    return cuts_.emplace(key, std::move(parts)).first->second;
   }
 
  private:
-  // The caller holds the lock and fills in what makes the row a root, sub-device or context.
-  Row& append(const sycl::device& device, const sycl::context& context) {
-    Row& row = rows_.emplace_back();
-    row.id = static_cast<int>(rows_.size()) - 1;
-    row.name = device.get_info<sycl::info::device::name>();
-    row.backend = backend_name(device.get_backend());
-    row.device_type = type_name(device);
-    row.driver_version = device.get_info<sycl::info::device::driver_version>();
-    row.fp16 = device.has(sycl::aspect::fp16);
-    row.fp64 = device.has(sycl::aspect::fp64);
-    row.usm_device = device.has(sycl::aspect::usm_device_allocations);
-    row.usm_shared = device.has(sycl::aspect::usm_shared_allocations);
-    row.usm_host = device.has(sycl::aspect::usm_host_allocations);
-    row.usm_system = device.has(sycl::aspect::usm_system_allocations);
-    // is_cpu() alone would trust backends that nobody has tried.
-    // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
-    row.single_device =
-        device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
-    row.host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
-    row.sycl = std::make_shared<const RowHandles>(RowHandles{device, context});
-    by_pair_.emplace(PairKey{device, context}, &row);
-    return row;
+  enum class Wanted { this_context, home };
+
+  template <class Map>
+  const Row* look_up(const Map& map, const typename Map::key_type& key) const {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : found->second;
+  }
+
+  // Appends a described row, unless another thread was faster.
+  const Row& add(std::unique_ptr<Row> row, const Row& root, Wanted wanted) {
+    const sycl::device& device = row->sycl->device;
+    const Row* const whole = device == root.sycl->device
+                                 ? nullptr
+                                 : &home_of(device.get_info<sycl::info::device::parent_device>());
+    std::unique_lock<std::shared_mutex> lock(mutex_);
+    const auto home = homes_.find(device);
+    if (wanted == Wanted::home && home != homes_.end()) return *home->second;
+    const auto found = by_pair_.find({device, row->sycl->context});
+    if (found != by_pair_.end()) return *found->second;
+    const bool moves_in = home == homes_.end();
+    row->root_id = root.id;
+    row->kind = moves_in ? RowKind::sub_device : RowKind::context;
+    row->parent = moves_in ? whole : home->second;
+    row->default_context = row->sycl->context == root.sycl->context;
+    const Row* const added = append(std::move(row));
+    if (moves_in) homes_.emplace(added->sycl->device, added);
+    return *added;
+  }
+
+  // The caller holds the lock.
+  const Row* append(std::unique_ptr<Row> owned) {
+    Row& row = *owned;
+    row.id = static_cast<int>(rows_.size());
+    rows_.push_back(std::move(owned));
+    by_pair_.emplace(PairKey{row.sycl->device, row.sycl->context}, &row);
+    if (by_context_.emplace(row.sycl->context, &row).second) contexts_.push_back(&row);
+    return &row;
   }
 
   int root_count_ = 0;
-  mutable std::shared_mutex mutex_;
-  std::deque<Row> rows_;  // a deque: rows never move
+  std::mutex cutting_;  // taken before mutex_
+  std::map<std::pair<int, std::string>, std::vector<const Row*>> cuts_;
+
+  mutable std::shared_mutex mutex_;  // for the maps, and for writing to the lists
+  AppendOnly<std::unique_ptr<Row>> rows_;
+  AppendOnly<const Row*> contexts_;
   std::unordered_map<PairKey, const Row*, PairHash> by_pair_;
-  std::unordered_map<sycl::device, const Row*> homes_;  // OpenCL sub-devices
+  std::unordered_map<sycl::device, const Row*> homes_;
+  std::unordered_map<sycl::context, const Row*> by_context_;
 };
 
 // Never destroyed: a deleter may run after the static destructors.
@@ -204,8 +312,13 @@ const void* Row::device_address() const noexcept { return &sycl->device; }
 const void* Row::context_address() const noexcept { return &sycl->context; }
 
 int root_count() { return table().root_count(); }
-int row_count() { return table().row_count(); }
-const Row* find_row(int id) noexcept { return table().find(id); }
+int row_count() { return static_cast<int>(table().rows().size()); }
+
+const Row* find_row(int id) noexcept {
+  const auto& rows = table().rows();
+  const auto index = static_cast<std::size_t>(id);
+  return id >= 0 && index < rows.size() ? rows[index].get() : nullptr;
+}
 
 const Row& row_at(int id) {
   if (const Row* row = find_row(id)) return *row;
@@ -248,9 +361,7 @@ const Row& row_of_context(const void* context, const void* device) {
     const sycl::context& wanted = context_at(context);
     const auto devices = wanted.get_devices();
     if (device) {
-      for (const sycl::device& member : devices) {
-        if (member == device_at(device)) return table().of(member, wanted);
-      }
+      if (is_served(device_at(device), wanted)) return table().of(device_at(device), wanted);
       fail(Error::Kind::value, "the device '",
            device_at(device).get_info<sycl::info::device::name>(),
            "' does not belong to the context, which has ", devices.size(), " device(s)");
@@ -275,17 +386,72 @@ const Row& row_of_device(const void* device) {
                    [&]() -> const Row& { return table().home_of(device_at(device)); });
 }
 
+std::string Partition::description() const {
+  switch (kind) {
+    case Kind::affinity_domain:
+      return domain;
+    case Kind::cslice:
+      return "cslice";
+    default:
+      std::string text = kind == Kind::equally ? "equally" : "counts";
+      for (const std::size_t count : counts) text += " " + std::to_string(count);
+      return text;
+  }
+}
+
+std::vector<const Row*> cut_device(const Row& row, const Partition& partition) {
+  try {
+    return table().cut(row, partition);
+  } catch (const sycl::exception& error) {
+    fail(Error::Kind::runtime, "device ", row.id, " ('", row.name, "', ",
+         row.sycl->device.get_info<sycl::info::device::max_compute_units>(),
+         " compute units) cannot be cut by partition '", partition.description(),
+         "': ", error.what(), " (sycl::errc ", error.code().value(), "); it can be cut by ",
+         ways_to_cut(row.sycl->device));
+  }
+}
+
+std::size_t context_count() noexcept { return table().contexts().size(); }
+
+const Row& first_row_of_context(std::size_t number) noexcept { return *table().contexts()[number]; }
+
 bool same_context(const Row& a, const Row& b) noexcept {
   return a.sycl->context == b.sycl->context;
 }
 
+namespace {
+
+// Whether a context of a platform knows the USM of another one: all do on Level Zero, whose driver
+// keeps one list, and none does on OpenCL.
+bool knows_pointers_of(const RowHandles& to, const RowHandles& from) {
+  static std::mutex mutex;
+  static auto* const answers = new std::unordered_map<sycl::platform, bool>;
+  const sycl::platform platform = to.device.get_platform();
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (const auto found = answers->find(platform); found != answers->end()) return found->second;
+  }
+  void* const probe = sycl::malloc_device(1, from.device, from.context);
+  if (!probe) return false;
+  const bool known = sycl::get_pointer_type(probe, to.context) != sycl::usm::alloc::unknown;
+  sycl::free(probe, from.context);
+  std::lock_guard<std::mutex> lock(mutex);
+  answers->emplace(platform, known);
+  return known;
+}
+
+}  // namespace
+
 bool copies_directly(const Row& from, const Row& to) {
-  if (from.root_id == to.root_id || from.host_memory || to.host_memory) return true;
-  return sycl_call("asking for peer access", [&] {
-    sycl::device source = row_at(from.root_id).sycl->device;
-    const sycl::device& target = row_at(to.root_id).sycl->device;
-    return source.get_platform() == target.get_platform() &&
-           source.ext_oneapi_can_access_peer(target);
+  if (from.host_memory || to.host_memory) return true;
+  const bool one_device = from.root_id == to.root_id;
+  if (one_device && same_context(from, to)) return true;
+  return sycl_call("asking whether memory can be copied directly", [&] {
+    sycl::device target = row_at(to.root_id).sycl->device;
+    const sycl::device& source = row_at(from.root_id).sycl->device;
+    if (target.get_platform() != source.get_platform()) return false;
+    if (!same_context(from, to) && !knows_pointers_of(*to.sycl, *from.sycl)) return false;
+    return one_device || target.ext_oneapi_can_access_peer(source);
   });
 }
 

@@ -23,12 +23,26 @@ struct RowHandles;  // sycl_handles.hpp
 
 enum class RowKind { root, sub_device, context };
 
+// How a device is cut into sub-devices: into parts of `counts[0]` compute units, into one part for
+// each entry of `counts`, along an affinity domain ("numa", ...), or into compute slices.
+struct Partition {
+  enum class Kind { equally, counts, affinity_domain, cslice };
+  Kind kind;
+  std::vector<std::size_t> counts;
+  std::string domain;
+
+  std::string description() const;  // "equally 2", "counts 1 1", "numa", "cslice"
+};
+
 class Row {
  public:
   int id = -1;
   int root_id = -1;             // the root device this row's device is, or is a part of
   const Row* parent = nullptr;  // the row it was cut from or registered for; nullptr for a root
   RowKind kind = RowKind::root;
+  // How a sub-device was cut by cut_device(), and which part it is; empty and -1: by a stranger.
+  std::string partition;
+  int part = -1;
   bool default_context = false;  // bound to the default context of its platform
   std::string name;
   std::string backend;        // "opencl", "level_zero", ...
@@ -68,8 +82,12 @@ const Row* find_row(int id) noexcept;  // nullptr: no such row
 // Row of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
 const Row& default_row();
 
-// Row of a device and a context, appended when it is new.  The arguments are addresses of a
-// sycl::device and a sycl::context.
+// Row of a device and a context, appended when it is new: one lookup by hash, however many rows
+// there are.  The arguments are addresses of a sycl::device and a sycl::context.
+//
+// A sub-device has one row of kind sub_device, its home: in the default context where the runtime
+// lets it live there (Level Zero), else in the context that it was first seen in (OpenCL).  In any
+// other context it is a row of kind context, as a root device is.
 const Row& row_of(const void* device, const void* context);
 // The same for the device and context of a queue.
 const Row& row_of(const Queue& queue);
@@ -77,12 +95,23 @@ const Row& row_of(const Queue& queue);
 const Row& row_of_context(const void* context, const void* device);
 // Error(value) when no sycl::context of this process's runtime can be at the address.
 void require_context_at(const void* address);
-// Row of a root device (or of a sub-device, in the context where it can live).
+// Row of a root device, or the home of a sub-device.
 const Row& row_of_device(const void* device);
+// Rows of the parts of a device, in the order of the runtime.  The same device cut in the same way
+// gives the same rows, although OpenCL makes new, unequal sub-devices each time (of a sub-device
+// that somebody else cut there, nobody can tell which part it is: it is known by its handle).
+// Error(value): no such partition; Error(runtime): the device cannot be cut so.
+std::vector<const Row*> cut_device(const Row& row, const Partition& partition);
+
+// The contexts of the table, default contexts first, and the first row of each.
+std::size_t context_count() noexcept;
+const Row& first_row_of_context(std::size_t number) noexcept;
 
 // Whether two rows are bound to one sycl::context.
 bool same_context(const Row& a, const Row& b) noexcept;
-// Whether a queue of one of the two rows can copy between *device* USM of both.
+// Whether one command of a queue copies between *device* USM of two rows: the memory of one is the
+// host's, or a queue of `to` knows the memory of `from` and reaches it.  A pointer that a context
+// does not know counts as host memory there, and the device would read from nowhere.
 bool copies_directly(const Row& from, const Row& to);
 
 // Error(buffer) naming the device and the missing aspect.

@@ -25,15 +25,15 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   static std::byte nothing;  // NumPy would allocate for a NULL pointer
   const auto& api = py::detail::npy_api::get();
   PyObject* dtype = numpy_dtype_of(tensor);
-  if (!dtype) throw py::error_already_set();
+  if (!dtype) throw PythonError();
   // PyArray_NewFromDescr takes the reference to dtype over.
   PyRef array(api.PyArray_NewFromDescr_(
       api.PyArray_Type_, dtype, ndim, shape.data(), strides.data(),
       tensor.data ? tensor.data : &nothing,
       tensor.readonly ? 0 : py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
-  if (!array) throw py::error_already_set();
+  if (!array) throw PythonError();
   Py_INCREF(tensor_object);  // taken over by PyArray_SetBaseObject
-  if (api.PyArray_SetBaseObject_(array.get(), tensor_object) < 0) throw py::error_already_set();
+  if (api.PyArray_SetBaseObject_(array.get(), tensor_object) < 0) throw PythonError();
   return array.release();
 }
 

@@ -43,6 +43,9 @@ inline bool python_is_alive() noexcept {
 #endif
 }
 
+// Thrown where a call into Python has failed: the Python exception is set already.
+struct PythonError {};
+
 struct DecRef {
   void operator()(PyObject* object) const noexcept { Py_XDECREF(object); }
 };

@@ -181,6 +181,9 @@ Tensor as_host_view(const Tensor& tensor) {
 }
 
 Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind) {
+  if (kind != UsmKind::system) {
+    locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, row, &kind);
+  }
   // The new handle keeps the old one alive.
   auto keep = std::make_unique<Memory>(tensor.memory);
   Owner owner(keep.release(), [](void* memory) { delete static_cast<Memory*>(memory); });

@@ -79,7 +79,8 @@ struct ByteRange {
 ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize);
 
 // The tensor as memory of kind `kind` on `row`, without touching the data: host memory that turns
-// out to be USM, or host memory seen by a device with system USM.
+// out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
+// USM.
 Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind);
 
 }  // namespace sycl_ext

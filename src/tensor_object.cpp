@@ -87,6 +87,9 @@ int clear(PyObject* self) {
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
+  // A producer's deleter may be Python, which must not see an exception that is on its way.
+  std::optional<SavedException> saved;
+  if (PyErr_Occurred()) saved.emplace();
   TensorObject* object = cast(self);
   if (object->weakrefs) PyObject_ClearWeakRefs(self);
   Py_CLEAR(object->base);
@@ -94,7 +97,6 @@ void dealloc(PyObject* self) {
   Memory& memory = object->tensor.memory;
   if (memory.use_count() == 1 &&
       (memory->nbytes >= gil_threshold || (memory->queue && memory->queue.has_pending_work()))) {
-    const SavedException saved;
     const ReleasedGil released;
     memory.reset();
   }
@@ -422,6 +424,7 @@ PyObject* wrap_tensor(Tensor tensor, PyObject* base, PyTypeObject* type) {
 
 PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type) {
   auto lazy = std::make_shared<LazyCopy>(source);
+  source.readonly = false;  // a copy is its owner's own
   PyObject* self = allocate_object(std::move(source), base, type);
   if (self) cast(self)->lazy = std::move(lazy);
   return self;
@@ -473,6 +476,7 @@ PyObject*& error_class(Error::Kind kind) noexcept {
 void set_python_error() noexcept {
   try {
     throw;
+  } catch (const PythonError&) {  // set already
   } catch (const Error& error) {
     PyErr_SetString(error_class(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

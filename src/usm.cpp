@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -106,11 +107,76 @@ Memory own(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue q
                                             std::move(queue), Owner(nullptr, keep), free_block);
 }
 
+// Which row a pointer belonged to when it was last met, so that asking again does not ask every
+// context.  Only a hint: a block may be freed, and its address be given to another one.
+class SeenPointers {
+ public:
+  std::optional<std::uint32_t> find(const void* pointer) const noexcept {
+    const auto [index, tag] = place_of(pointer);
+    const std::uint64_t entry = entries_[index].load(std::memory_order_relaxed);
+    if (entry == 0 || entry >> value_bits != tag) return std::nullopt;
+    return static_cast<std::uint32_t>(entry & value_mask) - 1;
+  }
+
+  void put(const void* pointer, std::uint32_t value) noexcept {
+    if (value >= value_mask) return;
+    const auto [index, tag] = place_of(pointer);
+    const std::uint64_t entry = tag << value_bits | (value + 1);
+    if (entries_[index].load(std::memory_order_relaxed) != entry) {
+      entries_[index].store(entry, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  static constexpr int line_bits = 51;  // 57 bits of address, 64 bytes in a line
+  static constexpr int index_bits = 12;
+  static constexpr int value_bits = 64 - (line_bits - index_bits);
+  static constexpr std::uint64_t value_mask = (std::uint64_t{1} << value_bits) - 1;
+
+  struct Place {
+    std::size_t index;
+    std::uint64_t tag;
+  };
+  // An odd factor permutes the numbers of 51 bits, so index and tag together name one line.
+  static Place place_of(const void* pointer) noexcept {
+    const std::uint64_t line = reinterpret_cast<std::uintptr_t>(pointer) >> 6;
+    const std::uint64_t mixed = line * 0x9E3779B97F4A7C15u & ((std::uint64_t{1} << line_bits) - 1);
+    constexpr int tag_bits = line_bits - index_bits;
+    return {static_cast<std::size_t>(mixed >> tag_bits),
+            mixed & ((std::uint64_t{1} << tag_bits) - 1)};
+  }
+
+  std::array<std::atomic<std::uint64_t>, std::size_t{1} << index_bits> entries_{};
+};
+
+SeenPointers& seen() noexcept {
+  static SeenPointers instance;  // trivially destroyed: good until the process ends
+  return instance;
+}
+
+// Values from here on say: not USM of the first (value - nobodys) contexts.
+constexpr std::uint32_t nobodys = 1u << 24;
+constexpr std::size_t always_asked = 8;  // contexts; more than these are asked once
+
+const Row& owning_row(const void* pointer, const Row& row, UsmKind kind) {
+  return kind == UsmKind::host ? row : allocating_row(pointer, row);
+}
+
 [[noreturn]] void fail_allocation(std::size_t nbytes, const KindRow& kind, const Row& row,
                                   const char* reason) {
   fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", kind.name,
        "' USM on device ", row.id, " ('", row.name, "'): ", reason,
        "; free other tensors, or take a smaller block or another usm_type");
+}
+
+// nullptr: there is no room.
+void* fresh_usm(std::size_t nbytes, const KindRow& wanted, const Row& row) {
+  try {
+    return sycl::malloc(BlockPool::rounded(nbytes), row.sycl->device, row.sycl->context,
+                        wanted.sycl_kind);
+  } catch (const sycl::exception& error) {
+    fail_allocation(nbytes, wanted, row, error.what());
+  }
 }
 
 }  // namespace
@@ -147,13 +213,10 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
   require_usm(row, row.*wanted.aspect, wanted.name);
   if (nbytes == 0) return own(nullptr, 0, kind, &row, std::move(queue), give_back_usm);
   void* block = BlockPool::serves(nbytes) ? pool_of(row, kind).take(nbytes) : nullptr;
+  if (!block) block = fresh_usm(nbytes, wanted, row);
   if (!block) {
-    try {
-      block = sycl::malloc(BlockPool::rounded(nbytes), row.sycl->device, row.sycl->context,
-                           wanted.sycl_kind);
-    } catch (const sycl::exception& error) {
-      fail_allocation(nbytes, wanted, row, error.what());
-    }
+    release_cached_memory();
+    block = fresh_usm(nbytes, wanted, row);
   }
   if (!block) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
   try {
@@ -203,6 +266,7 @@ bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
     for (const KindRow& candidate : kinds) {
       if (candidate.sycl_kind == found && candidate.kind != UsmKind::system) {
         *kind = candidate.kind;
+        seen().put(pointer, static_cast<std::uint32_t>(row.id));
         return true;
       }
     }
@@ -212,18 +276,36 @@ bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
 }
 
 const Row* find_owner(const void* pointer, UsmKind* kind) noexcept {
-  for (int id = 0; id < root_count(); ++id) {
-    const Row* row = find_row(id);
-    if (!classify(pointer, *row, kind)) continue;
-    // Several roots may share one default context: the allocating device decides.
-    try {
-      if (*kind == UsmKind::host) return row;
-      return find_row(allocating_row(pointer, *row).root_id);
-    } catch (...) {
-      return row;
+  try {
+    const std::optional<std::uint32_t> hint = seen().find(pointer);
+    const Row* const last = hint && *hint < nobodys ? find_row(static_cast<int>(*hint)) : nullptr;
+    if (last && classify(pointer, *last, kind)) return &owning_row(pointer, *last, *kind);
+    const std::size_t count = context_count();
+    // Memory that was nobody's may have become somebody's: the default contexts, and where it costs
+    // little all contexts, are asked again.
+    const std::size_t asked =
+        hint && *hint >= nobodys && count > always_asked ? *hint - nobodys : 0;
+    for (std::size_t number = 0; number < count; ++number) {
+      const Row& row = first_row_of_context(number);
+      if (number < asked && row.kind != RowKind::root) {
+        number = asked - 1;
+      } else if (classify(pointer, row, kind)) {
+        return &owning_row(pointer, row, *kind);
+      }
     }
+    seen().put(pointer, nobodys + static_cast<std::uint32_t>(count));
+  } catch (...) {  // nobody that we could name
   }
   return nullptr;
+}
+
+std::string describe_owner(const void* pointer) {
+  UsmKind kind;
+  const Row* const row = find_owner(pointer, &kind);
+  if (!row) return "it is plain host memory, or USM of a context that is not registered";
+  const char* const context = row->default_context ? "default" : "private";
+  return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +
+         " context of device (14, " + std::to_string(row->id) + ")";
 }
 
 const Row& allocating_row(const void* pointer, const Row& row) {
@@ -239,10 +321,12 @@ const Row& row_in_context(const void* pointer, const void* context) {
   const sycl::device device = [&] {
     try {
       const auto devices = handle.get_devices();
-      return devices.size() == 1 ? devices.front() : sycl::get_pointer_device(pointer, handle);
+      if (devices.size() == 1 || !pointer) return devices.front();
+      return sycl::get_pointer_device(pointer, handle);
     } catch (const sycl::exception& error) {
       fail(Error::Kind::buffer, "the pointer ", pointer,
-           " is not USM of the context that came with it: ", error.what());
+           " is not USM of the context that came with it (", error.what(), "); ",
+           describe_owner(pointer), "; pass the context or queue that it was allocated with");
     }
   }();
   return row_of(&device, context);

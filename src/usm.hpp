@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "device_table.hpp"
 
@@ -72,9 +73,17 @@ Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queu
 // False: not USM of that context (on Level Zero: of no context of that driver).
 bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept;
 
-// Row of the root device whose default context owns the pointer; nullptr: plain host memory, or
-// USM of a context that nobody has told us of.
+// Row of the block that contains the pointer, of all contexts in the table; nullptr: plain host
+// memory, or USM of a context that nobody has told us of.  A pointer that was met before costs one
+// query, however many contexts there are: the row that it was last met in is asked first.  On Level
+// Zero every context of a driver knows every pointer, so there a block of a private context is told
+// from one of the default context only if it came with its context before.
+// (Host memory of a program with more than eight contexts: it is asked once whether it is USM of a
+// private one, and from then on only whether it is of a default one.)
 const Row* find_owner(const void* pointer, UsmKind* kind) noexcept;
+
+// Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".
+std::string describe_owner(const void* pointer);
 
 // The row for the device that a USM pointer of the row's context was allocated on (on Level Zero
 // that may be a tile of it).

@@ -64,6 +64,10 @@ class Row:
     @property
     def parent_id(self) -> int | None: ...
     @property
+    def part(self) -> int: ...
+    @property
+    def partition(self) -> str: ...
+    @property
     def root_id(self) -> int: ...
     @property
     def usm_device(self) -> bool: ...
@@ -73,6 +77,20 @@ class Row:
     def usm_shared(self) -> bool: ...
     @property
     def usm_system(self) -> bool: ...
+
+class PartitionKind:
+    """How a device is cut."""
+
+    __members__: ClassVar[dict[str, PartitionKind]]
+    affinity_domain: ClassVar[PartitionKind]
+    counts: ClassVar[PartitionKind]
+    cslice: ClassVar[PartitionKind]
+    equally: ClassVar[PartitionKind]
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> int: ...
 
 class Queue:
     """A shared handle of a sycl::queue."""
@@ -233,6 +251,11 @@ def copy_to_row(
     tensor: TensorBase, row: Row, usm_type: str, order: str = "C", queue: Queue | None = None
 ) -> Tensor:
     """A compact copy on another row, or on the same one."""
+
+def cut_device(
+    row: Row, kind: PartitionKind, counts: Sequence[SupportsIndex], domain: str
+) -> list[int]:
+    """Ids of the rows of the parts of a device, appended when new."""
 
 def default_row() -> Row:
     """Row of the device that SYCL's default selector chooses."""

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sycl_ext import _core
 from sycl_ext._protocols import HOST, DeviceType, DLDevice
@@ -59,6 +60,19 @@ class Device:
         """The device this one was cut from or registered for; None for a root device."""
         parent = self._row.parent_id
         return None if parent is None else by_id(parent)
+
+    @property
+    def partition(self) -> str:
+        """How a sub-device was cut, such as ``"numa"`` or ``"equally 4"``.
+
+        Empty for a sub-device that somebody else cut: OpenCL does not tell which part it is.
+        """
+        return self._row.partition
+
+    @property
+    def part(self) -> int | None:
+        """Number of a sub-device among the parts of its partition, from 0; else None."""
+        return self._row.part if self._row.part >= 0 else None
 
     @property
     def name(self) -> str:
@@ -148,11 +162,15 @@ class Device:
     def create_sub_devices(self, partition: int | Sequence[int] | str) -> tuple[Device, ...]:
         """Cut the device into sub-devices, and give each of them a row.
 
+        The same device cut in the same way gives the same rows.  On Level Zero they are bound to
+        the default context, as their root device is; OpenCL wants a context of its own for each.
+
         Parameters
         ----------
         partition : int, sequence of int or str
-            Compute units of each sub-device; the list of them; or the affinity domain (``"numa"``,
-            ``"L4_cache"`` ... ``"next_partitionable"``), or ``"cslice"``.
+            Compute units of each sub-device; the list of them; the affinity domain (``"numa"``,
+            ``"L4_cache"``, ``"L3_cache"``, ``"L2_cache"``, ``"L1_cache"``,
+            ``"next_partitionable"``); or ``"cslice"``, the compute slices of a GPU.
 
         Returns
         -------
@@ -162,31 +180,66 @@ class Device:
         ------
         SyclError
             When the device cannot be cut in this way.
-        """
-        from sycl_ext._protocols import SyclError
+        TypeError, ValueError
+            When `partition` is nothing of the above.
 
-        try:
-            parts = self.sycl_device.create_sub_devices(partition=partition)
-        except Exception as error:
-            raise SyclError(
-                f"device {self.id} ({self.name}) cannot be cut by partition={partition!r}: {error}"
-            ) from error
-        return tuple(device(part) for part in parts)
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> parts = sx.device().create_sub_devices([1, 1])
+        >>> parts == sx.device().create_sub_devices([1, 1])
+        True
+        """
+        ids = _core.cut_device(self._row, *_read_partition(partition))
+        return tuple(by_id(row_id) for row_id in ids)
+
+    def _whole(self) -> Device:
+        """Return the row of this very device without a private context."""
+        parent = self.parent
+        return parent if self.kind == "context" and parent is not None else self
 
     def __dlpack_device__(self) -> DLDevice:
         """Return ``(14, id)``."""
         return (int(DeviceType.ONE_API), self.id)
 
     def __repr__(self) -> str:
-        what = {"root": self.filter_string, "sub_device": f"part of device {self.root_id}"}.get(
-            self.kind, f"private context of device {self.root_id}"
-        )
+        whose = self.root_id if self.parent is None else self.parent.id
+        what = {
+            "root": self.filter_string,
+            "sub_device": f"part of device {whose}",
+            "context": f"private context of device {whose}",
+        }[self.kind]
+        if self.partition:
+            what += f": {self.partition}, number {self.part}"
         return f"<Device {self.id}: {self.name} ({what})>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
             f"{self!r} is bound to a context of this process; send its filter_string instead"
         )
+
+
+def _read_partition(partition: Any) -> tuple[_core.PartitionKind, list[int], str]:
+    """Read the ``partition=`` of `Device.create_sub_devices`."""
+    if isinstance(partition, str):
+        if partition == "cslice":
+            return _core.PartitionKind.cslice, [], ""
+        return _core.PartitionKind.affinity_domain, [], partition
+    equally = isinstance(partition, Integral) and not isinstance(partition, bool)
+    try:
+        counts = [operator.index(count) for count in ([partition] if equally else partition)]
+    except TypeError:
+        raise TypeError(
+            f"partition is {partition!r}; it must be a number of compute units, a sequence of such "
+            'numbers, or the name of an affinity domain such as "numa"'
+        ) from None
+    if not counts or not all(0 < count < 1 << 31 for count in counts):
+        raise ValueError(
+            f"partition is {partition!r}; there must be a part, and each part needs at least one "
+            "compute unit"
+        )
+    kind = _core.PartitionKind.equally if equally else _core.PartitionKind.counts
+    return kind, counts, ""
 
 
 class Placement(NamedTuple):
@@ -319,8 +372,8 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     else:
         queue = queue_from(context_or_queue)
         found = by_id(_core.row_of_queue(queue).id)
-        if wanted is not None and wanted.root_id != found.root_id:
-            raise ValueError(f"the queue belongs to device {found.root_id}, not to {wanted.id}")
+        if wanted is not None and wanted._whole() is not found._whole():
+            raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
         return found
     of = 0 if wanted is None else wanted._row.device_address
     return by_id(_core.row_of_context(address, of).id)
@@ -376,7 +429,7 @@ def as_dl_device(pair: Any) -> DLDevice:
     """Check a pair that somebody calls a DLPack device, and return it as plain ints."""
     try:
         device_type, device_id = pair
-        return (int(cast(int, device_type)), int(cast(int, device_id)))
+        return (operator.index(device_type), operator.index(device_id))
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"a DLPack device is a pair of ints such as (14, 0), not {pair!r}"

@@ -103,7 +103,7 @@ def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
     source = _interfaces.source_of(x)
     target = place(device)
     found = _execute.plan_for(
-        _execute.offer_of(source), target.device.__dlpack_device__(), copy
+        _execute.offer_of(source), target.device.__dlpack_device__(), copy, ours=True
     ).check()
     if found.route is Route.VIA_HOST and not host_copy:
         raise CopyRefusedError(f"host_copy=False, and {found.reason}")
@@ -123,7 +123,7 @@ def _attempts(source: _core.TensorBase, who: Consumer, copy: bool | None) -> lis
         attempts.append(_Attempt(None, _execute.plan_for(offer, None, copy)))
     elif who.memory == "usm":
         default = place(None).device.__dlpack_device__()
-        attempts.append(_Attempt(None, _execute.plan_for(offer, default, copy, stranger=True)))
+        attempts.append(_Attempt(None, _execute.plan_for(offer, default, copy)))
     if who.memory != "usm":
         attempts.append(_Attempt(HOST, _execute.plan_for(offer, HOST, copy)))
     if needed is None:
@@ -205,7 +205,7 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
             target = place(consumer_or_device).device
         except ValueError as error:
             return Plan(Route.REFUSE, str(error), BufferError)
-        found = _execute.plan_for(offer, target.__dlpack_device__(), copy)
+        found = _execute.plan_for(offer, target.__dlpack_device__(), copy, ours=True)
         return _with_notes(found, source, target)
     who, _call = find_consumer(consumer_or_device)
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)

@@ -40,24 +40,25 @@ def plan_for(
     copy: bool | None,
     *,
     versioned: bool = True,
-    stranger: bool = False,
+    ours: bool = False,
 ) -> Plan:
     """Look the device up in the table, and plan.
 
-    A stranger under a kDLOneAPI id expects USM; we ourselves also take host memory that the device
-    can read.
+    We ourselves (`ours`) know the rows, and take host memory that the device can read; a stranger
+    expects USM of the default context under a root id.
     """
     known, direct, system_usm = device is None, True, False
     if device is not None and device[0] == DeviceType.ONE_API:
         known = 0 <= device[1] < _core.row_count()
         if known:
             target = _core.row(device[1])
-            system_usm = target.usm_system and not stranger
+            system_usm = ours and target.usm_system
             if offer.row is not None and offer.row != target.id:
                 direct = offer.usm_type != "device" or _core.copies_directly(
                     _core.row(offer.row), target
                 )
-    return plan(offer, Wish(device, check_copy(copy), versioned, known, direct, system_usm))
+    wish = Wish(device, check_copy(copy), versioned, known, direct, ours, system_usm)
+    return plan(offer, wish)
 
 
 def check_copy(copy: Any) -> bool | None:
@@ -77,7 +78,7 @@ def export(
     """Answer a ``__dlpack__`` call that the core does not answer alone."""
     versioned = _check_max_version(max_version)
     asked = None if dl_device is None else as_dl_device(dl_device)
-    found = plan_for(offer_of(tensor), asked, copy, versioned=versioned, stranger=True).check()
+    found = plan_for(offer_of(tensor), asked, copy, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     if label == HOST and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
@@ -148,25 +149,29 @@ def move(
     if tensor.row_id is None:
         return settle_host(tensor, placement, copy)
     target = tensor_device(tensor) if placement is None else placement.device
-    found = plan_for(offer_of(tensor), (int(DeviceType.ONE_API), target.id), copy)
-    if placement is None or tensor.row_id == target.id:
-        # Memory in its own row is a view, also where a stranger would need a copy.
-        found = plan(offer_of(tensor), Wish(_own_row(tensor), check_copy(copy), known=True))
-    return _carry_out_move(found.check(), tensor, target, placement)
+    found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
+    return _carry_out_move(found, tensor, target, placement)
+
+
+def as_usm(tensor: _core.TensorBase) -> _core.TensorBase:
+    """Take host memory that turns out to be USM as the USM it is, and anything else as it is."""
+    owner = _core.find_owner(tensor) if tensor.row_id is None else None
+    if owner is None:
+        return tensor
+    row_id, usm_type = owner
+    return _core.adopt(tensor, _core.row(row_id), usm_type, tensor.base)
 
 
 def settle_host(
     tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
 ) -> _core.TensorBase:
-    """Bring host memory to a device; host memory that is USM is taken as the USM it is."""
-    owner = _core.find_owner(tensor)
-    if owner is not None:
-        row_id, usm_type = owner
-        usm = _core.adopt(tensor, _core.row(row_id), usm_type, tensor.base)
+    """Bring host memory to a device."""
+    usm = as_usm(tensor)
+    if usm.row_id is not None:
         return move(usm, placement, copy)
     placement = placement or place(None)
     target = placement.device
-    found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy).check()
+    found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
     if found.route is Route.VIEW:
         return _core.adopt(tensor, target._row, "system", tensor.base)
     return _carry_out_move(found, tensor, target, placement)
@@ -187,11 +192,6 @@ def tensor_device(tensor: _core.TensorBase) -> Device:
     """Return the device of a tensor that has a row."""
     assert tensor.row_id is not None
     return by_id(tensor.row_id)
-
-
-def _own_row(tensor: _core.TensorBase) -> DLDevice:
-    assert tensor.row_id is not None
-    return (int(DeviceType.ONE_API), tensor.row_id)
 
 
 def import_capsule(capsule: Any, expected: DLDevice | None = None) -> tuple[Any, bool]:

@@ -76,20 +76,19 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
     return keys[:position] + rest + keys[position + 1 :]
 
 
+def _as_ints(shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, (bool, str, bytes)):
+        for read in (lambda: (operator.index(shape),), lambda: tuple(map(operator.index, shape))):
+            try:
+                return read()
+            except TypeError:
+                pass
+    raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints")
+
+
 def as_shape(shape: Any) -> tuple[int, ...]:
     """Read a shape: an int or a sequence of ints that are not negative."""
-    if isinstance(shape, (bool, str, bytes)):
-        raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints")
-    values: tuple[int, ...]
-    try:
-        values = (operator.index(shape),)
-    except TypeError:
-        try:
-            values = tuple(operator.index(length) for length in shape)
-        except TypeError as error:
-            raise TypeError(
-                f"shape is {shape!r}; it must be an int or a sequence of ints"
-            ) from error
+    values = _as_ints(shape)
     for axis, length in enumerate(values):
         if length < 0:
             raise ValueError(f"shape[{axis}] is {length}; a length cannot be negative")
@@ -100,10 +99,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 
 def resolve_reshape(size: int, shape: Any) -> tuple[int, ...]:
     """Read the target of a reshape, in which one length may be -1."""
-    try:
-        values = [operator.index(shape)]
-    except TypeError:
-        values = [operator.index(length) for length in shape]
+    values = list(_as_ints(shape))
     wild = [axis for axis, length in enumerate(values) if length == -1]
     if len(wild) > 1:
         raise ValueError(f"shape is {tuple(values)}; one length can be -1")

@@ -31,9 +31,9 @@ def source_of(obj: Any) -> _core.TensorBase:
     if interface is not None:
         return from_usm_interface(obj, interface)
     if isinstance(obj, np.ndarray):
-        return from_ndarray(obj)
+        return _execute.as_usm(from_ndarray(obj))
     if hasattr(obj, "__dlpack__"):
-        return _execute.import_where_it_is(obj)
+        return _execute.as_usm(_execute.import_where_it_is(obj))
     try:
         view = memoryview(obj)
     except TypeError:
@@ -42,7 +42,7 @@ def source_of(obj: Any) -> _core.TensorBase:
             "__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol"
             + ("; make an array of it with numpy.asarray" if _is_plain(obj) else "")
         ) from None
-    return from_ndarray(np.asarray(view))
+    return _execute.as_usm(from_ndarray(np.asarray(view)))
 
 
 def _is_plain(obj: Any) -> bool:
@@ -90,6 +90,8 @@ def from_usm_interface(obj: Any, interface: Any) -> _core.TensorBase:
     who = f"__sycl_usm_array_interface__ of the {type(obj).__name__}"
     try:
         return _read_interface(obj, dict(interface))
+    except BufferError as error:
+        raise type(error)(f"{who}: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
         raise BufferError(f"{who} is not valid: {type(error).__name__}: {error}") from error
 

@@ -121,6 +121,9 @@ class Wish:
         Whether the device table has a row for `device`.
     direct : bool
         Whether the runtime copies between the two rows with one command.
+    ours : bool
+        Whether this package itself takes the data: it knows the rows, where a stranger knows only
+        root ids.
     system_usm : bool
         Whether plain host memory will do, because the device reads it.
     """
@@ -130,6 +133,7 @@ class Wish:
     versioned: bool = True
     known: bool = True
     direct: bool = True
+    ours: bool = False
     system_usm: bool = False
 
 
@@ -184,12 +188,12 @@ def relation(offer: Offer, wish: Wish) -> Relation:
         return Relation.UNKNOWN
     if offer.row is None:
         return Relation.SYSTEM_USM if wish.system_usm else Relation.HOST_ONLY
+    if wanted[1] == offer.row and (wish.ours or wanted != offer.device):
+        return Relation.SAME
     if wanted == offer.device:
         # A stranger takes memory under a root id for USM of the default context.
         shareable = offer.default_context and offer.usm_type != "system"
         return Relation.SAME if shareable else Relation.OTHER_CONTEXT
-    if wanted[1] == offer.row:
-        return Relation.SAME
     return Relation.DIRECT if wish.direct else Relation.INDIRECT
 
 

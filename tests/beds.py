@@ -122,25 +122,23 @@ def run(name: str, scratch: Path, *arguments: str, **how: object) -> subprocess.
     return subprocess.run([*command, *arguments], env=variables, cwd=HERE, **how)
 
 
-def python(code: str, variables: dict[str, str] | None = None, *, returncode: int = 0) -> str:
-    """Run a script in a process of its own (bed 1 unless `variables` say else); its output.
+def python(code: str, variables: dict[str, str] | None = None, *, inherit: bool = False) -> str:
+    """Run a script in a process of its own, and return what it wrote; it must not fail.
 
-    The modules of this folder can be imported.  A script that dies says how in the assertion.
+    It sees bed 1, unless `variables` say else; with `inherit`, the devices of this process.  The
+    modules of this folder can be imported.
     """
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    bed = os.environ if inherit else {**clean_environment(), **(cpu() if variables is None else variables)}
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", code],
-        env={
-            **clean_environment(),
-            **(cpu() if variables is None else variables),
-            "PYTHONPATH": os.pathsep.join(paths),
-        },
+        env={**bed, "PYTHONPATH": os.pathsep.join(paths)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=100,
     )
-    assert done.returncode == returncode, f"exit status {done.returncode}\n{done.stdout}"
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}"
     return done.stdout
 
 

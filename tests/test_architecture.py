@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Floors of `src/`, lowest first.  A .hpp and its .cpp live on one floor.
 CPP_FLOORS = [
-    {"error", "process_memory"},
+    {"append_only", "error", "process_memory"},
     {"block_pool", "dtype", "layout", "sycl_handles"},
     {"queue", "strided"},
     {"device_table"},

@@ -139,6 +139,20 @@ def test_demo(tmp_path):
     assert max(map(len, done.stdout.splitlines())) <= 100 + len(str(tmp_path)) * 2
 
 
+def test_a_device_where_dpnp_fails(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("dpnp")
+    pytest.importorskip("PIL")
+
+    def fail(xp, picture):
+        raise RuntimeError("no kernels here")
+
+    monkeypatch.setattr("sycl_ext._cli.demo.pen_drawing", fail)
+    assert main(["demo", "--output", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert len(hops_of(out)) == 3
+    assert "RuntimeError: no kernels here; name another --device" in err
+
+
 def test_demo_without_dpnp(without_dpnp, tmp_path, capsys):
     pytest.importorskip("PIL")
     assert main(["demo", "--output", str(tmp_path / "new" / "folder")]) == 0

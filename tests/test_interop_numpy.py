@@ -34,8 +34,8 @@ def test_a_view(road, name, usm_type):
         assert (taken.dtype, taken.shape) == (array.dtype, array.shape)
         assert bits(taken) == bits(array)
         assert taken.flags.writeable
-        assert not ROADS[road](tensor.as_readonly()).flags.writeable
-        if array.size:
+        if array.size:  # without an address, NumPy makes memory of its own
+            assert not ROADS[road](tensor.as_readonly()).flags.writeable
             assert address(taken) == tensor.ptr
         if array.size > 1:
             assert taken.strides == array.strides

@@ -25,9 +25,9 @@ def test_sync(name, tmp_path_factory):
         "SYCL_EXT_BED": "sync",
         "DPCTL_VERBOSITY": "error",
     }
+    pytest_here = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"sync/{name}.py"]
-        + [f"--junitxml={junit_xml}"],
+        [*pytest_here, f"sync/{name}.py", f"--junitxml={junit_xml}"],
         env=variables,
         cwd=HERE,
         stdout=subprocess.PIPE,

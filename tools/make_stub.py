@@ -126,6 +126,7 @@ WORDS = {
     "typing.Any": "Any",
     "typing.ClassVar": "ClassVar",
     "collections.abc.Callable": "Callable",
+    "collections.abc.Sequence[": "Sequence[",
     "collections.abc.Sequence": "Sequence[int]",
 }
 

@@ -112,7 +112,7 @@ def draw_with_dpnp(journey: Journey, dpnp: Any, usm: sx.Tensor) -> NDArray[Any]:
     array = journey.hop("sycl_ext to dpnp", lambda: dpnp.from_dlpack(usm), viewed="one context")
     drawn = journey.hop(
         "dpnp draws",
-        lambda: finished(pen_drawing(dpnp, array)),
+        lambda: compute(dpnp, array),
         route="new",
         why="the first run builds kernels",
     )
@@ -146,10 +146,17 @@ def find_device(text: str | None) -> sx.Device:
         raise CommandError(str(error)) from error
 
 
-def finished(array: Any) -> Any:
-    """Wait until an array is computed: dpnp returns before the device is done."""
-    array.sycl_queue.wait()
-    return array
+def compute(dpnp: Any, array: Any) -> Any:
+    """Let dpnp draw, and wait for it: dpnp returns before the device is done."""
+    try:
+        drawn = pen_drawing(dpnp, array)
+        drawn.sycl_queue.wait()
+    except Exception as error:  # whatever its kernels and libraries raise
+        raise CommandError(
+            f"dpnp cannot compute on {array.sycl_device.name}: {type(error).__name__}: {error}; "
+            "name another --device (python -m sycl_ext devices lists them)"
+        ) from error
+    return drawn
 
 
 def address_of(array: Any) -> int:

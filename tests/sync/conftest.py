@@ -16,6 +16,6 @@ else:
 
     @pytest.fixture(autouse=True)
     def at_rest(bench):
-        """Each test starts with queues that carry out their commands at once, and leaves them so."""
+        """Each test leaves the queues as it finds them: they carry out their commands at once."""
         yield
         bench.release()

@@ -34,7 +34,7 @@ NBYTES = LENGTH * DTYPE.itemsize
 #: Pause of each command while something is repeated.
 DELAY_US = 100
 #: A pause that nobody waits for: it holds every queue until it is set to 0.
-HELD_US = 60_000_000
+HELD_US = 20_000_000
 
 
 def usm(obj: Any) -> dpctl.memory._memory._Memory:
@@ -112,9 +112,14 @@ class Bench:
     def slow(self) -> None:
         self.control.fakegpu_set_delay_us(DELAY_US)
 
-    def hold(self) -> None:
-        """From now on no command is carried out."""
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, no command is carried out, until `release` is called or the block is left."""
         self.control.fakegpu_set_delay_us(HELD_US)
+        try:
+            yield
+        finally:
+            self.release()
 
     def release(self) -> None:
         """Let the queues carry out what they have, and all that follows, at once."""
@@ -155,8 +160,23 @@ class Bench:
             raise errors[0]
 
 
+class Address:
+    """An address as ``__sycl_usm_array_interface__``, without any hold on its memory."""
+
+    def __init__(self, address: int, queue: dpctl.SyclQueue) -> None:
+        self.__sycl_usm_array_interface__ = {
+            "data": (address, True),
+            "shape": (LENGTH,),
+            "strides": None,
+            "typestr": DTYPE.str,
+            "offset": 0,
+            "version": 1,
+            "syclobj": queue,
+        }
+
+
 def alone(body: str) -> subprocess.CompletedProcess:
-    """Run Python code in a process of its own that sees the same devices: a crash ends only that."""
+    """Run Python code in a process of its own that sees the same devices; it alone may crash."""
     search = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(body)],

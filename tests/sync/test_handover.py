@@ -7,17 +7,20 @@ Held, no command is carried out: a call that returns has not waited, and a call 
 from __future__ import annotations
 
 import dpctl
+import dpctl.memory
 import dpnp
 import numpy as np
 import pytest
 
 import sycl_ext as sx
-from lab import DTYPE, LENGTH, REPETITIONS, STREAM_FORMS, at, of, usm
+from lab import DTYPE, LENGTH, NBYTES, REPETITIONS, STREAM_FORMS, Address, at, of, usm
 
 V1 = {"max_version": (1, 0)}
 PENDING = {dpctl.event_status_type.submitted, dpctl.event_status_type.running}
 
-in_order = pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
+in_order = pytest.mark.parametrize(
+    "properties", [(), ("in_order",)], ids=["out-of-order", "in-order"]
+)
 
 
 def is_pending(event):
@@ -31,12 +34,11 @@ def is_pending(event):
 def test_in_order_queue_gets_an_event_dependency(bench, form):
     tensor, consumer = bench.tensor(), bench.queue("in_order")
     memory, landing = usm(tensor), usm(bench.tensor("host"))
-    bench.hold()
-    work = bench.write(tensor.sycl_queue, memory, 7)
-    capsule = tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)
-    assert is_pending(work)  # the producer still works, and the call has returned
-    later = consumer.memcpy_async(landing, memory, memory.nbytes)
-    bench.release()
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        capsule = tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)
+        assert is_pending(work)  # the producer still works, and the call has returned
+        later = consumer.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
     assert at(landing._pointer) == {7}
     del capsule
@@ -48,12 +50,11 @@ def test_producer_may_be_any_queue(bench, properties):
     producer, consumer = bench.queue(*properties), bench.queue("in_order")
     tensor = bench.tensor(device=producer)
     memory, landing = usm(tensor), usm(bench.tensor("host"))
-    bench.hold()
-    work = bench.write(producer, memory, 7)
-    tensor.__dlpack__(stream=consumer, **V1)
-    assert is_pending(work)
-    later = consumer.memcpy_async(landing, memory, memory.nbytes)
-    bench.release()
+    with bench.held():
+        work = bench.write(producer, memory, 7)
+        tensor.__dlpack__(stream=consumer, **V1)
+        assert is_pending(work)
+        later = consumer.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
     assert at(landing._pointer) == {7}
 
@@ -61,24 +62,24 @@ def test_producer_may_be_any_queue(bench, properties):
 def test_view_legacy_and_copy_false_do_not_wait_either(bench):
     tensor, consumer = bench.tensor(), bench.queue("in_order")
     memory = usm(tensor)
-    bench.hold()
-    work = bench.write(tensor.sycl_queue, memory, 7)
-    tensor.__dlpack__(stream=consumer)
-    tensor[1:].__dlpack__(stream=consumer, **V1)
-    tensor.__dlpack__(stream=consumer, copy=False)
-    tensor.__dlpack__(stream=consumer, dl_device=tensor.__dlpack_device__())
-    assert is_pending(work)
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        tensor.__dlpack__(stream=consumer)
+        tensor[1:].__dlpack__(stream=consumer, **V1)
+        tensor.__dlpack__(stream=consumer, copy=False)
+        tensor.__dlpack__(stream=consumer, dl_device=tensor.__dlpack_device__())
+        assert is_pending(work)
 
 
 def test_the_producers_own_queue_needs_nothing(bench):
     tensor = bench.tensor()
     queue, memory = tensor.sycl_queue, usm(tensor)
-    bench.hold()
-    work = bench.write(queue, memory, 7)
-    calls = bench.control.fakegpu_calls()
-    tensor.__dlpack__(stream=queue, **V1)
-    assert is_pending(work)
-    assert bench.control.fakegpu_calls() == calls
+    with bench.held():
+        work = bench.write(queue, memory, 7)
+        calls = bench.control.fakegpu_calls()
+        tensor.__dlpack__(stream=queue, **V1)
+        assert is_pending(work)
+        assert bench.control.fakegpu_calls() == calls
 
 
 def test_idle_queues_need_nothing(bench):
@@ -101,13 +102,13 @@ def test_minus_one_does_not_wait(bench, keywords):
     if "dl_device" in keywords:
         keywords = {"dl_device": tensor.__dlpack_device__()}
     memory = usm(tensor)
-    bench.hold()
-    work = bench.write(tensor.sycl_queue, memory, 7)
-    calls = bench.control.fakegpu_calls()
-    tensor.__dlpack__(stream=-1, **keywords)
-    assert is_pending(work)
-    assert bench.control.fakegpu_calls() == calls
-    assert at(tensor.ptr) == {0}
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        calls = bench.control.fakegpu_calls()
+        tensor.__dlpack__(stream=-1, **keywords)
+        assert is_pending(work)
+        assert bench.control.fakegpu_calls() == calls
+        assert at(tensor.ptr) == {0}
 
 
 # ---- a wait on the host --------------------------------------------------------------------------
@@ -119,44 +120,44 @@ def test_queue_of_another_context_takes_a_host_wait(bench, form, properties):
     """A barrier on another context's event would end the process on some drivers."""
     tensor, consumer = bench.tensor(), bench.private_queue(*properties)
     memory = usm(tensor)
-    bench.hold()
-    work = bench.write(tensor.sycl_queue, memory, 7)
-    with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
-        assert is_pending(work)
-    assert not is_pending(work)
-    assert bench.read(memory) == {7}
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
+            assert is_pending(work)
+        assert not is_pending(work)
+        assert bench.read(memory) == {7}
 
 
 @pytest.mark.parametrize("form", STREAM_FORMS)
 def test_out_of_order_queue_takes_a_host_wait(bench, form):
     tensor, consumer = bench.tensor(), bench.queue()
     memory = usm(tensor)
-    bench.hold()
-    work = bench.write(tensor.sycl_queue, memory, 7)
-    with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
-        assert is_pending(work)
-    assert bench.read(memory, queue=consumer) == {7}
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
+            assert is_pending(work)
+        assert bench.read(memory, queue=consumer) == {7}
 
 
 def test_the_producers_own_out_of_order_queue_takes_a_host_wait(bench):
     producer = bench.queue()
     tensor = bench.tensor(device=producer)
     memory = usm(tensor)
-    bench.hold()
-    work = bench.write(producer, memory, 7)
-    with bench.blocked(lambda: tensor.__dlpack__(stream=producer, **V1)):
-        assert is_pending(work)
-    assert bench.read(memory, queue=producer) == {7}
+    with bench.held():
+        work = bench.write(producer, memory, 7)
+        with bench.blocked(lambda: tensor.__dlpack__(stream=producer, **V1)):
+            assert is_pending(work)
+        assert bench.read(memory, queue=producer) == {7}
 
 
 def test_queue_of_the_cpu_device_takes_a_host_wait(bench):
     tensor, consumer = bench.tensor("host"), bench.cpu.sycl_queue
     memory = usm(tensor)
-    bench.hold()
-    bench.write(tensor.sycl_queue, memory, 7)
-    with bench.blocked(lambda: tensor.__dlpack__(stream=consumer, **V1)):
-        pass
-    assert at(tensor.ptr) == {7}
+    with bench.held():
+        bench.write(tensor.sycl_queue, memory, 7)
+        with bench.blocked(lambda: tensor.__dlpack__(stream=consumer, **V1)):
+            pass
+        assert at(tensor.ptr) == {7}
 
 
 #: What waits on the host for work on the tensor's queue: (kind of USM, the call, what it gave).
@@ -190,13 +191,13 @@ def test_what_waits_on_the_host(bench, call):
     usm_type, call, look = BLOCKING[call]
     tensor = bench.tensor(usm_type)
     memory = usm(tensor)
-    bench.hold()
-    work = bench.write(tensor.sycl_queue, memory, 7)
-    with bench.blocked(lambda: call(bench, tensor)) as results:
-        assert is_pending(work)
-    assert not is_pending(work)
-    seen = results[0] if look is None else look(results[0])
-    assert look is None or (bench.read(seen) if look is usm else seen) == {7}
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        with bench.blocked(lambda: call(bench, tensor)) as results:
+            assert is_pending(work)
+        assert not is_pending(work)
+        seen = results[0] if look is None else look(results[0])
+        assert look is None or (bench.read(seen) if look is usm else seen) == {7}
 
 
 # ---- 500 times, slowly ---------------------------------------------------------------------------
@@ -247,38 +248,37 @@ def test_import_of_dpnp_does_not_wait(bench):
     """dpnp is given our queue as ``stream``, and orders it after its own."""
     array = dpnp.empty(LENGTH, dtype=DTYPE, sycl_queue=bench.queue())
     memory, landing = usm(array), usm(bench.tensor("host"))
-    bench.hold()
-    work = bench.write(array.sycl_queue, memory, 7)
-    tensor = sx.from_dlpack(array)
-    assert is_pending(work)
-    later = tensor.sycl_queue.memcpy_async(landing, memory, memory.nbytes)
-    bench.release()
+    with bench.held():
+        work = bench.write(array.sycl_queue, memory, 7)
+        tensor = sx.from_dlpack(array)
+        assert is_pending(work)
+        later = tensor.sycl_queue.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
     assert at(landing._pointer) == {7}
 
 
 def test_as_tensor_does_not_wait_and_keeps_the_queue(bench):
-    array = dpnp.empty(LENGTH, dtype=DTYPE, sycl_queue=bench.queue())
-    memory = usm(array)
-    bench.hold()
-    work = bench.write(array.sycl_queue, memory, 7)
-    tensor = sx.as_tensor(array)
-    assert is_pending(work)
-    assert tensor.sycl_queue == array.sycl_queue
-    with bench.blocked(tensor.to_numpy) as results:
+    """Memory of dpctl; an array of dpnp waits by itself when it is asked for its interface."""
+    memory = dpctl.memory.MemoryUSMDevice(NBYTES, queue=bench.queue())
+    with bench.held():
+        work = bench.write(memory.sycl_queue, memory, 7)
+        tensor = sx.as_tensor(memory)
         assert is_pending(work)
-    assert of(results[0]) == {7}
+        assert tensor.sycl_queue == memory.sycl_queue
+        with bench.blocked(tensor.to_numpy) as results:
+            assert is_pending(work)
+        assert of(results[0].view(DTYPE)) == {7}
 
 
 def test_dpnp_takes_a_tensor_without_waiting_for_it(bench):
     """dpnp passes no stream, so we wait: what it gets is done."""
     tensor = bench.tensor()
     memory = usm(tensor)
-    bench.hold()
-    bench.write(tensor.sycl_queue, memory, 7)
-    with bench.blocked(lambda: dpnp.from_dlpack(tensor)) as results:
-        pass
-    assert bench.read(usm(results[0])) == {7}
+    with bench.held():
+        bench.write(tensor.sycl_queue, memory, 7)
+        with bench.blocked(lambda: dpnp.from_dlpack(tensor)) as results:
+            pass
+        assert bench.read(usm(results[0])) == {7}
 
 
 # ---- freeing -------------------------------------------------------------------------------------
@@ -288,24 +288,9 @@ def test_freeing_waits_and_lets_other_threads_run(bench):
     tensor = bench.tensor()
     held = [tensor]
     queue, address = tensor.sycl_queue, tensor.ptr
-    bench.hold()
-    work = bench.write(queue, usm(_Address(address, queue)), 7)
-    del tensor
-    with bench.blocked(held.clear):
-        assert is_pending(work)
-    assert not is_pending(work)
-
-
-class _Address:
-    """An address as ``__sycl_usm_array_interface__``, without any hold on its memory."""
-
-    def __init__(self, address, queue):
-        self.__sycl_usm_array_interface__ = {
-            "data": (address, True),
-            "shape": (LENGTH,),
-            "strides": None,
-            "typestr": DTYPE.str,
-            "offset": 0,
-            "version": 1,
-            "syclobj": queue,
-        }
+    with bench.held():
+        work = bench.write(queue, usm(Address(address, queue)), 7)
+        del tensor
+        with bench.blocked(held.clear):
+            assert is_pending(work)
+        assert not is_pending(work)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from lab import DTYPE, LENGTH, REPETITIONS, alone, at, of, usm
+from lab import DTYPE, LENGTH, REPETITIONS, Address, alone, at, of, usm
 
 V1 = {"max_version": (1, 0)}
 HOST = {**V1, "dl_device": (1, 0)}
@@ -315,21 +315,6 @@ def _with_own_queue(bench, usm_type):
     return tensor, queue, tensor.ptr
 
 
-class Address:
-    """An address as ``__sycl_usm_array_interface__``, without any hold on its memory."""
-
-    def __init__(self, address, queue):
-        self.__sycl_usm_array_interface__ = {
-            "data": (address, True),
-            "shape": (LENGTH,),
-            "strides": None,
-            "typestr": DTYPE.str,
-            "offset": 0,
-            "version": 1,
-            "syclobj": queue,
-        }
-
-
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
 @pytest.mark.parametrize("owner", OWNERS)
 def test_memory_is_not_freed_under_work(bench, owner, usm_type):
@@ -348,12 +333,11 @@ def test_memory_freed_under_work_ends_the_process():
         """
         import dpctl.memory, lab
         bench = lab.Bench()
-        bench.hold()
         queue = bench.queue()
         memory = dpctl.memory.MemoryUSMDevice(lab.NBYTES, queue=queue)
-        event = bench.write(queue, memory, 1)
-        del memory
-        bench.release()
+        with bench.held():
+            event = bench.write(queue, memory, 1)
+            del memory
         event.wait()
         """
     )

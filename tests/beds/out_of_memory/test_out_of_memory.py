@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device of 64 MB, 16 MB at most in one piece: every allocation that fails says so.
+
+This device looks at each piece alone; the one that fills up is the stand-in GPU.
+"""
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+
+TOO_MUCH = 100 << 20
+ROOM = 1 << 20
+
+
+def system():
+    """Host memory that is larger than the device."""
+    return sx.as_tensor(np.zeros(TOO_MUCH, "uint8"))
+
+
+CALLS = {
+    "empty": lambda kind: sx.empty(TOO_MUCH, "uint8", usm_type=kind),
+    "zeros": lambda kind: sx.zeros((TOO_MUCH // 8,), "float64", usm_type=kind),
+    "empty of the largest piece": lambda kind: sx.empty(20 << 20, "uint8", usm_type=kind),
+    "empty on a queue": lambda kind: sx.empty(
+        TOO_MUCH, "uint8", usm_type=kind, device=sx.device().sycl_queue
+    ),
+}
+COPIES = {
+    "copy": lambda: system().copy(),
+    "reshape that copies": lambda: system().reshape(2, -1).T.reshape(-1),
+    "to_device": lambda: system().to_device(0, copy=True),
+    "from_dlpack": lambda: sx.from_dlpack(np.zeros(TOO_MUCH, "uint8"), copy=True),
+    "as_tensor": lambda: sx.as_tensor(bytearray(TOO_MUCH), copy=True),
+    "export": lambda: system().__dlpack__(max_version=(1, 0)),
+    "export of a copy": lambda: system().__dlpack__(copy=True),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_allocation(call, usm_type):
+    with pytest.raises(MemoryError, match=rf"\d+ bytes of '{usm_type}' USM on device 0 \("):
+        CALLS[call](usm_type)
+    assert sx.zeros(ROOM, "uint8", usm_type=usm_type).to_numpy().max() == 0
+
+
+@pytest.mark.parametrize("call", COPIES)
+def test_copies(call):
+    live = sx.live_exports()
+    with pytest.raises(MemoryError, match=rf"{TOO_MUCH} bytes of '\w+' USM on device 0"):
+        COPIES[call]()
+    assert sx.live_exports() == live
+    assert sx.zeros(ROOM, "uint8").to_numpy().max() == 0
+
+
+def test_the_size_is_named():
+    with pytest.raises(MemoryError, match=f"cannot allocate {TOO_MUCH * 4} bytes"):
+        sx.empty(TOO_MUCH, "float32")
+
+
+def test_views_need_no_memory():
+    tensor = sx.as_tensor(np.zeros(TOO_MUCH, "uint8"))
+    assert tensor[::2].T.reshape(-1, 4).nbytes == TOO_MUCH // 2
+    assert sx.host_view(tensor).ptr == tensor.ptr
+    assert sx.from_dlpack(sx.host_view(tensor)).ptr == tensor.ptr

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dpnp computes while its arrays are taken: what is taken is always the result.
+
+dpnp 0.20 itself does not wait: its own ``from_dlpack(x, copy=True)`` copies unfinished data.
+"""
+
+import ctypes
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+
+LENGTH = 1_000_000
+REPETITIONS = 100
+
+
+@pytest.fixture(params=["device", "shared", "host"])
+def computing(request):
+    """Something that sets all of an array to a value, one kernel after another."""
+    zeros = dpnp.zeros(LENGTH, dtype="int64", usm_type=request.param)
+    array = dpnp.zeros_like(zeros)
+
+    def start(value):
+        for step in range(4):
+            dpnp.add(zeros, -step - 1, out=array)
+        dpnp.add(zeros, value, out=array)
+        return array
+
+    return start
+
+
+def held_by(tensor):
+    return set(np.unique(tensor.to_numpy()).tolist())
+
+
+def copied_into(array):
+    return sx.empty(LENGTH, "int64", usm_type="shared").copy_from(array)
+
+
+ROADS = {
+    "from_dlpack": sx.from_dlpack,
+    "from_dlpack(copy=True)": lambda x: sx.from_dlpack(x, copy=True),
+    "as_tensor": sx.as_tensor,
+    "as_tensor(copy=True)": lambda x: sx.as_tensor(x, copy=True),
+    "host_view": lambda x: sx.as_tensor(np.from_dlpack(sx.host_view(x))),
+    "host_view(copy=True)": lambda x: sx.as_tensor(np.from_dlpack(sx.host_view(x, copy=True))),
+    "memoryview": lambda x: sx.as_tensor(memoryview(sx.host_view(x))),
+    "exchange": lambda x: sx.as_tensor(sx.exchange(x, np)),
+    "exchange(copy=True)": lambda x: sx.as_tensor(sx.exchange(x, np, copy=True)),
+    "copy_from": copied_into,
+    "capsule": lambda x: sx.from_dlpack(
+        x.__dlpack__(max_version=(1, 0), stream=sx.device().sycl_queue)
+    ),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_result_is_what_is_taken(computing, road):
+    for value in range(1, REPETITIONS + 1):
+        assert held_by(ROADS[road](computing(value))) == {value}
+
+
+def test_later_kernels_do_not_reach_a_copy(computing):
+    for value in range(1, REPETITIONS + 1):
+        copy = sx.from_dlpack(computing(value), copy=True)
+        computing(-value)
+        assert held_by(copy) == {value}
+
+
+def test_without_a_wait_the_result_is_unfinished(computing):
+    """The tests above could fail: the kernels do run while the call goes on."""
+    stale = 0
+    address = computing(0).get_array()._pointer
+    last = ctypes.c_int64.from_address(address + (LENGTH - 1) * 8)
+    for value in range(1, REPETITIONS + 1):
+        array = computing(value)
+        stale += last.value != value
+        array.sycl_queue.wait()
+    assert stale > 0
