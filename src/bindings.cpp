@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 10. The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
+// Floor 12. The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
 // logic.  Python's side of the house decides; these functions do.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -539,8 +539,8 @@ PYBIND11_MODULE(_core, m) {
       sycl_ext::set_python_error();
     }
   });
+  bind_queues(m);  // before the rows, whose docstrings name the class
   bind_rows(m);
-  bind_queues(m);
   bind_tensors(m);
   bind_dlpack(m);
   bind_hooks(m);

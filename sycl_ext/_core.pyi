@@ -13,6 +13,28 @@ from sycl_ext._tensor import Tensor
 
 _T = TypeVar("_T", bound=TensorBase)
 
+class Queue:
+    """A shared handle of a sycl::queue."""
+
+    def __eq__(self, arg0: object) -> bool: ...
+    def capsule(self) -> CapsuleType:
+        """A new 'SyclQueueRef' capsule; from now on others can submit to the queue."""
+
+    def order_after(self, producer: Queue) -> bool:
+        """Later work here sees what `producer` was given so far; False when it took a host wait."""
+
+    def same_context(self, other: Queue) -> bool: ...
+    def share(self) -> int:
+        """Address of the sycl::queue; from now on others can submit to it."""
+
+    def wait(self) -> None:
+        """Blocks until all work submitted so far is done."""
+
+    @property
+    def has_pending_work(self) -> bool: ...
+    @property
+    def in_order(self) -> bool: ...
+
 class RowKind:
     """What a row of the device table stands for."""
 
@@ -91,28 +113,6 @@ class PartitionKind:
     def name(self) -> str: ...
     @property
     def value(self) -> int: ...
-
-class Queue:
-    """A shared handle of a sycl::queue."""
-
-    def __eq__(self, arg0: object) -> bool: ...
-    def capsule(self) -> CapsuleType:
-        """A new 'SyclQueueRef' capsule; from now on others can submit to the queue."""
-
-    def order_after(self, producer: Queue) -> bool:
-        """Later work here sees what `producer` was given so far; False when it took a host wait."""
-
-    def same_context(self, other: Queue) -> bool: ...
-    def share(self) -> int:
-        """Address of the sycl::queue; from now on others can submit to it."""
-
-    def wait(self) -> None:
-        """Blocks until all work submitted so far is done."""
-
-    @property
-    def has_pending_work(self) -> bool: ...
-    @property
-    def in_order(self) -> bool: ...
 
 class TensorBase:
     """A typed, strided view of memory; the base of Tensor and HostView."""
@@ -252,9 +252,7 @@ def copy_to_row(
 ) -> Tensor:
     """A compact copy on another row, or on the same one."""
 
-def cut_device(
-    row: Row, kind: PartitionKind, counts: Sequence[SupportsIndex], domain: str
-) -> list[int]:
+def cut_device(row: Row, kind: PartitionKind, counts: Sequence[int], domain: str) -> list[int]:
     """Ids of the rows of the parts of a device, appended when new."""
 
 def default_row() -> Row:

@@ -25,7 +25,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         raise TypeError(
             f"NumPy has no dtype {name} of its own; install ml_dtypes to get one"
         ) from error
-    return np.dtype(getattr(ml_dtypes, name))
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return dtype
 
 
 def dtype_name(dtype: Any) -> str:
@@ -50,8 +51,9 @@ def dtype_name(dtype: Any) -> str:
             f"dtype is {resolved.str}, which is not in native byte order; only native "
             f"order is exchanged: convert with .astype({resolved.newbyteorder('=').str!r})"
         )
-    if resolved.name in _ROWS:
-        return resolved.name
+    name: str = resolved.name
+    if name in _ROWS:
+        return name
     if resolved.kind in "iu" and f"{resolved.kind}{resolved.itemsize}" in _BY_TYPESTR:
         return _BY_TYPESTR[f"{resolved.kind}{resolved.itemsize}"]
     raise ValueError(

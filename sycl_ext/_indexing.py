@@ -78,11 +78,14 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 def _as_ints(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, (bool, str, bytes)):
-        for read in (lambda: (operator.index(shape),), lambda: tuple(map(operator.index, shape))):
-            try:
-                return read()
-            except TypeError:
-                pass
+        try:
+            return (operator.index(shape),)
+        except TypeError:
+            pass
+        try:
+            return tuple(operator.index(length) for length in shape)
+        except TypeError:
+            pass
     raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints")
 
 

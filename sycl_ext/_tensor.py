@@ -59,7 +59,7 @@ class Tensor(_core.TensorBase):
     def sycl_queue(self) -> dpctl.SyclQueue:
         """The queue that work on this tensor goes to: its own, or the one of its device."""
         queue = _core.queue_of(self)
-        if queue == self.device._row.queue():
+        if queue is None or queue == self.device._row.queue():
             return self.device.sycl_queue
         import dpctl
 

@@ -12,11 +12,11 @@ import pytest
 
 import sycl_ext as sx
 
-LENGTH = 1_000_000
-REPETITIONS = 100
+LENGTH = 200_000
+REPETITIONS = 60
 
 
-@pytest.fixture(params=["device", "shared", "host"])
+@pytest.fixture(params=["device", "shared"])
 def computing(request):
     """Something that sets all of an array to a value, one kernel after another."""
     zeros = dpnp.zeros(LENGTH, dtype="int64", usm_type=request.param)
@@ -31,8 +31,8 @@ def computing(request):
     return start
 
 
-def held_by(tensor):
-    return set(np.unique(tensor.to_numpy()).tolist())
+def is_all(tensor, value):
+    return bool((tensor.to_numpy() == value).all())
 
 
 def copied_into(array):
@@ -59,14 +59,14 @@ ROADS = {
 @pytest.mark.parametrize("road", ROADS)
 def test_result_is_what_is_taken(computing, road):
     for value in range(1, REPETITIONS + 1):
-        assert held_by(ROADS[road](computing(value))) == {value}
+        assert is_all(ROADS[road](computing(value)), value)
 
 
 def test_later_kernels_do_not_reach_a_copy(computing):
     for value in range(1, REPETITIONS + 1):
         copy = sx.from_dlpack(computing(value), copy=True)
         computing(-value)
-        assert held_by(copy) == {value}
+        assert is_all(copy, value)
 
 
 def test_without_a_wait_the_result_is_unfinished(computing):
