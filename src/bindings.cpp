@@ -455,11 +455,14 @@ void bind_dlpack(py::module_& m) {
   m.def("live_exports", &sycl_ext::live_exports, "Managed tensors whose deleter has not run yet.");
   m.def(
       "make_capsule",
-      [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied) {
-        return own(sycl_ext::make_capsule(tensor, versioned, {*read_device(device), copied}));
+      [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
+         bool null_data) {
+        return own(
+            sycl_ext::make_capsule(tensor, versioned, {*read_device(device), copied, null_data}));
       },
       py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
-      "A DLPack capsule over the tensor's memory.");
+      py::arg("null_data") = true,
+      "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.");
   m.def(
       "consume_capsule",
       [](const py::object& capsule, const std::optional<std::pair<int, int>>& expected) {

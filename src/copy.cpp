@@ -2,6 +2,7 @@
 #include "copy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -77,6 +78,48 @@ std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyA
   return {first, second};
 }
 
+// Makes the target side compact, in the order of the loops.
+void pack(CopyLoops* loops) {
+  auto step = static_cast<std::int64_t>(loops->itemsize);
+  for (int i = loops->ndim - 1; i >= 0; --i) {
+    loops->axes[i].to = step;
+    step *= loops->axes[i].count;
+  }
+}
+
+// The innermost axes that are dense in the target.
+struct TargetRun {
+  int outer_ndim;  // axes around them
+  std::size_t nbytes;
+};
+
+TargetRun target_run(const CopyLoops& loops) {
+  TargetRun run{loops.ndim, loops.itemsize};
+  while (run.outer_ndim > 0 &&
+         loops.axes[run.outer_ndim - 1].to == static_cast<std::int64_t>(run.nbytes)) {
+    run.nbytes *= static_cast<std::size_t>(loops.axes[--run.outer_ndim].count);
+  }
+  return run;
+}
+
+// Calls `body(address)` for each run of the target, in the order of pack().
+template <class Body>
+void for_each_run(const CopyLoops& loops, int outer_ndim, const Body& body) {
+  std::array<std::int64_t, max_ndim> index{};
+  std::byte* to = loops.to;
+  for (;;) {
+    body(to);
+    int axis = outer_ndim - 1;
+    for (; axis >= 0; --axis) {
+      to += loops.axes[axis].to;
+      if (++index[axis] < loops.axes[axis].count) break;
+      to -= loops.axes[axis].to * loops.axes[axis].count;
+      index[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
 // Cuts loops into pieces that fit, and hands each to `body`.
 template <class Fits, class Body>
 void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const Fits& fits,
@@ -122,12 +165,20 @@ class Staging {
   // Host -> device: gathers a piece, and stores it while the next one is gathered.
   void store(const CopyLoops& piece) {
     const Span span = span_of(piece, &CopyAxis::to);
-    Block& block = next();
-    block.event.wait();
-    CopyLoops local = piece;
-    local.to = block.memory->data - span.begin;
-    copy_strided(local);
+    Block& block = gather(piece, -span.begin);
     block.event = queue_.submit_copy(piece.to + span.begin, block.memory->data, span.nbytes);
+  }
+  // The same where the target has gaps: one command for each run, and one wait for all of them.
+  void store_runs(const CopyLoops& piece) {
+    const TargetRun run = target_run(piece);
+    CopyLoops packed = piece;
+    pack(&packed);
+    Block& block = gather(packed, 0);
+    const std::byte* from = block.memory->data;
+    for_each_run(piece, run.outer_ndim, [&](std::byte* to) {
+      block.event = queue_.submit_copy(to, from, run.nbytes);
+      from += run.nbytes;
+    });
   }
   void finish_storing() { queue_.wait(); }
 
@@ -136,6 +187,15 @@ class Staging {
     Memory memory;
     Event event;
   };
+  // Puts the elements into the next block, the first one at `start`.
+  Block& gather(CopyLoops loops, std::int64_t start) {
+    Block& block = next();
+    block.event.wait();
+    loops.to = block.memory->data + start;
+    merge_axes(&loops);
+    copy_strided(loops);
+    return block;
+  }
   Block& next() { return blocks_[turn_ ^= 1]; }
   Block& other() { return blocks_[turn_ ^ 1]; }
   static void scatter(const CopyLoops& piece, const Block& block) {
@@ -157,10 +217,13 @@ bool fits_fetch(const CopyLoops& loops) {
   return span.nbytes <= block_bytes && span.nbytes <= loops.nbytes() + runs * command_bytes;
 }
 
-// The gaps between elements belong to somebody else, so only a span without gaps is written.
-bool fits_store(const CopyLoops& loops) {
-  return loops.nbytes() <= block_bytes && span_of(loops, &CopyAxis::to).nbytes == loops.nbytes();
+// The gaps between elements belong to somebody else, so only a span without gaps is written at
+// once.
+bool is_dense(const CopyLoops& loops) {
+  return span_of(loops, &CopyAxis::to).nbytes == loops.nbytes();
 }
+
+bool fits_block(const CopyLoops& loops) { return loops.nbytes() <= block_bytes; }
 
 // Whether one command does it best.
 bool is_one_command(const CopyLoops& loops) {
@@ -178,22 +241,25 @@ void fetch(const CopyLoops& loops, const Row& row) {
 void store(const CopyLoops& loops, const Row& row) {
   if (is_one_command(loops)) return row.queue().copy(loops.to, loops.from, loops.nbytes());
   Staging staging(row, loops.nbytes());
-  for_each_piece(loops, &CopyAxis::to, fits_store,
-                 [&](const CopyLoops& piece) { staging.store(piece); });
+  for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
+    is_dense(piece) ? staging.store(piece) : staging.store_runs(piece);
+  });
   staging.finish_storing();
 }
 
-// Device -> device where one command cannot do it: each dense part of the target is collected in
-// host memory, and then stored.
+// Device -> device where one command cannot do it: block by block through host memory.
 void relay(const CopyLoops& loops, const Row& to, const Row& from) {
-  const std::size_t size = std::min(loops.nbytes(), block_bytes);
-  const Memory collected = to.usm_host ? allocate(to, UsmKind::host, size) : allocate_host(size);
-  for_each_piece(loops, &CopyAxis::to, fits_store, [&](const CopyLoops& piece) {
-    const Span span = span_of(piece, &CopyAxis::to);
-    CopyLoops local = piece;
-    local.to = collected->data - span.begin;
-    fetch(local, from);
-    to.queue().copy(piece.to + span.begin, collected->data, span.nbytes);
+  const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
+  for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
+    CopyLoops fetched = piece, stored = piece;
+    pack(&fetched);
+    fetched.to = collected->data;
+    for (int i = 0; i < piece.ndim; ++i) stored.axes[i].from = fetched.axes[i].to;
+    stored.from = collected->data;
+    merge_axes(&fetched);
+    merge_axes(&stored);
+    fetch(fetched, from);
+    store(stored, to);
   });
 }
 

@@ -419,29 +419,6 @@ bool same_context(const Row& a, const Row& b) noexcept {
   return a.sycl->context == b.sycl->context;
 }
 
-namespace {
-
-// Whether a context of a platform knows the USM of another one: all do on Level Zero, whose driver
-// keeps one list, and none does on OpenCL.
-bool knows_pointers_of(const RowHandles& to, const RowHandles& from) {
-  static std::mutex mutex;
-  static auto* const answers = new std::unordered_map<sycl::platform, bool>;
-  const sycl::platform platform = to.device.get_platform();
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (const auto found = answers->find(platform); found != answers->end()) return found->second;
-  }
-  void* const probe = sycl::malloc_device(1, from.device, from.context);
-  if (!probe) return false;
-  const bool known = sycl::get_pointer_type(probe, to.context) != sycl::usm::alloc::unknown;
-  sycl::free(probe, from.context);
-  std::lock_guard<std::mutex> lock(mutex);
-  answers->emplace(platform, known);
-  return known;
-}
-
-}  // namespace
-
 bool copies_directly(const Row& from, const Row& to) {
   if (from.host_memory || to.host_memory) return true;
   const bool one_device = from.root_id == to.root_id;
@@ -450,7 +427,8 @@ bool copies_directly(const Row& from, const Row& to) {
     sycl::device target = row_at(to.root_id).sycl->device;
     const sycl::device& source = row_at(from.root_id).sycl->device;
     if (target.get_platform() != source.get_platform()) return false;
-    if (!same_context(from, to) && !knows_pointers_of(*to.sycl, *from.sycl)) return false;
+    // On OpenCL each context has its own list of USM; elsewhere the driver has one for all.
+    if (to.backend == "opencl" && !same_context(from, to)) return false;
     return one_device || target.ext_oneapi_can_access_peer(source);
   });
 }

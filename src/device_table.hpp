@@ -110,8 +110,8 @@ const Row& first_row_of_context(std::size_t number) noexcept;
 // Whether two rows are bound to one sycl::context.
 bool same_context(const Row& a, const Row& b) noexcept;
 // Whether one command of a queue copies between *device* USM of two rows: the memory of one is the
-// host's, or a queue of `to` knows the memory of `from` and reaches it.  A pointer that a context
-// does not know counts as host memory there, and the device would read from nowhere.
+// host's, or the runtime knows the memory of both and the devices reach each other.  (A pointer
+// that an OpenCL context does not know counts as host memory there.)
 bool copies_directly(const Row& from, const Row& to);
 
 // Error(buffer) naming the device and the missing aspect.

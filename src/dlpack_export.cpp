@@ -66,6 +66,7 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
 
   Managed& managed = block->managed;
   managed.dl_tensor = borrow_dl_tensor(tensor, options.device);
+  if (!options.null_data) managed.dl_tensor.data = tensor.data;
   managed.dl_tensor.shape = block->dims;
   managed.dl_tensor.strides = block->dims + ndim;
   managed.manager_ctx = block;

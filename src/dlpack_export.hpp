@@ -9,8 +9,11 @@ namespace sycl_ext {
 
 struct ExportOptions {
   DLDevice device;  // the label the consumer asked for
-  bool copied =
-      false;  // the memory was made for this consumer alone: DLPACK_FLAG_BITMASK_IS_COPIED
+  // The memory was made for this consumer alone: DLPACK_FLAG_BITMASK_IS_COPIED.
+  bool copied = false;
+  // An array without elements is exported with a NULL pointer, as DLPack asks for; a few consumers
+  // need an address all the same.
+  bool null_data = true;
 };
 
 // The caller owns the result and calls its deleter once.  Error(buffer): the legacy struct cannot

@@ -229,20 +229,24 @@ CopyLoops make_loops(std::byte* to, const Layout& to_layout, const std::byte* fr
   }
   std::stable_sort(loops.axes.begin(), loops.axes.begin() + loops.ndim,
                    [](const CopyAxis& a, const CopyAxis& b) { return a.to > b.to; });
+  merge_axes(&loops);
+  return loops;
+}
+
+void merge_axes(CopyLoops* loops) noexcept {
   int merged = 0;
-  for (int i = 0; i < loops.ndim; ++i) {
-    const CopyAxis inner = loops.axes[i];
+  for (int i = 0; i < loops->ndim; ++i) {
+    const CopyAxis inner = loops->axes[i];
     if (merged > 0) {
-      CopyAxis& outer = loops.axes[merged - 1];
+      CopyAxis& outer = loops->axes[merged - 1];
       if (outer.to == inner.to * inner.count && outer.from == inner.from * inner.count) {
         outer = {outer.count * inner.count, inner.to, inner.from};
         continue;
       }
     }
-    loops.axes[merged++] = inner;
+    loops->axes[merged++] = inner;
   }
-  loops.ndim = merged;
-  return loops;
+  loops->ndim = merged;
 }
 
 void copy_strided(const CopyLoops& loops) noexcept {

@@ -38,6 +38,9 @@ struct CopyLoops {
 CopyLoops make_loops(std::byte* to, const Layout& to_layout, const std::byte* from,
                      const Layout& from_layout, std::size_t itemsize);
 
+// Merges axes that continue each other on both sides.
+void merge_axes(CopyLoops* loops) noexcept;
+
 // Does it.  The two sides must not overlap.
 void copy_strided(const CopyLoops& loops) noexcept;
 

@@ -44,12 +44,12 @@ const Row& locate_usm(const char* what, const std::byte* first, std::size_t nbyt
   *kind = UsmKind::device;
   if (nbytes == 0) return row;
   const std::byte* const last = first + nbytes - 1;
-  const char* const context = row.default_context ? "default" : "registered";
+  const char* const context = row.default_context ? "default" : "private";
   if (!classify(first, row, kind)) {
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
          ", which is not USM of the ", context, " context of device (14, ", row.id, ") ('",
-         row.name,
-         "'); memory of another context comes with its queue or context "
+         row.name, "'): ", describe_owner(first),
+         "; memory of another context comes with its queue or context "
          "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
   }
   UsmKind last_kind;

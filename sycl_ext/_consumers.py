@@ -47,6 +47,8 @@ class Consumer:
         Which strides it survives and takes.
     readonly : {"kept", "dropped", "refused"}
         What it makes of read-only memory.  "dropped": it would write to it.
+    null_data : bool
+        Whether it takes the NULL pointer of an array without elements.
     zero_dim : bool
         Whether it survives arrays of 0 dimensions.
     lacks : tuple of str
@@ -63,6 +65,7 @@ class Consumer:
     takes: Literal["producer", "capsule", "legacy capsule"] = "producer"
     strides: Literal["any", "nonnegative", "compact"] = "any"
     readonly: Literal["kept", "dropped", "refused"] = "kept"
+    null_data: bool = True
     zero_dim: bool = True
     lacks: tuple[str, ...] = ()
     reason: str = ""
@@ -189,9 +192,11 @@ CONSUMERS: tuple[Consumer, ...] = (
         "dpnp",
         memory="usm",
         strides="nonnegative",
+        null_data=False,
         lacks=NARROW,
-        reason="0.20: returns a numpy.ndarray for host memory; ValueError on negative strides with "
-        "byte_offset 0; no bfloat16 or float8",
+        reason="0.20: TypeError on the NULL pointer of an empty array; ValueError on negative "
+        "strides with byte_offset 0; returns a numpy.ndarray for host memory; no bfloat16 or "
+        "float8",
     ),
     Consumer(
         "onedal",

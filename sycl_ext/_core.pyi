@@ -296,9 +296,13 @@ def live_exports() -> int:
     """Managed tensors whose deleter has not run yet."""
 
 def make_capsule(
-    tensor: TensorBase, versioned: bool, device: tuple[int, int], copied: bool
+    tensor: TensorBase,
+    versioned: bool,
+    device: tuple[int, int],
+    copied: bool,
+    null_data: bool = True,
 ) -> CapsuleType:
-    """A DLPack capsule over the tensor's memory."""
+    """A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements."""
 
 def queue_at(address: SupportsIndex) -> Queue:
     """The queue at an address that the caller vouches for."""

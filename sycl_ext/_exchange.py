@@ -158,10 +158,30 @@ def _prepare(source: _core.TensorBase, attempt: _Attempt, copy: bool | None) -> 
 
 def _in_form(handed: _core.TensorBase, who: Consumer) -> Any:
     """Return what the consumer's function takes."""
-    if who.takes == "producer":
-        return handed
-    version = None if who.takes == "legacy capsule" else _core.DLPACK_VERSION
-    return handed.__dlpack__(max_version=version)
+    if who.takes != "producer":
+        version = None if who.takes == "legacy capsule" else _core.DLPACK_VERSION
+        return handed.__dlpack__(max_version=version)
+    if handed.size == 0 and not who.null_data and handed.row_id is not None:
+        return _EmptyProducer(handed)
+    return handed
+
+
+class _EmptyProducer:
+    """A producer of an array without elements that has an address all the same."""
+
+    def __init__(self, tensor: _core.TensorBase) -> None:
+        row = _execute.tensor_device(tensor)._row
+        usm_type = tensor.usm_type if tensor.usm_type != "system" else "host"
+        anchor = _core.allocate(row, usm_type, tensor.dtype_name, (1,), "C")
+        self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor)
+
+    def __dlpack_device__(self) -> DLDevice:
+        return self._view.__dlpack_device__()
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **_: Any) -> object:
+        device = self.__dlpack_device__()
+        versioned = max_version is not None and max_version[0] >= 1
+        return _core.make_capsule(self._view, versioned, device, False, null_data=False)
 
 
 def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = None) -> Plan:

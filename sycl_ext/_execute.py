@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from sycl_ext import _core
 from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
@@ -48,10 +49,11 @@ def plan_for(
     expects USM of the default context under a root id.
     """
     known, direct, system_usm = device is None, True, False
-    if device is not None and device[0] == DeviceType.ONE_API:
-        known = 0 <= device[1] < _core.row_count()
+    wanted = device or offer.device
+    if wanted[0] == DeviceType.ONE_API:
+        known = 0 <= wanted[1] < _core.row_count()
         if known:
-            target = _core.row(device[1])
+            target = _core.row(wanted[1])
             system_usm = ours and target.usm_system
             if offer.row is not None and offer.row != target.id:
                 direct = offer.usm_type != "device" or _core.copies_directly(
@@ -199,25 +201,38 @@ def import_capsule(capsule: Any, expected: DLDevice | None = None) -> tuple[Any,
     return _core.consume_capsule(capsule, expected)
 
 
-def import_producer(x: Any, placement: Placement | None, copy: bool | None) -> _core.TensorBase:
+#: Another road to a view of a producer's memory; it returns None when there is none.
+Road: TypeAlias = Callable[[Any], "_core.TensorBase | None"]
+
+
+def import_producer(
+    x: Any, placement: Placement | None, copy: bool | None, beside: Road
+) -> _core.TensorBase:
     """Import from any producer: a view of its memory first, and what is left to do by ourselves.
 
-    A producer is asked to copy only when it cannot give a view that we can reach: a copy that we
-    make is ordered after the producer's work, and a producer's copy may not be.
+    A producer is asked to copy only when it cannot give a view that we can reach, nor is there
+    another road `beside` DLPack: a copy that we make is ordered after the producer's work, and a
+    producer's copy may not be.
     """
-    announced = _announced_device(x)
+    try:
+        announced = _announced_device(x)
+    except ExchangeError:  # dpnp on a sub-device of a GPU
+        found = beside(x)
+        if found is None:
+            raise
+        return move(found, placement, copy)
     refusals: list[Exception] = []
     tensor = _view(x, announced, copy, refusals)
-    return _import_rest(x, announced, tensor, placement, copy, refusals)
+    return _import_rest(x, announced, tensor, placement, copy, refusals, beside)
 
 
-def import_refused(x: Any, announced: DLDevice, error: Exception) -> _core.TensorBase:
+def import_refused(x: Any, announced: DLDevice, error: Exception, beside: Road) -> _core.TensorBase:
     """Go on where the fast path of `from_dlpack` met a refusal, without asking the same again."""
     refusals = [error]
     tensor = None
     if isinstance(error, TypeError):
         tensor = _view(x, as_dl_device(announced), None, refusals, too_old=error)
-    return _import_rest(x, as_dl_device(announced), tensor, None, None, refusals)
+    return _import_rest(x, as_dl_device(announced), tensor, None, None, refusals, beside)
 
 
 def _import_rest(
@@ -227,7 +242,10 @@ def _import_rest(
     placement: Placement | None,
     copy: bool | None,
     refusals: list[Exception],
+    beside: Road,
 ) -> _core.TensorBase:
+    if tensor is None:  # dpnp refuses memory of a private context, and describes it beside
+        tensor = beside(x)
     if tensor is None and placement is not None and announced != HOST:
         tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
     if tensor is None and announced != HOST:
@@ -259,7 +277,6 @@ def _announced_device(x: Any) -> DLDevice:
     try:
         answer = method()
     except Exception as error:
-        # dpnp raises here for arrays on a sub-device; the device is then in the capsule, if at all.
         raise ExchangeError(
             f"the {type(x).__name__} cannot say where its data is: {error}"
         ) from error

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from sycl_ext import _core, _devices, _execute
+from sycl_ext import _core, _devices, _execute, _interfaces
 from sycl_ext._dtypes import numpy_dtype
 from sycl_ext._fast import dtype_indices
 from sycl_ext._host import HostView
@@ -25,5 +25,7 @@ _core.set_fast_path_hooks(
     dtype_indices=dtype_indices(),
     stream_for=lambda row_id: _devices.by_id(row_id).sycl_queue,
     settle_host=lambda tensor: _execute.settle_host(tensor, None, None),
-    import_refused=_execute.import_refused,
+    import_refused=lambda x, announced, error: _execute.import_refused(
+        x, announced, error, _interfaces.described_usm
+    ),
 )

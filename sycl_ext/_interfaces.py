@@ -27,9 +27,9 @@ def source_of(obj: Any) -> _core.TensorBase:
     """
     if isinstance(obj, _core.TensorBase):
         return obj
-    interface = getattr(obj, "__sycl_usm_array_interface__", None)
-    if interface is not None:
-        return from_usm_interface(obj, interface)
+    described = described_usm(obj)
+    if described is not None:
+        return described
     if isinstance(obj, np.ndarray):
         return _execute.as_usm(from_ndarray(obj))
     if hasattr(obj, "__dlpack__"):
@@ -43,6 +43,12 @@ def source_of(obj: Any) -> _core.TensorBase:
             + ("; make an array of it with numpy.asarray" if _is_plain(obj) else "")
         ) from None
     return _execute.as_usm(from_ndarray(np.asarray(view)))
+
+
+def described_usm(obj: Any) -> _core.TensorBase | None:
+    """Return the memory that `obj` describes in ``__sycl_usm_array_interface__``, if it does."""
+    interface = getattr(obj, "__sycl_usm_array_interface__", None)
+    return None if interface is None else from_usm_interface(obj, interface)
 
 
 def _is_plain(obj: Any) -> bool:

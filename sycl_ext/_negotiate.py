@@ -192,8 +192,9 @@ def relation(offer: Offer, wish: Wish) -> Relation:
         return Relation.SAME
     if wanted == offer.device:
         # A stranger takes memory under a root id for USM of the default context.
-        shareable = offer.default_context and offer.usm_type != "system"
-        return Relation.SAME if shareable else Relation.OTHER_CONTEXT
+        if offer.default_context and offer.usm_type != "system":
+            return Relation.SAME
+        return Relation.OTHER_CONTEXT if wish.direct else Relation.INDIRECT
     return Relation.DIRECT if wish.direct else Relation.INDIRECT
 
 

@@ -52,7 +52,7 @@ def queue_from(obj: Any) -> _core.Queue:
     if callable(get_capsule):
         return _core.queue_of_capsule(get_capsule())
     inner = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
-    if inner is not None and inner is not obj:
+    if is_dpctl_queue(inner) or (isinstance(inner, int) and not isinstance(inner, bool)):
         return queue_from(inner)
     raise TypeError(f"a {type(obj).__name__} stands for no queue; use {_FORMS}")
 

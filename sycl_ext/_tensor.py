@@ -366,7 +366,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     if type(x).__name__ == "PyCapsule":
         tensor, copied = _execute.import_capsule(x)
         return _execute.move(tensor, placement, None if copied and copy else copy)  # type: ignore[return-value]
-    return _execute.import_producer(x, placement, copy)  # type: ignore[return-value]
+    return _execute.import_producer(x, placement, copy, _interfaces.described_usm)  # type: ignore[return-value]
 
 
 @traced

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make the environments of ``make test-interop``: ``python tests/interop/install.py``
+
+Each is made once: a stamp in it remembers what was asked for.  The project is built once, as a
+wheel, and built again when its sources change; $SYCL_EXT_WHEEL names one that is built already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build" / "interop"
+#: Environment -> what goes into it besides the project.
+ENVIRONMENTS = {
+    ".venv-interop": HERE / "requirements.txt",
+    ".venv-numpy1": HERE / "requirements-numpy1.txt",
+}
+#: What the wheel is made of.
+SOURCES = ("CMakeLists.txt", "pyproject.toml", "README.md", "cmake", "src", "sycl_ext")
+
+
+def digest(*paths: Path) -> str:
+    """A number for the content of files and folders, and for the Python that reads them."""
+    found = hashlib.sha256(sys.version.encode())
+    files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
+    for file in sorted(files):
+        if file.is_file() and "__pycache__" not in file.parts:
+            found.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+def up_to_date(stamp: Path, wanted: str) -> bool:
+    return stamp.exists() and stamp.read_text() == wanted
+
+
+def python_of(environment: Path) -> Path:
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def pip(environment: Path, *arguments: object) -> None:
+    command = [python_of(environment), "-m", "pip", "--disable-pip-version-check", *arguments]
+    subprocess.run([str(word) for word in command], check=True)
+
+
+def make_environment(environment: Path, requirements: Path) -> None:
+    """An environment with the libraries; the project's own dependencies come with the project."""
+    stamp, wanted = environment / ".libraries", digest(requirements)
+    if up_to_date(stamp, wanted):
+        return
+    print(f"installing {requirements.relative_to(ROOT)} into {environment.name}", flush=True)
+    venv.create(environment, with_pip=True, clear=True)
+    # Most of these files are never imported: compiling them all takes longer than the download.
+    pip(environment, "install", "--quiet", "--no-compile", "-r", requirements)
+    stamp.write_text(wanted)
+
+
+def make_wheel(environment: Path) -> Path:
+    """The project as a wheel."""
+    if given := os.environ.get("SYCL_EXT_WHEEL"):
+        return Path(given).resolve()
+    stamp, wanted = BUILD / "wheel.stamp", digest(*(ROOT / name for name in SOURCES))
+    if not up_to_date(stamp, wanted):
+        print("building the wheel", flush=True)
+        shutil.rmtree(BUILD / "wheel", ignore_errors=True)
+        options = ["--no-deps", "--wheel-dir", BUILD / "wheel"]
+        pip(environment, "wheel", "--quiet", *options, f"-Cbuild-dir={BUILD / 'cmake'}", ROOT)
+        stamp.write_text(wanted)
+    (wheel,) = (BUILD / "wheel").glob("*.whl")
+    return wheel
+
+
+def install_project(environment: Path, wheel: Path, requirements: Path) -> None:
+    stamp, wanted = environment / ".project", hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if up_to_date(stamp, wanted):
+        return
+    print(f"installing {wheel.name} into {environment.name}", flush=True)
+    pip(environment, "install", "--quiet", "--no-compile", "-r", requirements, f"{wheel}[cpu]")
+    # The version number may be the one that is there already.
+    pip(environment, "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
+    stamp.write_text(wanted)
+
+
+def main() -> None:
+    wheel = None
+    for name, requirements in ENVIRONMENTS.items():
+        environment = ROOT / name
+        make_environment(environment, requirements)
+        wheel = wheel or make_wheel(environment)
+        install_project(environment, wheel, requirements)
+
+
+if __name__ == "__main__":
+    main()
