@@ -73,14 +73,29 @@ PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
   return nullptr;
 }
 
+// The Python object that this tensor alone keeps alive through its memory.  Memory that others
+// hold, too, is none of the collector's business.
+PyObject* sole_owner(const TensorObject* self) noexcept {
+  const Memory& memory = self->tensor.memory;
+  if (!memory || memory.use_count() != 1) return nullptr;
+  return static_cast<PyObject*>(memory->owner_released_by(release_python_object));
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(cast(self)->base);
+  Py_VISIT(sole_owner(cast(self)));
   return 0;
 }
 
+// An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array.
 int clear(PyObject* self) {
-  Py_CLEAR(cast(self)->base);
+  TensorObject* object = cast(self);
+  Py_CLEAR(object->base);
+  if (sole_owner(object)) {
+    Tensor empty{allocate_host(0), nullptr, object->tensor.dtype, Layout(1), true, true};
+    std::swap(object->tensor, empty);
+  }
   return 0;
 }
 

@@ -40,6 +40,10 @@ class Allocation {
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
+  // The owner of a borrowed block that `release` lets go; nullptr: another kind of owner, or none.
+  void* owner_released_by(void (*release)(void*)) const noexcept {
+    return owner_.get_deleter() == release ? owner_.get() : nullptr;
+  }
   // Whether this is host memory of our own making (allocate_host).
   bool is_host_copy() const noexcept { return free_block_ && !row; }
 

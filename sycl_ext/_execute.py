@@ -157,7 +157,11 @@ def move(
 
 def as_usm(tensor: _core.TensorBase) -> _core.TensorBase:
     """Take host memory that turns out to be USM as the USM it is, and anything else as it is."""
-    owner = _core.find_owner(tensor) if tensor.row_id is None else None
+    if tensor.__dlpack_device__() != HOST:
+        return tensor
+    if tensor.row_id is not None:  # a host view of USM
+        return _core.adopt(tensor, _core.row(tensor.row_id), tensor.usm_type, tensor.base)
+    owner = _core.find_owner(tensor)
     if owner is None:
         return tensor
     row_id, usm_type = owner

@@ -26,7 +26,7 @@ def source_of(obj: Any) -> _core.TensorBase:
     Host memory comes as a tensor without a row.  Raises TypeError when there is no road.
     """
     if isinstance(obj, _core.TensorBase):
-        return obj
+        return _execute.as_usm(obj)
     described = described_usm(obj)
     if described is not None:
         return described

@@ -362,7 +362,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     if isinstance(x, _core.TensorBase):
         base = x if x.base is None else x.base
         view = _core.view(x, 0, x.shape, x.strides, base)
-        return _execute.move(view, placement, copy)  # type: ignore[return-value]
+        return _execute.move(_execute.as_usm(view), placement, copy)  # type: ignore[return-value]
     if type(x).__name__ == "PyCapsule":
         tensor, copied = _execute.import_capsule(x)
         return _execute.move(tensor, placement, None if copied and copy else copy)  # type: ignore[return-value]

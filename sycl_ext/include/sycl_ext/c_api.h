@@ -57,7 +57,6 @@ typedef struct {
   int32_t host_memory;     /* the host may read even its device USM */
   const void* device;      /* sycl::device */
   const void* context;     /* sycl::context */
-  const void* queue;       /* sycl::queue, in order; others may use it, too */
 } sycl_ext_row;
 
 /* A typed, strided view of memory that some row's device can reach. */
@@ -72,8 +71,7 @@ typedef struct {
   int32_t row;          /* the row that the memory is bound to */
   int32_t usm_kind;     /* sycl_ext_usm_kind */
   int32_t readonly;
-  const void* queue; /* sycl::queue that work on the memory goes to */
-  void* owner;       /* keeps the memory and this struct's pointers alive: see release_owner */
+  void* owner; /* keeps the memory, shape and strides alive: see release_owner */
 } sycl_ext_view;
 
 typedef struct {
@@ -86,6 +84,8 @@ typedef struct {
   int32_t (*root_count)(void);
   int32_t (*get_row)(int32_t id, sycl_ext_row* out, sycl_ext_error* error); /* 0 */
   int32_t (*default_row)(sycl_ext_error* error);                            /* an id */
+  /* The row's own in-order sycl::queue; NULL: failed.  Others may use it, too. */
+  const void* (*queue_of_row)(int32_t id, sycl_ext_error* error);
   /* Id of a row, appended when it is new. */
   int32_t (*row_of)(const void* device, const void* context, sycl_ext_error* error);
   int32_t (*row_of_device)(const void* device, sycl_ext_error* error);
@@ -101,13 +101,18 @@ typedef struct {
   /* The view of a sycl_ext.Tensor.  The caller releases out->owner. */
   int32_t (*view_of)(PyObject* tensor, sycl_ext_view* out);
   /* A sycl_ext.Tensor over USM of somebody else.  Reads data, shape, strides (NULL: compact),
-   * ndim, dtype, row, readonly and queue (NULL: the row's).  Takes `owner` over, also when it
-   * fails: `release` is called once, on any thread, when the last view is gone. */
-  PyObject* (*wrap)(const sycl_ext_view* view, void* owner, void (*release)(void* owner));
-  /* A new sycl_ext.Tensor.  Reads shape, ndim, dtype, row, usm_kind and queue (NULL: the row's). */
-  PyObject* (*make)(const sycl_ext_view* view);
+   * ndim, dtype, row and readonly.  `queue` is the sycl::queue that work on it goes to (NULL: the
+   * row's).  Takes `owner` over, also when it fails: `release` is called once, on any thread, when
+   * the last view is gone and the queue is idle. */
+  PyObject* (*wrap)(const sycl_ext_view* view, const void* queue, void* owner,
+                    void (*release)(void* owner));
+  /* A new sycl_ext.Tensor.  Reads shape, ndim, dtype, row and usm_kind. */
+  PyObject* (*make)(const sycl_ext_view* view, const void* queue);
 
-  /* ---- Lifetimes.  Any thread, with or without the GIL. */
+  /* ---- Any thread, with or without the GIL. */
+  /* The sycl::queue that work on the memory of a view goes to; it lives as long as the owner.  The
+   * memory is not released, and not handed to anybody else, before that queue is idle. */
+  const void* (*queue_of_owner)(void* owner);
   void (*release_owner)(void* owner);
   /* Drops a reference to a Python object; good as `release`. */
   void (*release_object)(void* object);
