@@ -13,6 +13,7 @@
 #include "capsule.hpp"
 #include "copy.hpp"
 #include "exchange_api.hpp"
+#include "extension_api.hpp"
 #include "fast_path.hpp"
 #include "numpy_bridge.hpp"
 #include "tensor_object.hpp"
@@ -239,6 +240,7 @@ void bind_rows(py::module_& m) {
       "Row of the device that a USM block of the context was allocated on.");
   m.def("copies_directly", &sycl_ext::copies_directly, py::arg("source"), py::arg("target"),
         "Whether one queue command copies between device USM of two rows.");
+  m.attr("_C_API") = own(sycl_ext::extension_api_capsule());  // see sycl_ext/c_api.h
   m.def("same_context", &sycl_ext::same_context, py::arg("a"), py::arg("b"),
         "Whether two rows are bound to one context.");
 }

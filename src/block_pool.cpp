@@ -17,7 +17,7 @@ std::size_t BlockPool::rounded(std::size_t nbytes) noexcept {
 
 void* BlockPool::take(std::size_t nbytes) noexcept {
   auto& blocks = classes_[static_cast<std::size_t>(class_of(nbytes))];
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<SpinLock> lock(lock_);
   if (blocks.empty()) return nullptr;
   void* block = blocks.back();
   blocks.pop_back();
@@ -27,7 +27,7 @@ void* BlockPool::take(std::size_t nbytes) noexcept {
 bool BlockPool::keep(void* block, std::size_t nbytes) noexcept {
   const int index = class_of(nbytes);
   auto& blocks = classes_[static_cast<std::size_t>(index)];
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<SpinLock> lock(lock_);
   if ((blocks.size() + 1) * (smallest << index) > kept_bytes) return false;
   try {
     blocks.push_back(block);

@@ -5,11 +5,25 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace sycl_ext {
+
+// Held for a few instructions at a time, where a mutex would cost more than what it guards.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() noexcept { flag_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+};
 
 class BlockPool {
  public:
@@ -26,7 +40,7 @@ class BlockPool {
   // Hands every kept block to `release`.
   template <class Release>
   void drain(Release release) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<SpinLock> lock(lock_);
     for (auto& blocks : classes_) {
       for (void* block : blocks) release(block);
       blocks.clear();
@@ -37,7 +51,7 @@ class BlockPool {
   static constexpr std::size_t kept_bytes = std::size_t{256} << 10;  // in each class
   static int class_of(std::size_t nbytes) noexcept;
 
-  std::mutex mutex_;
+  SpinLock lock_;
   std::array<std::vector<void*>, 11> classes_;  // 64 bytes to 64 KiB, powers of two
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capsule.hpp"
 
+#include <cstring>
+#include <optional>
+
 #include "error.hpp"
 
 namespace sycl_ext {
@@ -20,13 +23,22 @@ struct Names<DLManagedTensorVersioned> {
   static constexpr const char* used = "used_dltensor_versioned";
 };
 
+template <class Managed>
+bool is_fresh(const char* name) noexcept {
+  constexpr const char* fresh = Names<Managed>::fresh;
+  return name == fresh || (name && std::strcmp(name, fresh) == 0);
+}
+
 // Runs the deleter of a capsule that nobody consumed.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
-  if (!PyCapsule_IsValid(capsule, Names<Managed>::fresh)) return;
-  const SavedException saved;
-  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::fresh));
-  if (managed->deleter) managed->deleter(managed);
+  const char* name = PyCapsule_GetName(capsule);
+  if (!is_fresh<Managed>(name)) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (!managed->deleter) return;
+  std::optional<SavedException> saved;  // the deleter may be Python, and a consumer may have raised
+  if (PyErr_Occurred()) saved.emplace();
+  managed->deleter(managed);
 }
 
 template <class Managed>
@@ -40,7 +52,7 @@ template <class Managed>
 Imported consume(PyObject* capsule, const DLDevice* expected, bool settle) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::fresh));
   PyCapsule_SetName(capsule, Names<Managed>::used);
-  return import_managed(managed, expected, settle);
+  return import_managed(managed, {expected, settle, exported_memory(managed)});
 }
 
 }  // namespace

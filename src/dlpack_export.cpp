@@ -80,6 +80,15 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
   return &managed;
 }
 
+template <class Managed>
+const Memory* exported_memory(const Managed* managed) noexcept {
+  if (managed->deleter != delete_managed<Managed>) return nullptr;
+  return &static_cast<const Block<Managed>*>(managed->manager_ctx)->memory;
+}
+
+template const Memory* exported_memory(const DLManagedTensor*) noexcept;
+template const Memory* exported_memory(const DLManagedTensorVersioned*) noexcept;
+
 template DLManagedTensor* export_managed(const Tensor&, const ExportOptions&);
 template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOptions&);
 

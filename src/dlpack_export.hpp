@@ -21,6 +21,10 @@ struct ExportOptions {
 template <class Managed>
 Managed* export_managed(const Tensor& tensor, const ExportOptions& options);
 
+// The memory behind a managed tensor that was exported here; nullptr: somebody else made it.
+template <class Managed>
+const Memory* exported_memory(const Managed* managed) noexcept;
+
 // Fills a DLTensor that lives no longer than `tensor`.
 DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;
 

@@ -53,10 +53,37 @@ const Row& announced_row(int device_id) {
        "ZE_FLAT_DEVICE_HIERARCHY");
 }
 
+// A view of an export of our own, which went through somebody's hands.
+Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
+                  DLDevice device, bool readonly, bool settle) {
+  const Row* row = memory->row;
+  const int id = device.device_id;
+  if (static_cast<int>(device.device_type) == kDLOneAPI &&
+      (!row || (id != row->id && id != row->root_id))) {
+    fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
+         ", which is not where its memory is");
+  }
+  if (static_cast<int>(device.device_type) == kDLCPU && !host_accessible(memory->kind, row)) {
+    fail(Error::Kind::buffer,
+         "the producer's array is labelled host memory, and the host cannot "
+         "reach it");
+  }
+  const bool empty = element_count(layout) == 0;
+  require_inside(memory, empty ? memory->data : data, layout, dtype.itemsize());
+  const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && row);
+  Tensor view{memory, empty ? memory->data : data, &dtype, std::move(layout), readonly, on_host};
+  // A host copy of ours is settled as any host memory is.
+  if (on_host && settle && default_row().usm_system) {
+    return relabel(view, default_row(), UsmKind::system);
+  }
+  return view;
+}
+
 }  // namespace
 
 template <class Managed>
-Imported import_managed(Managed* managed, const DLDevice* expected, bool settle) {
+Imported import_managed(Managed* managed, const ImportOptions& options) {
+  const DLDevice* const expected = options.expected;
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   Owner owner(managed, call_deleter<Managed>);
   bool readonly = false, copied = false;
@@ -90,22 +117,27 @@ Imported import_managed(Managed* managed, const DLDevice* expected, bool settle)
     }
     data = reinterpret_cast<std::byte*>(first);
   }
-  switch (static_cast<int>(dl.device.device_type)) {
-    case kDLCPU:
-      return {(settle ? settle_host : borrow_host)(data, dtype, std::move(layout), readonly,
-                                                   std::move(owner)),
-              copied};
-    case kDLOneAPI:
-      return {borrow_usm(data, dtype, std::move(layout), announced_row(dl.device.device_id),
-                         readonly, std::move(owner)),
-              copied};
-    default:
-      fail(Error::Kind::buffer, "the producer's array is on device ", device_text(dl.device),
-           "; only kDLOneAPI (14) and kDLCPU (1) are exchanged: ask the producer for a host copy");
+  const bool is_host = static_cast<int>(dl.device.device_type) == kDLCPU;
+  if (!is_host && static_cast<int>(dl.device.device_type) != kDLOneAPI) {
+    fail(Error::Kind::buffer, "the producer's array is on device ", device_text(dl.device),
+         "; only kDLOneAPI (14) and kDLCPU (1) are exchanged: ask the producer for a host copy");
   }
+  if (options.known) {
+    return {view_known(*options.known, data, dtype, std::move(layout), dl.device, readonly,
+                       options.settle),
+            copied};
+  }
+  if (is_host) {
+    return {(options.settle ? settle_host : borrow_host)(data, dtype, std::move(layout), readonly,
+                                                         std::move(owner)),
+            copied};
+  }
+  return {borrow_usm(data, dtype, std::move(layout), announced_row(dl.device.device_id), readonly,
+                     std::move(owner)),
+          copied};
 }
 
-template Imported import_managed(DLManagedTensor*, const DLDevice*, bool);
-template Imported import_managed(DLManagedTensorVersioned*, const DLDevice*, bool);
+template Imported import_managed(DLManagedTensor*, const ImportOptions&);
+template Imported import_managed(DLManagedTensorVersioned*, const ImportOptions&);
 
 }  // namespace sycl_ext

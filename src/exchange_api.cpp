@@ -81,7 +81,7 @@ int borrow_from_object(void* object, DLTensor* out) {
 
 int to_object(DLManagedTensorVersioned* managed, void** out) {
   return guarded([&] {
-    Tensor tensor = import_managed(managed, nullptr).tensor;
+    Tensor tensor = import_managed(managed, {nullptr, false, exported_memory(managed)}).tensor;
     PyObject* type = tensor.on_host ? hooks().host_view_class : hooks().tensor_class;
     *out = wrap_tensor(std::move(tensor), nullptr, reinterpret_cast<PyTypeObject*>(type));
     return *out ? 0 : -1;
@@ -171,7 +171,7 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
     PyErr_Clear();  // the Python protocol says what is wrong
     return std::nullopt;
   }
-  Imported imported = import_managed(managed, nullptr, settle);
+  Imported imported = import_managed(managed, {nullptr, settle, exported_memory(managed)});
   const Tensor& tensor = imported.tensor;
   if (tensor.memory->row && tensor.memory->kind != UsmKind::system) {
     // The table promises no synchronisation: later work on our queue has to see the producer's.

@@ -36,19 +36,22 @@ PyTypeObject* base_type = nullptr;
 
 TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorObject*>(object); }
 
-// The tensor with its bytes in place.  After the first call it never changes again.
-const Tensor& ready(TensorObject* self) {
-  if (const std::shared_ptr<LazyCopy> lazy = self->lazy) {
-    {
-      const ReleasedGil released;
-      const std::lock_guard<std::mutex> lock(lazy->mutex);
-      if (!lazy->result) lazy->result = copy_to_host(lazy->source);
-    }
-    if (self->lazy) {
-      self->tensor = *lazy->result;
-      self->lazy.reset();
-    }
+// Makes the lazy copy, once.
+void make_ready(TensorObject* self) {
+  const std::shared_ptr<LazyCopy> lazy = self->lazy;
+  {
+    const ReleasedGil released;
+    const std::lock_guard<std::mutex> lock(lazy->mutex);
+    if (!lazy->result) lazy->result = copy_to_host(lazy->source);
   }
+  if (!self->lazy) return;  // another thread was faster
+  self->tensor = *lazy->result;
+  self->lazy.reset();
+}
+
+// The tensor with its bytes in place.  After the first call it never changes again.
+inline const Tensor& ready(TensorObject* self) {
+  if (self->lazy) make_ready(self);
   return self->tensor;
 }
 

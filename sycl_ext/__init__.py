@@ -11,6 +11,7 @@ from sycl_ext._devices import Device, device, devices, register_context  # noqa:
 from sycl_ext._exchange import exchange, explain  # noqa: E402
 from sycl_ext._host import HostView, host_view  # noqa: E402
 from sycl_ext._negotiate import Plan, Route  # noqa: E402
+from sycl_ext._paths import get_cmake_dir, get_include  # noqa: E402
 from sycl_ext._protocols import (  # noqa: E402
     CopyRefusedError,
     DeviceType,
@@ -42,6 +43,8 @@ __all__ = [
     "exchange",
     "explain",
     "from_dlpack",
+    "get_cmake_dir",
+    "get_include",
     "host_view",
     "live_exports",
     "register_context",

@@ -381,3 +381,4 @@ def view(
 
 DLPACK_VERSION: tuple[int, int]
 DTYPES: tuple[tuple[str, str, int], ...]
+_C_API: CapsuleType

@@ -118,7 +118,14 @@ def run(name: str, scratch: Path, *arguments: str, **how: object) -> subprocess.
     """Run the tests of a bed in a process of its own."""
     bed = BEDS[name]
     variables = {**clean_environment(), **bed.environment(scratch), "SYCL_EXT_BED": name}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(HERE / "beds" / bed.folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        str(HERE / "beds" / bed.folder),
+    ]
     return subprocess.run([*command, *arguments], env=variables, cwd=HERE, **how)
 
 
@@ -129,7 +136,11 @@ def python(code: str, variables: dict[str, str] | None = None, *, inherit: bool 
     modules of this folder can be imported.
     """
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    bed = os.environ if inherit else {**clean_environment(), **(cpu() if variables is None else variables)}
+    bed = (
+        os.environ
+        if inherit
+        else {**clean_environment(), **(cpu() if variables is None else variables)}
+    )
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", code],
         env={**bed, "PYTHONPATH": os.pathsep.join(paths)},

@@ -20,10 +20,10 @@ if "SYCL_EXT_BED" not in os.environ:  # before anything loads the SYCL runtime
     os.environ.update(beds.cpu())
     collect_ignore = ["beds"]
 
-import dpctl  # noqa: E402
+import dpctl
 
-import sycl_ext as sx  # noqa: E402
-from samples import USM_TYPES  # noqa: E402
+import sycl_ext as sx
+from samples import USM_TYPES
 
 # ---- no leaks ------------------------------------------------------------------------------------
 

@@ -7,8 +7,21 @@ Written from the header, not from this project: what a test reads here is what a
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16
-from ctypes import c_uint32, c_uint64, c_void_p, py_object, pythonapi
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    py_object,
+    pythonapi,
+)
 
 CPU = (1, 0)
 ONE_API = 14
@@ -132,7 +145,7 @@ def capsule_name(capsule: object) -> str:
 
 
 def is_versioned(capsule: object) -> bool:
-    """Whether a fresh DLPack capsule holds the versioned struct; AssertionError: no such capsule."""
+    """Whether a fresh DLPack capsule holds the versioned struct."""
     for versioned, name in NAMES.items():
         if _is_valid(capsule, name):
             return versioned

@@ -22,7 +22,7 @@ CPP_FLOORS = [
     {"python_guard"},
     {"capsule"},
     {"tensor_object"},
-    {"exchange_api", "numpy_bridge"},
+    {"exchange_api", "extension_api", "numpy_bridge"},
     {"fast_path"},
     {"bindings"},
 ]
@@ -30,7 +30,7 @@ CPP_FLOORS = [
 #: Floors of `sycl_ext/`, lowest first.
 PYTHON_FLOORS = [
     {"_core"},
-    {"_consumers", "_dtypes", "_icd", "_indexing", "_protocols", "_trace"},
+    {"_consumers", "_dtypes", "_hierarchy", "_icd", "_indexing", "_paths", "_protocols", "_trace"},
     {"_fast", "_negotiate", "_queues"},
     {"_devices"},
     {"_execute"},
@@ -60,7 +60,7 @@ PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|structmember)\.h", "python_guard"
 SYCL_UNITS = {"queue.cpp", "device_table.cpp", "usm.cpp"}
 
 #: Pure modules: they decide, and touch neither the core nor a device.
-PURE_PYTHON = {"_consumers", "_indexing", "_negotiate", "_protocols"}
+PURE_PYTHON = {"_consumers", "_hierarchy", "_indexing", "_negotiate", "_protocols"}
 
 
 def floor_of(name, floors):

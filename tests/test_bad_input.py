@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input to every public function: the class of the error, and a word that its message has."""
 
+import io
+import pickle
+
 import dpctl
 import numpy as np
 import pytest
@@ -13,6 +16,10 @@ HUGE = 2**62
 
 def tensor(**where):
     return sx.zeros((2, 3), **where)
+
+
+def of_80_bits():
+    return over(tensor(), dtype=(2, 80, 1)).capsule()
 
 
 def readonly():
@@ -45,8 +52,10 @@ CASES = {
     "Device": {
         "no constructor for users": (lambda: sx.Device(), TypeError, "argument"),
         "kind of memory": (lambda: sx.device().host_accessible("rom"), ValueError, "rom"),
-        "a cut": (lambda: sx.device().create_sub_devices("L9_cache"), (sx.SyclError, ValueError), "L9"),
-        "pickling": (lambda: __import__("pickle").dumps(sx.device()), TypeError, "filter_string"),
+        "a cut": (
+            lambda: sx.device().create_sub_devices("L9_cache"), (sx.SyclError, ValueError), "L9",
+        ),
+        "pickling": (lambda: pickle.dumps(sx.device()), TypeError, "filter_string"),
     },
     # making
     "empty": {
@@ -95,11 +104,11 @@ CASES = {
         "copy": (lambda: sx.from_dlpack(tensor(), copy="no"), TypeError, "copy is 'no'"),
         "copy of a NumPy bool": (lambda: sx.from_dlpack(tensor(), copy=1), TypeError, "copy is 1"),
         "device": (lambda: sx.from_dlpack(tensor(), device=99), ValueError, "99"),
-        "the host as device": (lambda: sx.from_dlpack(tensor(), device=(1, 0)), ValueError, "host_view"),
-        "strings": (lambda: sx.from_dlpack(np.array(["a"])), (BufferError, ValueError), "dtype|str"),
-        "wrong dtype": (
-            lambda: sx.from_dlpack(over(tensor(), dtype=(2, 80, 1)).capsule()), BufferError, "bits 80",
+        "the host as device": (
+            lambda: sx.from_dlpack(tensor(), device=(1, 0)), ValueError, "host_view",
         ),
+        "strings": (lambda: sx.from_dlpack(np.array(["a"])), (BufferError, ValueError), "dtype"),
+        "wrong dtype": (lambda: sx.from_dlpack(of_80_bits()), BufferError, "bits 80"),
     },
     "as_tensor": {
         "nothing": (lambda: sx.as_tensor(), TypeError, "argument"),
@@ -120,7 +129,9 @@ CASES = {
     "exchange": {
         "no consumer": (lambda: sx.exchange(tensor()), TypeError, "consumer"),
         "a consumer that is none": (lambda: sx.exchange(tensor(), object()), TypeError, "consumer"),
-        "a module without from_dlpack": (lambda: sx.exchange(tensor(), pytest), TypeError, "from_dlpack"),
+        "a module without from_dlpack": (
+            lambda: sx.exchange(tensor(), pytest), TypeError, "from_dlpack",
+        ),
         "no memory": (lambda: sx.exchange(3, np), TypeError, "int"),
         "copy": (lambda: sx.exchange(tensor(), np, copy="no"), TypeError, "copy is"),
         "a device": (lambda: sx.exchange(tensor(), "tpu"), ValueError, "tpu"),
@@ -161,7 +172,9 @@ CASES = {
     },
     "Tensor.copy_from": {
         "read-only": (lambda: readonly().copy_from(tensor()), BufferError, "read-only"),
-        "another dtype": (lambda: tensor().copy_from(np.zeros(3)), TypeError, "float64 into a float32"),
+        "another dtype": (
+            lambda: tensor().copy_from(np.zeros(3)), TypeError, "float64 into a float32",
+        ),
         "another shape": (lambda: tensor().copy_from(sx.zeros(4)), ValueError, r"\(4,\)"),
         "a number": (lambda: tensor().copy_from(1.0), TypeError, "float"),
         "a list": (lambda: tensor().copy_from([1.0]), TypeError, "list"),
@@ -182,10 +195,14 @@ CASES = {
         ),
     },
     "buffer protocol": {
-        "unwritable": (lambda: np.frombuffer(readonly()).__setitem__(0, 1), ValueError, "read-only"),
-        "not contiguous": (lambda: np.frombuffer(tensor().T, "float32"), (BufferError, ValueError), "contiguous"),
+        "unwritable": (
+            lambda: np.frombuffer(readonly()).__setitem__(0, 1), ValueError, "read-only",
+        ),
+        "not contiguous": (
+            lambda: np.frombuffer(tensor().T), (BufferError, ValueError), "contiguous",
+        ),
         "unwritable target": (
-            lambda: __import__("io").BytesIO(b"abc").readinto(readonly()), (TypeError, BufferError), "read-?(only|write)",
+            lambda: io.BytesIO(b"abc").readinto(readonly()), TypeError, "read-write",
         ),
         "bfloat16": (lambda: memoryview(sx.zeros(3, "bfloat16")), BufferError, "bfloat16"),
     },
@@ -200,7 +217,9 @@ CASES = {
     },
 }  # fmt: skip
 
-FLAT = {f"{function}: {case}": row for function, cases in CASES.items() for case, row in cases.items()}
+FLAT = {
+    f"{function}: {case}": row for function, cases in CASES.items() for case, row in cases.items()
+}
 
 
 @pytest.mark.parametrize("case", FLAT)

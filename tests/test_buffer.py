@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The buffer protocol: each kind of request gets what it asked for, or a BufferError that says why."""
+"""The buffer protocol: each request gets what it asked for, or a BufferError that says why."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,15 @@ from samples import LAYOUTS
 
 REQUESTS = {
     name: getattr(buffers, name)
-    for name in ("SIMPLE", "ND", "STRIDES", "C_CONTIGUOUS", "F_CONTIGUOUS", "ANY_CONTIGUOUS", "INDIRECT")
+    for name in (
+        "SIMPLE",
+        "ND",
+        "STRIDES",
+        "C_CONTIGUOUS",
+        "F_CONTIGUOUS",
+        "ANY_CONTIGUOUS",
+        "INDIRECT",
+    )
 }
 
 

@@ -63,7 +63,9 @@ def test_every_dtype(name, usm_type):
             assert_equal(tensor.copy(order), array)
         assert bits(tensor.to_numpy(copy=True)) == bits(array)
         assert_equal(sx.from_dlpack(tensor, copy=True), array)
-        assert_equal(sx.from_dlpack(array) if dtype in samples.NUMPY_DTYPES else sx.as_tensor(array), array)
+        assert_equal(
+            sx.from_dlpack(array) if dtype in samples.NUMPY_DTYPES else sx.as_tensor(array), array
+        )
         assert_equal(sx.as_tensor(array, copy=True), array)
 
 
@@ -95,7 +97,11 @@ axes = st.lists(
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(axes, st.randoms(use_true_random=False), st.sampled_from(["int8", "int16", "float32", "complex64"]))
+@given(
+    axes,
+    st.randoms(use_true_random=False),
+    st.sampled_from(["int8", "int16", "float32", "complex64"]),
+)
 def test_any_strides(axes, random, dtype):
     """Axes of any length, step, start and direction, in any order of memory."""
     shape = tuple(count * step + start for count, step, start, _ in axes)

@@ -281,7 +281,9 @@ def test_the_host_is_not_the_cpu_device(call):
 
 
 def test_kinds_of_rows_are_three():
-    assert {kind.name for kind in (_core.RowKind.root, _core.RowKind.sub_device, _core.RowKind.context)} == {
+    assert {
+        kind.name for kind in (_core.RowKind.root, _core.RowKind.sub_device, _core.RowKind.context)
+    } == {
         "root",
         "sub_device",
         "context",

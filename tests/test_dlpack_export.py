@@ -189,7 +189,9 @@ def test_no_negative_stride_reaches_the_host():
     assert read(tensor[:1][::-1].__dlpack__(copy=False, **HOST))[2] == tensor.ptr
 
 
-@pytest.mark.parametrize("device", [(14, 1000), (14, -1), (2, 0), (0, 0), (1, 1), (13, 0), (14, 2**40)])
+@pytest.mark.parametrize(
+    "device", [(14, 1000), (14, -1), (2, 0), (0, 0), (1, 1), (13, 0), (14, 2**40)]
+)
 @pytest.mark.parametrize("copy", [None, True, False])
 def test_no_such_device(device, copy):
     for tensor in (sx.zeros(3), sx.host_view(np.zeros(3))):
@@ -395,12 +397,14 @@ def test_an_export_keeps_the_memory():
 def test_live_exports():
     live = sx.live_exports()
     tensor = sx.zeros(3)
+    view = sx.host_view(tensor)
     capsules = [tensor.__dlpack__(**VERSIONED), tensor.__dlpack__(), tensor.__dlpack__(**HOST)]
     assert sx.live_exports() == live + 3
-    taken = [sx.from_dlpack(capsule) for capsule in capsules]
-    del tensor, capsules
+    arrays = [np.from_dlpack(view), np.from_dlpack(view)]
+    assert sx.live_exports() == live + 5
+    del capsules[1], tensor, view
+    assert sx.live_exports() == live + 4
+    arrays.pop()
     assert sx.live_exports() == live + 3
-    taken[0] = None
-    assert sx.live_exports() == live + 2
-    del taken
+    del capsules, arrays
     assert sx.live_exports() == live

@@ -437,11 +437,15 @@ def test_hostile_producers(case):
     assert set(producer.deleted) == {1}
 
 
-@pytest.mark.parametrize("name", [b"dltensor_versiones", b"", None, b"used_dltensor", b"arrow_array"])
+@pytest.mark.parametrize(
+    "name", [b"dltensor_versiones", b"", None, b"used_dltensor", b"arrow_array"]
+)
 def test_capsules_of_another_name(name):
     managed = over(numbers())
     capsule = new_capsule(managed.address, name)
-    with pytest.raises(BufferError, match="consumed before" if name == b"used_dltensor" else "named"):
+    with pytest.raises(
+        BufferError, match="consumed before" if name == b"used_dltensor" else "named"
+    ):
         sx.from_dlpack(capsule)
     assert managed.deleted == 0
 
@@ -460,7 +464,9 @@ def test_a_liar():
     """The capsule contradicts ``__dlpack_device__``."""
     for array, announces in ((values(3), (14, 0)), (numbers(), (1, 0)), (numbers(), (14, 1))):
         producer = Liar(array, announces)
-        with pytest.raises(BufferError, match=r"capsule is on device \(\d+, 0\), but .* was announced"):
+        with pytest.raises(
+            BufferError, match=r"capsule is on device \(\d+, 0\), but .* was announced"
+        ):
             sx.from_dlpack(producer)
         assert set(producer.deleted) == {1}
 
@@ -500,13 +506,26 @@ def test_a_producer_that_cannot_say_where_it_is():
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-@pytest.mark.parametrize("error_type", [BufferError, RuntimeError, ValueError, NotImplementedError,
-                                        AssertionError, AttributeError, MemoryError, OSError])  # fmt: skip
+REFUSALS = (
+    BufferError,
+    RuntimeError,
+    ValueError,
+    NotImplementedError,
+    AssertionError,
+    AttributeError,
+    MemoryError,
+    OSError,
+)
+
+
+@pytest.mark.parametrize("error_type", REFUSALS)
 def test_a_producer_that_refuses(error_type):
     """Whatever it raises, one family comes out, with its own words as the cause."""
     for array in (values(3), numbers()):
         error = error_type("none of your business")
-        with pytest.raises(sx.ExchangeError, match=f"Raising.*{error_type.__name__}: none of") as caught:
+        with pytest.raises(
+            sx.ExchangeError, match=f"Raising.*{error_type.__name__}: none of"
+        ) as caught:
             sx.from_dlpack(Raising(array, error))
         assert caught.value.__cause__ is error
         assert isinstance(caught.value, BufferError)

@@ -24,7 +24,11 @@ def test_a_view_where_the_host_reaches(usm_type):
         assert not view.is_copy
         assert view.ptr == tensor.ptr
         assert view.__dlpack_device__() == (1, 0)
-        assert (view.shape, view.strides, view.dtype) == (tensor.shape, tensor.strides, tensor.dtype)
+        assert (view.shape, view.strides, view.dtype) == (
+            tensor.shape,
+            tensor.strides,
+            tensor.dtype,
+        )
         assert not view.readonly
         assert "view" in repr(view)
         check_export(view)
@@ -51,6 +55,11 @@ def test_every_layout(name, usm_type):
         assert all(stride >= 0 for stride in view.strides)
 
 
+def private_queue():
+    device = dpctl.SyclDevice()
+    return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+
+
 SOURCES = {
     "array": lambda array: array,
     "bytes": lambda array: array.tobytes(),
@@ -63,9 +72,7 @@ SOURCES = {
     "old producer": BeforeVersions,
     "producer of USM": lambda array: Producer(sx.as_tensor(array).copy()),
     "producer of copies": lambda array: AlwaysCopying(sx.as_tensor(array).copy()),
-    "dpnp in a private context": lambda array: dpnp.asarray(
-        array, sycl_queue=dpctl.SyclQueue(dpctl.SyclContext([dpctl.SyclDevice()]), dpctl.SyclDevice())
-    ),
+    "dpnp in a private context": lambda array: dpnp.asarray(array, sycl_queue=private_queue()),
 }  # fmt: skip
 
 

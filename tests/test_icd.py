@@ -64,7 +64,8 @@ import numpy as np, pytest
 import sycl_ext as sx
 
 assert sx.devices() == ()
-for call in (sx.device, lambda: sx.empty(3), lambda: sx.zeros(3), lambda: sx.from_dlpack(np.zeros(3))):
+array = np.zeros(3)
+for call in (sx.device, lambda: sx.empty(3), lambda: sx.zeros(3), lambda: sx.from_dlpack(array)):
     with pytest.raises(sx.SyclError, match=r"no device.*sycl_ext\\[cpu\\]"):
         call()
 for spec in (0, (14, 0), "cpu"):

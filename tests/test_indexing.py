@@ -20,7 +20,10 @@ keys = st.one_of(
     st.none(),
     st.just(...),
     st.builds(
-        slice, st.none() | steps, st.none() | steps, st.none() | steps.filter(lambda step: step != 0)
+        slice,
+        st.none() | steps,
+        st.none() | steps,
+        st.none() | steps.filter(lambda step: step != 0),
     ),
 )
 
@@ -81,7 +84,9 @@ def test_a_view_of_a_view(shape, first, second):
 
 @pytest.mark.parametrize("key", [True, np.True_, 1.0, "a", [0], np.array([0, 1]), (0, [1])])
 def test_not_basic(key):
-    with pytest.raises(IndexError, match=f"{type(key[-1] if type(key) is tuple else key).__name__}"):
+    with pytest.raises(
+        IndexError, match=f"{type(key[-1] if type(key) is tuple else key).__name__}"
+    ):
         index_view((3, 4), (4, 1), key)
 
 
@@ -136,9 +141,7 @@ def test_broadcast(shape, target):
         assert len(strides) == len(target)
         found = [stride for stride, length in zip(strides, target, strict=True) if length > 1]
         assert found == [
-            stride
-            for stride, length in zip(strides_of(wanted), target, strict=True)
-            if length > 1
+            stride for stride, length in zip(strides_of(wanted), target, strict=True) if length > 1
         ]
 
 

@@ -122,7 +122,9 @@ def test_every_form_of_syclobj(form, usm_type):
         assert found.sycl_queue == queue
 
 
-@pytest.mark.parametrize("form", [form for form in SYCL_OBJECTS if form not in ("filter string", "device")])
+@pytest.mark.parametrize(
+    "form", [form for form in SYCL_OBJECTS if form not in ("filter string", "device")]
+)
 def test_a_private_context(form, private, usm_type):
     tensor = numbers(usm_type, device=private)
     queue = dpctl.SyclQueue(private.sycl_context, private.sycl_device)

@@ -25,7 +25,9 @@ ROADS = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in LAYOUTS if name not in ("reversed", "4-D permuted")])
+@pytest.mark.parametrize(
+    "name", [name for name in LAYOUTS if name not in ("reversed", "4-D permuted")]
+)
 @pytest.mark.parametrize("road", ROADS)
 def test_a_view(road, name, usm_type):
     for dtype in samples.NUMPY_DTYPES:

@@ -76,7 +76,9 @@ def test_back(name):
         for road in (sx.from_dlpack, sx.as_tensor, sx.host_view):
             tensor = road(theirs)
             assert (tensor.dtype, tensor.shape) == (array.dtype, array.shape)
-            assert bits(np.asarray(tensor) if road is sx.host_view else tensor.to_numpy()) == bits(array)
+            assert bits(np.asarray(tensor) if road is sx.host_view else tensor.to_numpy()) == bits(
+                array
+            )
             if array.size:
                 assert tensor.ptr == theirs.data_ptr()
 
@@ -133,9 +135,13 @@ def test_the_memory_outlives_the_tensor():
     tensor = sx.from_dlpack(torch.arange(1000))
     noise = [torch.zeros(1000, dtype=torch.int64) for _ in range(20)]
     assert tensor.to_numpy().tolist() == list(range(1000))
+    del noise
 
 
 def test_what_torch_does_not_export():
-    for theirs in (torch.zeros(3, requires_grad=True), torch.zeros(3, dtype=torch.complex64).conj()):
+    for theirs in (
+        torch.zeros(3, requires_grad=True),
+        torch.zeros(3, dtype=torch.complex64).conj(),
+    ):
         with pytest.raises(BufferError, match=r"Tensor.*refused|refused"):
             sx.from_dlpack(theirs)

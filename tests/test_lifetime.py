@@ -194,7 +194,6 @@ def test_threads_that_exchange():
             assert mine.to_numpy().min() == number
 
     in_threads(work)
-    del shared
     assert sx.live_exports() == live
 
 

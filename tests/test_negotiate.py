@@ -23,7 +23,7 @@ ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 99), (2, 0)
 
 
 def usm(kind, **fields):
-    """USM of row 0, a root device with its default context, of a kind that the host reaches or not."""
+    """USM of row 0, a root device with its default context; the host reaches all but "device"."""
     return Offer(**{"device": ROOT, "row": 0, "usm_type": kind, "default_context": True,
                     "host_reachable": kind != "device", **fields})  # fmt: skip
 
@@ -53,7 +53,9 @@ TABLE = {
         usm("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
     ),
     "default tile": (usm("device", row=3), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
-    "default tile, by its own id": (usm("device", row=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "default tile, by its own id": (
+        usm("device", row=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
     # USM of another context
     "private, unaware consumer": (
         elsewhere("device"), None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
@@ -70,9 +72,13 @@ TABLE = {
     "system, unaware consumer": (SYSTEM, None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
     "system, its root": (SYSTEM, ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
     "system, other row": (SYSTEM, OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
-    "system, to the host": (SYSTEM, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY)),
+    "system, to the host": (
+        SYSTEM, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
     # to the host
-    "device, to the host": (usm("device"), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY)),
+    "device, to the host": (
+        usm("device"), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
+    ),
     "shared, to the host": (
         usm("shared"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
     ),
@@ -80,7 +86,8 @@ TABLE = {
         usm("host"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
     ),
     "device of a CPU, to the host": (
-        usm("device", host_reachable=True), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+        usm("device", host_reachable=True), HOST, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY),
     ),
     "private shared, to the host": (
         elsewhere("shared"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
@@ -95,7 +102,9 @@ TABLE = {
     "reversed device, to the host": (
         usm("device", reversed=True), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
     ),
-    "reversed, own root": (usm("shared", reversed=True), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "reversed, own root": (
+        usm("shared", reversed=True), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
     # from the host
     "host memory, unaware consumer": (
         HOST_MEMORY, None, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
@@ -112,7 +121,9 @@ TABLE = {
     # no such device
     "no such row": (usm("device"), NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO)),
     "another kind of device": (usm("device"), CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
-    "host memory, no such row": (HOST_MEMORY, NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO)),
+    "host memory, no such row": (
+        HOST_MEMORY, NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO),
+    ),
     "host memory, another kind": (HOST_MEMORY, CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
 }  # fmt: skip
 
@@ -132,7 +143,9 @@ def test_every_cell(cell, copy, versioned, readonly):
     if unspeakable:
         route = NO
     assert planned.route is route
-    assert planned.copies == {VIEW: 0, HOST_VIEW: 0, COPY: 1, HOST_COPY: 1, VIA_HOST: 2, NO: 0}[route]
+    assert (
+        planned.copies == {VIEW: 0, HOST_VIEW: 0, COPY: 1, HOST_COPY: 1, VIA_HOST: 2, NO: 0}[route]
+    )
     assert route.value in str(planned)
     assert planned.reason in str(planned)
     if route is not NO:
@@ -219,7 +232,7 @@ def outcome(call):
 
 @pytest.mark.parametrize("name", TENSORS)
 def test_the_fast_path_of_the_core_agrees_with_the_plan(name, private, halves):
-    """``__dlpack__`` answers the plainest questions without asking the table: it must not differ."""
+    """``__dlpack__`` answers the plainest questions without asking the table."""
     tensor = TENSORS[name](private, halves[0])
     root, own = ROOT, (14, tensor.row_id or 0)
     queue = dpctl.SyclQueue(property="in_order")

@@ -28,7 +28,9 @@ WAYS_IN = {
     "capsule": lambda array: sx.from_dlpack(array.__dlpack__(max_version=(1, 0))),
     "host view": lambda array: sx.from_dlpack(sx.host_view(array)),
     "as_tensor of a host view": lambda array: sx.as_tensor(sx.host_view(array)),
-    "flag of a stranger": lambda array: sx.from_dlpack(over(array.copy(), flags=READ_ONLY).capsule()),
+    "flag of a stranger": lambda array: sx.from_dlpack(
+        over(array.copy(), flags=READ_ONLY).capsule()
+    ),
     "USM": lambda array: sx.as_tensor(array).copy().as_readonly(),
     "USM through DLPack": lambda array: sx.from_dlpack(sx.as_tensor(array).copy().as_readonly()),
 }
@@ -50,17 +52,24 @@ STEPS = {
     "NumPy": lambda t: sx.from_dlpack(t.to_numpy()),
     "memoryview": lambda t: sx.as_tensor(memoryview(t)),
     "to_device": lambda t: t.to_device(t.device),
-    "iteration": lambda t: list(t)[0],
+    "iteration": lambda t: next(iter(t)),
 }  # fmt: skip
+
+
+def follow(tensor, *steps):
+    """Take the steps that give a view of this tensor."""
+    for step in steps:
+        backwards = min(tensor.strides, default=0) < 0
+        if tensor.ndim and not (backwards and step == "over the host"):  # that makes a copy
+            tensor = STEPS[step](tensor)
+    return tensor
 
 
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_every_road(way):
-    for first in STEPS.values():
-        for second in STEPS.values():
-            tensor = WAYS_IN[way](array())
-            tensor = second(first(tensor)) if tensor.ndim > 1 else tensor
-            assert_readonly(tensor)
+    for first in STEPS:
+        for second in STEPS:
+            assert_readonly(follow(WAYS_IN[way](array()), first, second))
 
 
 def assert_readonly(tensor):
@@ -129,8 +138,8 @@ content = mapped.tobytes()
 one = np.float32(1).reshape(())
 for way in (sx.from_dlpack, sx.as_tensor, lambda a: sx.from_dlpack(sx.host_view(a)),
             lambda a: sx.as_tensor(memoryview(a)), lambda a: sx.from_dlpack(a[::2, ::-1])):
-    for step in roads.STEPS.values():
-        tensor = step(way(mapped))
+    for step in roads.STEPS:
+        tensor = roads.follow(way(mapped), step)
         roads.assert_readonly(tensor)
         host = sx.host_view(tensor)
         writes = [

@@ -143,7 +143,7 @@ def test_weak_references():
 
 def test_tensors_have_identity():
     a, b = sx.empty(3), sx.empty(3)
-    assert a == a  # noqa: PLR0124
+    assert a == a
     assert a != b
     assert len({a, b}) == 2
 
@@ -222,8 +222,12 @@ def test_transposition(name, usm_type):
     assert_same_view(tensor.T.T, array)
 
 
-@pytest.mark.parametrize("target", [(24,), (4, 6), (2, 12), (2, 3, 4), (1, 24, 1), (-1, 8), (2, 2, 2, 3), -1])
-@pytest.mark.parametrize("name", ["whole", "rows", "columns", "reversed", "transposed", "broadcast"])
+@pytest.mark.parametrize(
+    "target", [(24,), (4, 6), (2, 12), (2, 3, 4), (1, 24, 1), (-1, 8), (2, 2, 2, 3), -1]
+)
+@pytest.mark.parametrize(
+    "name", ["whole", "rows", "columns", "reversed", "transposed", "broadcast"]
+)
 def test_reshape(name, target):
     base, base_array = numbered((4, 6))
     views = {
@@ -253,7 +257,12 @@ def test_reshape(name, target):
 def test_reshape_is_a_view_wherever_numpys_is():
     for layout in LAYOUTS.values():
         tensor, array = layout.tensor("int8")
-        for target in (array.shape, (-1,) if array.size else (0,), (1, *array.shape), (array.size, 1)):
+        for target in (
+            array.shape,
+            (-1,) if array.size else (0,),
+            (1, *array.shape),
+            (array.size, 1),
+        ):
             wanted = array.reshape(target)
             found = tensor.reshape(target)
             assert_equal(found, wanted)
@@ -468,7 +477,9 @@ def test_bytes_of_a_buffer(usm_type):
     assert bytes(tensor.copy()) == array.tobytes()
 
 
-@pytest.mark.parametrize("dtype", [name for name in samples.DTYPE_NAMES if name not in samples.NUMPY_DTYPES])
+@pytest.mark.parametrize(
+    "dtype", [name for name in samples.DTYPE_NAMES if name not in samples.NUMPY_DTYPES]
+)
 def test_dtypes_without_a_buffer_format(dtype):
     with pytest.raises(BufferError, match=rf"{dtype}.*DLPack"):
         memoryview(sx.zeros(3, dtype))

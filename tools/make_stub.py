@@ -118,7 +118,11 @@ TYPES = {
     "Row.queue": {"return": "Queue"},
 }
 #: Types of the constants of the module.
-CONSTANTS = {"DLPACK_VERSION": "tuple[int, int]", "DTYPES": "tuple[tuple[str, str, int], ...]"}
+CONSTANTS = {
+    "DLPACK_VERSION": "tuple[int, int]",
+    "DTYPES": "tuple[tuple[str, str, int], ...]",
+    "_C_API": "CapsuleType",
+}
 
 #: Words of pybind11-stubgen, and ours.
 WORDS = {

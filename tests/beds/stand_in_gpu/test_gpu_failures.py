@@ -22,12 +22,12 @@ def test_a_full_device(gpu, adapter):
     used = adapter.fakegpu_device_bytes()
     tensors = []
     words = rf"{PIECE} bytes of 'device' USM on device {gpu.id} \('Fake GPU"
-    with pytest.raises(MemoryError, match=words):
-        for number in range(10):
-            tensors.append(sx.empty(PIECE, "uint8", device=gpu))
-            tensors[-1][:8].copy_from(np.full(8, number, "uint8"))
-    assert len(tensors) == 3
+    for number in range(3):
+        tensors.append(sx.empty(PIECE, "uint8", device=gpu))
+        tensors[-1][:8].copy_from(np.full(8, number, "uint8"))
     for call in (
+        lambda: sx.empty(PIECE, "uint8", device=gpu),
+        lambda: sx.zeros(PIECE, "uint8", device=gpu),
         lambda: tensors[0].copy(),
         lambda: tensors[0].__dlpack__(copy=True),
         lambda: sx.from_dlpack(tensors[0], copy=True),
@@ -93,15 +93,14 @@ def test_every_call_of_the_runtime_may_fail(gpu, adapter):
         try:
             scenario(gpu)
         except (MemoryError, sx.SyclError) as error:
-            assert str(error)
             errors.append(type(error))
         finally:
             adapter.fakegpu_fail_at(0)
         _core.release_cached_memory()
         assert sx.live_exports() == live
         assert adapter.fakegpu_live_allocations() == allocations
-    assert {MemoryError, sx.SyclError} == set(errors)
-    # Staging memory and peer access are conveniences: without them there is another way.
+    # An allocation that fails once is tried again, and staging memory is a convenience.
+    assert sx.SyclError in errors
     assert len(errors) >= calls // 2
     assert scenario(gpu) == wanted
 

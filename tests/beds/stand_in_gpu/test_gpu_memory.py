@@ -35,7 +35,9 @@ def read(capsule):
 
 def test_ids_are_those_of_dpctl(gpus):
     assert len(gpus) == 2
-    for ours, theirs in zip([d for d in sx.devices() if d.kind == "root"], dpctl.get_devices(), strict=True):
+    for ours, theirs in zip(
+        [d for d in sx.devices() if d.kind == "root"], dpctl.get_devices(), strict=True
+    ):
         assert ours.id == theirs.get_device_id()
         assert ours.filter_string == theirs.filter_string
         assert ours.sycl_device == theirs
@@ -87,8 +89,12 @@ def test_copies(gpus, cpu, name):
         assert bits(np.asarray(sx.host_view(tensor))) == bits(array)
         for other in (cpu, gpus[1]):
             assert_equal(tensor.to_device(other, copy=True), array)
-            assert_equal(sx.empty(array.shape, dtype, device=other, order="F").copy_from(tensor), array)
-            assert_equal(LAYOUTS[name].tensor(dtype, "shared", other)[0].to_device(gpus[0], copy=True), array)
+            assert_equal(
+                sx.empty(array.shape, dtype, device=other, order="F").copy_from(tensor), array
+            )
+            assert_equal(
+                LAYOUTS[name].tensor(dtype, "shared", other)[0].to_device(gpus[0], copy=True), array
+            )
         assert_equal(sx.as_tensor(array, device=gpus[0]), array)
 
 
@@ -149,8 +155,14 @@ def test_strided_copies_that_do_not_fit_into_one_block(gpus, key):
     np.testing.assert_array_equal(tensor.to_numpy(), changed)
 
 
-@pytest.mark.parametrize("slices", [(slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)),
-                                    (slice(None), slice(None, None, -1))])  # fmt: skip
+@pytest.mark.parametrize(
+    "slices",
+    [
+        (slice(1, None), slice(None, -1)),
+        (slice(None, -1), slice(1, None)),
+        (slice(None), slice(None, None, -1)),
+    ],
+)
 def test_overlapping_copies(gpu, slices):
     for count in (10, 5_000_000):
         array = np.arange(count, dtype="int16")
@@ -399,7 +411,9 @@ def test_an_extent_beyond_the_allocation(gpu):
     interface = memory.__sycl_usm_array_interface__
     assert sx.as_tensor(memory).nbytes == 64
     for shape in (65, 4096, 2**30):
-        memory_like = type("X", (), {"__sycl_usm_array_interface__": {**interface, "shape": (shape,)}})
+        memory_like = type(
+            "X", (), {"__sycl_usm_array_interface__": {**interface, "shape": (shape,)}}
+        )
         with pytest.raises(BufferError, match="beyond"):
             sx.as_tensor(memory_like())
 

@@ -104,7 +104,10 @@ def test_to_the_other_platform(number, usm_type):
         taken = sx.from_dlpack(capsule)
         assert taken.device.id == other
         assert bits(taken.to_numpy()) == bits(values((2, 3)))
-        for moved in (tensor.to_device(other, copy), sx.from_dlpack(Producer(tensor), device=other, copy=copy)):
+        for moved in (
+            tensor.to_device(other, copy),
+            sx.from_dlpack(Producer(tensor), device=other, copy=copy),
+        ):
             assert moved.device.id == other
             assert moved.usm_type == usm_type
             assert bits(moved.to_numpy()) == bits(values((2, 3)))

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. Where the files for C++ extensions are: headers and the CMake package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["get_cmake_dir", "get_include"]
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def get_include() -> str:
+    """Return the include folder of ``<sycl_ext/sycl_ext.hpp>``, for C++ extensions.
+
+    Examples
+    --------
+    >>> import os, sycl_ext as sx
+    >>> os.path.exists(os.path.join(sx.get_include(), "sycl_ext", "sycl_ext.hpp"))
+    True
+    """
+    return str(_PACKAGE / "include")
+
+
+def get_cmake_dir() -> str:
+    """Return the folder of the CMake package: ``cmake -Dsycl_ext_DIR=...``.
+
+    Examples
+    --------
+    >>> import os, sycl_ext as sx
+    >>> os.path.exists(os.path.join(sx.get_cmake_dir(), "sycl_ext-config.cmake"))
+    True
+    """
+    return str(_PACKAGE / "cmake")

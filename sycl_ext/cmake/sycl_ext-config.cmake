@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# find_package(sycl_ext CONFIG): the headers for C++ extensions.
+#
+#   cmake -Dsycl_ext_DIR=$(python -c "import sycl_ext; print(sycl_ext.get_cmake_dir())")
+#
+# Targets
+#   sycl_ext::sycl_ext  our headers, with the SYCL headers and library that they need
+#   sycl_ext::sycl      the SYCL headers and library alone
+# An extension needs no SYCL compiler as long as it has no kernels.
+cmake_minimum_required(VERSION 3.20)
+
+if(TARGET sycl_ext::sycl_ext)
+  return()
+endif()
+
+# The wheels and conda packages of intel-sycl-rt put headers and library into the environment: the one
+# that this package is installed in, or (editable installs) the one of the Python that is used.
+set(sycl_ext_hints "${CMAKE_CURRENT_LIST_DIR}/../../../../.." "$ENV{CONDA_PREFIX}" "$ENV{PREFIX}")
+if(Python_EXECUTABLE)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c "import sys; print(sys.prefix)"
+    OUTPUT_VARIABLE sycl_ext_prefix
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  list(APPEND sycl_ext_hints "${sycl_ext_prefix}")
+endif()
+find_path(sycl_ext_SYCL_INCLUDE_DIR sycl/queue.hpp HINTS ${sycl_ext_hints} PATH_SUFFIXES include)
+find_library(sycl_ext_SYCL_LIBRARY sycl HINTS ${sycl_ext_hints} PATH_SUFFIXES lib)
+if(NOT sycl_ext_SYCL_INCLUDE_DIR OR NOT sycl_ext_SYCL_LIBRARY)
+  set(sycl_ext_FOUND FALSE)
+  set(sycl_ext_NOT_FOUND_MESSAGE
+      "the SYCL headers and library were not found: install intel-sycl-rt, and call \
+find_package(Python) before find_package(sycl_ext), or set sycl_ext_SYCL_INCLUDE_DIR and \
+sycl_ext_SYCL_LIBRARY")
+  return()
+endif()
+
+add_library(sycl_ext::sycl INTERFACE IMPORTED)
+set_target_properties(
+  sycl_ext::sycl
+  PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${sycl_ext_SYCL_INCLUDE_DIR}"
+             INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${sycl_ext_SYCL_INCLUDE_DIR}"
+             INTERFACE_LINK_LIBRARIES "${sycl_ext_SYCL_LIBRARY}")
+
+add_library(sycl_ext::sycl_ext INTERFACE IMPORTED)
+set_target_properties(
+  sycl_ext::sycl_ext
+  PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}/../include"
+             INTERFACE_COMPILE_FEATURES cxx_std_17
+             INTERFACE_LINK_LIBRARIES sycl_ext::sycl)
+set(sycl_ext_FOUND TRUE)

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `usm_view` as an argument and result of nanobind functions.  An argument with noconvert() is
+// never copied.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <sycl_ext/core.hpp>
+
+namespace sycl_ext::detail {
+
+[[maybe_unused]] static const bool throws_nanobind = [] {
+  throw_python_error() = [] { nanobind::raise_python_error(); };
+  return true;
+}();
+
+}  // namespace sycl_ext::detail
+
+namespace nanobind::detail {
+
+template <class T, int Ndim>
+class type_caster<sycl_ext::usm_view<T, Ndim>> {
+  using View = sycl_ext::usm_view<T, Ndim>;
+
+ public:
+  static constexpr auto Name = const_name("sycl_ext.Tensor");
+  template <class>
+  using Cast = View&;
+  template <class>
+  static constexpr bool can_cast() {
+    return true;
+  }
+
+  // nanobind wants no exception here: what went wrong is raised when the argument is used.
+  bool from_python(handle source, std::uint8_t flags, cleanup_list*) noexcept {
+    const bool convert = (flags & static_cast<std::uint8_t>(cast_flags::convert)) != 0;
+    auto loaded = sycl_ext::detail::load<View>(source.ptr(), convert);
+    view_ = std::move(loaded.view);
+    if (loaded.is_error) {
+      try {
+        raise_python_error();
+      } catch (...) {
+        error_ = std::current_exception();
+      }
+    }
+    return view_ || error_;
+  }
+
+  explicit operator View&() {
+    if (error_) std::rethrow_exception(error_);
+    return *view_;
+  }
+
+  static handle from_cpp(const View& view, rv_policy, cleanup_list*) noexcept {
+    return handle(view.object()).inc_ref();
+  }
+
+ private:
+  std::unique_ptr<View> view_;
+  std::exception_ptr error_;
+};
+
+}  // namespace nanobind::detail

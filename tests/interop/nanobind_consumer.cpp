@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions with nb::ndarray arguments: what a C++ extension module does with somebody's array.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+
+namespace nb = nanobind;
+
+// What was seen: (address of the first element, shape, whether it may be written to, device type).
+template <class Array>
+nb::tuple seen(const Array& array, bool writable) {
+  nb::list shape;
+  for (std::size_t axis = 0; axis < array.ndim(); ++axis) shape.append(array.shape(axis));
+  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(array.data()), nb::tuple(shape), writable,
+                        array.device_type());
+}
+
+using Any = nb::ndarray<float>;
+using ReadOnly = nb::ndarray<float, nb::ro>;
+using Host = nb::ndarray<float, nb::device::cpu>;
+
+float sum(Host array) {
+  const auto view = array.view<float, nb::ndim<1>>();
+  float total = 0;
+  for (std::size_t i = 0; i < view.shape(0); ++i) total += view(i);
+  return total;
+}
+
+NB_MODULE(nanobind_consumer, module) {
+  module.def("take_any", [](Any array) { return seen(array, true); });
+  module.def("take_readonly", [](ReadOnly array) { return seen(array, false); });
+  module.def("take_host", [](Host array) { return seen(array, true); });
+  module.def("sum", sum);
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of these tests: which Python, which devices, which extension module."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fake_gpu.build import build, compiler, environment, installed, run
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build" / "interop"
+#: Variables that change which devices there are, or what they can do.
+PREFIXES = ("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
+
+
+def python_in(name: str) -> Path:
+    """The Python of one of the environments of install.py."""
+    return ROOT / name / "bin" / "python"
+
+
+@functools.cache
+def devices(**settings: object) -> dict[str, str]:
+    """The CPU device and two stand-in GPUs."""
+    build(BUILD / "stand_in_gpu")
+    return environment(BUILD / "stand_in_gpu", tiles=0, **settings)
+
+
+def variables(**settings: object) -> dict[str, str]:
+    """The environment of a process: these devices, and the modules of this folder."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIXES)}
+    search = [BUILD / "nanobind", HERE, HERE.parent]
+    quiet = {"DPCTL_VERBOSITY": "error", "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
+    found = {**kept, **quiet, **devices(**settings)}
+    # The numbers of devices, and of drivers, must not depend on who tests.
+    found["OCL_ICD_VENDORS"] = str(HERE)
+    return {**found, "PYTHONPATH": os.pathsep.join(map(str, search)), "OMP_NUM_THREADS": "1"}
+
+
+def alone(body: str, *, python: Path | None = None, **settings: object) -> Any:
+    """Run Python code in a process of its own: a crash ends only that."""
+    return subprocess.run(
+        [str(python or sys.executable), "-X", "faulthandler", "-c", textwrap.dedent(body)],
+        env=variables(**settings),
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@functools.cache
+def build_nanobind_module() -> Path:
+    """Compile the module of nanobind_consumer.cpp, unless it is newer than its source."""
+    import nanobind
+
+    source = HERE / "nanobind_consumer.cpp"
+    library = BUILD / "nanobind" / f"nanobind_consumer{sysconfig.get_config_var('EXT_SUFFIX')}"
+    if library.exists() and library.stat().st_mtime > source.stat().st_mtime:
+        return library
+    library.parent.mkdir(parents=True, exist_ok=True)
+    package = Path(nanobind.__file__).parent
+    includes = [package / "include", package / "ext/robin_map/include"]
+    includes.append(Path(sysconfig.get_path("include")))
+    command = [*compiler(), "-O1", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-w"]
+    command += [f"-I{folder}" for folder in includes]
+    run([*command, str(source), str(package / "src/nb_combined.cpp"), "-o", str(library)])
+    return library
+
+
+def lines_of(command: list[str]) -> Iterator[dict[str, Any]]:
+    """The lines of JSON that a process prints, and at last how it ended."""
+    with subprocess.Popen(
+        command, env=variables(), cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        said, errors = process.communicate(timeout=100)
+    for line in said.splitlines():
+        if line.startswith("{"):
+            yield json.loads(line)
+    yield {"returncode": process.returncode, "stderr": errors}
+
+
+__all__ = ["alone", "build_nanobind_module", "installed", "lines_of", "python_in", "variables"]

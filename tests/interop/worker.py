@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives arrays to one consumer: ``python worker.py CONSUMER FIRST_CASE``
+
+Prints a line of JSON before and after each case, so that a crash shows which case it was.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+import sycl_ext as sx
+from consumers import ROWS, Consumer
+
+WAYS = ("direct", "host_view", "exchange")
+#: Where the memory is: (device, kind of USM).
+MEMORIES = {
+    "device": ("opencl:cpu", "device"),
+    "shared": ("opencl:cpu", "shared"),
+    "host": ("opencl:cpu", "host"),
+    "GPU device": ("level_zero:gpu:0", "device"),
+}
+CASES = [
+    (way, memory, readonly)
+    for way in WAYS
+    for memory in MEMORIES
+    for readonly in (False, True)
+]
+VALUES = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def array_in(memory: str, readonly: bool) -> sx.Tensor:
+    device, usm_type = MEMORIES[memory]
+    tensor = sx.empty(VALUES.shape, VALUES.dtype, usm_type=usm_type, device=device)
+    tensor.copy_from(VALUES)
+    return tensor.as_readonly() if readonly else tensor
+
+
+def hand_over(way: str, x: sx.Tensor, consumer: Any, take: Any) -> Any:
+    if way == "exchange":
+        return sx.exchange(x, consumer)
+    return take(sx.host_view(x) if way == "host_view" else x)
+
+
+def outcome(row: Consumer, way: str, x: sx.Tensor, consumer: Any, take: Any) -> dict[str, Any]:
+    try:
+        result = hand_over(way, x, consumer, take)
+    except Exception as error:
+        return {"outcome": type(error).__name__, "text": str(error), "family": _family(error)}
+    address, values = row.address(result), row.values(result)
+    return {
+        "outcome": "view" if address == x.ptr else "copy",
+        "writable": bool(row.writable(result)),
+        "right": None if values is None else bool(np.array_equal(np.ravel(values), VALUES.ravel())),
+        "planned_copies": sx.explain(x, consumer).copies if way == "exchange" else None,
+    }
+
+
+def _family(error: Exception) -> list[str]:
+    return [cls.__name__ for cls in type(error).__mro__]
+
+
+def main(name: str, first: int) -> None:
+    row = ROWS[name]
+    consumer, take = row.load()
+    print(json.dumps({"version": row.version}), flush=True)
+    before = sx.live_exports()
+    for number, case in enumerate(CASES):
+        if number < first:
+            continue
+        print(json.dumps({"begin": number}), flush=True)
+        way, memory, readonly = case
+        x = array_in(memory, readonly)
+        found = outcome(row, way, x, consumer, take)
+        del x
+        gc.collect()
+        found["leaked"] = sx.live_exports() - before
+        print(json.dumps({"end": number, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
