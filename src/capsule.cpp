@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capsule.hpp"
 
+#include <array>
 #include <cstring>
 #include <optional>
 
 #include "error.hpp"
+#include "process_memory.hpp"
 
 namespace sycl_ext {
 
@@ -63,7 +65,12 @@ PyObject* make_capsule(const Tensor& tensor, bool versioned, const ExportOptions
 }
 
 PyObject* capsule_from_pointer(void* managed, bool versioned) {
-  if (!managed) fail(Error::Kind::value, "the address of the managed tensor is NULL");
+  std::array<std::byte, sizeof(DLManagedTensorVersioned)> image;
+  const std::size_t nbytes = versioned ? image.size() : sizeof(DLManagedTensor);
+  if (!managed || !read_process_memory(managed, image.data(), nbytes)) {
+    fail(Error::Kind::value, "there is no managed tensor at address ",
+         reinterpret_cast<std::uintptr_t>(managed), ": nothing readable is there");
+  }
   return versioned ? wrap(static_cast<DLManagedTensorVersioned*>(managed))
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }

@@ -6,10 +6,14 @@ from sycl_ext import _icd
 _icd.add_embedded_cpu()  # before the SYCL runtime is loaded
 
 from sycl_ext import _hooks as _hooks  # noqa: E402
-from sycl_ext._core import DLPACK_VERSION, capsule_from_pointer, live_exports  # noqa: E402
 from sycl_ext._devices import Device, device, devices, register_context  # noqa: E402
 from sycl_ext._exchange import exchange, explain  # noqa: E402
 from sycl_ext._host import HostView, host_view  # noqa: E402
+from sycl_ext._introspection import (  # noqa: E402
+    DLPACK_VERSION,
+    capsule_from_pointer,
+    live_exports,
+)
 from sycl_ext._negotiate import Plan, Route  # noqa: E402
 from sycl_ext._paths import get_cmake_dir, get_include  # noqa: E402
 from sycl_ext._protocols import (  # noqa: E402

@@ -7,11 +7,14 @@ view.  A row says what would kill a consumer, make it wrong, or cannot work anyw
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
+
+import numpy as np
 
 __all__ = ["CONSUMERS", "Consumer", "find_consumer"]
 
@@ -27,6 +30,8 @@ FP8 = (
 )
 NARROW = ("bfloat16", *FP8)
 COMPLEX = ("complex64", "complex128")
+SMALL = ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64", "float16")
+WIDE = ("int64", "uint64", "float64", "complex128")
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Consumer:
         Whether it survives arrays of 0 dimensions.
     lacks : tuple of str
         Dtypes that it does not have.
+    narrows : callable
+        Dtypes that it would turn into narrower ones, without a word, as it is set up now.
     reason : str
         Why the row is needed, and the version it was seen with.
     fixed_in : str or None
@@ -68,6 +75,7 @@ class Consumer:
     null_data: bool = True
     zero_dim: bool = True
     lacks: tuple[str, ...] = ()
+    narrows: Callable[[], tuple[str, ...]] = tuple
     reason: str = ""
     fixed_in: str | None = None
 
@@ -92,6 +100,11 @@ class Consumer:
                 f"{self.package} has no {dtype}; convert it to another dtype first, in its own "
                 f"library (no dtype is converted silently), or take a view of the bits"
             )
+        if dtype in self.narrows():
+            return (
+                f"{self.package} would make {dtype} a narrower dtype without a word; convert it "
+                f"first, in its own library, if that is what you want ({self.reason})"
+            )
         if ndim == 0 and not self.zero_dim:
             return f"{self.package} does not survive arrays of 0 dimensions; pass x.reshape((1,))"
         return None
@@ -99,7 +112,9 @@ class Consumer:
     def _is_fixed(self) -> bool:
         if self.fixed_in is None:
             return False
-        have = importlib.metadata.version(self.package)
+        from importlib.metadata import version  # slow to import, and seldom needed
+
+        have = version(self.package)
         return _release(have) >= _release(self.fixed_in)
 
 
@@ -108,7 +123,12 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _numpy_readonly() -> Literal["kept", "refused"]:
-    return "kept" if _release(importlib.metadata.version("numpy")) >= (2, 1) else "refused"
+    return "kept" if _release(np.__version__) >= (2, 1) else "refused"
+
+
+def _jax_narrows() -> tuple[str, ...]:
+    config = getattr(sys.modules.get("jax"), "config", None)
+    return () if config is None or config.jax_enable_x64 else WIDE
 
 
 CONSUMERS: tuple[Consumer, ...] = (
@@ -127,14 +147,14 @@ CONSUMERS: tuple[Consumer, ...] = (
         lacks=NARROW,
         reason="2.6: NumPy inside; does not forward device=",
     ),
-    Consumer("array_api_compat", memory="any", reason="1.16: behaves as the library it wraps"),
     Consumer(
         "torch",
         memory="host",
         strides="nonnegative",
         readonly="dropped",
+        lacks=("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"),
         reason="2.13 on the CPU: RuntimeError on kDLOneAPI; aborts on negative strides "
-        "(pytorch#188023); ignores the read-only flag",
+        "(pytorch#188023); ignores the read-only flag; has five of the float8 dtypes",
     ),
     Consumer(
         "jax",
@@ -142,8 +162,9 @@ CONSUMERS: tuple[Consumer, ...] = (
         memory="host",
         strides="compact",
         readonly="refused",
+        narrows=_jax_narrows,
         reason="0.10 asks for the legacy struct, and refuses kDLOneAPI before it asks; strides "
-        "that are not compact are an error",
+        "that are not compact are an error; 64-bit dtypes need jax_enable_x64",
     ),
     Consumer(
         "tensorflow",
@@ -162,8 +183,9 @@ CONSUMERS: tuple[Consumer, ...] = (
         takes="legacy capsule",
         strides="compact",
         readonly="refused",
-        lacks=(*COMPLEX, *FP8),
-        reason="1.31 takes a legacy capsule, of compact arrays, and has no complex dtypes",
+        lacks=("bool", *COMPLEX, *FP8),
+        reason="1.31 takes a legacy capsule, of compact arrays, and has no complex dtypes; bool "
+        "must be sent as uint8, with OrtValue.from_dlpack(capsule, True)",
     ),
     Consumer(
         "pyarrow",
@@ -178,15 +200,16 @@ CONSUMERS: tuple[Consumer, ...] = (
         entry="core.from_dlpack",
         memory="host",
         strides="nonnegative",
-        readonly="dropped",
-        lacks=("complex128", *FP8),
-        reason="0.32: ValueError on kDLOneAPI and on negative strides",
+        lacks=FP8,
+        narrows=lambda: ("float64", "complex128"),
+        reason="0.32 on the CPU: ValueError on kDLOneAPI and on negative strides; copies whatever "
+        "it is given; float64 becomes float32, and complex128 complex64",
     ),
     Consumer(
         "tvm_ffi",
         readonly="dropped",
-        reason="0.1.15 takes kDLOneAPI as it is; asks for the legacy struct first, and drops the "
-        "read-only flag otherwise",
+        reason="0.1.15 takes kDLOneAPI as it is, through the C exchange API, and drops the "
+        "read-only flag",
     ),
     Consumer(
         "dpnp",
@@ -205,8 +228,17 @@ CONSUMERS: tuple[Consumer, ...] = (
         strides="compact",
         readonly="refused",
         zero_dim=False,
-        lacks=("bool", *COMPLEX, *NARROW),
-        reason="2026.2: SIGSEGV on arrays of 0 dimensions",
+        lacks=(*SMALL, *COMPLEX, *NARROW),
+        reason="2026.2 copies what it is given; float32, float64, int32 and int64 alone, with "
+        "compact strides; SIGSEGV or ValueError on arrays of 0 dimensions",
+    ),
+    Consumer(
+        "dpctl",
+        entry="memory.as_usm_memory",
+        memory="usm",
+        strides="compact",
+        readonly="dropped",
+        reason="0.22: bytes without shape, strides or a read-only flag",
     ),
     Consumer("sycl_ext", reason="this package"),
 )
@@ -226,7 +258,7 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
         When it is neither.
     """
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
-    package = name.partition(".")[0]
+    package = _package_of(name)
     row = next((row for row in CONSUMERS if row.package == package), Consumer(package or "?"))
     if not isinstance(consumer, ModuleType):
         if not callable(consumer):
@@ -242,6 +274,12 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     for part in row.entry.split("."):
         target = _attribute(target, part)
     return row, target
+
+
+def _package_of(module: str) -> str:
+    """Return the library that a module belongs to; array_api_compat behaves as what it wraps."""
+    package, _, rest = module.partition(".")
+    return rest.partition(".")[0] if package == "array_api_compat" and rest else package
 
 
 def _attribute(target: Any, name: str) -> Any:

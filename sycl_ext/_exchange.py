@@ -211,6 +211,8 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     0
     """
     copy = _execute.check_copy(copy)
+    if type(x).__name__ == "PyCapsule":
+        raise TypeError("a capsule can be used once; explain the producer instead")
     try:
         source = _interfaces.source_of(x)
     except BufferError as error:

@@ -27,6 +27,8 @@ def source_of(obj: Any) -> _core.TensorBase:
     """
     if isinstance(obj, _core.TensorBase):
         return _execute.as_usm(obj)
+    if type(obj).__name__ == "PyCapsule":
+        return _execute.as_usm(_execute.import_capsule(obj)[0])
     described = described_usm(obj)
     if described is not None:
         return described

@@ -31,7 +31,7 @@ CPP_FLOORS = [
 PYTHON_FLOORS = [
     {"_core"},
     {"_consumers", "_dtypes", "_hierarchy", "_icd", "_indexing", "_paths", "_protocols", "_trace"},
-    {"_fast", "_negotiate", "_queues"},
+    {"_fast", "_introspection", "_negotiate", "_queues"},
     {"_devices"},
     {"_execute"},
     {"_interfaces"},

@@ -57,10 +57,16 @@ STEPS = {
 
 
 def follow(tensor, *steps):
-    """Take the steps that give a view of this tensor."""
+    """Take the steps, but for those that would copy this tensor, or need a dimension more."""
     for step in steps:
-        backwards = min(tensor.strides, default=0) < 0
-        if tensor.ndim and not (backwards and step == "over the host"):  # that makes a copy
+        no_view = {
+            "over the host": min(tensor.strides, default=0) < 0,
+            "reshaped": not tensor.to_numpy().flags.c_contiguous,
+            "iteration": tensor.ndim == 0,
+            "slice": tensor.ndim == 0,
+            "reversed": tensor.ndim == 0,
+        }
+        if not no_view.get(step):
             tensor = STEPS[step](tensor)
     return tensor
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Call one C++ function with the arrays of every library, on every device, tile and context.
+
+PYTHONPATH=build python run.py [device]
+"""
+
+import sys
+
+import dpctl
+import numpy as np
+
+import sycl_ext as sx
+from scatter_rows import arena, scatter_rows
+
+SHAPE, ROWS = (6, 4), [4, 1, 0]
+SOURCE = np.arange(12, dtype=np.float32).reshape(3, 4)
+EXPECTED = np.zeros(SHAPE, np.float32)
+EXPECTED[ROWS] = SOURCE
+
+
+def tensor_on(device):
+    """An array maker: zeros of this package on a device."""
+    return lambda: sx.zeros(SHAPE, device=device)
+
+
+def dpnp_on(device):
+    """The same, of dpnp."""
+    import dpnp
+
+    return lambda: dpnp.asarray(np.zeros(SHAPE, np.float32), sycl_queue=device.sycl_queue)
+
+
+def makers(root):
+    """What to scatter into, by name."""
+    tile = root.create_sub_devices("numa" if root.device_type == "gpu" else 1)[0]
+    private = sx.register_context(dpctl.SyclContext([root.sycl_device]))
+    places = {"root": root, "tile": tile, "private context": private}
+    yield from ((f"sycl_ext, {name}", tensor_on(place)) for name, place in places.items())
+    try:
+        yield from [(f"dpnp, {name}", dpnp_on(place)) for name, place in places.items()]
+    except ImportError:
+        print("dpnp is not installed")
+    if "system" in root.usm_types:  # the device reads and writes host memory
+        yield "NumPy", lambda: np.zeros(SHAPE, np.float32)
+        try:
+            import torch
+
+            yield "torch", lambda: torch.zeros(SHAPE)
+        except ImportError:
+            print("torch is not installed")
+
+
+def main():
+    root = sx.device(sys.argv[1] if len(sys.argv) > 1 else None)
+    for name, make in makers(root):
+        target = make()
+        scatter_rows(target, ROWS, SOURCE)
+        result = np.asarray(sx.host_view(target))
+        assert (result == EXPECTED).all(), (name, result)
+        scatter_rows(target, [0, 1], arena(8, root.id).reshape((2, 4)))
+        assert not np.asarray(sx.host_view(target))[:2].any(), name
+        print(f"{name:26} ok, row {sx.as_tensor(target).device.id}")
+
+
+if __name__ == "__main__":
+    main()

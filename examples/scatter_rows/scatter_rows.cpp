@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A pybind11 extension on sycl_ext: written once, it takes the arrays of every library, on every
+// device, tile and context.  No kernels, so any C++17 compiler builds it.
+#include <pybind11/stl.h>
+
+#include <cstring>
+#include <sycl/usm.hpp>
+#include <sycl_ext/sycl_ext.hpp>
+
+namespace py = pybind11;
+
+// `void`: elements of any type.  `const`: memory that is read.
+using Target = sycl_ext::usm_view<void>;
+using Source = sycl_ext::usm_view<const void>;
+using Rows = std::vector<std::int64_t>;
+
+namespace {
+
+// Bytes of one row; rows must be compact, their distance may be any.
+template <class View>
+std::size_t row_bytes(const View& view) {
+  std::int64_t expected = 1;
+  for (int axis = view.ndim() - 1; axis > 0; --axis) {
+    if (view.shape(axis) > 1 && view.stride(axis) != expected) {
+      throw py::value_error("the rows are not compact along axis " + std::to_string(axis));
+    }
+    expected *= view.shape(axis);
+  }
+  return static_cast<std::size_t>(expected) * view.itemsize();
+}
+
+void check(const Target& target, const Rows& rows, const Source& source) {
+  if (target.ndim() < 1 || source.ndim() != target.ndim() || !(source.dtype() == target.dtype()) ||
+      !std::equal(source.shape() + 1, source.shape() + source.ndim(), target.shape() + 1)) {
+    throw py::value_error("target and source differ in dtype or in the shape of a row");
+  }
+  if (static_cast<std::int64_t>(rows.size()) != source.shape(0)) {
+    throw py::value_error("there must be one row number for each row of the source");
+  }
+  for (const std::int64_t row : rows) {
+    if (row < 0 || row >= target.shape(0)) {
+      throw py::index_error("there is no row " + std::to_string(row) + " in the target");
+    }
+  }
+}
+
+template <class View>
+auto address_of(const View& view, std::int64_t row) {
+  using Byte = std::conditional_t<View::writes, char, const char>;
+  return static_cast<Byte*>(view.data()) +
+         row * view.stride(0) * static_cast<std::int64_t>(view.itemsize());
+}
+
+// target[rows[i]] = source[i], asynchronously: the copies are submitted to the target's queue, and
+// whoever asks for the target's memory next waits for them.
+void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
+  // A view of the source where the target's device reaches it, else a copy there.
+  const Source source = given.on(target.row());
+  check(target, rows, source);
+  const std::size_t nbytes = row_bytes(target);
+  row_bytes(source);
+
+  const py::gil_scoped_release released;
+  sycl::queue queue = target.queue();
+  const std::vector<sycl::event> before{sycl_ext::ready(target), sycl_ext::ready(source)};
+  std::vector<sycl::event> copies;
+  for (std::size_t i = 0; nbytes > 0 && i < rows.size(); ++i) {
+    copies.push_back(queue.memcpy(address_of(target, rows[i]),
+                                  address_of(source, static_cast<std::int64_t>(i)), nbytes,
+                                  before));
+  }
+  sycl_ext::finish(target, queue, copies);
+  sycl_ext::finish(source, queue, copies);
+}
+
+// The way back: memory of this extension as a tensor that every library takes.
+py::object arena(std::int64_t n, int device) {
+  const sycl_ext::device_row row(device);
+  const sycl::context context = row.context();  // the block keeps its context
+  auto* const block = sycl::malloc_shared<float>(static_cast<std::size_t>(n), row.device(), context);
+  if (!block) throw std::bad_alloc();
+  std::memset(block, 0, static_cast<std::size_t>(n) * sizeof(float));
+  std::shared_ptr<float> owner(block, [context](float* p) { sycl::free(p, context); });
+  return py::reinterpret_steal<py::object>(sycl_ext::wrap(block, {n}, row, owner));
+}
+
+}  // namespace
+
+PYBIND11_MODULE(scatter_rows, m) {
+  m.doc() = "An example of an extension on sycl_ext.";
+  sycl_ext::api();  // imports sycl_ext, or says why it cannot
+  m.def("scatter_rows", scatter_rows, py::arg("target"), py::arg("rows"), py::arg("source"),
+        "target[rows[i]] = source[i], for all i, asynchronously.");
+  m.def("arena", arena, py::arg("n"), py::arg("device"), "A tensor over memory of this extension.");
+}
