@@ -100,13 +100,6 @@ void* take_host_block(std::size_t nbytes) {
   return block;
 }
 
-Memory own(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
-           Allocation::Free free_block) {
-  if (row && !queue) queue = row->queue();
-  return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
-                                            std::move(queue), Owner(nullptr, keep), free_block);
-}
-
 // Which row a pointer belonged to when it was last met, so that asking again does not ask every
 // context.  Only a hint: a block may be freed, and its address be given to another one.
 class SeenPointers {
@@ -157,6 +150,14 @@ SeenPointers& seen() noexcept {
 // Values from here on say: not USM of the first (value - nobodys) contexts.
 constexpr std::uint32_t nobodys = 1u << 24;
 constexpr std::size_t always_asked = 8;  // contexts; more than these are asked once
+
+Memory own(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+           Allocation::Free free_block) {
+  if (row && !queue) queue = row->queue();
+  if (row && data) seen().put(data, static_cast<std::uint32_t>(row->id));
+  return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
+                                            std::move(queue), Owner(nullptr, keep), free_block);
+}
 
 const Row& owning_row(const void* pointer, const Row& row, UsmKind kind) {
   return kind == UsmKind::host ? row : allocating_row(pointer, row);

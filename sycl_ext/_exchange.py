@@ -69,12 +69,12 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     if _is_device(consumer):
         return _to_device(x, consumer, copy, host_copy)
     who, call = find_consumer(consumer)
-    source = _interfaces.source_of(x)
+    source = _interfaces.source_of(x, copy)
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         raise BufferError(refusal)
     first: Exception | None = None
-    for attempt in _attempts(source, who, copy):
+    for attempt in _attempts(source, who, copy, host_copy):
         _check(attempt, copy, host_copy, first)
         handed = _prepare(source, attempt, copy)
         try:
@@ -100,7 +100,7 @@ def _is_device(consumer: Any) -> bool:
 
 
 def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
-    source = _interfaces.source_of(x)
+    source = _interfaces.source_of(x, copy)
     target = place(device)
     found = _execute.plan_for(
         _execute.offer_of(source), target.device.__dlpack_device__(), copy, ours=True
@@ -110,7 +110,9 @@ def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
     return as_tensor(source, device=device, copy=copy)
 
 
-def _attempts(source: _core.TensorBase, who: Consumer, copy: bool | None) -> list[_Attempt]:
+def _attempts(
+    source: _core.TensorBase, who: Consumer, copy: bool | None, host_copy: bool
+) -> list[_Attempt]:
     """List what to offer, best first."""
     needed = who.copy_needed(
         contiguous=source.c_contiguous,
@@ -127,6 +129,9 @@ def _attempts(source: _core.TensorBase, who: Consumer, copy: bool | None) -> lis
     if who.memory != "usm":
         attempts.append(_Attempt(HOST, _execute.plan_for(offer, HOST, copy)))
     if needed is None:
+        if copy is None and host_copy and attempts[-1].device == HOST:
+            # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
+            attempts.append(_Attempt(HOST, _execute.plan_for(offer, HOST, True)))
         return attempts
     return [_Attempt(a.device, a.plan.noting(needed), compact=a.plan.copies == 0) for a in attempts]
 
@@ -151,7 +156,8 @@ def _check(attempt: _Attempt, copy: bool | None, host_copy: bool, first: Excepti
 def _prepare(source: _core.TensorBase, attempt: _Attempt, copy: bool | None) -> _core.TensorBase:
     """Make what the attempt promises."""
     if attempt.device == HOST:
-        return host_view(source, copy=True if attempt.compact else copy)
+        own = attempt.compact or attempt.plan.route is Route.HOST_COPY
+        return host_view(source, copy=True if own else copy)
     usm = as_tensor(source)
     return usm.copy() if attempt.compact or (copy is True) else usm
 
@@ -214,7 +220,7 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     if type(x).__name__ == "PyCapsule":
         raise TypeError("a capsule can be used once; explain the producer instead")
     try:
-        source = _interfaces.source_of(x)
+        source = _interfaces.source_of(x, copy)
     except BufferError as error:
         return Plan(Route.REFUSE, str(error), type(error))
     offer = _execute.offer_of(source)
@@ -233,7 +239,7 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         return Plan(Route.REFUSE, refusal, BufferError)
-    attempt = _attempts(source, who, copy)[0]
+    attempt = _attempts(source, who, copy, host_copy=True)[0]
     found = attempt.plan
     if attempt.compact:
         if copy is False:

@@ -259,13 +259,17 @@ def _import_rest(
     return move(tensor, placement, copy)
 
 
-def import_where_it_is(x: Any) -> _core.TensorBase:
-    """Import from any producer without moving anything; host memory comes without a row."""
+def import_where_it_is(x: Any, copy: bool | None = None) -> _core.TensorBase:
+    """Import from any producer without moving anything; host memory comes without a row.
+
+    Memory that we cannot reach is copied to the host by its producer, unless `copy` is False.
+    """
     announced = _announced_device(x)
+    copy = False if copy is False else None
     refusals: list[Exception] = []
-    tensor = _view(x, announced, None, refusals)
+    tensor = _view(x, announced, copy, refusals)
     if tensor is None and announced != HOST:
-        tensor = _ask_copy(x, HOST, None, refusals)
+        tensor = _ask_copy(x, HOST, copy, refusals)
     if tensor is None:
         raise _all_refused(x, announced, refusals)
     return tensor

@@ -85,7 +85,7 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     [0, 0]
     """
     copy = _execute.check_copy(copy)
-    source = _interfaces.source_of(x)
+    source = _interfaces.source_of(x, copy)
     found = _execute.plan_for(_execute.offer_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
     if copy is True:

@@ -20,10 +20,11 @@ __all__ = ["source_of", "usm_interface_of"]
 INVERTED_READONLY = ("dpctl.memory", "onedal")
 
 
-def source_of(obj: Any) -> _core.TensorBase:
+def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
     """Return the memory of `obj` where it is, by the best road that it offers.
 
-    Host memory comes as a tensor without a row.  Raises TypeError when there is no road.
+    Host memory comes as a tensor without a row.  Raises TypeError when there is no road, and
+    CopyRefusedError when the only road is a copy by the producer and `copy` is False.
     """
     if isinstance(obj, _core.TensorBase):
         return _execute.as_usm(obj)
@@ -35,7 +36,7 @@ def source_of(obj: Any) -> _core.TensorBase:
     if isinstance(obj, np.ndarray):
         return _execute.as_usm(from_ndarray(obj))
     if hasattr(obj, "__dlpack__"):
-        return _execute.as_usm(_execute.import_where_it_is(obj))
+        return _execute.as_usm(_execute.import_where_it_is(obj, copy))
     try:
         view = memoryview(obj)
     except TypeError:

@@ -402,4 +402,5 @@ def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     copy = _execute.check_copy(copy)
     if isinstance(obj, _core.TensorBase) or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj, device=device, copy=copy)
-    return _execute.move(_interfaces.source_of(obj), _wanted(device), copy)  # type: ignore[return-value]
+    source = _interfaces.source_of(obj, copy)
+    return _execute.move(source, _wanted(device), copy)  # type: ignore[return-value]

@@ -258,6 +258,21 @@ class AlwaysCopying(Producer):
         return self.make(flags=IS_COPIED)
 
 
+class Foreign(Producer):
+    """On a device that we do not reach (CUDA); copies to the host for who asks."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> object:
+        self.calls.append({"stream": stream, "dl_device": dl_device, "copy": copy})
+        if dl_device == CPU and copy is not False:
+            return self.make(flags=IS_COPIED)
+        if dl_device in (None, (2, 0)):
+            return self.make(device=(2, 0))
+        raise BufferError(f"cannot copy to {dl_device}")
+
+
 class Reentrant(Producer):
     """Uses the package, and collects garbage, in the middle of being imported."""
 

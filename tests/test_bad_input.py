@@ -142,8 +142,8 @@ CASES = {
         "a consumer that is none": (lambda: sx.explain(tensor(), object()), TypeError, "consumer"),
     },
     "capsule_from_pointer": {
-        "NULL": (lambda: sx.capsule_from_pointer(0), ValueError, "NULL"),
-        "no number": (lambda: sx.capsule_from_pointer("x"), TypeError, "argument"),
+        "NULL": (lambda: sx.capsule_from_pointer(0), ValueError, "address 0"),
+        "no number": (lambda: sx.capsule_from_pointer("x"), TypeError, "address is a str"),
         "positional version": (lambda: sx.capsule_from_pointer(8, True), TypeError, "argument"),
     },
     "live_exports": {"an argument": (lambda: sx.live_exports(1), TypeError, "argument")},
@@ -240,7 +240,8 @@ def test_every_public_function_is_here():
         for name in sx.__all__
         if callable(getattr(sx, name)) and not isinstance(getattr(sx, name), type)
     }
-    assert functions <= set(CASES)
+    without_arguments = {"get_cmake_dir", "get_include"}
+    assert functions - without_arguments <= set(CASES)
     methods = {
         f"Tensor.{name}"
         for name in dir(sx.Tensor)

@@ -18,6 +18,7 @@ from producers import (
     AlwaysCopying,
     BeforeVersions,
     Consumed,
+    Foreign,
     Homeless,
     Ignoring,
     Liar,
@@ -225,6 +226,74 @@ def test_device_of_the_host():
     for source in (numbers(), values(3)):
         with pytest.raises(ValueError, match=r"host_view\(\)"):
             sx.from_dlpack(source, device=(1, 0))
+
+
+# ---- a producer elsewhere ------------------------------------------------------------------------
+
+
+def test_a_producer_elsewhere_is_asked_for_the_host():
+    for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        for copy in (None, True):
+            producer = Foreign(values((2, 3)))
+            taken = take(producer, copy=copy)
+            assert bits(np.asarray(taken)) == bits(values((2, 3)))
+            assert [call["dl_device"] for call in producer.calls] == [(1, 0)]
+            assert producer.calls[0]["stream"] is None
+            del taken
+            assert producer.deleted == [1]
+
+
+def test_a_producer_elsewhere_without_a_copy():
+    for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        producer = Foreign(values(3))
+        with pytest.raises(sx.CopyRefusedError, match=r"copy=False.*Foreign.*\(2, 0\)"):
+            take(producer, copy=False)
+        assert producer.deleted == []
+
+
+def test_a_producer_elsewhere_that_is_deaf():
+    """Asked for the host, it hands out memory of its own device."""
+
+    class Deaf(Foreign):
+        def __dlpack__(self, **keywords):
+            return self.make(device=(2, 0))
+
+    producer = Deaf(values(3))
+    for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        with pytest.raises(BufferError, match=r"\(2, 0\)"):
+            take(producer)
+    assert set(producer.deleted) == {1}
+
+
+def test_a_producer_elsewhere_that_is_old():
+    """It cannot be asked for the host."""
+
+    class Old(BeforeVersions):
+        def __dlpack_device__(self):
+            return (2, 0)
+
+    producer = Old(values(3))
+    with pytest.raises(BufferError, match=r"Old.*\(2, 0\)|\(2, 0\).*Old"):
+        sx.from_dlpack(producer)
+    assert producer.made == []
+
+
+def test_a_producer_that_copies_to_our_device(private):
+    """Asked first: it knows its memory best."""
+
+    class Generous(Foreign):
+        def __dlpack__(self, *, dl_device=None, **keywords):
+            self.calls.append(dl_device)
+            if dl_device == (14, private.id):
+                self.array = sx.empty(3, device=private).copy_from(values(3))
+                return self.make(device=dl_device, flags=IS_COPIED)
+            raise BufferError("no")
+
+    producer = Generous(values(3))
+    tensor = sx.from_dlpack(producer, device=private)
+    assert tensor.device is private
+    assert bits(tensor.to_numpy()) == bits(values(3))
+    assert producer.calls == [(14, private.id)]
 
 
 # ---- host memory that is USM ---------------------------------------------------------------------
@@ -636,7 +705,7 @@ def test_capsule_from_pointer_is_versioned_by_default():
 
 
 def test_capsule_from_no_pointer():
-    with pytest.raises(ValueError, match="NULL"):
+    with pytest.raises(ValueError, match="address 0"):
         sx.capsule_from_pointer(0)
     for address in (-1, 2**64, 1.5, "x", None):
         with pytest.raises((TypeError, ValueError, OverflowError)):

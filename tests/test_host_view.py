@@ -84,6 +84,7 @@ def test_every_source(source):
     assert bits(np.from_dlpack(view)) == bits(array) or source == "bytes"
     assert bits(memoryview(view)) == bits(array)
     assert not view.is_copy
+    assert repr(view).startswith("HostView(shape=")
 
 
 def test_base():

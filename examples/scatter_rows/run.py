@@ -5,12 +5,16 @@ PYTHONPATH=build python run.py [device]
 """
 
 import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import dpctl
 import numpy as np
+from scatter_rows import arena, scatter_rows
 
 import sycl_ext as sx
-from scatter_rows import arena, scatter_rows
+
+Maker = Callable[[], Any]
 
 SHAPE, ROWS = (6, 4), [4, 1, 0]
 SOURCE = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -18,19 +22,19 @@ EXPECTED = np.zeros(SHAPE, np.float32)
 EXPECTED[ROWS] = SOURCE
 
 
-def tensor_on(device):
+def tensor_on(device: sx.Device) -> Maker:
     """An array maker: zeros of this package on a device."""
     return lambda: sx.zeros(SHAPE, device=device)
 
 
-def dpnp_on(device):
+def dpnp_on(device: sx.Device) -> Maker:
     """The same, of dpnp."""
     import dpnp
 
     return lambda: dpnp.asarray(np.zeros(SHAPE, np.float32), sycl_queue=device.sycl_queue)
 
 
-def makers(root):
+def makers(root: sx.Device) -> Iterator[tuple[str, Maker]]:
     """What to scatter into, by name."""
     tile = root.create_sub_devices("numa" if root.device_type == "gpu" else 1)[0]
     private = sx.register_context(dpctl.SyclContext([root.sycl_device]))
@@ -50,7 +54,8 @@ def makers(root):
             print("torch is not installed")
 
 
-def main():
+def main() -> None:
+    """Scatter into each of them, and compare."""
     root = sx.device(sys.argv[1] if len(sys.argv) > 1 else None)
     for name, make in makers(root):
         target = make()

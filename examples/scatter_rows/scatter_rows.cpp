@@ -78,7 +78,8 @@ void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
 py::object arena(std::int64_t n, int device) {
   const sycl_ext::device_row row(device);
   const sycl::context context = row.context();  // the block keeps its context
-  auto* const block = sycl::malloc_shared<float>(static_cast<std::size_t>(n), row.device(), context);
+  auto* const block =
+      sycl::malloc_shared<float>(static_cast<std::size_t>(n), row.device(), context);
   if (!block) throw std::bad_alloc();
   std::memset(block, 0, static_cast<std::size_t>(n) * sizeof(float));
   std::shared_ptr<float> owner(block, [context](float* p) { sycl::free(p, context); });

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-#: Versions are shown in this order, and rows come in it.
+#: The rows of the matrix, in its order.
 ROWS: dict[str, Consumer] = {}
 
 
@@ -40,6 +40,12 @@ class Consumer:
         Whether the consumer would write to the memory of a result.
     environment : str
         The environment it lives in.
+    takes_host : bool
+        False: host memory is not for it.
+    copies : bool
+        It copies whatever it is given.
+    takes_readonly : bool
+        False: it refuses a view of read-only memory, since it cannot be told so.
     """
 
     distribution: str
@@ -49,10 +55,13 @@ class Consumer:
     values: Callable[[Any], np.ndarray]
     writable: Callable[[Any], bool]
     environment: str = ".venv-interop"
+    takes_host: bool = True
+    copies: bool = False
+    takes_readonly: bool = True
 
     @property
     def version(self) -> str:
-        return importlib.metadata.version(self.distribution)
+        return importlib.metadata.version(self.distribution).partition("+")[0]
 
 
 def row(name: str, **fields: Any) -> None:
@@ -97,6 +106,7 @@ row(
     distribution="numpy",
     call="numpy.from_dlpack(x)",
     environment=".venv-numpy1",
+    takes_readonly=False,
     **_of_numpy("numpy"),
 )
 row(
@@ -161,6 +171,7 @@ row(
     address=lambda array: array.unsafe_buffer_pointer(),
     values=np.asarray,
     writable=lambda array: False,  # arrays of jax are immutable
+    takes_readonly=False,
 )
 
 
@@ -188,6 +199,7 @@ row(
     address=_address_of_tensorflow,
     values=lambda tensor: tensor.numpy(),
     writable=lambda tensor: False,
+    takes_readonly=False,
 )
 
 
@@ -206,6 +218,7 @@ row(
     address=lambda value: value.data_ptr(),
     values=lambda value: value.numpy(),
     writable=lambda value: True,
+    takes_readonly=False,
 )
 
 
@@ -240,6 +253,7 @@ row(
     address=lambda array: np.asarray(memoryview(array)).ctypes.data,
     values=lambda array: np.asarray(memoryview(array)),
     writable=lambda array: True,
+    copies=True,
 )
 
 
@@ -263,6 +277,8 @@ row(
     address=lambda table: _from_onedal(table).ctypes.data,
     values=_from_onedal,
     writable=lambda table: _from_onedal(table).flags.writeable,
+    copies=True,
+    takes_readonly=False,
 )
 
 
@@ -331,6 +347,7 @@ for _name, _function, _arguments in (
         address=lambda taken: taken[0],
         values=_read,
         writable=lambda taken: taken[2],
+        takes_readonly=_function == "take_readonly",
     )
 
 
@@ -361,6 +378,10 @@ def _address_of_dpnp(array):
     return array.ctypes.data if isinstance(array, np.ndarray) else array.get_array()._pointer
 
 
+def _writable_in_dpnp(array):
+    return array.flags.writeable if isinstance(array, np.ndarray) else array.flags.writable
+
+
 row(
     "dpnp",
     distribution="dpnp",
@@ -368,7 +389,7 @@ row(
     load=_load_dpnp,
     address=_address_of_dpnp,
     values=lambda array: array if isinstance(array, np.ndarray) else array.asnumpy(),
-    writable=lambda array: array.flags.writable,
+    writable=_writable_in_dpnp,
 )
 
 
@@ -386,6 +407,7 @@ row(
     address=lambda memory: memory._pointer,
     values=lambda memory: memory.copy_to_host().view(np.float32),
     writable=lambda memory: True,
+    takes_host=False,
 )
 
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import sysconfig
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +76,42 @@ def build_nanobind_module() -> Path:
     return library
 
 
-def lines_of(command: list[str]) -> Iterator[dict[str, Any]]:
-    """The lines of JSON that a process prints, and at last how it ended."""
-    with subprocess.Popen(
-        command, env=variables(), cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        said, errors = process.communicate(timeout=100)
-    for line in said.splitlines():
-        if line.startswith("{"):
-            yield json.loads(line)
-    yield {"returncode": process.returncode, "stderr": errors}
+def run_cases(python: Path, script: str, name: str, count: int) -> dict[str, Any]:
+    """Run the cases of a script on a consumer, in as many processes as crashes make necessary.
+
+    The script prints a line of JSON before each case, ``{"begin": n}``, and one after it,
+    ``{"end": n, ...}``.
+
+    Returns
+    -------
+    dict
+        ``"cases"``: the last line of each case, in their order; a crash has the outcome "crash".
+        And whatever else the script said.
+    """
+    cases: list[dict[str, Any]] = []
+    said: dict[str, Any] = {}
+    while len(cases) < count:
+        done = subprocess.run(
+            [str(python), "-X", "faulthandler", script, name, str(len(cases))],
+            env=variables(),
+            cwd=HERE,
+            capture_output=True,
+            text=True,
+            timeout=110,
+        )
+        begun = False
+        for line in done.stdout.splitlines():
+            words = json.loads(line) if line.startswith("{") else {}
+            begun = "begin" in words or (begun and "end" not in words)
+            if "end" in words:
+                cases.append(words)
+            elif "begin" not in words:
+                said.update(words)
+        if begun:
+            cases.append({"outcome": "crash", "text": f"{done.returncode}: {done.stderr[-2000:]}"})
+        elif len(cases) < count:
+            raise RuntimeError(f"{script} {name} ended with {done.returncode}\n{done.stderr}")
+    return {**said, "cases": cases}
 
 
-__all__ = ["alone", "build_nanobind_module", "installed", "lines_of", "python_in", "variables"]
+__all__ = ["alone", "build_nanobind_module", "installed", "python_in", "run_cases", "variables"]

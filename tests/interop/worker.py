@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,7 @@ MEMORIES = {
     "GPU device": ("level_zero:gpu:0", "device"),
 }
 CASES = [
-    (way, memory, readonly)
-    for way in WAYS
-    for memory in MEMORIES
-    for readonly in (False, True)
+    (way, memory, readonly) for way in WAYS for memory in MEMORIES for readonly in (False, True)
 ]
 VALUES = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -50,7 +48,7 @@ def outcome(row: Consumer, way: str, x: sx.Tensor, consumer: Any, take: Any) -> 
     try:
         result = hand_over(way, x, consumer, take)
     except Exception as error:
-        return {"outcome": type(error).__name__, "text": str(error), "family": _family(error)}
+        return {"outcome": type(error).__name__, "text": str(error)}
     address, values = row.address(result), row.values(result)
     return {
         "outcome": "view" if address == x.ptr else "copy",
@@ -60,27 +58,26 @@ def outcome(row: Consumer, way: str, x: sx.Tensor, consumer: Any, take: Any) -> 
     }
 
 
-def _family(error: Exception) -> list[str]:
-    return [cls.__name__ for cls in type(error).__mro__]
-
-
-def main(name: str, first: int) -> None:
+def run(name: str, first: int, cases: list[Any], take_case: Callable[..., dict]) -> None:
+    """Take the cases from a number on, with a line before and after each."""
     row = ROWS[name]
     consumer, take = row.load()
     print(json.dumps({"version": row.version}), flush=True)
     before = sx.live_exports()
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(cases):
         if number < first:
             continue
         print(json.dumps({"begin": number}), flush=True)
-        way, memory, readonly = case
-        x = array_in(memory, readonly)
-        found = outcome(row, way, x, consumer, take)
-        del x
+        found = take_case(row, case, consumer, take)
         gc.collect()
         found["leaked"] = sx.live_exports() - before
         print(json.dumps({"end": number, **found}), flush=True)
 
 
+def take_case(row: Consumer, case: tuple, consumer: Any, take: Any) -> dict[str, Any]:
+    way, memory, readonly = case
+    return outcome(row, way, array_in(memory, readonly), consumer, take)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    run(sys.argv[1], int(sys.argv[2]), CASES, take_case)

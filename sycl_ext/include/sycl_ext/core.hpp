@@ -39,8 +39,10 @@ struct python_error : std::exception {
   const char* what() const noexcept override { return "a Python exception is set"; }
 };
 
-// Hidden: what is static in a header would otherwise be shared by all extensions of a process.
-namespace detail [[gnu::visibility("hidden")]] {
+// What is static in a header would otherwise be shared by all extensions of a process.
+#pragma GCC visibility push(hidden)
+
+namespace detail {
 
 using thrower = void (*)();
 inline thrower& throw_python_error() {
@@ -98,7 +100,9 @@ inline const sycl_ext_api* find_api() {
   return table;
 }
 
-}  // namespace gnu::visibility("hidden")
+}  // namespace detail
+
+#pragma GCC visibility pop
 
 // The C table.  The first call imports the Python package, and needs the GIL: a good place for it
 // is the initialisation of the extension module.
@@ -175,7 +179,7 @@ struct dtype {
   friend bool operator==(dtype a, dtype b) { return a.code == b.code && a.bits == b.bits; }
 };
 
-namespace detail [[gnu::visibility("hidden")]] {
+namespace detail {
 template <class T>
 struct is_complex : std::false_type {};
 template <class T>
@@ -198,7 +202,7 @@ constexpr std::uint8_t dtype_code() {
     return 0;  // kDLInt
   }
 }
-}  // namespace gnu::visibility("hidden")
+}  // namespace detail
 
 template <class T>
 struct dtype_of {
@@ -335,7 +339,7 @@ void finish(const usm_view<T, N>& view, const sycl::queue& worker,
 
 // ---- the way back -------------------------------------------------------------------------------
 
-namespace detail [[gnu::visibility("hidden")]] {
+namespace detail {
 
 inline sycl_ext_view description(const device_row& row, dtype type,
                                  const std::vector<std::int64_t>& shape) {
@@ -349,7 +353,7 @@ inline sycl_ext_view description(const device_row& row, dtype type,
   return view;
 }
 
-}  // namespace gnu::visibility("hidden")
+}  // namespace detail
 
 // A sycl_ext.Tensor over USM, a new reference.  `owner` keeps the memory; it is dropped on any
 // thread, when the last view is gone and `queue` is idle.  `queue` is the queue that work on the
@@ -398,7 +402,7 @@ usm_view<T> make(const std::vector<std::int64_t>& shape, const device_row& row,
 // ---- for the argument types of the binding libraries
 // ----------------------------------------------
 
-namespace detail [[gnu::visibility("hidden")]] {
+namespace detail {
 
 // What became of an argument.
 template <class View>
@@ -435,6 +439,6 @@ loaded<View> load(PyObject* object, bool convert) noexcept {
   }
 }
 
-}  // namespace gnu::visibility("hidden")
+}  // namespace detail
 
 }  // namespace sycl_ext

@@ -13,7 +13,7 @@ import beds
 import samples
 import sycl_ext as sx
 from dlpack_ctypes import IS_COPIED, READ_ONLY, managed_in
-from producers import Liar, Producer, as_strided, check_export, over
+from producers import Foreign, Liar, Producer, as_strided, check_export, over
 from samples import LAYOUTS, Layout, assert_equal, assert_same_view, bits, values
 
 VERSIONED = {"max_version": (1, 0)}
@@ -340,6 +340,16 @@ def test_host_memory_is_copied(gpu):
             assert bits(tensor.to_numpy()) == bits(array)
         with pytest.raises(sx.CopyRefusedError, match="copy=False.*host memory"):
             take(array, device=gpu, copy=False)
+
+
+def test_no_second_hop_is_hidden(gpu):
+    """From a device elsewhere over the host to a GPU are two copies: only when told so."""
+    producer = Foreign(values((2, 3)))
+    with pytest.raises(BufferError, match="copy=True"):
+        sx.from_dlpack(producer, device=gpu)
+    tensor = sx.from_dlpack(producer, device=gpu, copy=True)
+    assert tensor.device is gpu
+    assert bits(tensor.to_numpy()) == bits(values((2, 3)))
 
 
 # ---- two devices ---------------------------------------------------------------------------------

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast sycl_ext is, beside its peers.  ``python -m benchmarks --help``."""

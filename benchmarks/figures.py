@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of figures: what is compared, how far it shall reach, and the floor beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Literal
+
+from benchmarks import arena
+from benchmarks.harness import Contender, Pace, Race, Spread, race
+
+__all__ = ["FIGURES", "Figure", "Outcome", "Reach", "measure_all"]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The least or the most that a figure shall be."""
+
+    relation: Literal["<=", ">="]
+    value: float
+    unit: str = ""
+
+    def met_by(self, value: float) -> bool:
+        """Whether a value is far enough."""
+        return value <= self.value if self.relation == "<=" else value >= self.value
+
+    def margin(self, value: float) -> float:
+        """How many times better than the reach a value is; below one: missed."""
+        return self.value / value if self.relation == "<=" else value / self.value
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A figure, measured."""
+
+    name: str
+    reached: Spread
+    reach: Reach
+    floor: float | None  # what the figure would be with nothing but the floor
+    floor_is: str
+    obstacle: str  # what stands in the way where it is not reached
+
+    @property
+    def met(self) -> bool:
+        """Whether the median reaches it."""
+        return self.reach.met_by(self.reached.median)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Two statements side by side.
+
+    The figure is the time of `ours` by the time of `peer`; where more is better (`>=`), the other
+    way round.  `floor` takes the place of `ours` to say how far the figure could go.
+    """
+
+    name: str
+    names: Callable[[], dict[str, Any]]
+    ours: str
+    peer: str
+    reach: Reach
+    floor: str = ""  # empty: the peer is the floor
+    floor_is: str = "the peer is the floor"
+    obstacle: str = ""
+    prepare: dict[str, str] = field(default_factory=dict)  # before the samples of "ours", ...
+    budget: float = 1.0
+
+    def contenders(self, names: dict[str, Any]) -> dict[str, Contender]:
+        """Return what takes turns."""
+        statements = {"ours": self.ours, "peer": self.peer, "floor": self.floor}
+        return {
+            who: Contender(statement, names, self.prepare.get(who, "pass"))
+            for who, statement in statements.items()
+            if statement
+        }
+
+    def read(self, result: Race) -> Outcome:
+        """Return the figure that a race shows."""
+
+        def against_peer(who: str) -> Spread:
+            pair = (who, "peer") if self.reach.relation == "<=" else ("peer", who)
+            return result.ratio(*pair)
+
+        floor = against_peer("floor").median if self.floor else 1.0
+        return Outcome(
+            self.name, against_peer("ours"), self.reach, floor, self.floor_is, self.obstacle
+        )
+
+
+def at_most(value: float, unit: str = "") -> Reach:
+    """Return a reach from above."""
+    return Reach("<=", value, unit)
+
+
+def at_least(value: float, unit: str = "") -> Reach:
+    """Return a reach from below."""
+    return Reach(">=", value, unit)
+
+
+def _export_and_import() -> Iterator[Figure]:
+    yield Figure(
+        "`t.__dlpack__(max_version=(1, 3))` / NumPy's",
+        arena.small,
+        "t.__dlpack__(max_version=(1, 3))",
+        "a.__dlpack__(max_version=(1, 3))",
+        at_most(1.0),
+        "bare.capsule(max_version=(1, 3))",
+        "a bare C call that makes a capsule over a block from malloc",
+    )
+    yield Figure(
+        "`sx.from_dlpack(t)` / `np.from_dlpack(a)`",
+        arena.small,
+        "sx.from_dlpack(t)",
+        "np.from_dlpack(a)",
+        at_most(1.0),
+        "bare.echo(t)",
+        "a bare C call that returns its argument",
+    )
+    for memory, ours, floor, questions in (
+        ("host memory", "ready_host", "ready_host_bare", 1),
+        ("USM of dpnp", "ready_usm", "ready_usm_bare", 2),
+        ("our own USM", "ready_own", "ready_host_bare", 0),
+    ):
+        asked = {0: "", 1: " and one question to the SYCL runtime"}.get(
+            questions, " and two questions to the SYCL runtime"
+        )
+        yield Figure(
+            f"`sx.from_dlpack` of a ready capsule over {memory} / `np.from_dlpack` of the like",
+            arena.small,
+            f"sx.from_dlpack({ours})",
+            "np.from_dlpack(ready_host_too)",
+            at_most(1.3),
+            f"bare.ask({floor}, context, {questions})",
+            f"the two calls of the protocol from C{asked}, and no array",
+            prepare={
+                "ours": f"{ours}.fill(_n)",
+                "peer": "ready_host_too.fill(_n)",
+                "floor": f"{floor}.fill(_n)",
+            },
+            budget=2.0,
+        )
+    yield Figure(
+        "`dpnp.from_dlpack(d)` / `sx.from_dlpack(t)`",
+        arena.small,
+        "sx.from_dlpack(t)",
+        "dpnp.from_dlpack(d)",
+        at_least(100),
+        "bare.echo(t)",
+        "a bare C call that returns its argument",
+    )
+
+
+def _exchange_table() -> Iterator[Figure]:
+    yield Figure(
+        "our tensor through the C exchange table / through the Python protocol, seen from C",
+        arena.small,
+        "bare.through_table(t, 50)",
+        "bare.through_protocol(t, 50)",
+        at_most(0.3),
+        "bare.through_table(producer, 50)",
+        "a table that only mallocs",
+    )
+    yield Figure(
+        "`tvm_ffi.from_dlpack(t)` / the same without our table",
+        arena.small,
+        "tvm_ffi.from_dlpack(t)",
+        "tvm_ffi.from_dlpack(t_without_table)",
+        at_most(0.3),
+        "tvm_ffi.from_dlpack(producer)",
+        "the same consumer, and a table that only mallocs",
+    )
+    yield Figure(
+        "`sx.from_dlpack(torch tensor)` / the same without torch's table",
+        arena.small,
+        "sx.from_dlpack(torch_tensor)",
+        "sx.from_dlpack(torch_without_table)",
+        at_most(0.3),
+        "bare.through_table(torch_tensor, 1)",
+        "torch's own function, from C, and no tensor",
+    )
+
+
+def _host_copies() -> Iterator[Figure]:
+    yield Figure(
+        "bandwidth of `to_numpy(copy=True)`, 256 MB / aligned memcpy into fresh memory, "
+        "with the same advice",
+        arena.large,
+        "large.to_numpy(copy=True)",
+        "advised.fill()",
+        at_least(0.95),
+        floor_is="the peer is the floor: mmap, madvise(MADV_HUGEPAGE), memcpy, munmap",
+        budget=6.0,
+    )
+    yield Figure(
+        "the same / without the advice",
+        arena.large,
+        "large.to_numpy(copy=True)",
+        "plain.fill()",
+        at_least(0.95),
+        "advised.fill()",
+        "with the advice",
+        budget=5.0,
+    )
+    yield Figure(
+        "`to_numpy(copy=True)` of 4 KB / `np.empty` and memcpy",
+        arena.host_results,
+        "few.to_numpy(copy=True)",
+        "a_few.copy()",
+        at_most(3),
+        floor_is="the peer is the floor: `ndarray.copy()` is `np.empty` and memcpy in C",
+    )
+    for layout, title in (
+        ("transposed", "transposed"),
+        ("second", "every second"),
+        ("permuted", "4-D permuted"),
+    ):
+        for dtype in ("u1", "f4", "f8"):
+            yield Figure(
+                f"host copy, {title}, {dtype} / `np.ascontiguousarray`",
+                arena.strided,
+                f"x_{layout}_{dtype}.to_numpy(copy=True)",
+                f"np.ascontiguousarray(a_{layout}_{dtype})",
+                at_most(1.0),
+                f"flat_{dtype}.copy()",
+                "NumPy's copy of as many bytes in a row",
+            )
+    for layout, reach in (("few", 50), ("many", 20), ("turned", 4)):
+        size = "4 KB" if layout == "few" else "4 MB"
+        turned = " transposed" if layout == "turned" else ""
+        yield Figure(
+            f"`dpnp.asnumpy`, {size}{turned} / `to_numpy(copy=True)`",
+            arena.host_results,
+            f"{layout}.to_numpy(copy=True)",
+            f"dpnp.asnumpy(d_{layout})",
+            at_least(reach),
+            f"a_{'few' if layout == 'few' else 'many'}.copy()",
+            "NumPy's copy of as many bytes in a row",
+            budget=2.0,
+        )
+    yield Figure(
+        "`to_numpy()`, a view: 256 MB / 4 B",
+        arena.large,
+        "large.to_numpy()",
+        "tiny.to_numpy()",
+        at_most(1.1),
+        "a_tiny.view()",
+        "NumPy's view of an array",
+    )
+
+
+def _allocation() -> Iterator[Figure]:
+    floor = "bare.capsule()"
+    floor_is = "a bare C call that mallocs and makes one Python object"
+    yield Figure(
+        "`dpctl.memory.MemoryUSMDevice(1024)` / `sx.empty(1024, 'u1')`",
+        arena.small,
+        "sx.empty(1024, 'u1')",
+        "dpctl.memory.MemoryUSMDevice(1024)",
+        at_least(30),
+        floor,
+        floor_is,
+    )
+    yield Figure(
+        "`sx.empty(1024, 'u1')` / `np.empty(1024, 'u1')`",
+        arena.small,
+        "sx.empty(1024, 'u1')",
+        "np.empty(1024, 'u1')",
+        at_most(2),
+        floor,
+        floor_is,
+    )
+
+
+FIGURES: tuple[Figure, ...] = (
+    *_export_and_import(),
+    *_exchange_table(),
+    *_allocation(),
+    *_host_copies(),
+)
+
+
+def measure_all(
+    pace: Pace, wanted: Callable[[str], bool], say: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """Measure the figures whose name is wanted, group by group."""
+    chosen = [figure for figure in FIGURES if wanted(figure.name)]
+    for make_names, group in groupby(chosen, key=lambda figure: figure.names):
+        names = make_names()
+        for figure in group:
+            say(figure.name)
+            yield figure.read(race(figure.contenders(names), pace.scaled(figure.budget)))
+        names.clear()

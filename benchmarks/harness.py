@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Timing side by side: contenders take turns, and what counts is the ratio within each turn.
+
+A shared machine changes its speed from one moment to the next by a factor of two and more.  A turn
+times every contender once, in a new order, within a few milliseconds, so a ratio within a turn is
+hardly touched; the median over many turns leaves out those that were.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, repeat
+from typing import Any
+
+__all__ = ["Contender", "Pace", "Race", "Spread", "calibrate", "race"]
+
+#: Seconds that n runs of a contender take.
+Sample = Callable[[int], float]
+
+_TEMPLATE = """\
+def sample(_n, _repeat=_repeat, _clock=_clock):
+    {prepare}
+    _turns = _repeat(None, _n)
+    _start = _clock()
+    for _ in _turns:
+        {statement}
+    return _clock() - _start
+"""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A statement to be timed, in the names it needs.
+
+    `prepare` runs before each sample, outside the clock, and may use ``_n``, the number of runs.
+    """
+
+    statement: str
+    names: Mapping[str, Any]
+    prepare: str = "pass"
+
+    def compiled(self) -> Sample:
+        """Return the function that times n runs, as ``timeit`` would: without garbage collection."""
+        names = {**self.names, "_repeat": repeat, "_clock": time.perf_counter}
+        source = _TEMPLATE.format(prepare=self.prepare, statement=self.statement)
+        exec(compile(source, f"<{self.statement}>", "exec"), names)
+        function = names["sample"]
+
+        def sample(count: int) -> float:
+            enabled = gc.isenabled()
+            gc.disable()
+            try:
+                return function(count)  # type: ignore[no-any-return]
+            finally:
+                if enabled:
+                    gc.enable()
+
+        return sample
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long to look: one sample at least `sample` seconds, and all turns about `budget`."""
+
+    budget: float = 1.2
+    sample: float = 4e-4
+    turns: tuple[int, int] = (9, 1001)  # at least, at most
+
+    def scaled(self, factor: float) -> Pace:
+        """Return a pace for another budget; a small one is content with fewer turns."""
+        least = max(3, round(self.turns[0] * min(factor, 1)))
+        return Pace(self.budget * factor, self.sample, (least, max(least, self.turns[1])))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median between its quartiles."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the quartiles of some values."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
+
+    def map(self, function: Callable[[float], float]) -> Spread:
+        """Return the spread of a monotonous function of the values."""
+        return Spread(*sorted(map(function, (self.low, self.median, self.high))))
+
+
+@dataclass(frozen=True)
+class Race:
+    """Seconds for one run of each contender, one number per turn."""
+
+    seconds: Mapping[str, Sequence[float]]
+
+    def time(self, name: str) -> Spread:
+        """Return the time of one run."""
+        return Spread.of(self.seconds[name])
+
+    def ratio(self, one: str, other: str) -> Spread:
+        """Return the spread of the ratios within the turns."""
+        return Spread.of(
+            [a / b for a, b in zip(self.seconds[one], self.seconds[other], strict=True)]
+        )
+
+
+def calibrate(sample: Sample, seconds: float, most: int = 1 << 22) -> int:
+    """Return how many runs take at least about so many seconds."""
+    count = 1
+    while count < most:
+        spent = sample(count)
+        if spent >= seconds:
+            return count
+        growth = 1.1 * seconds / spent if spent > 0 else 10.0
+        count = min(most, max(count + 1, math.ceil(count * min(growth, 10.0))))
+    return most
+
+
+def orders(names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the names in every rotation, forwards and backwards, again and again."""
+    for i in cycle(range(len(names))):
+        turned = [*names[i:], *names[:i]]
+        yield turned
+        yield turned[::-1]
+
+
+def race(contenders: Mapping[str, Contender | Sample], pace: Pace) -> Race:
+    """Time the contenders in turns until the budget is spent.
+
+    A contender may also be a function that returns the seconds of n runs by itself.
+    """
+    samples = {
+        name: entry.compiled() if isinstance(entry, Contender) else entry
+        for name, entry in contenders.items()
+    }
+    counts = {name: calibrate(sample, pace.sample) for name, sample in samples.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in samples}
+    least, most = pace.turns
+    end = time.perf_counter() + pace.budget
+    for turn, order in enumerate(orders(list(samples))):
+        if turn >= most or (turn >= least and time.perf_counter() >= end):
+            break
+        for name in order:
+            seconds[name].append(samples[name](counts[name]) / counts[name])
+    return Race(seconds)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that need a process of their own: other devices, a clean heap, a first import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.build import ROOT, SCRATCH, stand_in_gpu
+from benchmarks.figures import Outcome, at_most
+from benchmarks.harness import Pace, Race, Spread, race
+
+MIB = 1 << 20
+#: Live exports that are counted on.
+EXPORTS = 100_000
+
+
+# ---- in the process that is measured -------------------------------------------------------------
+
+
+def _resident(field: str) -> int:
+    """Return bytes of this process: VmRSS, or VmHWM for the highest so far."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) << 10
+    raise KeyError(field)
+
+
+def _extra_memory(work: Callable[[], Any], result_bytes: int) -> int:
+    """Return how much more than its result a piece of work needs at its peak."""
+    Path("/proc/self/clear_refs").write_text("5")  # VmHWM starts anew
+    before = _resident("VmRSS")
+    result = work()
+    peak = _resident("VmHWM")
+    del result
+    return peak - before - result_bytes
+
+
+def _staging(pace: Pace, nbytes: int) -> dict[str, Any]:
+    import dpctl.memory
+    import numpy as np
+
+    import sycl_ext as sx
+    from benchmarks.arena import HUGE_PAGE
+    from benchmarks.harness import Contender
+
+    gpu = sx.device("level_zero:gpu:0")
+    queue = gpu.sycl_queue
+    source = np.arange(nbytes // 4, dtype="uint32").view("uint8")
+    tensor = sx.empty(nbytes, "uint8", device=gpu).copy_from(source)
+    block = dpctl.memory.MemoryUSMDevice(nbytes, queue=queue)
+    queue.memcpy(block, source, nbytes)
+    queue.wait()
+    ours = sx.zeros(nbytes, "uint8", usm_type="host")  # of the CPU device: plain memory to a GPU
+    theirs = sx.zeros(nbytes, "uint8", usm_type="host").to_numpy()
+    if not (tensor.to_numpy() == source).all():
+        raise RuntimeError("the copy is wrong")
+    extra = _extra_memory(tensor.to_numpy, nbytes)
+
+    def single() -> None:
+        import mmap
+
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        with mmap.mmap(-1, nbytes + HUGE_PAGE, flags=flags) as fresh:
+            fresh.madvise(mmap.MADV_HUGEPAGE)
+            whole = np.frombuffer(fresh, "uint8")
+            start = -whole.ctypes.data % HUGE_PAGE
+            target = whole[start : start + nbytes]
+            queue.memcpy(target, block, nbytes)
+            queue.wait()
+            del target, whole
+
+    names = {"tensor": tensor, "single": single, "queue": queue, "n": nbytes}
+    names |= {"ours": ours, "theirs": theirs, "block": block}
+    done = race(
+        {
+            "fresh": Contender("tensor.to_numpy()", names),
+            "fresh single": Contender("single()", names),
+            "warm": Contender("ours.copy_from(tensor)", names),
+            "warm single": Contender("queue.memcpy(theirs, block, n); queue.wait()", names),
+        },
+        pace,
+    )
+    return {"extra": extra, "seconds": done.seconds}
+
+
+def _footprint(count: int) -> dict[str, float]:
+    import numpy as np
+
+    import sycl_ext as sx
+    from benchmarks.arena import bare
+
+    version = sx.DLPACK_VERSION
+    tensor = sx.zeros((4, 4), "float32")
+    array = np.zeros((4, 4), "float32")
+    makers: dict[str, Callable[[], object]] = {
+        "ours": lambda: tensor.__dlpack__(max_version=version),
+        "peer": lambda: array.__dlpack__(max_version=version),
+        "floor": lambda: bare.capsule(max_version=version),
+    }
+    kept = []
+    result = {}
+    for name, make in makers.items():
+        capsules: list[object] = [make() for _ in range(100)] + [None] * count
+        before = _resident("VmRSS")
+        for i in range(100, count + 100):
+            capsules[i] = make()
+        result[name] = (_resident("VmRSS") - before) / count
+        kept.append(capsules)
+    return result
+
+
+_IMPORTS = """
+import json, time
+start = time.perf_counter()
+import dpctl
+{more}
+print(json.dumps(time.perf_counter() - start))
+"""
+
+
+# ---- in the process that asks --------------------------------------------------------------------
+
+
+def _run(arguments: list[str], variables: dict[str, str] | None = None) -> Any:
+    """Run Python, and read the JSON that it prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=variables or dict(os.environ),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"python {' '.join(arguments)}\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _ask(job: str, *arguments: object, variables: dict[str, str] | None = None) -> Any:
+    return _run(["-m", "benchmarks.isolated", job, *map(str, arguments)], variables)
+
+
+def staging(pace: Pace) -> Iterator[Outcome]:
+    """Device -> host on the stand-in GPU, whose memory the host cannot touch."""
+    nbytes = 256 * MIB if pace.budget > 0.5 else 16 * MIB
+    found = _ask("staging", pace.budget * 10, nbytes, variables=stand_in_gpu())
+    result = Race(found["seconds"])
+    size = f"{nbytes // MIB} MB"
+    yield Outcome(
+        f"stand-in GPU, device to host, {size}, `to_numpy()` / its own single memcpy, "
+        "both into fresh memory",
+        result.ratio("fresh", "fresh single"),
+        at_most(1.1),
+        1.0,
+        "the peer is the floor: one command of the queue",
+        "",
+    )
+    yield Outcome(
+        f"stand-in GPU, device to host, {size}, `copy_from` / its own single memcpy, "
+        "both into memory in use",
+        result.ratio("warm", "warm single"),
+        at_most(1.1),
+        1.0,
+        "the peer is the floor: one command of the queue",
+        "",
+    )
+    extra = found["extra"] / MIB
+    yield Outcome(
+        f"extra memory of that `to_numpy()` at its peak, {size}",
+        Spread(extra, extra, extra),
+        at_most(16, "MB"),
+        0.0,
+        "a single memcpy needs none",
+        "",
+    )
+
+
+def footprint(pace: Pace) -> Outcome:
+    """Memory that one live export takes."""
+    rounds = 3 if pace.budget > 0.5 else 1
+    found = [_ask("footprint", EXPORTS) for _ in range(rounds)]
+    values = {who: Spread.of([entry[who] for entry in found]) for who in found[0]}
+    return Outcome(
+        f"memory per live export, of {EXPORTS:,}",
+        values["ours"],
+        at_most(256, "B"),
+        values["floor"].median,
+        f"a bare C call that makes such a capsule; NumPy's takes {values['peer'].median:.0f} B",
+        "",
+    )
+
+
+def imports(pace: Pace) -> Outcome:
+    """Time that ``import sycl_ext`` adds to ``import dpctl``."""
+    rounds = 15 if pace.budget > 0.5 else 3
+    scripts = [_IMPORTS.format(more=more) for more in ("import sycl_ext", "import numpy")]
+    for script in scripts:  # into the page cache
+        _run(["-c", script])
+    added = []
+    for turn in range(rounds):
+        pair = [0.0, 0.0]
+        for i in (0, 1) if turn % 2 else (1, 0):
+            pair[i] = _run(["-c", scripts[i]])
+        added.append(1e3 * (pair[0] - pair[1]))
+    return Outcome(
+        "`import sycl_ext` on top of `import dpctl`",
+        Spread.of(added),
+        at_most(30, "ms"),
+        None,
+        "",
+        "",
+    )
+
+
+def measure_all(
+    pace: Pace, wanted: Callable[[str], bool], say: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """Measure what is wanted."""
+    if wanted("stand-in GPU staging"):
+        say("staging on the stand-in GPU")
+        yield from staging(pace)
+    if wanted("memory per live export"):
+        say("memory per live export")
+        yield footprint(pace)
+    if wanted("import"):
+        say("import time")
+        yield imports(pace)
+
+
+if __name__ == "__main__":
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    if sys.argv[1] == "staging":
+        report: Any = _staging(Pace(float(sys.argv[2]), 0.0, (5, 60)), int(sys.argv[3]))
+    else:
+        report = _footprint(int(sys.argv[2]))
+    print(json.dumps(report))

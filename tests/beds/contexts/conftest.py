@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The places of a bed: a root device, its tiles, a private context, and what is around them."""
+
+import os
+from dataclasses import dataclass, field
+
+import dpctl
+import pytest
+
+import sycl_ext as sx
+
+
+@dataclass
+class Places:
+    """What there is in this bed, and what its runtime allows; written down, not asked for."""
+
+    root: sx.Device
+    tile: sx.Device
+    sibling: sx.Device
+    private: sx.Device
+    other_platform: sx.Device
+    other_device: sx.Device | None  # of the same platform
+    tiles_use_the_default_context: bool
+    peers: bool  # the other device's memory can be copied to directly
+    host_memory: bool  # all memory is the host's
+    sources: dict[str, sx.Device] = field(init=False)
+
+    def __post_init__(self):
+        self.sources = {"root": self.root, "sub-device": self.tile, "private": self.private}
+
+
+@pytest.fixture(scope="session")
+def places():
+    bed = os.environ["SYCL_EXT_BED"]
+    gpu = bed.startswith("stand_in_gpu")
+    root = sx.device("level_zero:gpu:0" if gpu else 1)
+    tile, sibling = root.create_sub_devices("numa" if gpu else 1)
+    return Places(
+        root=root,
+        tile=tile,
+        sibling=sibling,
+        private=sx.register_context(dpctl.SyclContext([root.sycl_device])),
+        other_platform=sx.device(0),
+        other_device=sx.device("level_zero:gpu:1") if gpu else None,
+        tiles_use_the_default_context=bed == "stand_in_gpu",
+        peers=bed == "stand_in_gpu_peers",
+        host_memory=not gpu,
+    )
+
+
+@pytest.fixture
+def count_copies(places):
+    """A function that says how many copy commands were carried out since it was last called."""
+    if places.host_memory:
+        return lambda: None  # plain memcpy: nobody counts
+    from fake_gpu import control
+
+    adapter = control.loaded()
+    last = [adapter.fakegpu_copies()]
+
+    def count():
+        before, last[0] = last[0], adapter.fakegpu_copies()
+        return last[0] - before
+
+    return count

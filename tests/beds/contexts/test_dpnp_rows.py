@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dpnp arrays on tiles and in private contexts: what dpnp does alone, and what it does with us."""
+
+import dpctl
+import dpctl.memory
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from producers import over
+
+VALUES = np.arange(6, dtype="float32")
+SOURCES = pytest.mark.parametrize("source", ["root", "sub-device", "private"])
+
+
+def dpnp_on(device):
+    return dpnp.asarray(VALUES, sycl_queue=device.sycl_queue)
+
+
+def pointer(array):
+    return array.__sycl_usm_array_interface__["data"][0]
+
+
+def read(array):
+    return dpnp.asnumpy(array).tolist()
+
+
+# ---- dpnp alone ----------------------------------------------------------------------------------
+
+
+def as_dpnp_users_do(places, source):
+    """An array on a queue that dpctl makes: on a tile, that queue has a context of its own."""
+    device, context = places.sources[source].sycl_device, places.private.sycl_context
+    arguments = (device,) if source == "sub-device" else (context, device)
+    return dpnp.asarray(VALUES, sycl_queue=dpctl.SyclQueue(*arguments))
+
+
+@pytest.mark.parametrize("source", ["sub-device", "private"])
+def test_dpnp_alone_does_not_exchange_them(places, source):
+    """When this fails, dpnp has learned it, and docs/contexts.md needs a new sentence."""
+    array = as_dpnp_users_do(places, source)
+    for exchange in (
+        array.__dlpack__,
+        lambda: dpnp.from_dlpack(array),
+        lambda: dpnp.from_dlpack(array, copy=True),
+        lambda: dpnp.from_dlpack(array, device=places.root.sycl_device),
+        lambda: np.from_dlpack(array),
+    ):
+        with pytest.raises(Exception, match="default platform SYCL context"):
+            exchange()
+
+
+@pytest.mark.parametrize("source", ["sub-device", "private"])
+def test_the_same_with_us(places, source):
+    array = as_dpnp_users_do(places, source)
+    tensor = sx.as_tensor(array)
+    assert tensor.ptr == pointer(array)
+    assert tensor.sycl_context == array.sycl_context
+    for again in (dpnp.from_dlpack(tensor), sx.exchange(array, dpnp)):
+        assert again.sycl_device == places.root.sycl_device
+        assert again.sycl_context == places.root.sycl_context
+        assert read(again) == VALUES.tolist()
+    assert np.from_dlpack(sx.host_view(array)).tolist() == VALUES.tolist()
+
+
+# ---- dpnp to us ----------------------------------------------------------------------------------
+
+
+@SOURCES
+@pytest.mark.parametrize("road", [sx.as_tensor, sx.from_dlpack])
+@pytest.mark.parametrize("arguments", [{}, {"copy": False}, {"device": "same", "copy": False}])
+def test_a_dpnp_array_comes_in_as_a_view(places, source, road, arguments):
+    device = places.sources[source]
+    array = dpnp_on(device)
+    if "device" in arguments:
+        arguments = {**arguments, "device": device}
+    tensor = road(array, **arguments)
+    assert tensor.ptr == pointer(array)
+    assert tensor.device is device
+    assert tensor.sycl_context == array.sycl_context
+    assert tensor.to_numpy().tolist() == VALUES.tolist()
+    tensor.copy_from(VALUES + 1)
+    assert read(array) == (VALUES + 1).tolist()
+
+
+@SOURCES
+@pytest.mark.parametrize("road", [sx.as_tensor, sx.from_dlpack])
+def test_a_dpnp_array_comes_to_another_row(places, source, road):
+    array = dpnp_on(places.sources[source])
+    for target in (places.root, places.tile, places.private, places.other_platform):
+        tensor = road(array, device=target, copy=True)
+        assert tensor.device is target
+        assert tensor.ptr != pointer(array)
+        assert tensor.to_numpy().tolist() == VALUES.tolist()
+
+
+def test_rows_are_registered_on_the_way(places):
+    """A queue of dpctl's own on a tile has a context of its own; nobody has to register it."""
+    part = places.tile.sycl_device
+    array = dpnp.asarray(VALUES, sycl_queue=dpctl.SyclQueue(part))
+    count = len(sx.devices())
+    tensor = sx.from_dlpack(array)
+    assert len(sx.devices()) == count + 1
+    assert tensor.device is sx.devices()[-1]
+    assert tensor.device.kind == "context"
+    assert tensor.device.parent is places.tile
+    assert tensor.device.root_id == places.root.id
+    assert tensor.device.sycl_context == array.sycl_context
+    assert sx.as_tensor(array).device is tensor.device
+    assert len(sx.devices()) == count + 1
+
+
+@SOURCES
+def test_dpctl_memory(places, source):
+    device = places.sources[source]
+    memory = dpctl.memory.MemoryUSMDevice(16, queue=device.sycl_queue)
+    memory.copy_from_host(np.arange(16, dtype="uint8"))
+    tensor = sx.as_tensor(memory)
+    assert tensor.device is device
+    assert tensor.to_numpy().tolist() == list(range(16))
+    again = dpctl.memory.as_usm_memory(tensor)
+    assert again._pointer == tensor.ptr
+    assert again.sycl_context == device.sycl_context
+    assert again.sycl_device == device.sycl_device
+
+
+# ---- us to dpnp ----------------------------------------------------------------------------------
+
+
+@SOURCES
+def test_dpnp_takes_a_tensor(places, source):
+    tensor = sx.empty(6, device=places.sources[source]).copy_from(VALUES)
+    array = dpnp.from_dlpack(tensor)
+    shareable = source == "root" or (
+        source == "sub-device" and places.tiles_use_the_default_context
+    )
+    assert (pointer(array) == tensor.ptr) == shareable
+    # A view of a tile's memory runs where the tile is.
+    assert array.sycl_device in (places.root.sycl_device, places.sources[source].sycl_device)
+    assert array.sycl_context.get_devices() == places.root.sycl_context.get_devices()
+    assert read(array) == VALUES.tolist()
+
+
+@SOURCES
+def test_dpnp_takes_a_tensor_where_it_is(places, source):
+    """By the other protocol, dpnp computes on the tile and in the context of the tensor."""
+    tensor = sx.empty(6, device=places.sources[source]).copy_from(VALUES)
+    array = dpnp.asarray(tensor)
+    assert array.sycl_context == tensor.sycl_context
+    assert array.sycl_device == tensor.device.sycl_device
+    assert read(array) == VALUES.tolist()
+
+
+@SOURCES
+def test_round_trip(places, source):
+    array = dpnp_on(places.sources[source])
+    again = sx.exchange(sx.exchange(array, places.root), dpnp)
+    assert again.sycl_device in (places.root.sycl_device, places.sources[source].sycl_device)
+    assert again.sycl_context.get_devices() == places.root.sycl_context.get_devices()
+    assert read(again) == VALUES.tolist()
+
+
+# ---- whose pointer is it -------------------------------------------------------------------------
+
+
+def test_memory_of_a_private_context_under_a_root_id(places):
+    """OpenCL tells, and the error names both contexts and the way out.  Level Zero cannot tell."""
+    tensor = sx.empty(6, usm_type="shared", device=places.private).copy_from(VALUES)
+    managed = over(tensor, device=(14, places.root.id))
+    if places.tiles_use_the_default_context:  # Level Zero: what the producer says is all we have
+        assert sx.from_dlpack(managed.capsule()).device is places.root
+        return
+    with pytest.raises(BufferError) as caught:
+        sx.from_dlpack(managed.capsule())
+    assert managed.deleted == 1
+    message = str(caught.value)
+    assert f"not USM of the default context of device (14, {places.root.id})" in message
+    assert f"'shared' USM of the private context of device (14, {places.private.id})" in message
+    assert "__sycl_usm_array_interface__" in message
+
+
+def test_memory_of_the_root_under_a_private_context(places):
+    tensor = sx.empty(6, usm_type="shared", device=places.root).copy_from(VALUES)
+    described = dict(tensor.__sycl_usm_array_interface__, syclobj=places.private.sycl_context)
+
+    class Confused:
+        __sycl_usm_array_interface__ = described
+
+    if places.tiles_use_the_default_context:
+        assert sx.as_tensor(Confused()).device is places.private
+        return
+    with pytest.raises(BufferError) as caught:
+        sx.as_tensor(Confused())
+    message = str(caught.value)
+    assert f"private context of device (14, {places.private.id})" in message
+    assert f"default context of device (14, {places.root.id})" in message
+
+
+def test_host_memory_is_known_for_the_row_it_is_of(places):
+    for name, device in places.sources.items():
+        for usm_type in ("shared", "host"):
+            tensor = sx.empty(6, usm_type=usm_type, device=device).copy_from(VALUES)
+            array = np.from_dlpack(sx.host_view(tensor))
+            again = sx.from_dlpack(array)
+            assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
+            assert again.device is device, name

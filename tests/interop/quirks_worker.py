@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives arrays of each dtype and layout to one consumer: ``python quirks_worker.py CONSUMER FIRST``
+
+"bare" is what the table in ``sycl_ext/_consumers.py`` protects a consumer from: the array as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import sycl_ext as sx
+from consumers import Consumer
+from sycl_ext import _core, _exchange
+from sycl_ext._consumers import find_consumer
+from worker import run
+
+DTYPES = tuple(name for name, *_ in _core.DTYPES)
+SHAPE = (4, 6)
+LAYOUTS: dict[str, Callable[[sx.Tensor], sx.Tensor]] = {
+    "C": lambda t: t,
+    "F": lambda t: t.T,
+    "rows": lambda t: t[1:3],
+    "sliced": lambda t: t[1::2, ::3],
+    "broadcast": lambda t: _core.view(t, 0, (3, 6), (0, 1), t),
+    "reversed": lambda t: t[::-1],
+    "reversed columns": lambda t: t[:, ::-1],
+    "0-d": lambda t: t[1, 2],
+    "one element": lambda t: t[1:2, 2:3],
+    "empty": lambda t: t[2:2],
+    "shifted": lambda t: t.reshape(-1)[1:],
+}
+FORMS = ("bare", "exchange")
+CASES = [(form, "dtype", name) for form in FORMS for name in DTYPES]
+CASES += [(form, "layout", name) for form in FORMS for name in LAYOUTS]
+#: The consumers that the table is about.
+NAMES = (
+    "numpy",
+    "numpy 1.26",
+    "array_api_strict",
+    "array_api_compat.torch",
+    "torch",
+    "jax",
+    "tensorflow",
+    "onnxruntime",
+    "pyarrow",
+    "mlx",
+    "onedal",
+    "tvm_ffi",
+    "dpnp",
+)
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    return np.dtype(name if hasattr(np, name) else getattr(ml_dtypes, name))
+
+
+def array_of(kind: str, name: str) -> sx.Tensor:
+    dtype = numpy_dtype(name if kind == "dtype" else "float32")
+    base = sx.empty(SHAPE, dtype.name, usm_type="shared", device="opencl:cpu")
+    base.copy_from(np.arange(24).reshape(SHAPE).astype(dtype))
+    return base if kind == "dtype" else LAYOUTS[name](base)
+
+
+def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:
+    if form == "exchange":
+        return sx.exchange(x, consumer)
+    who, call = find_consumer(consumer)
+    bare = x if who.memory == "usm" else _core.host_view(x, x, sx.HostView)
+    return call(_exchange._in_form(bare, who))
+
+
+def take_case(row: Consumer, case: tuple, consumer: Any, take: Any) -> dict[str, Any]:
+    form, kind, name = case
+    x = array_of(kind, name)
+    try:
+        result = hand_over(form, x, consumer)
+    except Exception as error:
+        return {"outcome": type(error).__name__, "text": str(error)}
+    if row.address(result) == x.ptr:
+        return {"outcome": "view"}
+    return {"outcome": "copy", **_compared(row, result, x.to_numpy())}
+
+
+def _compared(row: Consumer, result: Any, expected: np.ndarray) -> dict[str, Any]:
+    """Whether a copy is right, and of the same dtype; None: the consumer does not show it."""
+    try:
+        found = np.asarray(row.values(result))
+    except (TypeError, ValueError, RuntimeError):
+        return {"right": None, "narrower": None}
+    narrower = found.itemsize < expected.itemsize
+    return {"right": narrower or found.tobytes() == expected.tobytes(), "narrower": narrower}
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], int(sys.argv[2]), CASES, take_case)

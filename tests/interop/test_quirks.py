@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table in ``sycl_ext/_consumers.py`` says what is so: no row too many, and none too few.
+
+Each library is given every dtype and layout, bare and through `exchange`.
+"""
+
+import functools
+
+import pytest
+
+from consumers import ROWS
+from processes import python_in, run_cases
+from quirks_worker import CASES, DTYPES, LAYOUTS, NAMES
+from sycl_ext._consumers import CONSUMERS, WIDE
+
+TAKEN = ("view", "copy")
+
+
+@functools.cache
+def seen(name):
+    return run_cases(python_in(ROWS[name].environment), "quirks_worker.py", name, len(CASES))
+
+
+def outcome_of(name, *case):
+    return seen(name)["cases"][CASES.index(case)]
+
+
+def entry_of(name):
+    package = {"numpy 1.26": "numpy", "array_api_compat.torch": "torch"}.get(name, name)
+    return next(entry for entry in CONSUMERS if entry.package == package)
+
+
+def narrows(name):
+    return WIDE if name == "jax" else entry_of(name).narrows()  # jax as it is without settings
+
+
+dtypes = pytest.mark.parametrize("dtype", DTYPES)
+layouts = pytest.mark.parametrize("layout", LAYOUTS)
+names = pytest.mark.parametrize("name", NAMES)
+
+
+@names
+@dtypes
+def test_dtypes_of_the_table(name, dtype):
+    found = outcome_of(name, "bare", "dtype", dtype)
+    if dtype in entry_of(name).lacks:
+        assert found["outcome"] not in TAKEN, f"{name} has {dtype}"
+    else:
+        assert found["outcome"] in TAKEN, f"{name} has no {dtype}: {found['text']}"
+        assert bool(found.get("narrower")) == (dtype in narrows(name))
+
+
+@names
+@dtypes
+def test_dtypes_through_exchange(name, dtype):
+    """No dtype is converted without a word: what cannot go says so."""
+    entry, found = entry_of(name), outcome_of(name, "exchange", "dtype", dtype)
+    if dtype in (*entry.lacks, *narrows(name)):
+        assert found["outcome"] == "BufferError"
+        assert entry.package in found["text"]
+        assert dtype in found["text"]
+    else:
+        assert found["outcome"] in TAKEN, found["text"]
+        assert found.get("right") is not False
+
+
+@names
+@layouts
+def test_layouts_of_the_table(name, layout):
+    entry, found = entry_of(name), outcome_of(name, "bare", "layout", layout)
+    survived = {
+        "0-d": entry.zero_dim,
+        "empty": entry.null_data,
+        "reversed": entry.strides == "any",
+        "reversed columns": entry.strides == "any",
+        "sliced": entry.strides != "compact",
+        "broadcast": entry.strides != "compact",
+        "F": None if entry.strides == "compact" else True,  # some take it, by a copy of their own
+    }.get(layout, True)
+    if survived is not None:
+        assert (found["outcome"] in TAKEN) == survived, found.get("text")
+
+
+@names
+@layouts
+def test_layouts_through_exchange(name, layout):
+    entry, found = entry_of(name), outcome_of(name, "exchange", "layout", layout)
+    if layout == "0-d" and not entry.zero_dim:
+        assert found["outcome"] == "BufferError"
+        assert "reshape" in found["text"]
+    else:
+        assert found["outcome"] in TAKEN, found["text"]
+        assert found.get("right") is not False
+
+
+@names
+def test_nothing_leaks(name):
+    assert {case.get("leaked", 0) for case in seen(name)["cases"]} == {0}
+
+
+def test_the_crash_that_is_avoided():
+    """torch 2.13 ends the process on negative strides; nobody who uses `exchange` sees it."""
+    assert outcome_of("torch", "bare", "layout", "reversed")["outcome"] == "crash"
+    assert outcome_of("torch", "exchange", "layout", "reversed")["outcome"] == "copy"
