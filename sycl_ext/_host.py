@@ -88,8 +88,9 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     source = _interfaces.source_of(x, copy)
     found = _execute.plan_for(_execute.offer_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
+    base = None if type(x).__name__ == "PyCapsule" else x
     if copy is True:
-        return _core.host_view(_core.copy_to_host(source), source, HostView)
+        return _core.host_view(_core.copy_to_host(source), base, HostView)
     if found.copies == 0:
-        return _core.host_view(source, source, HostView)
-    return _core.lazy_host_copy(source, source, HostView)
+        return _core.host_view(source, base, HostView)
+    return _core.lazy_host_copy(source, base, HostView)

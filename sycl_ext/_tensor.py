@@ -224,7 +224,8 @@ class Tensor(_core.TensorBase):
     def __repr__(self) -> str:
         return (
             f"Tensor(shape={self.shape}, dtype={self.dtype_name}, usm_type={self.usm_type!r}, "
-            f"device={self.device.id}{', readonly' if self.readonly else ''})"
+            f"device={'host' if self.row_id is None else self.row_id}"
+            f"{', readonly' if self.readonly else ''})"
         )
 
 

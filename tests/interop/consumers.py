@@ -83,6 +83,12 @@ def _of_numpy(module: str, function: str = "from_dlpack") -> dict[str, Any]:
     }
 
 
+def _address_by_dlpack(result):
+    import dlpack_ctypes
+
+    return dlpack_ctypes.managed_in(result.__dlpack__()).dl_tensor.data
+
+
 # ---- NumPy and what wraps it ---------------------------------------------------------------------
 
 row("numpy", distribution="numpy", call="numpy.from_dlpack(x)", **_of_numpy("numpy"))
@@ -250,7 +256,7 @@ row(
     distribution="mlx",
     call="mlx.core.from_dlpack(x)",
     load=_load_mlx,
-    address=lambda array: np.asarray(memoryview(array)).ctypes.data,
+    address=_address_by_dlpack,
     values=lambda array: np.asarray(memoryview(array)),
     writable=lambda array: True,
     copies=True,
@@ -296,12 +302,6 @@ def _load_tvm():
     import tvm_ffi
 
     return tvm_ffi, tvm_ffi.from_dlpack
-
-
-def _address_by_dlpack(result):
-    import dlpack_ctypes
-
-    return dlpack_ctypes.managed_in(result.__dlpack__()).dl_tensor.data
 
 
 row(
