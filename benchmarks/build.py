@@ -35,11 +35,11 @@ def stand_in_gpu() -> dict[str, str]:
 
 def load_bare() -> ModuleType:
     """Compile ``bare.cpp`` unless it is built, and import it."""
-    from tvm_ffi.libinfo import find_dlpack_include_path
-
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     library = SCRATCH / f"bare{suffix}"
     if not library.exists() or library.stat().st_mtime < SOURCE.stat().st_mtime:
+        from tvm_ffi.libinfo import find_dlpack_include_path
+
         runtime = fake_gpu.installed("intel-sycl-rt", "include/sycl/sycl.hpp").parents[2]
         includes = (sysconfig.get_path("include"), find_dlpack_include_path(), runtime / "include")
         SCRATCH.mkdir(parents=True, exist_ok=True)

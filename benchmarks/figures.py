@@ -6,46 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
 from benchmarks import arena
 from benchmarks.harness import Contender, Pace, Race, Spread, race
+from benchmarks.outcome import Outcome, Reach, at_least, at_most
 
-__all__ = ["FIGURES", "Figure", "Outcome", "Reach", "measure_all"]
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The least or the most that a figure shall be."""
-
-    relation: Literal["<=", ">="]
-    value: float
-    unit: str = ""
-
-    def met_by(self, value: float) -> bool:
-        """Whether a value is far enough."""
-        return value <= self.value if self.relation == "<=" else value >= self.value
-
-    def margin(self, value: float) -> float:
-        """How many times better than the reach a value is; below one: missed."""
-        return self.value / value if self.relation == "<=" else value / self.value
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A figure, measured."""
-
-    name: str
-    reached: Spread
-    reach: Reach
-    floor: float | None  # what the figure would be with nothing but the floor
-    floor_is: str
-    obstacle: str  # what stands in the way where it is not reached
-
-    @property
-    def met(self) -> bool:
-        """Whether the median reaches it."""
-        return self.reach.met_by(self.reached.median)
+__all__ = ["FIGURES", "Figure", "measure_all"]
 
 
 @dataclass(frozen=True)
@@ -87,16 +54,6 @@ class Figure:
         return Outcome(
             self.name, against_peer("ours"), self.reach, floor, self.floor_is, self.obstacle
         )
-
-
-def at_most(value: float, unit: str = "") -> Reach:
-    """Return a reach from above."""
-    return Reach("<=", value, unit)
-
-
-def at_least(value: float, unit: str = "") -> Reach:
-    """Return a reach from below."""
-    return Reach(">=", value, unit)
 
 
 def _export_and_import() -> Iterator[Figure]:

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.build import ROOT, SCRATCH, stand_in_gpu
-from benchmarks.figures import Outcome, at_most
-from benchmarks.harness import Pace, Race, Spread, race
+from benchmarks.harness import Contender, Pace, Race, Spread, race
+from benchmarks.outcome import Outcome, at_most
 
 MIB = 1 << 20
+HUGE_PAGE = 2 * MIB
 #: Live exports that are counted on.
 EXPORTS = 100_000
 
@@ -47,8 +48,6 @@ def _staging(pace: Pace, nbytes: int) -> dict[str, Any]:
     import numpy as np
 
     import sycl_ext as sx
-    from benchmarks.arena import HUGE_PAGE
-    from benchmarks.harness import Contender
 
     gpu = sx.device("level_zero:gpu:0")
     queue = gpu.sycl_queue
@@ -64,8 +63,6 @@ def _staging(pace: Pace, nbytes: int) -> dict[str, Any]:
     extra = _extra_memory(tensor.to_numpy, nbytes)
 
     def single() -> None:
-        import mmap
-
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         with mmap.mmap(-1, nbytes + HUGE_PAGE, flags=flags) as fresh:
             fresh.madvise(mmap.MADV_HUGEPAGE)
@@ -94,8 +91,9 @@ def _footprint(count: int) -> dict[str, float]:
     import numpy as np
 
     import sycl_ext as sx
-    from benchmarks.arena import bare
+    from benchmarks.build import load_bare
 
+    bare = load_bare()
     version = sx.DLPACK_VERSION
     tensor = sx.zeros((4, 4), "float32")
     array = np.zeros((4, 4), "float32")

@@ -144,8 +144,8 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "array_api_strict",
         memory="host",
-        lacks=NARROW,
-        reason="2.6: NumPy inside; does not forward device=",
+        lacks=("float16", *NARROW),
+        reason="2.6: NumPy inside; does not forward device=; no float16 in the standard",
     ),
     Consumer(
         "torch",

@@ -13,7 +13,14 @@ import pytest
 
 import samples
 import sycl_ext as sx
-from dlpack_ctypes import IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY, capsule_name, new_capsule
+from dlpack_ctypes import (
+    IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
+    READ_ONLY,
+    capsule_name,
+    managed_in,
+    new_capsule,
+)
 from producers import (
     AlwaysCopying,
     BeforeVersions,
@@ -51,16 +58,20 @@ def test_round_trip(name, usm_type, versioned):
     version = (1, 0) if versioned else None
     for dtype in samples.DTYPE_NAMES:
         tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        again = sx.from_dlpack(tensor.__dlpack__(max_version=version))
-        assert_same_view(again, array)
-        assert again.strides == tensor.strides
-        assert again.device is tensor.device
-        assert again.readonly is False
-        if array.size:
-            assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
+        ours = tensor.__dlpack__(max_version=version)
+        strangers = over(tensor, versioned=versioned).capsule()
+        for capsule in (ours, strangers):
+            again = sx.from_dlpack(capsule)
+            assert_same_view(again, array)
+            assert again.strides == tensor.strides
+            assert again.device is tensor.device
+            assert again.readonly is False
+            if array.size:
+                assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
         if versioned:
-            assert sx.from_dlpack(tensor.as_readonly().__dlpack__(max_version=version)).readonly
-    del tensor, again
+            readonly = tensor.as_readonly()
+            assert sx.from_dlpack(readonly.__dlpack__(max_version=version)).readonly
+            assert sx.from_dlpack(over(readonly).capsule()).readonly
     assert sx.live_exports() == live
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write what is generated in the documents again.
 
-That is the demo's output in README.md with the picture that it draws, and the table of the house in
-CONTRIBUTING.md.
+That is the demo's output in README.md with the picture that it draws, the table of the house in
+CONTRIBUTING.md, and the tables of rules and consumers in docs/exchange.md.
 
     python tools/update_docs.py
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+EXCHANGE = ROOT / "docs" / "exchange.md"
 PICTURE = ROOT / "docs" / "after.png"
 OUTPUT = "build/demo"
 
@@ -113,7 +114,46 @@ def house_block() -> str:
     return "\n".join(blocks)
 
 
+# ---- the rules of the exchange -------------------------------------------------------------------
+
+
+def rules_block() -> str:
+    """Return the table of the negotiation, from the code."""
+    from sycl_ext._negotiate import RULES
+
+    head = "| | `copy=None` | `copy=False` | `copy=True` |\n|---|---|---|---|\n"
+    rows = (
+        f"| {relation.value} | " + " | ".join(route.value for route in routes) + " |\n"
+        for relation, routes in RULES.items()
+    )
+    return head + "".join(rows)
+
+
+def consumers_block() -> str:
+    """Return the table of consumers, from the code."""
+    from sycl_ext._consumers import CONSUMERS
+
+    head = "| consumer | takes | read-only memory | strides | why |\n|---|---|---|---|---|\n"
+    memory = {"any": "USM and host memory", "usm": "USM", "host": "host memory"}
+    rows = (
+        f"| {row.package} | {memory[row.memory]}"
+        + ("" if row.takes == "producer" else f", as a {row.takes}")
+        + f" | {row.readonly} | {row.strides} | {row.reason} |\n"
+        for row in CONSUMERS
+    )
+    return head + "".join(rows)
+
+
+#: Blocks that depend on the code alone: (document, name, what writes it).
+FROM_CODE = [
+    (CONTRIBUTING, "house", house_block),
+    (EXCHANGE, "rules", rules_block),
+    (EXCHANGE, "consumers", consumers_block),
+]
+
+
 if __name__ == "__main__":
     write_block(README, "demo", demo_block(run_demo()))
     save_picture()
-    write_block(CONTRIBUTING, "house", house_block())
+    for document, name, block in FROM_CODE:
+        write_block(document, name, block())

@@ -56,7 +56,7 @@ NAMES = (
 
 
 def numpy_dtype(name: str) -> np.dtype:
-    return np.dtype(name if hasattr(np, name) else getattr(ml_dtypes, name))
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def array_of(kind: str, name: str) -> sx.Tensor:

@@ -95,7 +95,11 @@ def test_layouts_through_exchange(name, layout):
 
 @names
 def test_nothing_leaks(name):
-    assert {case.get("leaked", 0) for case in seen(name)["cases"]} == {0}
+    if name == "onedal":  # 2026.2 never calls the deleter of an empty array
+        *_, last = seen(name)["cases"]
+        assert last["leaked"] == sum(case[2] == "empty" for case in CASES)
+    else:
+        assert {case.get("leaked", 0) for case in seen(name)["cases"]} == {0}
 
 
 def test_the_crash_that_is_avoided():

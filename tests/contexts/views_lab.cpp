@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `usm_view` as an argument, in all its forms; compiled once with pybind11 and once with nanobind.
+#if defined(LAB_NANOBIND)
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <sycl_ext/nanobind.hpp>
+namespace lib = nanobind;
+#define LAB_MODULE(name, m) NB_MODULE(name, m)
+#else
+#include <pybind11/stl.h>
+
+#include <sycl_ext/sycl_ext.hpp>
+namespace lib = pybind11;
+#define LAB_MODULE(name, m) PYBIND11_MODULE(name, m)
+#endif
+
+#include <thread>
+
+namespace {
+
+using sycl_ext::copying;
+using sycl_ext::device_row;
+using sycl_ext::usm_view;
+
+using Facts = std::tuple<std::uintptr_t, std::vector<std::int64_t>, std::vector<std::int64_t>, int,
+                         int, bool, bool, int, std::size_t>;
+
+Facts facts(const usm_view<const void>& view) {
+  return {reinterpret_cast<std::uintptr_t>(view.data()),
+          {view.shape(), view.shape() + view.ndim()},
+          {view.strides(), view.strides() + view.ndim()},
+          view.row().id(),
+          static_cast<int>(view.kind()),
+          view.readonly(),
+          view.is_c_contiguous(),
+          device_row::of(view.queue()).id(),
+          view.nbytes()};
+}
+
+// Elements of host memory, in C order.
+template <class View, class Body>
+void each(const View& view, Body body) {
+  if (!view.host_accessible()) throw std::runtime_error("the host cannot reach it");
+  view.queue().wait();
+  std::vector<std::int64_t> index(static_cast<std::size_t>(view.ndim()));
+  for (std::int64_t i = 0; i < view.size(); ++i) {
+    std::int64_t offset = 0, rest = i;
+    for (int axis = view.ndim() - 1; axis >= 0; --axis) {
+      offset += rest % view.shape(axis) * view.stride(axis);
+      rest /= view.shape(axis);
+    }
+    body(view.data()[offset]);
+  }
+}
+
+std::vector<usm_view<const void>> kept;
+
+}  // namespace
+
+LAB_MODULE(LAB_NAME, m) {
+  m.def("facts", facts);
+  m.def("total", [](const usm_view<const float>& view) {
+    double total = 0;
+    each(view, [&](float x) { total += x; });
+    return total;
+  });
+  m.def("add_one", [](usm_view<float> view) { each(view, [](float& x) { x += 1; }); });
+  m.def("matrix", [](usm_view<const float, 2> view) { return view.shape(0); });
+  m.def("same", [](usm_view<const void> view) { return view; });
+  m.def("on", [](const usm_view<const void>& view, int row, int copy) {
+    return view.on(device_row(row), static_cast<copying>(copy));
+  });
+  m.def(
+      "never_copied", [](usm_view<const float> view) { return view.size(); },
+      lib::arg("x").noconvert());
+
+  m.def("which", [](usm_view<float>) { return std::string("float32"); });
+  m.def("which", [](usm_view<const float>) { return std::string("const float32"); });
+  m.def("which", [](usm_view<const std::complex<double>>) { return std::string("complex128"); });
+  m.def("which", [](usm_view<const bool>) { return std::string("bool"); });
+  m.def("which", [](usm_view<const sycl::half>) { return std::string("float16"); });
+  m.def("which",
+        [](usm_view<const sycl::ext::oneapi::bfloat16>) { return std::string("bfloat16"); });
+  m.def("which", [](usm_view<const std::uint8_t>) { return std::string("uint8"); });
+  m.def("which", [](const std::string&) { return std::string("text"); });
+
+  // Views outlive the call, and go on another thread.
+  m.def("keep", [](usm_view<const void> view) { kept.push_back(view); });
+  m.def("drop", [] {
+    auto gone = std::move(kept);
+    kept.clear();
+    lib::gil_scoped_release released;
+    std::thread([gone = std::move(gone)] {}).join();
+  });
+}
