@@ -14,17 +14,18 @@ CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
 PYTEST_OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint architecture test generate format clean distclean
+.PHONY: help demo setup lint architecture test test-interop generate format clean distclean
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
 	@echo "make test          lint, architecture, tests"
+	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make lint          ruff, mypy, clang-format"
 	@echo "make architecture  assert that a file reaches only lower floors (no build)"
 	@echo "make format        format Python and C++"
 	@echo "make setup         the environment in $(VENV) for all of these"
 	@echo "make generate      write again what is generated: the stub, the blocks in the documents"
-	@echo "make clean         remove what was built; make distclean: $(VENV), too"
+	@echo "make clean         remove what was built; make distclean: the environments, too"
 	@echo "PYTHON=$(PYTHON) makes the environment; PYTEST_OPTIONS is handed on to pytest"
 
 # ---- the environment ----------------------------------------------------------------------------
@@ -66,6 +67,12 @@ architecture: setup
 test: lint architecture
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
+# Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
+test-interop:
+	$(PYTHON) tests/interop/install.py
+	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest --confcutdir=tests/interop tests/interop \
+		$(PYTEST_OPTIONS)
+
 # ---- what is generated --------------------------------------------------------------------------
 
 generate: setup
@@ -83,4 +90,4 @@ clean:
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-interop .venv-numpy1

@@ -45,13 +45,13 @@ class Ready:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
 
-    def __dlpack__(  # noqa: D105
+    def __dlpack__(
         self,
         *,
-        stream: object = None,  # noqa: ARG002
-        max_version: object = None,  # noqa: ARG002
-        dl_device: object = None,  # noqa: ARG002
-        copy: object = None,  # noqa: ARG002
+        stream: object = None,
+        max_version: object = None,
+        dl_device: object = None,
+        copy: object = None,
     ) -> object:
         return self.capsules.pop()
 

@@ -45,7 +45,7 @@ class Contender:
     prepare: str = "pass"
 
     def compiled(self) -> Sample:
-        """Return the function that times n runs, as ``timeit`` would: without garbage collection."""
+        """Return the function that times n runs, without garbage collection, as `timeit`."""
         names = {**self.names, "_repeat": repeat, "_clock": time.perf_counter}
         source = _TEMPLATE.format(prepare=self.prepare, statement=self.statement)
         exec(compile(source, f"<{self.statement}>", "exec"), names)
@@ -115,10 +115,13 @@ class Race:
 
 
 def calibrate(sample: Sample, seconds: float, most: int = 1 << 22) -> int:
-    """Return how many runs take at least about so many seconds."""
+    """Return how many runs take at least about so many seconds.
+
+    The better of two samples counts: the first may wait for what was started before it.
+    """
     count = 1
     while count < most:
-        spent = sample(count)
+        spent = min(sample(count), sample(count))
         if spent >= seconds:
             return count
         growth = 1.1 * seconds / spent if spent > 0 else 10.0

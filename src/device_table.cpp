@@ -129,7 +129,7 @@ std::string ways_to_cut(const sycl::device& device) {
   using Property = sycl::info::partition_property;
   static const std::map<Property, const char*> names{
       {Property::partition_equally, "a number of compute units"},
-      {Property::partition_by_counts, "a list of such numbers"},
+      {Property::partition_by_counts, "a list of numbers of compute units"},
       {Property::partition_by_affinity_domain, "an affinity domain"},
       {Property::ext_intel_partition_by_cslice, "'cslice'"},
   };

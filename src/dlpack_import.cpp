@@ -69,7 +69,8 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
          "reach it");
   }
   const bool empty = element_count(layout) == 0;
-  require_inside(memory, empty ? memory->data : data, layout, dtype.itemsize());
+  require_inside(Error::Kind::buffer, memory, empty ? memory->data : data, layout,
+                 dtype.itemsize());
   const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && row);
   Tensor view{memory, empty ? memory->data : data, &dtype, std::move(layout), readonly, on_host};
   // A host copy of ours is settled as any host memory is.

@@ -98,11 +98,11 @@ Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool read
           row == nullptr};
 }
 
-void require_inside(const Memory& memory, const std::byte* data, const Layout& layout,
-                    std::size_t itemsize) {
+void require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
+                    const Layout& layout, std::size_t itemsize) {
   Extent extent{};
   if (!find_extent(layout, itemsize, &extent)) {
-    fail(Error::Kind::value, "the extent of this shape and strides overflows the address space");
+    fail(kind, "the extent of this shape and strides overflows the address space");
   }
   if (extent.nbytes() == 0) return;
   const std::int64_t first = data - memory->data;
@@ -110,8 +110,8 @@ void require_inside(const Memory& memory, const std::byte* data, const Layout& l
   if (__builtin_add_overflow(first, extent.begin, &begin) ||
       __builtin_add_overflow(first, extent.end, &end) || begin < 0 ||
       static_cast<std::uint64_t>(end) > memory->nbytes) {
-    fail(Error::Kind::value, "the view reaches bytes ", first, " + [", extent.begin, ", ",
-         extent.end, ") of a block of ", memory->nbytes, " bytes");
+    fail(kind, "the view reaches bytes ", first, " + [", extent.begin, ", ", extent.end,
+         ") of a block of ", memory->nbytes, " bytes");
   }
 }
 
@@ -126,7 +126,7 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
     view.data =
         reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(base.data) + byte_offset);
   }
-  require_inside(view.memory, view.data, view.layout, itemsize);
+  require_inside(Error::Kind::value, view.memory, view.data, view.layout, itemsize);
   return view;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dtype.hpp"
+#include "error.hpp"
 #include "layout.hpp"
 #include "usm.hpp"
 
@@ -54,9 +55,9 @@ Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool read
 // Error(value) unless every element of the new view lies inside the memory.
 Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
 
-// Error(buffer) unless the extent of `layout` around `data` lies inside `memory`.
-void require_inside(const Memory& memory, const std::byte* data, const Layout& layout,
-                    std::size_t itemsize);
+// Error(kind) unless the extent of `layout` around `data` lies inside `memory`.
+void require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
+                    const Layout& layout, std::size_t itemsize);
 
 // The layout of the same elements in the shape of `compact_target` (which has as many elements);
 // false when that takes a copy.

@@ -253,11 +253,21 @@ def _import_rest(
         tensor = beside(x)
     if tensor is None and placement is not None and announced != HOST:
         tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
-    if tensor is None and announced != HOST:
+    if tensor is not None:
+        return move(tensor, placement, copy)
+    if announced != HOST:
         tensor = _ask_copy(x, HOST, copy, refusals)
     if tensor is None:
         raise _all_refused(x, announced, refusals)
-    return move(tensor, placement, copy)
+    if copy is True:
+        return move(tensor, placement, True)
+    try:
+        return move(tensor, placement, False)  # the producer's copy was the one that is allowed
+    except CopyRefusedError as error:
+        raise BufferError(
+            f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "
+            "copies, through the host; that is not done unasked: pass copy=True"
+        ) from error
 
 
 def import_where_it_is(x: Any, copy: bool | None = None) -> _core.TensorBase:

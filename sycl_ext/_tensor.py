@@ -403,5 +403,10 @@ def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     copy = _execute.check_copy(copy)
     if isinstance(obj, _core.TensorBase) or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj, device=device, copy=copy)
-    source = _interfaces.source_of(obj, copy)
-    return _execute.move(source, _wanted(device), copy)  # type: ignore[return-value]
+    placement = _wanted(device)
+    source = _interfaces.described_usm(obj)
+    if source is None and hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
+        return _execute.import_producer(obj, placement, copy, _interfaces.described_usm)  # type: ignore[return-value]
+    if source is None:
+        source = _interfaces.source_of(obj, copy)
+    return _execute.move(source, placement, copy)  # type: ignore[return-value]

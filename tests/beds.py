@@ -71,7 +71,7 @@ def _out_of_memory(_scratch: Path) -> dict[str, str]:
 
 
 def _pocl() -> str | None:
-    """PoCL, from Debian's ``pocl-opencl-icd`` or from $SYCL_EXT_POCL."""
+    """PoCL, from Debian's ``libpocl2`` or from $SYCL_EXT_POCL."""
     return os.environ.get("SYCL_EXT_POCL") or ctypes.util.find_library("pocl")
 
 
@@ -100,7 +100,7 @@ BEDS = {
     "no_usm": Bed(
         "no_usm",
         _no_usm,
-        lambda: "" if _pocl() else "no PoCL: install pocl-opencl-icd, or set SYCL_EXT_POCL",
+        lambda: "" if _pocl() else "no PoCL: install libpocl2, or set SYCL_EXT_POCL",
     ),
 }
 

@@ -24,23 +24,28 @@ import dpctl
 
 import sycl_ext as sx
 from samples import USM_TYPES
+from sycl_ext import _core
 
 # ---- no leaks ------------------------------------------------------------------------------------
 
 _tracebacks = False  # of failed tests: they hold what those tests had, for a while
 
 
+def alive():
+    return sx.live_exports(), _core.live_allocations()
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks(request):
-    """The number of live managed tensors is the same after the test as before it."""
-    before = sx.live_exports()
+    """As many managed tensors and blocks of memory are alive after the test as before it."""
+    before = alive()
     yield
     if getattr(request.node, "failed", False):
         return
-    if sx.live_exports() != before:
+    if alive() != before:
         gc.collect()
-    after = sx.live_exports()
-    assert after == before or (_tracebacks and after < before), "managed tensors left behind"
+    after = alive()
+    assert after == before or _tracebacks, "managed tensors, or blocks, that nobody freed"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from sycl_ext import _core
 
 
 def roots():
@@ -278,16 +277,6 @@ def test_the_host_is_not_the_cpu_device(call):
     for spec in ((1, 0), "host"):
         with pytest.raises(ValueError, match=r"host.*host_view\(\).*to_numpy\(\)"):
             call(spec)
-
-
-def test_kinds_of_rows_are_three():
-    assert {
-        kind.name for kind in (_core.RowKind.root, _core.RowKind.sub_device, _core.RowKind.context)
-    } == {
-        "root",
-        "sub_device",
-        "context",
-    }
 
 
 def test_host_accessible_names_the_kinds(root):

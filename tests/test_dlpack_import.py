@@ -530,11 +530,31 @@ def test_capsules_of_another_name(name):
     assert managed.deleted == 0
 
 
-@pytest.mark.parametrize("versioned", [True, False])
-def test_a_name_of_the_other_version_would_be_believed(versioned):
-    """Nobody can tell; that it says so by its name is all that a capsule offers."""
-    managed = over(numbers(), versioned=versioned)
-    assert capsule_name(managed.capsule()) == ("dltensor_versioned" if versioned else "dltensor")
+def test_an_export_of_ours_that_somebody_changed():
+    """It is known again, and believed no more than a stranger's."""
+    changes = {
+        "shape": (lambda dl: dl.shape.__setitem__(0, 10**6), "USM|beyond|block"),
+        "negative length": (lambda dl: dl.shape.__setitem__(0, -1), "-1"),
+        "stride": (lambda dl: dl.strides.__setitem__(0, -50), "USM|beyond|block"),
+        "overflow": (lambda dl: dl.strides.__setitem__(0, 2**62), "overflow|address space"),
+        "address": (lambda dl: setattr(dl, "data", dl.data + 2**30), "USM|beyond|block"),
+        "offset": (lambda dl: setattr(dl, "byte_offset", 4096), "USM|beyond|block"),
+        "dtype": (lambda dl: setattr(dl.dtype, "bits", 64), "USM|beyond|block"),
+        "no dtype": (lambda dl: setattr(dl.dtype, "code", 99), "code 99"),
+        "device": (lambda dl: setattr(dl.device, "device_id", 77), "77"),
+        "ndim": (lambda dl: setattr(dl, "ndim", 99), "99 dimensions"),
+    }
+    live = sx.live_exports()
+    for change, words in changes.values():
+        for usm_type in samples.USM_TYPES:
+            # a megabyte, which no pool serves
+            tensor = sx.empty((512, 512), "float32", usm_type=usm_type)
+            capsule = tensor.__dlpack__(max_version=(1, 0))
+            change(managed_in(capsule).dl_tensor)
+            with pytest.raises(BufferError, match=words):
+                sx.from_dlpack(capsule)
+            del capsule
+            assert sx.live_exports() == live
 
 
 # ---- hostile producers ---------------------------------------------------------------------------

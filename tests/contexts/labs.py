@@ -56,7 +56,7 @@ def build_lab(name: str) -> None:
         return
     library(name).parent.mkdir(parents=True, exist_ok=True)
     sycl = installed("intel-sycl-rt", "include/sycl/sycl.hpp").parents[1]
-    command = [*compiler(), "-O1", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden"]
+    command = [*compiler(), "-O0", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden"]
     command += ["-Wall", "-Wextra", "-Wno-attributes", "-isystem", str(sycl), "-isystem"]
     command += [sysconfig.get_path("include"), f"-I{sx.get_include()}", f"-DLAB_NAME={name}"]
     command += [*flags, str(HERE / source), *map(str, more), "-o", str(library(name))]

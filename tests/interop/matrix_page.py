@@ -5,8 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import producers_worker
+import quirks_worker
+import seen
 from consumers import ROWS
 from worker import CASES, MEMORIES
+
+ALL_FLOAT8 = ", ".join(name for name in quirks_worker.DTYPES if name.startswith("float8"))
 
 HEAD = """\
 # The consumer matrix
@@ -45,23 +50,52 @@ It succeeds with all of them, and never hands out a writable view of read-only m
 }
 
 
-def write(seen: dict[str, dict[str, Any]]) -> str:
+DTYPES = """\
+## Dtypes and layouts through `exchange`
+
+No dtype is converted without a word: a dtype that a consumer lacks, or would make narrower, is a
+`BufferError` that says so (jax has the 64-bit dtypes when `jax_enable_x64` is set). Where a layout
+does not suit a consumer, it gets a compact copy, or makes one.
+"""
+
+PRODUCERS = """\
+## Taken from other libraries
+
+On the OpenCL CPU device, which reads host memory, and on the stand-in GPU, which does not. Results
+are right in every case, and read-only where the array is.
+"""
+
+ABSENT = """\
+## Not in the matrix
+
+| library | why |
+| --- | --- |
+| cupy | its `from_dlpack` takes CUDA and ROCm memory alone, and needs such a device |
+| torch on XPU | needs an Intel GPU; takes USM `device` memory of the default context alone |
+| openvino | no DLPack; imported before dpnp, its TBB breaks dpnp |
+| numba, dask.array | no DLPack |
+| ml_dtypes | a set of dtypes, without arrays of its own |
+"""
+
+
+def write() -> str:
     parts = [HEAD]
     for way, text in SECTIONS.items():
-        parts += [text, _table(way, seen)]
-    parts += ["## How each was called, and its version\n", _versions(seen)]
+        parts += [text, _table_of(way)]
+    parts += [DTYPES, _dtypes(), PRODUCERS, _producers()]
+    parts += ["## How each was called, and its version\n", _versions(), ABSENT]
     return "\n".join(parts)
 
 
-def _table(way: str, seen: dict[str, dict[str, Any]]) -> str:
-    lines = [_line("consumer", *MEMORIES), _line(*["---"] * (1 + len(MEMORIES)))]
-    for name, found in seen.items():
-        cells = [
-            _cell(*(found["cases"][CASES.index((way, memory, ro))] for ro in (False, True)))
-            for memory in MEMORIES
-        ]
-        lines.append(_line(name, *cells))
-    return "\n".join(lines) + "\n"
+def _table_of(way: str) -> str:
+    rows = []
+    for name in ROWS:
+        cases = seen.consumer(name)["cases"]
+        rows.append([name])
+        for memory in MEMORIES:
+            writable, readonly = (cases[CASES.index((way, memory, ro))] for ro in (False, True))
+            rows[-1].append(_cell(writable, readonly))
+    return _table(["consumer", *MEMORIES], rows)
 
 
 def _cell(writable: dict[str, Any], readonly: dict[str, Any]) -> str:
@@ -76,14 +110,47 @@ def _word(found: dict[str, Any]) -> str:
     return outcome if outcome in ("view", "copy") else f"`{outcome}`"
 
 
-def _versions(seen: dict[str, dict[str, Any]]) -> str:
-    lines = [_line("consumer", "call", "version"), _line("---", "---", "---")]
-    for name, found in seen.items():
-        row = ROWS[name]
-        version = "" if row.distribution == "sycl_ext" else f"{row.distribution} {found['version']}"
-        lines.append(_line(name, f"`{row.call}`", version))
-    return "\n".join(lines) + "\n"
+def _dtypes() -> str:
+    rows = []
+    for name in quirks_worker.NAMES:
+        found = dict(zip(quirks_worker.CASES, seen.quirks(name)["cases"], strict=True))
+
+        def cases(kind: str, outcomes: tuple[str, ...], found: dict = found) -> str:
+            names = [
+                case[2]
+                for case, result in found.items()
+                if case[:2] == ("exchange", kind)
+                and result["outcome"] in outcomes
+                and case[2] != "empty"
+            ]
+            return ", ".join(names) or "none"
+
+        refused = ("BufferError", "ExchangeError")
+        rows.append([name, cases("dtype", refused), cases("layout", ("copy",))])
+    rows = [[cell.replace(ALL_FLOAT8, "float8") for cell in row] for row in rows]
+    return _table(["consumer", "dtypes refused", "layouts that arrive as a copy"], rows)
 
 
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+def _producers() -> str:
+    rows = []
+    for name, library in producers_worker.LIBRARIES.items():
+        cases = dict(zip(producers_worker.CASES, seen.producer(name)["cases"], strict=True))
+        roads = ("from_dlpack(x, device=cpu)", "from_dlpack(x, device=gpu)", "host_view(x)")
+        rows.append([name, library.array, *(_word(cases[road]) for road in roads)])
+    heads = ["library", "x", "`from_dlpack`, CPU", "`from_dlpack`, GPU", "`host_view`"]
+    return _table(heads, rows)
+
+
+def _versions() -> str:
+    rows = []
+    for name, row in ROWS.items():
+        version = seen.consumer(name)["version"]
+        ours = row.distribution == "sycl_ext"
+        rows.append([name, f"`{row.call}`", "" if ours else f"{row.distribution} {version}"])
+    return _table(["consumer", "call", "version"], rows)
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    return (
+        "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)) + "\n"
+    )

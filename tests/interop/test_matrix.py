@@ -1,30 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumer matrix: what each library makes of USM, seen in a process of its own.
-
-``docs/consumer_matrix.md`` is what was seen; SYCL_EXT_WRITE_MATRIX=1 writes it again.
-"""
-
-import functools
-import os
+"""The consumer matrix: what each library makes of USM, seen in a process of its own."""
 
 import pytest
 
-import matrix_page
+import seen
 from consumers import ROWS
-from processes import ROOT, build_nanobind_module, python_in, run_cases
 from worker import CASES
-
-PAGE = ROOT / "docs" / "consumer_matrix.md"
-
-
-@functools.cache
-def seen(name):
-    build_nanobind_module()
-    return run_cases(python_in(ROWS[name].environment), "worker.py", name, len(CASES))
 
 
 def outcome_of(name, case):
-    return seen(name)["cases"][CASES.index(case)]
+    return seen.consumer(name)["cases"][CASES.index(case)]
 
 
 def cases_of(*ways):
@@ -66,12 +51,3 @@ def test_host_view_is_taken(name, case):
         assert found["outcome"] not in ("view", "copy")
     else:
         assert found["outcome"] == "view", found.get("text")
-
-
-@pytest.mark.timeout(600)
-def test_page():
-    """What is documented is what was seen."""
-    page = matrix_page.write({name: seen(name) for name in ROWS})
-    if os.environ.get("SYCL_EXT_WRITE_MATRIX") == "1":
-        PAGE.write_text(page)
-    assert PAGE.read_text() == page

@@ -4,25 +4,17 @@
 Each library is given every dtype and layout, bare and through `exchange`.
 """
 
-import functools
-
 import pytest
 
-from consumers import ROWS
-from processes import python_in, run_cases
+import seen
 from quirks_worker import CASES, DTYPES, LAYOUTS, NAMES
 from sycl_ext._consumers import CONSUMERS, WIDE
 
 TAKEN = ("view", "copy")
 
 
-@functools.cache
-def seen(name):
-    return run_cases(python_in(ROWS[name].environment), "quirks_worker.py", name, len(CASES))
-
-
 def outcome_of(name, *case):
-    return seen(name)["cases"][CASES.index(case)]
+    return seen.quirks(name)["cases"][CASES.index(case)]
 
 
 def entry_of(name):
@@ -96,10 +88,10 @@ def test_layouts_through_exchange(name, layout):
 @names
 def test_nothing_leaks(name):
     if name == "onedal":  # 2026.2 never calls the deleter of an empty array
-        *_, last = seen(name)["cases"]
+        *_, last = seen.quirks(name)["cases"]
         assert last["leaked"] == sum(case[2] == "empty" for case in CASES)
     else:
-        assert {case.get("leaked", 0) for case in seen(name)["cases"]} == {0}
+        assert {case.get("leaked", 0) for case in seen.quirks(name)["cases"]} == {0}
 
 
 def test_the_crash_that_is_avoided():

@@ -276,40 +276,52 @@ class usm_view {
   // Python exception when that cannot be.
   static usm_view from_python(PyObject* object, int row = -1,
                               copying copy = writes ? copying::never : copying::if_needed) {
-    usm_view view(detail::checked<PyObject*>(
+    const std::unique_ptr<usm_view> view = open(detail::checked<PyObject*>(
         api().as_tensor(object, row, static_cast<std::int32_t>(copy)), nullptr));
-    if (const char* mismatch = view.mismatch()) {
-      PyErr_Format(PyExc_TypeError, "%R is no array for this function: %s", view.object(),
+    if (!view) detail::throw_python_error()();
+    if (const char* mismatch = view->mismatch()) {
+      PyErr_Format(PyExc_TypeError, "%R is no array for this function: %s", view->object(),
                    mismatch);
       detail::throw_python_error()();
     }
-    view.require_writable();
-    return view;
+    if (!view->may_write()) detail::throw_python_error()();
+    return *view;
   }
 
-  // For the argument types of binding libraries: takes a reference to a sycl_ext.Tensor over.
-  explicit usm_view(PyObject* tensor)
-      : object_(tensor, [](PyObject* o) { api().release_object(o); }) {
-    detail::checked(api().view_of(tensor, &view_), std::int32_t{-1});
-    owner_.reset(view_.owner, [](void* owner) { api().release_owner(owner); });
+  // ---- For the argument types of binding libraries: no exceptions, a Python exception is set.
+
+  // Takes a reference to a sycl_ext.Tensor over; nullptr: it cannot be viewed.
+  static std::unique_ptr<usm_view> open(PyObject* tensor) noexcept {
+    try {
+      std::unique_ptr<usm_view> view(new usm_view);
+      view->object_.reset(tensor, [](PyObject* object) { api().release_object(object); });
+      if (api().view_of(tensor, &view->view_) < 0) return nullptr;
+      view->owner_.reset(view->view_.owner, [](void* owner) { api().release_owner(owner); });
+      return view;
+    } catch (const std::bad_alloc&) {
+      PyErr_NoMemory();
+      return nullptr;
+    }
   }
   // Why elements or axes do not fit T and Ndim; nullptr: they do.
   const char* mismatch() const noexcept {
     if (Ndim >= 0 && ndim() != Ndim) return "it has another number of dimensions";
-    if constexpr (!any_dtype && !std::is_void_v<std::remove_const_t<T>>) {
+    if constexpr (!any_dtype) {
       if (!(dtype() == dtype_of<std::remove_const_t<T>>::value)) return "it has another dtype";
     }
     return nullptr;
   }
-  // Sets a BufferError when the memory is read-only, and T is not.
-  void require_writable() const {
-    if (!writes || !readonly()) return;
+  // False, with a BufferError set: the memory is read-only, and T is not const.
+  bool may_write() const noexcept {
+    if (!writes || !readonly()) return true;
     PyErr_Format(PyExc_BufferError,
                  "%R is read-only, and this function writes to it; pass a copy of it", object());
-    detail::throw_python_error()();
+    return false;
   }
 
  private:
+  usm_view() = default;
+
   sycl_ext_view view_;
   std::shared_ptr<PyObject> object_;
   std::shared_ptr<void> owner_;
@@ -396,7 +408,10 @@ usm_view<T> make(const std::vector<std::int64_t>& shape, const device_row& row,
                  usm_kind kind = usm_kind::device, const sycl::queue* queue = nullptr) {
   sycl_ext_view view = detail::description(row, dtype_of<T>::value, shape);
   view.usm_kind = static_cast<std::int32_t>(kind);
-  return usm_view<T>(detail::checked<PyObject*>(api().make(&view, queue), nullptr));
+  const auto made =
+      usm_view<T>::open(detail::checked<PyObject*>(api().make(&view, queue), nullptr));
+  if (!made) detail::throw_python_error()();
+  return *made;
 }
 
 // ---- for the argument types of the binding libraries
@@ -423,20 +438,13 @@ loaded<View> load(PyObject* object, bool convert) noexcept {
   if (object == Py_None) return {};
   if (!find_api()) return {nullptr, true};
   const bool may_copy = convert && !View::writes;
-  PyObject* const tensor = api().as_tensor(object, -1, may_copy ? -1 : 0);
+  PyObject* const tensor = find_api()->as_tensor(object, -1, may_copy ? -1 : 0);
   if (!tensor) return refused();
-  try {
-    auto view = std::make_unique<View>(tensor);
-    if (view->mismatch()) return {};
-    if (View::writes && view->readonly() && !convert) return {};
-    view->require_writable();
-    return {std::move(view)};
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-    return {nullptr, true};
-  } catch (const std::exception&) {
-    return refused();
-  }
+  std::unique_ptr<View> view = View::open(tensor);
+  if (!view) return refused();
+  if (view->mismatch()) return {};
+  if (!view->may_write()) return refused();
+  return {std::move(view)};
 }
 
 }  // namespace detail

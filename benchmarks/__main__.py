@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m benchmarks``: measure, print, and write docs/benchmarks.md with its plots."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.build import ROOT, SCRATCH, use_cpu_device
+from benchmarks.harness import Pace, Spread
+from benchmarks.outcome import Outcome, Reach
+
+RESULTS = SCRATCH / "results.json"
+
+
+def read_outcome(entry: dict[str, Any]) -> Outcome:
+    """Return what `asdict` was given."""
+    return Outcome(
+        **{**entry, "reached": Spread(**entry["reached"]), "reach": Reach(**entry["reach"])}
+    )
+
+
+def say(text: str) -> None:
+    """Tell somebody who watches what is being done."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text[:100]}", end="\r", file=sys.stderr, flush=True)
+
+
+def measure(pace: Pace, only: str, *, with_curves: bool) -> dict[str, Any]:
+    """Measure everything whose name contains a word."""
+    use_cpu_device()
+    from benchmarks import curves, figures, isolated, report
+
+    def wanted(name: str) -> bool:
+        return only.lower() in name.lower()
+
+    outcomes: list[Outcome] = []
+    for module in (figures, isolated):
+        for outcome in module.measure_all(pace, wanted, say):
+            print(report.line(outcome), flush=True)
+            outcomes.append(outcome)
+    found = {}
+    for name, curve in curves.CURVES.items() if with_curves else ():
+        say(f"for the plots: {name}")
+        found[name] = curve(pace)
+    return {"figures": [asdict(outcome) for outcome in outcomes], "curves": found}
+
+
+def write(results: dict[str, Any], folder: Path) -> None:
+    """Write the page and its plots."""
+    from benchmarks import plots, report
+
+    outcomes = [read_outcome(entry) for entry in results["figures"]]
+    pictures = plots.draw_all(outcomes, results["curves"], folder)
+    page = folder / "benchmarks.md"
+    page.write_text(report.page(outcomes, pictures))
+    print(f"written: {page}, {', '.join(path.name for path in pictures.values())}")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Read the command line and do what it says."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="figures only, in half a minute")
+    parser.add_argument("--smoke", action="store_true", help="everything once, no matter how badly")
+    parser.add_argument("--only", default="", metavar="WORD", help="figures whose name has it")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", metavar="FOLDER")
+    parser.add_argument("--redraw", action="store_true", help="write again what the last run found")
+    options = parser.parse_args(arguments)
+
+    start = time.perf_counter()
+    if options.redraw:
+        results = json.loads(RESULTS.read_text())
+    else:
+        partial = options.quick or bool(options.only)
+        pace = Pace(0.3) if options.quick else Pace(0.02) if options.smoke else Pace()
+        results = measure(pace, options.only, with_curves=not partial)
+        print(f"{time.perf_counter() - start:.0f} s")
+        if partial:
+            return
+        if not options.smoke:
+            SCRATCH.mkdir(parents=True, exist_ok=True)
+            RESULTS.write_text(json.dumps(results))
+    write(results, options.output)
+
+
+if __name__ == "__main__":
+    main()
