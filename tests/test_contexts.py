@@ -20,6 +20,8 @@ from contexts import labs
 from sycl_ext._hierarchy import VARIABLES, explain_hierarchy
 from sycl_ext._negotiate import Offer, Route, Wish, plan
 
+pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
+
 # ---- sub-devices ---------------------------------------------------------------------------------
 
 

@@ -351,11 +351,6 @@ WITHOUT_WAITS = {
     "__dlpack__(stream=-1)": ("shared", after(lambda t: t.__dlpack__(stream=-1, **V1))),
     "address": ("shared", lambda bench, t: at(t.ptr)),
     "command of another queue": ("device", lambda bench, t: bench.read(usm(t))),
-    # A capsule has no queue: what is asked of it goes through the queue of its device.
-    "copy of a capsule": (
-        "device",
-        made(lambda bench, t: sx.from_dlpack(t.__dlpack__(stream=-1, **V1), copy=True)),
-    ),
 }
 
 

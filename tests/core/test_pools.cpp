@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "append_only.hpp"
+#include "block_pool.hpp"
+#include "check.hpp"
+#include "process_memory.hpp"
+
+using namespace sycl_ext;
+
+TEST(pool_classes) {
+  CHECK(BlockPool::rounded(1) == 64 && BlockPool::rounded(64) == 64);
+  CHECK(BlockPool::rounded(65) == 128 && BlockPool::rounded(BlockPool::largest) == 64 << 10);
+  CHECK(BlockPool::rounded(BlockPool::largest + 1) == BlockPool::largest + 1);
+  CHECK(!BlockPool::serves(BlockPool::largest + 1));
+}
+
+TEST(pool_gives_back_what_fits) {
+  BlockPool pool;
+  char blocks[3];
+  CHECK(pool.take(100) == nullptr);
+  CHECK(pool.keep(&blocks[0], 100));
+  CHECK(pool.take(129) == nullptr && pool.take(64) == nullptr);  // other classes
+  CHECK(pool.take(128) == &blocks[0]);
+  CHECK(pool.take(128) == nullptr);
+  int kept = 0;
+  while (pool.keep(&blocks[1], BlockPool::largest)) ++kept;
+  CHECK(kept == 4);
+  int drained = 0;
+  pool.drain([&](void* block) { drained += block == &blocks[1]; });
+  CHECK(drained == 4 && pool.take(BlockPool::largest) == nullptr);
+}
+
+TEST(pool_of_large_blocks) {
+  LargeBlockPool pool;
+  char blocks[4];
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  CHECK(pool.take(mib).data == nullptr);
+  CHECK(pool.keep({&blocks[0], 33 * mib}).size() == 1);  // too large to keep
+  CHECK(pool.keep({&blocks[0], 20 * mib}).empty());
+  CHECK(pool.take(9 * mib).data == nullptr);  // more than half would be wasted
+  CHECK(pool.keep({&blocks[1], 30 * mib}).empty());
+  const auto gone = pool.keep({&blocks[2], 25 * mib});
+  CHECK(gone.size() == 1 && gone[0].data == &blocks[0]);  // the oldest
+  CHECK(pool.take(24 * mib).data == &blocks[2]);
+  CHECK(pool.drain().size() == 1 && pool.drain().empty());
+}
+
+TEST(pool_threads) {
+  BlockPool pool;
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 8; ++number) {
+    threads.emplace_back([&pool, number] {
+      check::Random random(static_cast<std::uint64_t>(number));
+      for (int i = 0; i < 5000; ++i) {
+        const auto nbytes = static_cast<std::size_t>(random.between(1, 5000));
+        void* block = pool.take(nbytes);
+        if (!block) block = std::malloc(BlockPool::rounded(nbytes));
+        *static_cast<char*>(block) = 1;
+        if (!pool.keep(block, nbytes)) std::free(block);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  pool.drain([](void* block) { std::free(block); });
+}
+
+// One writer, and readers that take no lock.
+TEST(append_only_threads) {
+  AppendOnly<int> list;
+  std::vector<std::thread> readers;
+  for (int number = 0; number < 4; ++number) {
+    readers.emplace_back([&list] {
+      for (std::size_t size = 0; size < 2000; size = list.size()) {
+        for (std::size_t i = size > 20 ? size - 20 : 0; i < size; ++i) {
+          CHECK(list[i] == static_cast<int>(i));
+        }
+      }
+    });
+  }
+  for (int i = 0; i < 2000; ++i) list.push_back(i);
+  for (std::thread& reader : readers) reader.join();
+  CHECK(list.size() == 2000);
+}
+
+TEST(wild_addresses_are_read_safely) {
+  int value = 5, copy = 0;
+  CHECK(read_process_memory(&value, &copy, sizeof copy) && copy == 5);
+  CHECK(!read_process_memory(nullptr, &copy, sizeof copy));
+  CHECK(!read_process_memory(reinterpret_cast<void*>(8), &copy, sizeof copy));
+  CHECK(!read_process_memory(reinterpret_cast<void*>(~std::uintptr_t{7}), &copy, sizeof copy));
+}
