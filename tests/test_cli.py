@@ -97,8 +97,9 @@ def test_variables_that_change_ids_are_shown(capsys, monkeypatch):
     assert "ZE_AFFINITY_MASK" not in text
 
 
-def test_no_variables_no_lines():
-    assert devices_command.environment_lines({"OCL_ICD_FILENAMES": ""}) == []
+def test_without_variables_the_hierarchy_mode_is_shown():
+    (line,) = devices_command.environment_lines({"OCL_ICD_FILENAMES": ""})
+    assert line.startswith("ZE_FLAT_DEVICE_HIERARCHY is not set")
 
 
 def test_no_device_at_all():

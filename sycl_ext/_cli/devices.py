@@ -5,29 +5,23 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import sycl_ext as sx
 from sycl_ext import _icd
 from sycl_ext._cli.text import table
+from sycl_ext._hierarchy import explain_hierarchy
 
 if TYPE_CHECKING:
     _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-#: Environment variables that decide which devices there are, and which id each has.
-VARIABLES = {
-    "ONEAPI_DEVICE_SELECTOR": "selects and splits devices; ids count what is left",
-    "ZE_FLAT_DEVICE_HIERARCHY": "FLAT: a tile is a device of its own; COMPOSITE: a part of one",
-    "ZE_AFFINITY_MASK": "hides Level Zero devices and tiles; ids count what is left",
-    "OCL_ICD_FILENAMES": "names the OpenCL drivers; each adds its devices",
-}
 
 NO_DEVICE = """\
 There is no SYCL device.
   a CPU:        pip install "sycl_ext[cpu]"  (the OpenCL CPU device of intel-opencl-rt)
   an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd), and make sure that you
                 may open /dev/dri/renderD* (the group is mostly "render": groups shows yours)
-  and look at the variables below: a selector that fits nothing hides every device"""
+  and look at what decides the ids, below: a selector that fits nothing hides every device"""
 
 HEADER = ("id", "kind", "device", "name", "backend", "driver", "USM", "host reaches", "fp64")
 
@@ -47,9 +41,7 @@ def run(options: argparse.Namespace) -> int:
     del options
     devices = sx.devices()
     print(table(HEADER, [row(device) for device in devices], right="id") if devices else NO_DEVICE)
-    lines = environment_lines(dict(os.environ))
-    if lines:
-        print("\nset in the environment:", *lines, sep="\n  ")
+    print("\nwhat decides the ids:", *environment_lines(os.environ), sep="\n  ")
     return 0 if devices else 1
 
 
@@ -70,17 +62,15 @@ def row(device: sx.Device) -> tuple[str, ...]:
     )
 
 
-def environment_lines(environment: dict[str, Any]) -> list[str]:
-    """Describe the variables that are set."""
-    lines = []
-    for name, meaning in VARIABLES.items():
-        value = environment.get(name)
-        if not value:
-            continue
-        if name == "OCL_ICD_FILENAMES" and value == str(_icd.embedded_driver()):
-            meaning = (
-                "the CPU device of this Python environment, which sycl_ext names to OpenCL when "
-                "nobody names a driver; SYCL_EXT_NO_ICD=1 stops that"
-            )
-        lines.append(f"{name}={value}\n      {meaning}")
+def environment_lines(environment: Mapping[str, str]) -> list[str]:
+    """Describe what the environment does to the list of devices."""
+    lines = explain_hierarchy(environment)
+    drivers = environment.get("OCL_ICD_FILENAMES")
+    if drivers and drivers == str(_icd.embedded_driver()):
+        lines.append(
+            f"OCL_ICD_FILENAMES={drivers} is the CPU device of this Python environment; sycl_ext "
+            "names it to OpenCL when nobody names a driver (SYCL_EXT_NO_ICD=1 stops that)"
+        )
+    elif drivers:
+        lines.append(f"OCL_ICD_FILENAMES={drivers} names the OpenCL drivers; each adds its devices")
     return lines

@@ -72,11 +72,11 @@ class Random {
   } while (false)
 
 // The expression throws an Error of this kind, and its message has these words.
-#define CHECK_FAILS(wanted, words, expression)                                          \
+#define CHECK_FAILS(wanted, words, ...)                                       \
   do {                                                                                  \
     bool thrown_ = false;                                                               \
     try {                                                                               \
-      expression;                                                                       \
+      __VA_ARGS__;                                                                      \
     } catch (const sycl_ext::Error& error_) {                                           \
       thrown_ = true;                                                                   \
       if (error_.kind() != sycl_ext::Error::Kind::wanted)                               \
@@ -84,5 +84,5 @@ class Random {
       if (std::string(error_.what()).find(words) == std::string::npos)                  \
         check::fail(__FILE__, __LINE__, std::string("other words: ") + error_.what());  \
     }                                                                                   \
-    if (!thrown_) check::fail(__FILE__, __LINE__, "no error: " #expression);            \
+    if (!thrown_) check::fail(__FILE__, __LINE__, "no error: " #__VA_ARGS__);            \
   } while (false)

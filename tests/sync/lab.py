@@ -67,6 +67,7 @@ class Bench:
         np.asarray(self._values)[...] = np.arange(REPETITIONS + 1)[:, None]
         self._rows = [usm(row) for row in self._values]
         self._spare = [usm(self.tensor("host")) for _ in range(2)]
+        self._landing = usm(self.tensor("host"))
 
     # ---- objects ---------------------------------------------------------------------------------
 
@@ -97,15 +98,9 @@ class Bench:
 
     def read(self, memory: Any, queue: dpctl.SyclQueue | None = None) -> set[int]:
         """What one command of a queue, the reader by default, finds in a memory of any kind."""
-        landing = self._spare_landing()
-        (queue or self.reader).memcpy_async(landing, memory, NBYTES).wait()
-        return at(landing._pointer)
-
-    def _spare_landing(self) -> Any:
-        if not hasattr(self, "_landing"):
-            self._landing = usm(self.tensor("host"))
         ctypes.memset(self._landing._pointer, 0, NBYTES)
-        return self._landing
+        (queue or self.reader).memcpy_async(self._landing, memory, NBYTES).wait()
+        return at(self._landing._pointer)
 
     # ---- time ------------------------------------------------------------------------------------
 

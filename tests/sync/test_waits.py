@@ -13,6 +13,7 @@ import dpnp
 import numpy as np
 import pytest
 
+import producers
 import sycl_ext as sx
 from lab import DTYPE, LENGTH, REPETITIONS, Address, alone, at, of, usm
 

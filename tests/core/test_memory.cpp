@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices, USM, tensors and the copy engine, on whatever devices the process sees.
+#include <array>
+#include <vector>
+
+#include "check.hpp"
+#include "copy.hpp"
+#include "samples.hpp"
+#include "tensor.hpp"
+
+using namespace sycl_ext;
+
+namespace {
+
+constexpr int nothing[4] = {};  // readable memory that is no SYCL object
+constexpr std::array<UsmKind, 3> kinds{UsmKind::device, UsmKind::shared, UsmKind::host};
+
+Layout compact(const std::vector<std::int64_t>& shape, std::size_t itemsize) {
+  return compact_layout(static_cast<int>(shape.size()), shape.data(), Order::c, itemsize);
+}
+
+// The bytes of a compact tensor, read by way of a host copy.
+std::vector<std::byte> bytes_of(const Tensor& tensor) {
+  const Tensor host = copy_to_host(tensor);
+  return {host.data, host.data + host.nbytes()};
+}
+
+}  // namespace
+
+TEST(device_rows) {
+  CHECK(root_count() >= 1 && row_count() >= root_count());
+  for (int id = 0; id < row_count(); ++id) {
+    const Row& row = row_at(id);
+    CHECK(row.id == id && find_row(id) == &row);
+    CHECK(&row_of(row.device_address(), row.context_address()) == &row);
+    CHECK(&row_of(row.queue()) == &row);
+  }
+  CHECK(find_row(-1) == nullptr && find_row(row_count()) == nullptr);
+  CHECK_FAILS(value, "no device 1000000", row_at(1000000));
+  CHECK_FAILS(value, "no sycl::context", require_context_at(&nothing));
+  CHECK_FAILS(value, "no sycl::queue", Queue::from_untrusted_address(&nothing));
+  CHECK_FAILS(value, "no sycl::queue", Queue::from_untrusted_address(reinterpret_cast<void*>(16)));
+}
+
+TEST(memory_of_each_kind) {
+  const Row& row = default_row();
+  const long live = live_allocations();
+  for (const UsmKind kind : kinds) {
+    for (const std::size_t nbytes : {1, 64, 65, 4096, 100000, 5000000}) {
+      const Memory memory = allocate(row, kind, nbytes);
+      UsmKind found;
+      CHECK(find_owner(memory->data, &found) == &row && found == kind);
+      CHECK(find_owner(memory->data + nbytes - 1, &found) == &row && found == kind);
+      CHECK(usm_kind_named(usm_kind_name(kind)) == kind);
+    }
+    CHECK(allocate(row, kind, 0)->data == nullptr);
+  }
+  CHECK(allocate_host(100)->row == nullptr);
+  CHECK(live_allocations() == live);
+  UsmKind kind;
+  CHECK(find_owner(&live, &kind) == nullptr);
+  CHECK_FAILS(value, "pinned", usm_kind_named("pinned"));
+  CHECK_FAILS(memory, "1125899906842624 bytes", allocate(row, UsmKind::device, std::size_t{1} << 50));
+  release_cached_memory();
+}
+
+TEST(memory_zeroed) {
+  for (const UsmKind kind : kinds) {
+    for (int round = 0; round < 3; ++round) {  // the second time from the pool, with old bytes
+      const Tensor tensor =
+          make_tensor(default_row(), kind, dtype_named("uint8"), compact({1000}, 1));
+      fill_zero(tensor);
+      CHECK(bytes_of(tensor) == std::vector<std::byte>(1000));
+      Tensor ones = make_host_tensor(dtype_named("uint8"), compact({1000}, 1));
+      std::fill_n(ones.data, 1000, std::byte{1});
+      copy_elements(tensor, ones);
+    }
+  }
+}
+
+TEST(view_stays_inside) {
+  const Tensor tensor =
+      make_tensor(default_row(), UsmKind::shared, dtype_named("int32"), compact({4, 5}, 4));
+  const auto view = [&](std::int64_t offset, std::vector<std::int64_t> shape,
+                        std::vector<std::int64_t> strides) {
+    return make_view(tensor, offset,
+                     Layout(static_cast<int>(shape.size()), shape.data(), strides.data()));
+  };
+  CHECK(view(19, {20}, {-1}).data == tensor.data + 76);
+  CHECK(view(0, {0}, {1}).size() == 0);
+  CHECK_FAILS(value, "block of 80 bytes", view(1, {20}, {1}));
+  CHECK_FAILS(value, "block of 80 bytes", view(0, {2}, {-1}));
+  CHECK_FAILS(value, "block of 80 bytes", view(-1, {1}, {1}));
+  CHECK_FAILS(value, "overflow", view(std::int64_t{1} << 62, {1}, {1}));
+  CHECK_FAILS(value, "overflow", view(0, {3}, {std::int64_t{1} << 61}));
+}
+
+// Every pair of kinds, strides on both sides, against the naive loop.
+TEST(copy_random) {
+  check::Random random(6);
+  constexpr const char* names[] = {"uint8", "int16", "float32", "float64", "complex128"};
+  const Row& row = default_row();
+  for (int round = 0; round < 400; ++round) {
+    const DType& dtype = dtype_named(names[random.below(5)]);
+    const std::size_t itemsize = dtype.itemsize();
+    const auto shape = check::random_shape(random, 4, round % 20 == 0 ? 40 : 6);
+    std::int64_t to_elements, from_elements;
+    const check::Placed to = check::random_view(random, shape, &to_elements);
+    const check::Placed from = check::random_source(random, shape, &from_elements);
+
+    std::vector<std::byte> source(static_cast<std::size_t>(from_elements) * itemsize);
+    std::vector<std::byte> target(static_cast<std::size_t>(to_elements) * itemsize);
+    check::fill_random(random, &source);
+    check::fill_random(random, &target);
+    const auto block = [&](const std::vector<std::byte>& bytes, std::int64_t elements) {
+      const Tensor host = make_host_tensor(dtype, compact({elements}, itemsize));
+      std::copy(bytes.begin(), bytes.end(), host.data);
+      if (random.below(4) == 0) return host;
+      return copy_to_row(host, row, kinds[static_cast<std::size_t>(random.below(3))]);
+    };
+    const Tensor to_block = block(target, to_elements), from_block = block(source, from_elements);
+    copy_elements(make_view(to_block, to.first, to.layout),
+                  make_view(from_block, from.first, from.layout));
+    const auto size = static_cast<std::int64_t>(itemsize);
+    check::naive_copy(target.data() + to.first * size, to.layout, source.data() + from.first * size,
+                      from.layout, itemsize);
+    CHECK(bytes_of(to_block) == target);
+  }
+}
+
+// Source and target in one block, as they may lie to each other in any way.
+TEST(copy_overlapping) {
+  check::Random random(7);
+  for (int round = 0; round < 300; ++round) {
+    const auto shape = check::random_shape(random, 3, 5);
+    std::int64_t to_elements, from_elements;
+    const check::Placed to = check::random_view(random, shape, &to_elements);
+    const check::Placed from = check::random_source(random, shape, &from_elements);
+    const std::int64_t elements = std::max(to_elements, from_elements) + 4;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(elements) * 2);
+    check::fill_random(random, &bytes);
+    Tensor block = make_tensor(default_row(), UsmKind::shared, dtype_named("int16"),
+                               compact({elements}, 2));
+    std::copy(bytes.begin(), bytes.end(), block.data);
+    const std::int64_t to_at = to.first + random.below(4), from_at = from.first + random.below(4);
+    copy_elements(make_view(block, to_at, to.layout), make_view(block, from_at, from.layout));
+    std::vector<std::byte> before = bytes;
+    check::naive_copy(bytes.data() + 2 * to_at, to.layout, before.data() + 2 * from_at, from.layout,
+                      2);
+    CHECK(bytes_of(block) == bytes);
+  }
+}
+
+TEST(copy_keeps_read_only) {
+  Tensor tensor = make_tensor(default_row(), UsmKind::shared, dtype_named("int8"), compact({3}, 1));
+  tensor.readonly = true;
+  CHECK_FAILS(buffer, "read-only", copy_elements(tensor, tensor));
+  CHECK(!copy_to_host(tensor).readonly);
+  CHECK(make_view(tensor, 0, tensor.layout).readonly && as_host_view(tensor).readonly);
+}
