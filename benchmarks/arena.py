@@ -127,6 +127,7 @@ def host_results() -> Names:
     """Arrays of 4 KB and 4 MB in USM, of dpnp and the same memory as ours."""
     few = dpnp.ones(1024, dtype="float32")
     many = dpnp.ones((1000, 1000), dtype="float32")
+    few_sink, many_sink = (sx.zeros(d.shape, usm_type="host") for d in (few, many))
     return {
         **libraries(),
         "d_few": few,
@@ -136,12 +137,14 @@ def host_results() -> Names:
         "many": sx.from_dlpack(many),
         "d_turned": many.T,
         "turned": sx.from_dlpack(many.T),
-        "a_many": np.ones((1000, 1000), "float32"),
+        "flat_few": (few_sink.ptr, sx.from_dlpack(few).ptr, few_sink.nbytes),
+        "flat_many": (many_sink.ptr, sx.from_dlpack(many).ptr, many_sink.nbytes),
+        "keep": (few_sink, many_sink),
     }
 
 
 def strided() -> Names:
-    """Host copies of strided views: in USM as x_<layout>_<dtype>, of NumPy as a_<layout>_<dtype>.
+    """Strided views: x_<layout>_<dtype>, and as a_<layout>_<dtype> NumPy's view of the same memory.
 
     No length is a power of two: caches treat those badly, and NumPy would look worse than it is.
     """
@@ -159,8 +162,10 @@ def strided() -> Names:
             in_usm = sx.empty(whole.shape, dtype, usm_type="shared").copy_from(whole).to_numpy()
             same = np.lib.stride_tricks.as_strided(in_usm, view.shape, view.strides)
             names[f"x_{layout}_{dtype}"] = sx.from_dlpack(same)
-            names[f"a_{layout}_{dtype}"] = view
-            names[f"flat_{dtype}"] = np.ones(view.shape, dtype)
+            names[f"a_{layout}_{dtype}"] = same
+        sink = sx.zeros(1_200_000, dtype, usm_type="host")
+        names[f"flat_{dtype}"] = (sink.ptr, in_usm.ctypes.data, sink.nbytes)
+        names.setdefault("keep", []).append((sink, in_usm))
     return names
 
 

@@ -139,6 +139,9 @@ def _exchange_table() -> Iterator[Figure]:
     )
 
 
+MEMCPY = "memcpy of as many bytes in a row, into memory in use"
+
+
 def _host_copies() -> Iterator[Figure]:
     yield Figure(
         "bandwidth of `to_numpy(copy=True)`, 256 MB / aligned memcpy into fresh memory, "
@@ -180,8 +183,8 @@ def _host_copies() -> Iterator[Figure]:
                 f"x_{layout}_{dtype}.to_numpy(copy=True)",
                 f"np.ascontiguousarray(a_{layout}_{dtype})",
                 at_most(1.0),
-                f"flat_{dtype}.copy()",
-                "NumPy's copy of as many bytes in a row",
+                f"bare.copy(*flat_{dtype})",
+                MEMCPY,
             )
     for layout, reach in (("few", 50), ("many", 20), ("turned", 4)):
         size = "4 KB" if layout == "few" else "4 MB"
@@ -192,8 +195,8 @@ def _host_copies() -> Iterator[Figure]:
             f"{layout}.to_numpy(copy=True)",
             f"dpnp.asnumpy(d_{layout})",
             at_least(reach),
-            f"a_{'few' if layout == 'few' else 'many'}.copy()",
-            "NumPy's copy of as many bytes in a row",
+            f"bare.copy(*flat_{'few' if layout == 'few' else 'many'})",
+            MEMCPY,
             budget=2.0,
         )
     yield Figure(

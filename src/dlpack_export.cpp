@@ -21,10 +21,25 @@ struct Block {
   Memory memory;
   std::int64_t dims[1];  // shape, then strides
 
+  explicit Block(const Memory& memory) noexcept : memory(memory) {}
+
   static std::size_t nbytes(int ndim) noexcept {
     return sizeof(Block) + 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
   }
 };
+
+// Field by field into its place: a struct that is built elsewhere and copied makes the processor
+// wait for its own narrow stores.
+inline void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out) noexcept {
+  // A consumer may test for NULL to find an empty array, and some refuse an address there.
+  out->data = tensor.size() == 0 ? nullptr : tensor.data;
+  out->device = device;
+  out->ndim = tensor.layout.ndim();
+  out->dtype = tensor.dtype->dl();
+  out->shape = const_cast<std::int64_t*>(tensor.layout.shape());
+  out->strides = const_cast<std::int64_t*>(tensor.layout.strides());
+  out->byte_offset = 0;  // several consumers ignore it
+}
 
 template <class Managed>
 void delete_managed(Managed* self) {
@@ -37,15 +52,8 @@ void delete_managed(Managed* self) {
 }  // namespace
 
 DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept {
-  DLTensor out{};
-  // A consumer may test for NULL to find an empty array, and some refuse an address there.
-  out.data = tensor.size() == 0 ? nullptr : tensor.data;
-  out.device = device;
-  out.ndim = tensor.layout.ndim();
-  out.dtype = tensor.dtype->dl();
-  out.shape = const_cast<std::int64_t*>(tensor.layout.shape());
-  out.strides = const_cast<std::int64_t*>(tensor.layout.strides());
-  out.byte_offset = 0;  // several consumers ignore it
+  DLTensor out;
+  write_dl_tensor(tensor, device, &out);
   return out;
 }
 
@@ -60,12 +68,12 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
   const int ndim = tensor.layout.ndim();
   void* const raw = std::malloc(Block<Managed>::nbytes(ndim));
   if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
-  auto* block = new (raw) Block<Managed>{{}, tensor.memory, {}};
-  std::copy_n(tensor.layout.shape(), ndim, block->dims);
-  std::copy_n(tensor.layout.strides(), ndim, block->dims + ndim);
+  auto* block = new (raw) Block<Managed>(tensor.memory);
+  const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
+  for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];
 
   Managed& managed = block->managed;
-  managed.dl_tensor = borrow_dl_tensor(tensor, options.device);
+  write_dl_tensor(tensor, options.device, &managed.dl_tensor);
   if (!options.null_data) managed.dl_tensor.data = tensor.data;
   managed.dl_tensor.shape = block->dims;
   managed.dl_tensor.strides = block->dims + ndim;

@@ -57,12 +57,6 @@ Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::siz
   return layout;
 }
 
-std::int64_t element_count(const Layout& layout) noexcept {
-  std::int64_t count = 1;
-  for (int i = 0; i < layout.ndim(); ++i) count *= layout.shape()[i];
-  return count;
-}
-
 bool is_contiguous(const Layout& layout, Order order) noexcept {
   const int ndim = layout.ndim();
   std::int64_t expected = 1;

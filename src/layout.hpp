@@ -45,7 +45,11 @@ enum class Order : char { c = 'C', f = 'F' };
 Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize);
 
 // Number of elements; the layout must have passed one of the checks of this file.
-std::int64_t element_count(const Layout& layout) noexcept;
+inline std::int64_t element_count(const Layout& layout) noexcept {
+  std::int64_t count = 1;
+  for (int i = 0; i < layout.ndim(); ++i) count *= layout.shape()[i];
+  return count;
+}
 
 bool is_contiguous(const Layout& layout, Order order) noexcept;
 

@@ -474,7 +474,9 @@ bool is_worth_releasing(const Tensor& tensor) noexcept {
 }
 
 bool is_tensor(PyObject* object) noexcept {
-  return base_type && PyObject_TypeCheck(object, base_type);
+  const auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  return type == hooks().tensor_class || type == hooks().host_view_class ||
+         (base_type && PyObject_TypeCheck(object, base_type));
 }
 
 const Tensor& tensor_of(PyObject* object) {

@@ -40,7 +40,7 @@ TEST(layout_copies_and_moves) {
     Layout copy = layout, assigned;
     assigned = copy;
     const Layout moved = std::move(copy);
-    for (const Layout* one : {&assigned, &moved}) {
+    for (const Layout* one : {static_cast<const Layout*>(&assigned), &moved}) {
       CHECK(one->ndim() == ndim);
       CHECK(std::equal(one->shape(), one->shape() + ndim, layout.shape()));
       CHECK(strides_of(*one) == strides_of(layout));
