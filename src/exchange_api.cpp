@@ -61,9 +61,22 @@ const Tensor& shareable(PyObject* object) {
   return tensor;
 }
 
+// The table promises no synchronisation: a consumer asks for the stream of the device and uses
+// that.  The host has no stream, so there the work is waited for; and work on a queue of the
+// tensor's own goes before what comes later on the row's.
+const Tensor& ordered(const Tensor& tensor) {
+  const Queue& queue = tensor.memory->queue;
+  if (tensor.on_host) {
+    wait_for_pending_work(tensor);
+  } else if (!(queue == tensor.memory->row->queue())) {
+    tensor.memory->row->queue().order_after(queue);
+  }
+  return tensor;
+}
+
 int from_object(void* object, DLManagedTensorVersioned** out) {
   return guarded([&] {
-    *out = export_plain(shareable(static_cast<PyObject*>(object)));
+    *out = export_plain(ordered(shareable(static_cast<PyObject*>(object))));
     return 0;
   });
 }
@@ -74,7 +87,7 @@ int borrow_from_object(void* object, DLTensor* out) {
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
     }
-    *out = borrow_dl_tensor(tensor, tensor.dl_device());
+    *out = borrow_dl_tensor(ordered(tensor), tensor.dl_device());
     return 0;
   });
 }

@@ -44,6 +44,14 @@ enum class Order : char { c = 'C', f = 'F' };
 // number of bytes that does not fit into the address space.
 Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize);
 
+// A stride in bytes, for a layout that has passed one of the checks of this file.  Only the stride
+// of an axis that is never stepped along can be too large for it; any number does there.
+inline std::int64_t byte_stride(const Layout& layout, int axis, std::size_t itemsize) noexcept {
+  std::int64_t nbytes;
+  (void)__builtin_mul_overflow(layout.strides()[axis], itemsize, &nbytes);
+  return nbytes;
+}
+
 // Number of elements; the layout must have passed one of the checks of this file.
 inline std::int64_t element_count(const Layout& layout) noexcept {
   std::int64_t count = 1;

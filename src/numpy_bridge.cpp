@@ -18,10 +18,9 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   const int ndim = tensor.layout.ndim();
   std::array<Py_intptr_t, max_ndim> shape, strides;
   std::copy_n(tensor.layout.shape(), ndim, shape.begin());
-  std::transform(tensor.layout.strides(), tensor.layout.strides() + ndim, strides.begin(),
-                 [&](std::int64_t stride) {
-                   return stride * static_cast<std::int64_t>(tensor.dtype->itemsize());
-                 });
+  for (int i = 0; i < ndim; ++i) {
+    strides[static_cast<std::size_t>(i)] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
+  }
   static std::byte nothing;  // NumPy would allocate for a NULL pointer
   const auto& api = py::detail::npy_api::get();
   PyObject* dtype = numpy_dtype_of(tensor);

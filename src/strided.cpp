@@ -214,10 +214,9 @@ std::size_t CopyLoops::run() const noexcept {
 CopyLoops make_loops(std::byte* to, const Layout& to_layout, const std::byte* from,
                      const Layout& from_layout, std::size_t itemsize) {
   CopyLoops loops{to, from, itemsize, 0, {}};
-  const auto size = static_cast<std::int64_t>(itemsize);
   for (int i = 0; i < to_layout.ndim(); ++i) {
-    CopyAxis axis{to_layout.shape()[i], to_layout.strides()[i] * size,
-                  from_layout.strides()[i] * size};
+    CopyAxis axis{to_layout.shape()[i], byte_stride(to_layout, i, itemsize),
+                  byte_stride(from_layout, i, itemsize)};
     if (axis.count == 1) continue;
     if (axis.to < 0) {
       loops.to += (axis.count - 1) * axis.to;

@@ -156,12 +156,16 @@ bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to
       }
     }
     for (int i = axis; i + 1 < end; ++i) {
-      if (strides[i] != strides[i + 1] * shape[i + 1]) return false;
+      std::int64_t step;
+      if (__builtin_mul_overflow(strides[i + 1], shape[i + 1], &step) || strides[i] != step) {
+        return false;
+      }
     }
     std::int64_t stride = strides[end - 1];
     for (int i = target_end - 1; i >= target_axis; --i) {
       to->strides()[i] = stride;
-      stride *= target[i];
+      // Overflows for axes of one element alone, whose stride says nothing.
+      (void)__builtin_mul_overflow(stride, target[i], &stride);
     }
     axis = end;
     target_axis = target_end;

@@ -276,7 +276,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const auto itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());
     for (int i = 0; i < ndim; ++i) {
       dims[i] = tensor.layout.shape()[i];
-      dims[ndim + i] = tensor.layout.strides()[i] * itemsize;
+      dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
     }
     static std::byte nothing;  // an empty buffer still has an address
     view->buf = tensor.data ? tensor.data : &nothing;

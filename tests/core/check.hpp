@@ -61,18 +61,18 @@ class Random {
 
 }  // namespace check
 
-#define TEST(name)                                                \
-  static void name();                                             \
+#define TEST(name)                                                   \
+  static void name();                                                \
   static const check::Registration registration_##name(#name, name); \
   static void name()
 
-#define CHECK(condition)                                                   \
-  do {                                                                     \
+#define CHECK(condition)                                                        \
+  do {                                                                          \
     if (!(condition)) check::fail(__FILE__, __LINE__, "not true: " #condition); \
   } while (false)
 
 // The expression throws an Error of this kind, and its message has these words.
-#define CHECK_FAILS(wanted, words, ...)                                       \
+#define CHECK_FAILS(wanted, words, ...)                                                 \
   do {                                                                                  \
     bool thrown_ = false;                                                               \
     try {                                                                               \
@@ -84,5 +84,5 @@ class Random {
       if (std::string(error_.what()).find(words) == std::string::npos)                  \
         check::fail(__FILE__, __LINE__, std::string("other words: ") + error_.what());  \
     }                                                                                   \
-    if (!thrown_) check::fail(__FILE__, __LINE__, "no error: " #__VA_ARGS__);            \
+    if (!thrown_) check::fail(__FILE__, __LINE__, "no error: " #__VA_ARGS__);           \
   } while (false)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layout.hpp"
-
 #include <limits>
 #include <vector>
 
 #include "check.hpp"
 #include "dtype.hpp"
+#include "layout.hpp"
 #include "samples.hpp"
 #include "tensor.hpp"
 

@@ -60,7 +60,8 @@ TEST(memory_of_each_kind) {
   UsmKind kind;
   CHECK(find_owner(&live, &kind) == nullptr);
   CHECK_FAILS(value, "pinned", usm_kind_named("pinned"));
-  CHECK_FAILS(memory, "1125899906842624 bytes", allocate(row, UsmKind::device, std::size_t{1} << 50));
+  CHECK_FAILS(memory, "1125899906842624 bytes",
+              allocate(row, UsmKind::device, std::size_t{1} << 50));
   release_cached_memory();
 }
 
@@ -139,8 +140,8 @@ TEST(copy_overlapping) {
     const std::int64_t elements = std::max(to_elements, from_elements) + 4;
     std::vector<std::byte> bytes(static_cast<std::size_t>(elements) * 2);
     check::fill_random(random, &bytes);
-    Tensor block = make_tensor(default_row(), UsmKind::shared, dtype_named("int16"),
-                               compact({elements}, 2));
+    Tensor block =
+        make_tensor(default_row(), UsmKind::shared, dtype_named("int16"), compact({elements}, 2));
     std::copy(bytes.begin(), bytes.end(), block.data);
     const std::int64_t to_at = to.first + random.below(4), from_at = from.first + random.below(4);
     copy_elements(make_view(block, to_at, to.layout), make_view(block, from_at, from.layout));

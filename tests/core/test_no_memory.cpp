@@ -30,6 +30,9 @@ void* operator new(std::size_t nbytes) {
   if (!block) throw std::bad_alloc();
   return block;
 }
+void* operator new(std::size_t nbytes, const std::nothrow_t&) noexcept {
+  return std::malloc(nbytes ? nbytes : 1);
+}
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 
@@ -40,8 +43,8 @@ namespace {
 void something_of_everything() {
   const std::int64_t shape[] = {7, 2, 2, 2, 3}, flat[] = {7, 24};
   const DType& dtype = dtype_named("float64");
-  const Tensor tensor = make_tensor(default_row(), UsmKind::device, dtype,
-                                    compact_layout(5, shape, Order::c, 8));
+  const Tensor tensor =
+      make_tensor(default_row(), UsmKind::device, dtype, compact_layout(5, shape, Order::c, 8));
   fill_zero(tensor);
   Layout result;
   reshape_layout(tensor.layout, compact_layout(2, flat, Order::c, 8), &result);

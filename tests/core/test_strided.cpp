@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "strided.hpp"
-
 #include <vector>
 
 #include "check.hpp"
 #include "samples.hpp"
+#include "strided.hpp"
 
 using namespace sycl_ext;
 
@@ -25,8 +24,8 @@ void compare(check::Random& random, const std::vector<std::int64_t>& shape, std:
     return block.data() + shift + first * static_cast<std::int64_t>(itemsize);
   };
   check::naive_copy(at(wanted, to.first), to.layout, at(source, from.first), from.layout, itemsize);
-  copy_strided(make_loops(at(found, to.first), to.layout, at(source, from.first), from.layout,
-                          itemsize));
+  copy_strided(
+      make_loops(at(found, to.first), to.layout, at(source, from.first), from.layout, itemsize));
   CHECK(found == wanted);
 }
 

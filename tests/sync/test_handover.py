@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from lab import DTYPE, LENGTH, NBYTES, REPETITIONS, STREAM_FORMS, Address, at, of, usm
+from lab import DTYPE, LENGTH, NBYTES, REPETITIONS, STREAM_FORMS, Address, ExchangeApi, at, of, usm
 
 V1 = {"max_version": (1, 0)}
 PENDING = {dpctl.event_status_type.submitted, dpctl.event_status_type.running}
@@ -198,6 +198,40 @@ def test_what_waits_on_the_host(bench, call):
         assert not is_pending(work)
         seen = results[0] if look is None else look(results[0])
         assert look is None or (bench.read(seen) if look is usm else seen) == {7}
+
+
+# ---- the C exchange table ------------------------------------------------------------------------
+
+exchange_calls = pytest.mark.parametrize("call", [ExchangeApi.take, ExchangeApi.look])
+
+
+@exchange_calls
+@pytest.mark.parametrize("own_queue", [False, True], ids=["row's queue", "device=queue"])
+def test_exchange_api_orders_the_work_stream(bench, own_queue, call):
+    """It does not wait: the consumer submits to the work stream, which comes after our work."""
+    tensor = bench.tensor(device=bench.queue() if own_queue else None)
+    memory, landing = usm(tensor), usm(bench.tensor("host"))
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        call(tensor)
+        assert is_pending(work)
+        consumer = tensor.device.sycl_queue
+        later = consumer.memcpy_async(landing, memory, memory.nbytes)
+    later.wait()
+    assert at(landing._pointer) == {7}
+    assert ExchangeApi.work_stream(tensor)
+
+
+@exchange_calls
+def test_exchange_api_waits_for_a_host_view(bench, call):
+    """Consumers of host memory have no stream that could be ordered."""
+    tensor = bench.tensor("shared")
+    view, memory = sx.host_view(tensor), usm(tensor)
+    with bench.held():
+        work = bench.write(tensor.sycl_queue, memory, 7)
+        with bench.blocked(lambda: call(view)):
+            assert is_pending(work)
+    assert at(tensor.ptr) == {7}
 
 
 # ---- 500 times, slowly ---------------------------------------------------------------------------

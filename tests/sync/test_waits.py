@@ -13,7 +13,6 @@ import dpnp
 import numpy as np
 import pytest
 
-import producers
 import sycl_ext as sx
 from lab import DTYPE, LENGTH, REPETITIONS, Address, alone, at, of, usm
 
@@ -77,6 +76,7 @@ REACHABLE = {
     "memoryview(host_view)": after(lambda t: memoryview(sx.host_view(t))),
     "numpy.asarray(host_view)": result(lambda t: np.asarray(sx.host_view(t))),
     "exchange": result(lambda t: sx.exchange(t, np)),
+    "host_view, taken back": result(lambda t: sx.from_dlpack(sx.host_view(t)).to_numpy()),
 }
 
 #: Roads for any memory: they copy, or hand USM on.
@@ -97,6 +97,9 @@ ANY = {
     "from_dlpack(copy=True)": made(lambda bench, t: sx.from_dlpack(t, copy=True)),
     "from_dlpack(device=other)": made(lambda bench, t: sx.from_dlpack(t, device=bench.other_gpu)),
     "as_tensor(copy=True)": made(lambda bench, t: sx.as_tensor(t, copy=True)),
+    "capsule, taken back": result(
+        lambda t: sx.from_dlpack(t.__dlpack__(stream=-1, **V1)).to_numpy(copy=True)
+    ),
     "exported copy": made(
         lambda bench, t: sx.from_dlpack(t.__dlpack__(**V1, copy=True)),
     ),
