@@ -12,14 +12,20 @@ BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*)
 CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
 	\( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
 PYTEST_OPTIONS ?=
+FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint architecture test test-interop generate format clean distclean
+.PHONY: help demo setup lint architecture test test-interop bench generate format clean distclean
+.PHONY: check-core asan ubsan tsan valgrind fuzz
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
 	@echo "make test          lint, architecture, tests"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
+	@echo "make bench         measure; writes docs/benchmarks.md and its plots (4 minutes)"
+	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
+	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
+	@echo "make fuzz          fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))"
 	@echo "make lint          ruff, mypy, clang-format"
 	@echo "make architecture  assert that a file reaches only lower floors (no build)"
 	@echo "make format        format Python and C++"
@@ -43,7 +49,7 @@ $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 
 $(VENV)/.tests-are-ready: $(BUILD_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
-	$(PIP) install --quiet --editable ".[cpu,demo,test]" --group dev
+	$(PIP) install --quiet --editable ".[bench,cpu,demo,test]" --group dev
 	@touch $@ $(VENV)/.demo-is-ready
 
 setup: $(VENV)/.tests-are-ready
@@ -72,6 +78,24 @@ test-interop:
 	$(PYTHON) tests/interop/install.py
 	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest --confcutdir=tests/interop tests/interop \
 		$(PYTEST_OPTIONS)
+
+# ---- how fast it is -----------------------------------------------------------------------------
+
+BENCH_OPTIONS ?=
+bench: setup
+	$(BIN)/python -m benchmarks $(BENCH_OPTIONS)
+
+# ---- trust --------------------------------------------------------------------------------------
+# check-core and fuzz need clang with its sanitizer libraries, valgrind needs valgrind.
+
+check-core: setup
+	$(BIN)/python tests/fuzz/run.py --ci
+
+asan ubsan tsan valgrind: setup
+	$(BIN)/python tests/core/run.py $@
+
+fuzz: setup
+	$(BIN)/python tests/fuzz/run.py $(FUZZ_SECONDS)
 
 # ---- what is generated --------------------------------------------------------------------------
 

@@ -123,6 +123,13 @@ def small() -> Names:
     }
 
 
+def used_queue() -> Names:
+    """The same once dpnp has had our queue, and it has had a command: from now on, always so."""
+    names = small()
+    sx.from_dlpack(names["d"])
+    return names
+
+
 def host_results() -> Names:
     """Arrays of 4 KB and 4 MB in USM, of dpnp and the same memory as ours."""
     few = dpnp.ones(1024, dtype="float32")

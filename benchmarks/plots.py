@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,9 @@ __all__ = ["draw_all"]
 INK, FAINT, GRID = "#1f2933", "#6b7785", "#e3e8ee"
 OURS, OURS_TOO, OURS_THREE = "#0b63c5", "#5aa9ff", "#0a8f86"
 PEER, PEER_TOO, FLOOR, MISSED = "#e07b00", "#b23a7a", "#8b95a1", "#c62f2f"
+
+#: The axis of the figures: margins beyond it are drawn at its ends.
+LEAST, MOST = 0.22, 40.0
 
 STYLE = {
     "figure.dpi": 110,
@@ -63,11 +65,6 @@ def bytes_text(nbytes: float) -> str:
     return f"{nbytes:.0f} GB"
 
 
-def plain(markdown: str) -> str:
-    """Return Markdown without its code marks."""
-    return markdown.replace("`", "")
-
-
 def save(figure: Any, path: Path) -> None:
     """Write a figure, the same bytes for the same numbers."""
     figure.savefig(path, metadata={"Software": None}, facecolor="white")
@@ -88,18 +85,18 @@ def draw_figures(outcomes: Sequence[Outcome], path: Path) -> None:
         reach, reached = outcome.reach, outcome.reached
         color = OURS if outcome.met else MISSED
         low, median, high = (
-            reach.margin(max(value, reach.value / 100))
+            min(max(reach.margin(max(value, 1e-9)), LEAST), MOST)
             for value in (reached.low, reached.median, reached.high)
         )
         axes.plot([low, high], [y, y], color=color, alpha=0.35, linewidth=5)
         axes.plot(median, y, "o", color=color, markersize=5.5)
-        if outcome.floor:
+        if outcome.floor and LEAST < reach.margin(outcome.floor) < MOST:
             axes.plot(reach.margin(outcome.floor), y, "|", color=FLOOR, markersize=10, mew=1.8)
-    axes.set_yticks(range(len(rows)), [shortened(plain(row.name)) for row in rows], fontsize=7.6)
+    axes.set_yticks(range(len(rows)), [shortened(row.name) for row in rows], fontsize=7.6)
     axes.tick_params(axis="y", colors=INK, length=0)
     axes.set_ylim(-0.8, len(rows) - 0.2)
-    axes.set_xlim(0.2, 30)
-    ticks = (0.25, 0.5, 1, 2, 4, 8, 16)
+    axes.set_xlim(LEAST * 0.9, MOST * 1.1)
+    ticks = (0.25, 0.5, 1, 2, 4, 8, 16, 32)
     axes.set_xticks(ticks, [f"{tick:g} x" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("times better than the reach (right of the line: reached)")
@@ -108,16 +105,23 @@ def draw_figures(outcomes: Sequence[Outcome], path: Path) -> None:
         plt.Line2D([], [], color=MISSED, marker="o", linewidth=5, alpha=0.8, label="missed"),
         plt.Line2D([], [], color=FLOOR, marker="|", linestyle="", markersize=10, label="floor"),
     ]
-    axes.legend(handles=handles, ncols=3, loc="lower right", bbox_to_anchor=(1, 1), fontsize=8.5)
-    axes.set_title("Median and quartiles of each figure")
+    figure.legend(handles=handles, ncols=3, loc="outside upper right", fontsize=8.5)
+    axes.set_title("Median and quartiles of each figure, and its floor")
     save(figure, path)
 
 
 def shortened(name: str) -> str:
     """Return a name that leaves room for the plot."""
-    name = re.sub(r"stand-in GPU, device to host, (\d+ MB), ", r"stand-in GPU, \1: ", name)
-    name = name.replace("`", "").replace("through the Python protocol", "through Python")
-    return name if len(name) <= 78 else name[:76].rstrip(" ,") + " …"
+    for long, short in (
+        ("stand-in GPU, device to host", "stand-in GPU"),
+        (" of the like", ""),
+        ("its own single memcpy", "one memcpy"),
+        ("both ", ""),
+        ("`np.ascontiguousarray`", "NumPy's"),
+        ("`", ""),
+    ):
+        name = name.replace(long, short)
+    return name if len(name) <= 74 else name[:72].rstrip(" ,") + " …"
 
 
 # ---- exchange ------------------------------------------------------------------------------------
@@ -153,7 +157,7 @@ def draw_exchange(curve: Curve, path: Path) -> None:
             )
     axes.set_xlim(-0.5, len(producers) - 0.5)
     axes.set_ylim(len(consumers) - 0.5, -0.5)
-    axes.set_xticks(range(len(producers)), [f"{name}" for name in producers], color=INK)
+    axes.set_xticks(range(len(producers)), producers, color=INK)
     axes.set_yticks(range(len(consumers)), consumers, color=INK)
     axes.tick_params(length=0)
     axes.xaxis.tick_top()

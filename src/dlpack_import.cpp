@@ -68,7 +68,7 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
          "the producer's array is labelled host memory, and the host cannot "
          "reach it");
   }
-  const bool empty = element_count(layout) == 0;
+  const bool empty = byte_range(data, layout, dtype.itemsize()).nbytes == 0;
   require_inside(Error::Kind::buffer, memory, empty ? memory->data : data, layout,
                  dtype.itemsize());
   const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && row);

@@ -111,7 +111,16 @@ PyObject* ask_producer(PyObject* x, const DLDevice& device) {
   return PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
 }
 
+// Arrays of jax need care (_execute.IMMUTABLE).
+bool is_from_jax(PyTypeObject* type) {
+  static PyObject* const name = intern("__module__");
+  PyObject* module = _PyType_Lookup(type, name);
+  const char* text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  return text && std::strncmp(text, "jax", 3) == 0;
+}
+
 PyObject* import_from_protocol(PyObject* x) {
+  if (is_from_jax(Py_TYPE(x))) return pass_on;
   static PyObject* const method = intern("__dlpack_device__");
   const PyRef answer(PyObject_CallMethodNoArgs(x, method));
   if (!answer) {

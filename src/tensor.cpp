@@ -122,11 +122,11 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
     fail(Error::Kind::value, "offset ", offset, " overflows the address space");
   }
   Tensor view{base.memory, base.data, base.dtype, std::move(layout), base.readonly, base.on_host};
-  if (element_count(view.layout) != 0) {
-    view.data =
-        reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(base.data) + byte_offset);
-  }
+  // Wraps around for an offset that require_inside refuses.
+  view.data = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base.data) +
+                                           static_cast<std::uintptr_t>(byte_offset));
   require_inside(Error::Kind::value, view.memory, view.data, view.layout, itemsize);
+  if (element_count(view.layout) == 0) view.data = base.data;
   return view;
 }
 

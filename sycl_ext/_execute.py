@@ -17,6 +17,9 @@ __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_
 
 _VERSION = _core.DLPACK_VERSION
 
+#: Packages whose arrays nobody may write to, and whose capsules (of DLPack 0.x) cannot say so.
+IMMUTABLE = ("jax", "jaxlib")
+
 
 # ---- facts for the negotiation -------------------------------------------------------------------
 
@@ -350,6 +353,8 @@ def _view(
     tensor, copied = import_capsule(capsule, announced)
     if copied and copy is False:
         raise CopyRefusedError(f"copy=False, and the {type(x).__name__} made a copy")
+    if type(x).__module__.partition(".")[0] in IMMUTABLE:
+        return _core.view(tensor, 0, tensor.shape, tensor.strides, None, readonly=True)
     return tensor  # type: ignore[no-any-return]
 
 

@@ -85,19 +85,21 @@ def valgrind() -> tuple[str, ...]:
     )
 
 
+def run_programs(folder: Path, before: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> bool:
+    """Run what was built; whether something failed."""
+    failed = False
+    for program in PROGRAMS[: 1 if names else None]:
+        command = [*before, str(folder / "tests" / "core" / program), *names]
+        failed |= subprocess.run(command, env=environment()).returncode != 0
+    return failed
+
+
 def main(how: str, *names: str) -> int:
     folder = ROOT / "build" / how
     flags = " ".join((*FLAGS[how], "-fno-omit-frame-pointer"))
     configure(folder, "-DSYCL_EXT_CORE_TESTS=ON", f"-DCMAKE_CXX_FLAGS={flags}")
     build(folder, *PROGRAMS)
-    before = valgrind() if how == "valgrind" else ()
-    failed = False
-    for program in PROGRAMS:
-        if names and program != PROGRAMS[0]:
-            continue
-        command = [*before, str(folder / "tests" / "core" / program), *names]
-        failed |= subprocess.run(command, env=environment()).returncode != 0
-    return failed
+    return run_programs(folder, valgrind() if how == "valgrind" else (), names)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ inline Placed random_view(Random& random, const std::vector<std::int64_t>& shape
   std::int64_t stride = 1;
   for (const int axis : order) {
     const std::int64_t length = shape[static_cast<std::size_t>(axis)];
-    const std::int64_t step = random.below(3) == 0 ? random.between(1, 3) : 1;
+    const std::int64_t step = length > 1 && random.below(3) == 0 ? random.between(1, 3) : 1;
     const bool reversed = random.below(4) == 0;
     placed.layout.shape()[axis] = length;
     placed.layout.strides()[axis] = reversed ? -stride * step : stride * step;

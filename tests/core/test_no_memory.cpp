@@ -23,18 +23,29 @@ bool fails_now() { return ++calls == fail_at; }
 extern "C" const char __executable_start;
 extern "C" const char etext;
 
-void* operator new(std::size_t nbytes) {
-  const auto* caller = static_cast<const char*>(__builtin_return_address(0));
-  if (caller >= &__executable_start && caller < &etext && fails_now()) throw std::bad_alloc();
-  void* block = std::malloc(nbytes ? nbytes : 1);
+namespace {
+
+void* allocate_for(const void* return_address, std::size_t nbytes) {
+  const auto* caller = static_cast<const char*>(return_address);
+  const bool ours = caller >= &__executable_start && caller < &etext;
+  void* block = ours && fails_now() ? nullptr : std::malloc(nbytes ? nbytes : 1);
   if (!block) throw std::bad_alloc();
   return block;
+}
+
+}  // namespace
+
+void* operator new(std::size_t nbytes) { return allocate_for(__builtin_return_address(0), nbytes); }
+void* operator new[](std::size_t nbytes) {
+  return allocate_for(__builtin_return_address(0), nbytes);
 }
 void* operator new(std::size_t nbytes, const std::nothrow_t&) noexcept {
   return std::malloc(nbytes ? nbytes : 1);
 }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+void operator delete[](void* block) noexcept { std::free(block); }
+void operator delete[](void* block, std::size_t) noexcept { std::free(block); }
 
 using namespace sycl_ext;
 

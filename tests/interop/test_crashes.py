@@ -333,6 +333,39 @@ def test_capsule_is_taken_once(form):
     )
 
 
+def test_a_refusal_is_not_taken_for_an_old_producer():
+    """A TypeError would be: consumers then call again, without the keywords."""
+    survives(
+        """
+        import dpnp, jax, torch
+        class Counting:
+            def __init__(self, tensor):
+                self.tensor, self.calls = tensor, 0
+            def __dlpack_device__(self):
+                return self.tensor.__dlpack_device__()
+            def __dlpack__(self, **keywords):
+                self.calls += 1
+                return self.tensor.__dlpack__(**keywords)
+        gpu = usm(VALUES, "device", "level_zero:gpu:0")
+        readonly = sx.host_view(usm(VALUES).as_readonly())
+        for tensor, take in (
+            (gpu, lambda x: np.from_dlpack(x, device="cpu", copy=False)),
+            (gpu, lambda x: dpnp.from_dlpack(x, device=(1, 0), copy=False)),
+            (readonly, jax.dlpack.from_dlpack),
+            (readonly, lambda x: torch.from_dlpack(x.__dlpack__())),
+        ):
+            counting = Counting(tensor)
+            try:
+                take(counting)
+            except BufferError:
+                assert counting.calls == 1
+            else:
+                raise AssertionError("it was taken")
+        del gpu, readonly, tensor, counting
+        """
+    )
+
+
 def test_nanobind_functions_of_read_only_memory():
     """A function that writes gets a copy, and one that reads (nb::ro) gets a view."""
     build_nanobind_module()

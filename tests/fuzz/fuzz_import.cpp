@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The structs of strangers, every field: the deleter runs exactly once, nothing leaks, only an
+// Error comes out, and every view that is believed reaches memory that is there.
+//
+// The pointers are those of real blocks of each kind, and the lengths may lie as they like, as long
+// as it is a lie that a consumer can see through: shape and strides hold `ndim` numbers, and host
+// memory, which no consumer can measure, is not read.
+#include <dlpack/dlpack.h>
+
+#include <array>
+#include <type_traits>
+
+#include "copy.hpp"
+#include "dlpack_export.hpp"
+#include "dlpack_import.hpp"
+#include "input.hpp"
+
+using namespace sycl_ext;
+
+namespace {
+
+constexpr std::size_t block_bytes = 1 << 20;
+
+struct Blocks {
+  std::array<Memory, 3> usm;
+  Tensor exported;
+  std::array<std::byte, 4096> host;
+};
+
+const Blocks& blocks() {
+  static const Blocks* const made = [] {
+    const std::int64_t shape[] = {16, 16};
+    const Layout layout = compact_layout(2, shape, Order::c, 4);
+    auto* blocks = new Blocks{
+        {}, make_tensor(default_row(), UsmKind::shared, dtype_named("float32"), layout), {}};
+    for (std::size_t i = 0; i < 3; ++i) {
+      blocks->usm[i] = allocate(default_row(), static_cast<UsmKind>(i), block_bytes);
+    }
+    return blocks;
+  }();
+  return *made;
+}
+
+int deleted;
+
+template <class Managed>
+void fuzz(Input& input) {
+  Managed managed{};
+  std::array<std::int64_t, max_ndim> shape, strides;
+  DLTensor& dl = managed.dl_tensor;
+  const std::uint8_t where = input.take<std::uint8_t>();
+  const bool usm = where % 8 < 3;
+  const std::int64_t shift = input.flip() ? input.dimension() : input.between(0, 4096);
+  void* base =
+      usm ? blocks().usm[where % 8].get()->data : const_cast<std::byte*>(blocks().host.data());
+  switch (where % 8) {
+    case 6:
+      dl.data = nullptr;
+      break;
+    case 7:
+      dl.data = reinterpret_cast<void*>(input.take<std::uint64_t>());
+      break;
+    default:
+      dl.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(base) +
+                                        static_cast<std::uintptr_t>(shift));
+  }
+  const std::uint8_t device = input.take<std::uint8_t>();
+  dl.device = {static_cast<DLDeviceType>(device % 4 == 0   ? kDLCPU
+                                         : device % 4 == 3 ? input.take<std::int32_t>() & 0x7fffffff
+                                                           : kDLOneAPI),
+               device % 16 < 12 ? 0 : input.take<std::int32_t>()};
+  const std::uint8_t many = input.take<std::uint8_t>();
+  dl.ndim = many < 200 ? many % 6 : many < 250 ? many - 190 : input.take<std::int32_t>();
+  if (input.take<std::uint8_t>() % 4) {
+    dl.dtype = dtypes[static_cast<std::size_t>(input.between(0, 22))].dl();
+  } else {
+    dl.dtype = input.take<DLDataType>();
+  }
+  // Only as many numbers are there as a struct with this ndim promises.
+  const int promised = std::min(std::max(dl.ndim, 0), max_ndim);
+  for (int i = 0; i < promised; ++i) {
+    shape[static_cast<std::size_t>(i)] = input.dimension();
+    strides[static_cast<std::size_t>(i)] = input.dimension();
+  }
+  dl.shape = input.take<std::uint8_t>() % 16 ? shape.data() : nullptr;
+  dl.strides = input.take<std::uint8_t>() % 4 ? strides.data() : nullptr;
+  dl.byte_offset =
+      input.take<std::uint8_t>() % 4 ? 0 : static_cast<std::uint64_t>(input.dimension());
+  managed.manager_ctx = &managed;
+  const bool with_deleter = input.take<std::uint8_t>() % 16;
+  if (with_deleter) managed.deleter = [](Managed*) { ++deleted; };
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    const std::uint8_t version = input.take<std::uint8_t>();
+    managed.version = {version < 240 ? 1u : version, input.take<std::uint8_t>()};
+    managed.flags = version % 4 ? version & 3 : input.take<std::uint64_t>();
+  }
+  ImportOptions options;
+  const DLDevice expected{kDLOneAPI, 0};
+  const std::uint8_t how = input.take<std::uint8_t>();
+  if (how % 8 == 0) options.expected = &expected;
+  options.settle = how & 8;
+  if (how % 32 == 1) {  // as if it were an export of ours that somebody altered
+    options.known = &blocks().exported.memory;
+    dl.data = blocks().exported.data + shift % 2048;
+  }
+
+  deleted = 0;
+  const long live = live_allocations();
+  try {
+    const Imported imported = import_managed(&managed, options);
+    const Tensor& tensor = imported.tensor;
+    const bool claims_usm = dl.device.device_type == kDLOneAPI;
+    REQUIRE(tensor.size() >= 0 && tensor.layout.ndim() == dl.ndim);
+    REQUIRE(tensor.size() == 0 || tensor.data);
+    REQUIRE(options.known || deleted == 0);
+    const std::byte* begin = tensor.memory->data;
+    if (tensor.size() != 0 && tensor.memory->row && tensor.memory->kind != UsmKind::system) {
+      // It was believed, so it is all there: read the first, the last and the lowest element.
+      Extent extent{};
+      REQUIRE(find_extent(tensor.layout, tensor.dtype->itemsize(), &extent));
+      const volatile std::byte* data = tensor.data;
+      (void)data[extent.begin];
+      (void)data[extent.end - 1];
+      REQUIRE(begin && tensor.data + extent.begin >= begin);
+      if (tensor.size() <= 4096 && (claims_usm || options.known)) copy_to_host(tensor);
+    }
+    // Views of it, which must stay inside whatever they are asked for.
+    const std::int64_t length = input.dimension(), step = input.dimension();
+    Layout view(1);
+    view.shape()[0] = length;
+    view.strides()[0] = step;
+    try {
+      const Tensor part = make_view(tensor, input.dimension(), view);
+      Extent extent{};
+      REQUIRE(find_extent(part.layout, part.dtype->itemsize(), &extent));
+      REQUIRE(part.size() == 0 || (part.data + extent.begin >= begin &&
+                                   part.data + extent.end <= begin + part.memory->nbytes));
+    } catch (const Error&) {
+    }
+    // And on to the next consumer.
+    if (!tensor.readonly && tensor.exports_directly()) {
+      auto* again = export_managed<DLManagedTensor>(tensor, {tensor.dl_device()});
+      const Memory* known = input.flip() ? exported_memory(again) : nullptr;
+      REQUIRE(import_managed(again, {nullptr, false, known}).tensor.size() == tensor.size());
+    }
+  } catch (const Error& error) {
+    REQUIRE(error.kind() == Error::Kind::buffer);
+  }
+  REQUIRE(deleted == with_deleter);
+  REQUIRE(live_allocations() == live);
+  REQUIRE(live_exports() == 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t nbytes) {
+  blocks();
+  Input input(data, nbytes);
+  if (input.flip()) {
+    fuzz<DLManagedTensor>(input);
+  } else {
+    fuzz<DLManagedTensorVersioned>(input);
+  }
+  return 0;
+}
