@@ -129,9 +129,9 @@ need not wait for the kernel to map and clear fresh pages.
 ## Axes, live exports, threads
 
 `sx.from_dlpack(a)` takes memory that is not ours, and so asks the SYCL runtime whose it is. An
-export costs more once another library was given our queue, as in these runs: from then on the runtime
-is asked whether work is pending on it. Python's global lock lets one exchange through at a time;
-copies release it, and memory is what limits them.
+export costs more once another library was given our queue, as in these runs: from then on the
+runtime is asked whether work is pending on it. Python's global lock lets one exchange through at a
+time; copies release it, and memory is what limits them.
 
 ![Exchange by number of axes and of live exports, throughput by threads]({scaling})
 
