@@ -35,7 +35,16 @@ void copy_line_steps(std::byte* to, const std::byte* from, std::int64_t count, s
   using Element = typename Blob<Size>::type;
   const std::int64_t to_by = ToStep ? ToStep : to_step;
   const std::int64_t from_by = FromStep ? FromStep : from_step;
-  for (std::int64_t i = 0; i < count; ++i) {
+  std::int64_t i = 0;
+  if constexpr (FromStep == 0 && ToStep != 0) {  // loads together, so that none waits for a store
+    for (; i + 8 <= count; i += 8) {
+      Element elements[8];
+      for (int k = 0; k < 8; ++k)
+        elements[k] = *reinterpret_cast<const Element*>(from + (i + k) * from_by);
+      std::memcpy(to + i * to_by, elements, sizeof elements);
+    }
+  }
+  for (; i < count; ++i) {
     *reinterpret_cast<Element*>(to + i * to_by) =
         *reinterpret_cast<const Element*>(from + i * from_by);
   }
@@ -47,10 +56,16 @@ template <std::size_t Size>
 void copy_line(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
   if (axis.to != size) {
+    if (axis.from == size && axis.to == 4 * size) {
+      return copy_line_steps<Size, 4 * size, size>(to, from, axis.count, axis.to, axis.from);
+    }
     return copy_line_steps<Size, 0, 0>(to, from, axis.count, axis.to, axis.from);
   }
   if (axis.from == 2 * size) {
     return copy_line_steps<Size, size, 2 * size>(to, from, axis.count, axis.to, axis.from);
+  }
+  if (axis.from == 4 * size) {
+    return copy_line_steps<Size, size, 4 * size>(to, from, axis.count, axis.to, axis.from);
   }
   if (axis.from == -size) {
     return copy_line_steps<Size, size, -size>(to, from, axis.count, axis.to, axis.from);
@@ -126,12 +141,16 @@ template <std::size_t Size>
 void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
   constexpr int side = square_side<Size>;
-  constexpr std::int64_t tile = Size >= 8 ? 64 : 128;
+  // A line of the source and a page of the target: each line is used up while it is at hand, and
+  // the target is written in long rows.
+  const std::int64_t tile_j =
+      std::min<std::int64_t>(inner.count, std::min<std::int64_t>(1024, 4096 / size));
+  const std::int64_t tile_i = std::max<std::int64_t>(64 / size, 8192 / size / tile_j);
   const bool squares = inner.to == size && outer.from == size;
-  for (std::int64_t i0 = 0; i0 < outer.count; i0 += tile) {
-    const std::int64_t i1 = std::min(i0 + tile, outer.count);
-    for (std::int64_t j0 = 0; j0 < inner.count; j0 += tile) {
-      const std::int64_t j1 = std::min(j0 + tile, inner.count);
+  for (std::int64_t i0 = 0; i0 < outer.count; i0 += tile_i) {
+    const std::int64_t i1 = std::min(i0 + tile_i, outer.count);
+    for (std::int64_t j0 = 0; j0 < inner.count; j0 += tile_j) {
+      const std::int64_t j1 = std::min(j0 + tile_j, inner.count);
       std::int64_t i = i0;
       std::int64_t j = j0;
       if (squares) {
@@ -140,7 +159,7 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
             transpose_square<Size>(to + i * outer.to + j * size, outer.to,
                                    from + i * size + j * inner.from, inner.from);
           }
-          for (std::int64_t k = i; k < i + side; ++k) {  // what is left of these lines
+          for (std::int64_t k = i; j < j1 && k < i + side; ++k) {  // what is left of these lines
             copy_line<Size>(to + k * outer.to + j * inner.to,
                             from + k * outer.from + j * inner.from, {j1 - j, inner.to, inner.from});
           }
@@ -193,7 +212,10 @@ void copy_elementwise(const CopyLoops& loops) noexcept {
     if (i != best) outer[n_outer++] = loops.axes[i];
   }
   for_each(outer.data(), n_outer, loops.to, loops.from, [&](std::byte* to, const std::byte* from) {
-    copy_plane<Size>(to, from, loops.axes[best], loops.axes[last]);
+    const CopyAxis &a = loops.axes[best], &b = loops.axes[last];
+    // A few long lines: along the long axis.
+    const bool few = b.count < square_side<Size> && a.count > b.count;
+    copy_plane<Size>(to, from, few ? b : a, few ? a : b);
   });
 }
 
