@@ -121,7 +121,7 @@ def shortened(name: str) -> str:
         ("`", ""),
     ):
         name = name.replace(long, short)
-    return name if len(name) <= 74 else name[:72].rstrip(" ,") + " …"
+    return name if len(name) <= 76 else name[:74].rstrip(" ,") + " …"
 
 
 # ---- exchange ------------------------------------------------------------------------------------
