@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -89,12 +90,18 @@ def install_project(environment: Path, wheel: Path, requirements: Path) -> None:
 
 
 def main() -> None:
-    wheel = None
-    for name, requirements in ENVIRONMENTS.items():
-        environment = ROOT / name
-        make_environment(environment, requirements)
-        wheel = wheel or make_wheel(environment)
-        install_project(environment, wheel, requirements)
+    environments = {ROOT / name: requirements for name, requirements in ENVIRONMENTS.items()}
+    with ThreadPoolExecutor() as pool:
+        made = {
+            environment: pool.submit(make_environment, environment, requirements)
+            for environment, requirements in environments.items()
+        }
+        small = ROOT / ".venv-numpy1"
+        made[small].result()
+        wheel = make_wheel(small)  # while the libraries of the other one still arrive
+        for environment in reversed(environments):
+            made[environment].result()
+            install_project(environment, wheel, environments[environment])
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import producers_worker
-import quirks_worker
+import quirks
 import seen
 from consumers import ROWS
-from worker import CASES, MEMORIES
+from worker import MEMORIES
 
-ALL_FLOAT8 = ", ".join(name for name in quirks_worker.DTYPES if name.startswith("float8"))
+ALL_FLOAT8 = ", ".join(name for name in quirks.DTYPES if name.startswith("float8"))
 
 HEAD = """\
 # The consumer matrix
@@ -90,10 +90,10 @@ def write() -> str:
 def _table_of(way: str) -> str:
     rows = []
     for name in ROWS:
-        cases = seen.consumer(name)["cases"]
+        found = seen.consumer(name)
         rows.append([name])
         for memory in MEMORIES:
-            writable, readonly = (cases[CASES.index((way, memory, ro))] for ro in (False, True))
+            writable, readonly = (found[way, memory, ro] for ro in (False, True))
             rows[-1].append(_cell(writable, readonly))
     return _table(["consumer", *MEMORIES], rows)
 
@@ -112,8 +112,8 @@ def _word(found: dict[str, Any]) -> str:
 
 def _dtypes() -> str:
     rows = []
-    for name in quirks_worker.NAMES:
-        found = dict(zip(quirks_worker.CASES, seen.quirks(name)["cases"], strict=True))
+    for name in quirks.NAMES:
+        found = {case: seen.consumer(name)[case] for case in quirks.CASES}
 
         def cases(kind: str, outcomes: tuple[str, ...], found: dict = found) -> str:
             names = [
@@ -134,7 +134,7 @@ def _dtypes() -> str:
 def _producers() -> str:
     rows = []
     for name, library in producers_worker.LIBRARIES.items():
-        cases = dict(zip(producers_worker.CASES, seen.producer(name)["cases"], strict=True))
+        cases = seen.producer(name)
         roads = ("from_dlpack(x, device=cpu)", "from_dlpack(x, device=gpu)", "host_view(x)")
         rows.append([name, library.array, *(_word(cases[road]) for road in roads)])
     heads = ["library", "x", "`from_dlpack`, CPU", "`from_dlpack`, GPU", "`host_view`"]

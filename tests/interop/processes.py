@@ -53,7 +53,7 @@ def alone(body: str, *, python: Path | None = None, **settings: object) -> Any:
         cwd=HERE,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
     )
 
 
@@ -76,42 +76,43 @@ def build_nanobind_module() -> Path:
     return library
 
 
-def run_cases(python: Path, script: str, name: str, count: int) -> dict[str, Any]:
-    """Run the cases of a script on a consumer, in as many processes as crashes make necessary.
+def run_cases(python: Path, script: str, name: str, cases: list[Any]) -> dict[Any, Any]:
+    """Run the cases of a script on a library, in as many processes as crashes make necessary.
 
     The script prints a line of JSON before each case, ``{"begin": n}``, and one after it,
-    ``{"end": n, ...}``.
+    ``{"end": n, ...}``; other lines of JSON are about the library.
 
     Returns
     -------
     dict
-        ``"cases"``: the last line of each case, in their order; a crash has the outcome "crash".
-        And whatever else the script said.
+        Case -> its last line; a crash has the outcome "crash".  And what the other lines say.
     """
-    cases: list[dict[str, Any]] = []
-    said: dict[str, Any] = {}
-    while len(cases) < count:
+    outcomes: list[dict[str, Any]] = []
+    said: dict[Any, Any] = {}
+    while len(outcomes) < len(cases):
         done = subprocess.run(
-            [str(python), "-X", "faulthandler", script, name, str(len(cases))],
+            [str(python), "-X", "faulthandler", script, name, str(len(outcomes))],
             env=variables(),
             cwd=HERE,
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=300,
         )
         begun = False
         for line in done.stdout.splitlines():
             words = json.loads(line) if line.startswith("{") else {}
             begun = "begin" in words or (begun and "end" not in words)
             if "end" in words:
-                cases.append(words)
+                outcomes.append(words)
             elif "begin" not in words:
                 said.update(words)
         if begun:
-            cases.append({"outcome": "crash", "text": f"{done.returncode}: {done.stderr[-2000:]}"})
-        elif len(cases) < count:
+            outcomes.append(
+                {"outcome": "crash", "text": f"{done.returncode}: {done.stderr[-2000:]}"}
+            )
+        elif len(outcomes) < len(cases):
             raise RuntimeError(f"{script} {name} ended with {done.returncode}\n{done.stderr}")
-    return {**said, "cases": cases}
+    return {**said, **dict(zip(cases, outcomes, strict=True))}
 
 
 __all__ = ["alone", "build_nanobind_module", "installed", "python_in", "run_cases", "variables"]

@@ -1,34 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of each library, once per run of the tests."""
+"""What was seen of each library, once per run of the tests, by two processes at a time."""
 
 from __future__ import annotations
 
-import functools
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import producers_worker
-import quirks_worker
 import worker
 from consumers import ROWS
-from processes import build_nanobind_module, python_in, run_cases
+from processes import build_nanobind_module, devices, python_in, run_cases
+
+_one_compiler = threading.Lock()
+_pool = ThreadPoolExecutor(max_workers=2)
+_futures: dict[tuple[str, str], Future] = {}
 
 
-@functools.cache
-def consumer(name: str) -> dict[str, Any]:
-    """What a consumer makes of USM: the cases of worker.py."""
-    build_nanobind_module()
-    return run_cases(python_in(ROWS[name].environment), "worker.py", name, len(worker.CASES))
+def start(kind: str, name: str) -> Future:
+    """Begin to look at a library, unless that has begun."""
+    if (kind, name) not in _futures:
+        devices()  # compiles the stand-in GPU, once
+        _futures[kind, name] = _pool.submit(
+            {"consumer": _consumer, "producer": _producer}[kind], name
+        )
+    return _futures[kind, name]
 
 
-@functools.cache
-def quirks(name: str) -> dict[str, Any]:
-    """What a consumer makes of dtypes and layouts: the cases of quirks_worker.py."""
-    python = python_in(ROWS[name].environment)
-    return run_cases(python, "quirks_worker.py", name, len(quirks_worker.CASES))
+def consumer(name: str) -> dict[Any, dict[str, Any]]:
+    """What a consumer makes of USM: case of worker.py -> outcome; and its "version"."""
+    return start("consumer", name).result()
 
 
-@functools.cache
-def producer(name: str) -> dict[str, Any]:
-    """How a library's arrays are taken: the cases of producers_worker.py."""
+def producer(name: str) -> dict[Any, dict[str, Any]]:
+    """How a library's arrays are taken: case of producers_worker.py -> outcome."""
+    return start("producer", name).result()
+
+
+def _consumer(name: str) -> dict[Any, dict[str, Any]]:
+    if "nanobind" in name:
+        with _one_compiler:
+            build_nanobind_module()
+    return run_cases(python_in(ROWS[name].environment), "worker.py", name, worker.cases_of(name))
+
+
+def _producer(name: str) -> dict[Any, dict[str, Any]]:
     python = python_in(producers_worker.LIBRARIES[name].environment)
-    return run_cases(python, "producers_worker.py", name, len(producers_worker.CASES))
+    return run_cases(python, "producers_worker.py", name, producers_worker.CASES)

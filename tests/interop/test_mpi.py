@@ -19,7 +19,7 @@ def test_ranks_exchange_tensors(ranks):
         cwd=HERE,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("all is well") == ranks

@@ -11,7 +11,7 @@ from processes import ROOT
 PAGE = ROOT / "docs" / "consumer_matrix.md"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_page():
     page = matrix_page.write()
     if os.environ.get("SYCL_EXT_WRITE_MATRIX") == "1":

@@ -7,14 +7,16 @@ Each library is given every dtype and layout, bare and through `exchange`.
 import pytest
 
 import seen
-from quirks_worker import CASES, DTYPES, LAYOUTS, NAMES
+from quirks import CASES, DTYPES, LAYOUTS, NAMES
 from sycl_ext._consumers import CONSUMERS, WIDE
+
+KIND = "consumer"
 
 TAKEN = ("view", "copy")
 
 
 def outcome_of(name, *case):
-    return seen.quirks(name)["cases"][CASES.index(case)]
+    return seen.consumer(name)[case]
 
 
 def entry_of(name):
@@ -88,10 +90,9 @@ def test_layouts_through_exchange(name, layout):
 @names
 def test_nothing_leaks(name):
     if name == "onedal":  # 2026.2 never calls the deleter of an empty array
-        *_, last = seen.quirks(name)["cases"]
-        assert last["leaked"] == sum(case[2] == "empty" for case in CASES)
+        assert outcome_of(name, *CASES[-1])["leaked"] == sum(case[2] == "empty" for case in CASES)
     else:
-        assert {case.get("leaked", 0) for case in seen.quirks(name)["cases"]} == {0}
+        assert {outcome_of(name, *case).get("leaked", 0) for case in CASES} == {0}
 
 
 def test_the_crash_that_is_avoided():

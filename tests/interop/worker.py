@@ -9,11 +9,11 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+import quirks
 import sycl_ext as sx
 from consumers import ROWS, Consumer
 
@@ -58,26 +58,29 @@ def outcome(row: Consumer, way: str, x: sx.Tensor, consumer: Any, take: Any) -> 
     }
 
 
-def run(name: str, first: int, cases: list[Any], take_case: Callable[..., dict]) -> None:
-    """Take the cases from a number on, with a line before and after each."""
+def cases_of(name: str) -> list[tuple]:
+    """All cases of a consumer: those of the matrix, and of its row in the table of consumers."""
+    return CASES + (quirks.CASES if name in quirks.NAMES else [])
+
+
+def main(name: str, first: int) -> None:
     row = ROWS[name]
     consumer, take = row.load()
     print(json.dumps({"version": row.version}), flush=True)
     before = sx.live_exports()
-    for number, case in enumerate(cases):
+    for number, case in enumerate(cases_of(name)):
         if number < first:
             continue
         print(json.dumps({"begin": number}), flush=True)
-        found = take_case(row, case, consumer, take)
+        if number < len(CASES):
+            way, memory, readonly = case
+            found = outcome(row, way, array_in(memory, readonly), consumer, take)
+        else:
+            found = quirks.take_case(row, case, consumer)
         gc.collect()
         found["leaked"] = sx.live_exports() - before
         print(json.dumps({"end": number, **found}), flush=True)
 
 
-def take_case(row: Consumer, case: tuple, consumer: Any, take: Any) -> dict[str, Any]:
-    way, memory, readonly = case
-    return outcome(row, way, array_in(memory, readonly), consumer, take)
-
-
 if __name__ == "__main__":
-    run(sys.argv[1], int(sys.argv[2]), CASES, take_case)
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives arrays of each dtype and layout to one consumer: ``python quirks_worker.py CONSUMER FIRST``
+"""The second part of worker.py: arrays of each dtype and layout.
 
 "bare" is what the table in ``sycl_ext/_consumers.py`` protects a consumer from: the array as it is.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,6 @@ import sycl_ext as sx
 from consumers import Consumer
 from sycl_ext import _core
 from sycl_ext._consumers import find_consumer
-from worker import run
 
 DTYPES = tuple(name for name, *_ in _core.DTYPES)
 SHAPE = (4, 6)
@@ -76,7 +74,7 @@ def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:
     return call(bare.__dlpack__())  # all of them take the legacy struct
 
 
-def take_case(row: Consumer, case: tuple, consumer: Any, take: Any) -> dict[str, Any]:
+def take_case(row: Consumer, case: tuple, consumer: Any) -> dict[str, Any]:
     form, kind, name = case
     x = array_of(kind, name)
     try:
@@ -96,7 +94,3 @@ def _compared(row: Consumer, result: Any, expected: np.ndarray) -> dict[str, Any
         return {"right": None, "narrower": None}
     narrower = found.itemsize < expected.itemsize
     return {"right": narrower or found.tobytes() == expected.tobytes(), "narrower": narrower}
-
-
-if __name__ == "__main__":
-    run(sys.argv[1], int(sys.argv[2]), CASES, take_case)
