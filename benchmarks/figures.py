@@ -139,10 +139,10 @@ def _exchange_table() -> Iterator[Figure]:
     yield Figure(
         "our tensor through the C exchange table / the Python protocol, both from C",
         arena.small,
-        "bare.through_table(t, 50)",
-        "bare.through_protocol(t, 50)",
+        "bare.through_table(t, 1000)",
+        "bare.through_protocol(t, 1000)",
         at_most(0.3),
-        "bare.through_table(producer, 50)",
+        "bare.through_table(producer, 1000)",
         "a table that only mallocs",
         "Our Python protocol is fast itself: a keyword call and a capsule come to some 30 ns more "
         "than the table's function, which has a block to allocate and to fill, and the memory to "

@@ -503,17 +503,21 @@ void bind_hooks(py::module_& m) {
       py::arg("trace"), "What the core needs of the Python package; called once, by the package.");
   m.def(
       "set_fast_path_hooks",
-      [](py::dict device_ids, py::dict dtype_indices, py::object stream_for, py::object settle_host,
+      [](py::dict device_ids, py::dict dtype_indices, py::object stream_for,
+         py::object producer_queue, py::object order_behind, py::object settle_host,
          py::object import_refused) {
         sycl_ext::FastPathHooks& hooks = sycl_ext::fast_path_hooks();
         hooks.device_ids = device_ids.release().ptr();
         hooks.dtype_indices = dtype_indices.release().ptr();
         hooks.stream_for = stream_for.release().ptr();
+        hooks.producer_queue = producer_queue.release().ptr();
+        hooks.order_behind = order_behind.release().ptr();
         hooks.settle_host = settle_host.release().ptr();
         hooks.import_refused = import_refused.release().ptr();
       },
       py::arg("device_ids"), py::arg("dtype_indices"), py::arg("stream_for"),
-      py::arg("settle_host"), py::arg("import_refused"),
+      py::arg("producer_queue"), py::arg("order_behind"), py::arg("settle_host"),
+      py::arg("import_refused"),
       "What the fast path needs of the Python package; called once, by the package.");
   m.def(
       "accelerate",

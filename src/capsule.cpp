@@ -75,8 +75,12 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }
 
+bool is_versioned(PyObject* object) noexcept {
+  return PyCapsule_IsValid(object, Names<DLManagedTensorVersioned>::fresh);
+}
+
 Imported consume_capsule(PyObject* capsule, const DLDevice* expected, bool settle) {
-  if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh)) {
+  if (is_versioned(capsule)) {
     return consume<DLManagedTensorVersioned>(capsule, expected, settle);
   }
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh)) {

@@ -297,8 +297,11 @@ const sycl::context& context_at(const void* address) {
 
 }  // namespace
 
-const Queue& Row::queue() const {
-  std::call_once(queue_made_, [this] { queue_ = Queue(make_queue(sycl->context, sycl->device)); });
+const Queue& Row::first_queue() const {
+  std::call_once(making_queue_, [this] {
+    queue_ = Queue(make_queue(sycl->context, sycl->device));
+    made_queue_.store(&queue_, std::memory_order_release);
+  });
   return queue_;
 }
 
@@ -324,7 +327,7 @@ const Row& row_at(int id) {
   if (const Row* row = find_row(id)) return *row;
   if (row_count() == 0) {
     fail(Error::Kind::value, "there is no device ", id,
-         ": SYCL found no device at all; `python -m sycl_ext devices` says why");
+         ": SYCL found no device at all; `python -m sycl_ext doctor` says why");
   }
   fail(Error::Kind::value, "there is no device ", id, "; the table has rows 0 to ",
        row_count() - 1);
@@ -333,7 +336,7 @@ const Row& row_at(int id) {
 const Row& default_row() {
   if (root_count() == 0) {
     fail(Error::Kind::runtime,
-         "SYCL found no device; `python -m sycl_ext devices` says why (on a machine without a GPU "
+         "SYCL found no device; `python -m sycl_ext doctor` says why (on a machine without a GPU "
          "install the CPU device: pip install \"sycl_ext[cpu]\")");
   }
   static const Row& row = sycl_call("choosing the default device", [&]() -> const Row& {
@@ -403,11 +406,13 @@ std::vector<const Row*> cut_device(const Row& row, const Partition& partition) {
   try {
     return table().cut(row, partition);
   } catch (const sycl::exception& error) {
-    fail(Error::Kind::runtime, "device ", row.id, " ('", row.name, "', ",
-         row.sycl->device.get_info<sycl::info::device::max_compute_units>(),
-         " compute units) cannot be cut by partition '", partition.description(),
-         "': ", error.what(), " (sycl::errc ", error.code().value(), "); it can be cut by ",
-         ways_to_cut(row.sycl->device));
+    return sycl_call("asking how a device can be cut", [&]() -> std::vector<const Row*> {
+      fail(Error::Kind::runtime, "device ", row.id, " ('", row.name, "', ",
+           row.sycl->device.get_info<sycl::info::device::max_compute_units>(),
+           " compute units) cannot be cut by partition '", partition.description(),
+           "': ", error.what(), " (sycl::errc ", error.code().value(), "); it can be cut by ",
+           ways_to_cut(row.sycl->device));
+    });
   }
 }
 

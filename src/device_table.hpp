@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -60,7 +61,10 @@ class Row {
   mutable std::array<BlockPool, 3> pools;
 
   // The row's own in-order queue, made when first needed.
-  const Queue& queue() const;
+  const Queue& queue() const {
+    const Queue* const made = made_queue_.load(std::memory_order_acquire);
+    return made ? *made : first_queue();
+  }
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;
@@ -69,8 +73,10 @@ class Row {
   const void* context_address() const noexcept;
 
  private:
-  mutable std::once_flag queue_made_;
+  const Queue& first_queue() const;
+  mutable std::once_flag making_queue_;
   mutable Queue queue_;
+  mutable std::atomic<const Queue*> made_queue_{nullptr};
 };
 
 int root_count();

@@ -68,11 +68,11 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
          "the producer's array is labelled host memory, and the host cannot "
          "reach it");
   }
-  const bool empty = byte_range(data, layout, dtype.itemsize()).nbytes == 0;
-  require_inside(Error::Kind::buffer, memory, empty ? memory->data : data, layout,
-                 dtype.itemsize());
+  if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
+    data = memory->data;
+  }
   const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && row);
-  Tensor view{memory, empty ? memory->data : data, &dtype, std::move(layout), readonly, on_host};
+  Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   // A host copy of ours is settled as any host memory is.
   if (on_host && settle && default_row().usm_system) {
     return relabel(view, default_row(), UsmKind::system);

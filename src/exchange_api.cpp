@@ -65,11 +65,11 @@ const Tensor& shareable(PyObject* object) {
 // that.  The host has no stream, so there the work is waited for; and work on a queue of the
 // tensor's own goes before what comes later on the row's.
 const Tensor& ordered(const Tensor& tensor) {
-  const Queue& queue = tensor.memory->queue;
+  const Allocation& memory = *tensor.memory;
   if (tensor.on_host) {
     wait_for_pending_work(tensor);
-  } else if (!(queue == tensor.memory->row->queue())) {
-    tensor.memory->row->queue().order_after(queue);
+  } else if (memory.has_own_queue()) {
+    memory.row->queue().order_after(memory.queue);
   }
   return tensor;
 }

@@ -93,8 +93,19 @@ std::optional<DLDevice> read_device(PyObject* pair) {
   return DLDevice{static_cast<DLDeviceType>(values[0]), static_cast<std::int32_t>(values[1])};
 }
 
-// Calls x.__dlpack__ in the newest form; nullptr with an exception set when the producer refuses.
-PyObject* ask_producer(PyObject* x, const DLDevice& device) {
+// The queue that a producer shows; empty without an exception: none.
+PyRef queue_of_producer(PyObject* x) {
+  static PyObject* const name = intern("sycl_queue");
+  if (!_PyType_Lookup(Py_TYPE(x), name)) return nullptr;
+  PyRef queue(PyObject_CallOneArg(fast_path_hooks().producer_queue, x));
+  if (!queue) throw PythonError();
+  if (queue.get() == Py_None) queue.reset();
+  return queue;
+}
+
+// Calls x.__dlpack__ in the newest form, on its own queue or on the one of the row; nullptr with an
+// exception set when the producer refuses.
+PyObject* ask_producer(PyObject* x, const DLDevice& device, PyObject* own_queue) {
   static PyObject* const method = intern("__dlpack__");
   static PyObject* const version =
       Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
@@ -104,14 +115,14 @@ PyObject* ask_producer(PyObject* x, const DLDevice& device) {
   PyObject* args[] = {x, version, nullptr};
   PyObject* names = host_names;
   if (device.device_type == kDLOneAPI && find_row(device.device_id)) {
-    args[2] = stream_for(device.device_id);
+    args[2] = own_queue ? own_queue : stream_for(device.device_id);
     if (!args[2]) return nullptr;
     names = usm_names;
   }
   return PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
 }
 
-// Arrays of jax need care (_execute.IMMUTABLE).
+// Arrays of jax need care, as long as their capsules are of DLPack 0.x (_execute.IMMUTABLE).
 bool is_from_jax(PyTypeObject* type) {
   static PyObject* const name = intern("__module__");
   PyObject* module = _PyType_Lookup(type, name);
@@ -120,7 +131,6 @@ bool is_from_jax(PyTypeObject* type) {
 }
 
 PyObject* import_from_protocol(PyObject* x) {
-  if (is_from_jax(Py_TYPE(x))) return pass_on;
   static PyObject* const method = intern("__dlpack_device__");
   const PyRef answer(PyObject_CallMethodNoArgs(x, method));
   if (!answer) {
@@ -131,8 +141,17 @@ PyObject* import_from_protocol(PyObject* x) {
   if (!device || (device->device_type != kDLCPU && device->device_type != kDLOneAPI)) {
     return pass_on;
   }
-  const PyRef capsule(ask_producer(x, *device));
-  if (capsule) return finish(consume_capsule(capsule.get(), &*device, true));
+  const PyRef queue(device->device_type == kDLOneAPI ? queue_of_producer(x) : nullptr);
+  const PyRef capsule(ask_producer(x, *device, queue.get()));
+  if (capsule) {
+    if (!is_versioned(capsule.get()) && is_from_jax(Py_TYPE(x))) return pass_on;
+    PyObject* tensor = finish(consume_capsule(capsule.get(), &*device, true));
+    if (!tensor || !queue) return tensor;
+    PyRef result(tensor);
+    const PyRef done(
+        PyObject_CallFunctionObjArgs(fast_path_hooks().order_behind, tensor, queue.get(), nullptr));
+    return done ? result.release() : nullptr;
+  }
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // KeyboardInterrupt and the like
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -148,8 +167,11 @@ PyObject* fast_from_dlpack(const Call& call) {
   PyObject* x = call.args[0];
   if (is_tensor(x)) {
     const Tensor& tensor = tensor_of(x);
-    if (tensor.on_host) return pass_on;
-    return wrap_tensor(tensor, base_of(x));
+    if (!tensor.on_host) return wrap_tensor(tensor, base_of(x));
+    if (!tensor.memory->row) return pass_on;
+    Tensor usm = tensor;  // a host view of USM is taken as the USM it is
+    usm.on_host = false;
+    return wrap_tensor(std::move(usm), base_of(x));
   }
   if (PyCapsule_CheckExact(x)) return finish(consume_capsule(x, nullptr, true));
   if (std::optional<Imported> imported = import_through_api(x, true)) {

@@ -16,6 +16,8 @@ struct FastPathHooks {
   PyObject* device_ids = nullptr;      // dict: Device -> row id
   PyObject* dtype_indices = nullptr;   // dict: name, numpy.dtype or scalar type -> row of the table
   PyObject* stream_for = nullptr;      // (row id) -> what a producer on that row gets as stream
+  PyObject* producer_queue = nullptr;  // (producer) -> the queue that it shows, or None
+  PyObject* order_behind = nullptr;    // (tensor, producer's queue): later work of ours sees theirs
   PyObject* settle_host = nullptr;     // (host tensor) -> tensor on the default device
   PyObject* import_refused = nullptr;  // (producer, device, exception) -> tensor
 };

@@ -9,8 +9,21 @@ namespace {
 
 std::shared_ptr<QueueState> state_of(const sycl::queue& queue) {
   return std::shared_ptr<QueueState>(
-      new QueueState{queue, queue.is_in_order(), {true}, {false}, nullptr});
+      new QueueState{queue, queue.is_in_order(), {true}, {0}, {0}, nullptr});
 }
+
+// Counts a submission when it is over, whether or not it succeeded.  (Counted before, a thread that
+// finds the queue empty in between would take it for done.)
+class Submission {
+ public:
+  explicit Submission(const QueueState& state) : state_(state) {}
+  ~Submission() { ++state_.submitted; }
+  Submission(const Submission&) = delete;
+  Submission& operator=(const Submission&) = delete;
+
+ private:
+  const QueueState& state_;
+};
 
 void raise_pending(const QueueState& state) {
   if (!state.errors) return;
@@ -44,7 +57,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
   return sycl_call("creating a queue", [&] {
     sycl::queue queue(context, device, handler, {sycl::property::queue::in_order{}});
     return std::shared_ptr<QueueState>(
-        new QueueState{std::move(queue), true, {false}, {false}, std::move(errors)});
+        new QueueState{std::move(queue), true, {false}, {0}, {0}, std::move(errors)});
   });
 }
 
@@ -77,8 +90,10 @@ bool Queue::operator==(const Queue& other) const noexcept {
 
 bool Queue::in_order() const noexcept { return state_->in_order; }
 
-bool Queue::same_context(const Queue& other) const noexcept {
-  return state_->queue.get_context() == other.state_->queue.get_context();
+bool Queue::same_context(const Queue& other) const {
+  return sycl_call("asking for the context of a queue", [&] {
+    return state_->queue.get_context() == other.state_->queue.get_context();
+  });
 }
 
 const void* Queue::share() const noexcept {
@@ -96,22 +111,26 @@ void Queue::delete_reference(void* reference) noexcept {
 }
 
 bool Queue::has_pending_work() const noexcept {
-  if (!state_->shared && !state_->submitted) return false;
+  if (!state_->may_have_work()) return false;
   try {
-    return !state_->queue.ext_oneapi_empty();
+    const std::uint64_t submitted = state_->submitted;
+    if (!state_->queue.ext_oneapi_empty()) return true;
+    state_->done = submitted;
+    return false;
   } catch (...) {
     return true;  // wait() says what is wrong
   }
 }
 
 void Queue::wait() const {
-  if (!state_->shared && !state_->submitted) return;
+  if (!state_->may_have_work()) return;
+  const std::uint64_t submitted = state_->submitted;
   sycl_call("waiting for a queue", [&] {
-    state_->submitted = false;
     state_->queue.wait();
     // Delivers asynchronous errors to our handler; a stranger's queue keeps its own.
     if (state_->errors) state_->queue.throw_asynchronous();
   });
+  state_->done = submitted;
   raise_pending(*state_);
 }
 
@@ -131,9 +150,9 @@ bool Queue::order_after(const Queue& producer) const {
   }
   sycl_call("ordering one queue after another", [&] {
     sycl::event done = producer.state_->queue.ext_oneapi_submit_barrier();
+    const Submission counted(*state_);
     state_->queue.ext_oneapi_submit_barrier({done});
   });
-  state_->submitted = true;
   return true;
 }
 
@@ -144,7 +163,7 @@ void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
 
 Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
   if (nbytes == 0) return Event();
-  state_->submitted = true;
+  const Submission counted(*state_);
   return sycl_call("copying USM", [&] {
     return Event(std::make_shared<EventState>(EventState{state_->queue.memcpy(to, from, nbytes)}));
   });
@@ -152,8 +171,10 @@ Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {
   if (nbytes == 0) return;
-  state_->submitted = true;
-  sycl_call("zeroing USM", [&] { state_->queue.memset(to, 0, nbytes); });
+  sycl_call("zeroing USM", [&] {
+    const Submission counted(*state_);
+    state_->queue.memset(to, 0, nbytes);
+  });
   wait();
 }
 

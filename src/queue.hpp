@@ -40,7 +40,7 @@ class Queue {
   explicit operator bool() const noexcept { return state_ != nullptr; }
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
   bool in_order() const noexcept;
-  bool same_context(const Queue& other) const noexcept;
+  bool same_context(const Queue& other) const;
 
   // Address of the `sycl::queue`; from now on a stranger can submit to it.
   const void* share() const noexcept;

@@ -144,7 +144,7 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
   // A line of the source and a page of the target: each line is used up while it is at hand, and
   // the target is written in long rows.
   const std::int64_t tile_j =
-      std::min<std::int64_t>(inner.count, std::min<std::int64_t>(1024, 4096 / size));
+      std::clamp<std::int64_t>(inner.count, 1, std::min<std::int64_t>(1024, 4096 / size));
   const std::int64_t tile_i = std::max<std::int64_t>(64 / size, 8192 / size / tile_j);
   const bool squares = inner.to == size && outer.from == size;
   for (std::int64_t i0 = 0; i0 < outer.count; i0 += tile_i) {

@@ -54,9 +54,12 @@ bool looks_alike(const SyclObject& ours, const void* address) {
 struct QueueState {
   sycl::queue queue;
   bool in_order = false;
-  mutable std::atomic<bool> shared{false};     // a stranger can submit to it
-  mutable std::atomic<bool> submitted{false};  // submit_copy() since the last wait()
-  std::shared_ptr<AsyncErrors> errors;         // nullptr: the queue is a stranger's
+  mutable std::atomic<bool> shared{false};  // a stranger can submit to it
+  // Our own submissions, counted when each has returned, and how many of them were seen done.
+  mutable std::atomic<std::uint64_t> submitted{0}, done{0};
+  std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a stranger's
+
+  bool may_have_work() const noexcept { return shared || submitted != done; }
 };
 
 struct EventState {

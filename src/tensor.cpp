@@ -98,13 +98,13 @@ Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool read
           row == nullptr};
 }
 
-void require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
+bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
                     const Layout& layout, std::size_t itemsize) {
   Extent extent{};
   if (!find_extent(layout, itemsize, &extent)) {
     fail(kind, "the extent of this shape and strides overflows the address space");
   }
-  if (extent.nbytes() == 0) return;
+  if (extent.nbytes() == 0) return false;
   const std::int64_t first = data - memory->data;
   std::int64_t begin, end;
   if (__builtin_add_overflow(first, extent.begin, &begin) ||
@@ -113,6 +113,7 @@ void require_inside(Error::Kind kind, const Memory& memory, const std::byte* dat
     fail(kind, "the view reaches bytes ", first, " + [", extent.begin, ", ", extent.end,
          ") of a block of ", memory->nbytes, " bytes");
   }
+  return true;
 }
 
 Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
@@ -125,8 +126,9 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
   // Wraps around for an offset that require_inside refuses.
   view.data = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base.data) +
                                            static_cast<std::uintptr_t>(byte_offset));
-  require_inside(Error::Kind::value, view.memory, view.data, view.layout, itemsize);
-  if (element_count(view.layout) == 0) view.data = base.data;
+  if (!require_inside(Error::Kind::value, view.memory, view.data, view.layout, itemsize)) {
+    view.data = base.data;
+  }
   return view;
 }
 

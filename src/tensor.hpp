@@ -55,8 +55,9 @@ Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool read
 // Error(value) unless every element of the new view lies inside the memory.
 Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
 
-// Error(kind) unless the extent of `layout` around `data` lies inside `memory`.
-void require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
+// Error(kind) unless the extent of `layout` around `data` lies inside `memory`.  Returns whether
+// there are elements at all; where there are none, `data` may be anything.
+bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
                     const Layout& layout, std::size_t itemsize);
 
 // The layout of the same elements in the shape of `compact_target` (which has as many elements);

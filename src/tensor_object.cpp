@@ -113,10 +113,13 @@ void dealloc(PyObject* self) {
   Py_CLEAR(object->base);
   // Freeing waits for pending work, and a large block takes the runtime a while.
   Memory& memory = object->tensor.memory;
-  if (memory.use_count() == 1 &&
-      (memory->nbytes >= gil_threshold || (memory->queue && memory->queue.has_pending_work()))) {
-    const ReleasedGil released;
-    memory.reset();
+  if (memory.use_count() == 1) {
+    const bool idle = !memory->queue || !memory->queue.has_pending_work();
+    if (idle) memory->assume_idle();
+    if (!idle || memory->nbytes >= gil_threshold) {
+      const ReleasedGil released;
+      memory.reset();
+    }
   }
   object->lazy.~shared_ptr();
   object->tensor.~Tensor();
@@ -396,7 +399,8 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyObject* allocate_object(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
+template <class T>
+PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   if (!type) type = reinterpret_cast<PyTypeObject*>(hooks().tensor_class);
   if (!type) {
     PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
@@ -405,7 +409,7 @@ PyObject* allocate_object(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
   TensorObject* object = cast(self);
-  new (&object->tensor) Tensor(std::move(tensor));
+  new (&object->tensor) Tensor(std::forward<T>(tensor));
   new (&object->lazy) std::shared_ptr<LazyCopy>();
   Py_XINCREF(base);
   object->base = base;
@@ -436,8 +440,12 @@ PyTypeObject* tensor_base_type() {
   return base_type;
 }
 
-PyObject* wrap_tensor(Tensor tensor, PyObject* base, PyTypeObject* type) {
+PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
   return allocate_object(std::move(tensor), base, type);
+}
+
+PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type) {
+  return allocate_object(tensor, base, type);
 }
 
 PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type) {

@@ -29,7 +29,8 @@ PyTypeObject* tensor_base_type();
 
 // A new instance of `type` (a subclass of the base type).  `base` (borrowed, may be nullptr) is the
 // object that the tensor is a view of.
-PyObject* wrap_tensor(Tensor tensor, PyObject* base, PyTypeObject* type = nullptr);
+PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type = nullptr);
+PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type = nullptr);
 
 // A host view that copies `source` to the host when its bytes are first asked for.
 PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type);

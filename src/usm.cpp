@@ -153,7 +153,6 @@ constexpr std::size_t always_asked = 8;  // contexts; more than these are asked 
 
 Memory own(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
            Allocation::Free free_block) {
-  if (row && !queue) queue = row->queue();
   if (row && data) seen().put(data, static_cast<std::uint32_t>(row->id));
   return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
                                             std::move(queue), Owner(nullptr, keep), free_block);
@@ -191,20 +190,35 @@ UsmKind usm_kind_named(const char* name) {
   fail(Error::Kind::value, "usm_type is '", name, "'; it must be 'device', 'shared' or 'host'");
 }
 
+namespace {
+
+// The queue to remember beside the row's: none when it is the same.
+Queue apart_from(const Row* row, Queue queue) {
+  if (row && queue && queue == row->queue()) return {};
+  return queue;
+}
+
+const Queue& queue_of(const Queue& own_queue, const Row* row) {
+  return own_queue || !row ? own_queue : row->queue();
+}
+
+}  // namespace
+
 Allocation::Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row,
-                       Queue queue, Owner owner, Free free_block) noexcept
-    : data(data),
+                       Queue own_queue, Owner owner, Free free_block)
+    : own_queue_(apart_from(row, std::move(own_queue))),
+      data(data),
       nbytes(nbytes),
       kind(kind),
       row(row),
-      queue(std::move(queue)),
+      queue(queue_of(own_queue_, row)),
       owner_(std::move(owner)),
       free_block_(free_block) {
   allocations_alive.fetch_add(1, std::memory_order_relaxed);
 }
 
 Allocation::~Allocation() {
-  if (queue) queue.wait_noexcept();
+  if (queue && !idle_) queue.wait_noexcept();
   if (free_block_) free_block_(*this);
   allocations_alive.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -254,7 +268,6 @@ void release_cached_memory() noexcept {
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
               Owner owner) {
-  if (row && !queue) queue = row->queue();
   return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
                                             std::move(queue), std::move(owner), nullptr);
 }

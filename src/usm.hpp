@@ -22,6 +22,8 @@ UsmKind usm_kind_named(const char* name);          // Error(value) for another w
 using Owner = std::unique_ptr<void, void (*)(void*)>;
 
 class Allocation {
+  const Queue own_queue_;  // empty: the row's serves
+
  public:
   std::byte* const data;  // nullptr when nbytes is 0
   const std::size_t nbytes;
@@ -29,13 +31,14 @@ class Allocation {
   const Row* const row;  // nullptr: plain host memory that belongs to no device
   // The queue that work on the block goes to: what an export synchronises with, and what is waited
   // for before the block is freed.  Empty when there is no row.
-  const Queue queue;
+  const Queue& queue;
 
   // How a block of our own is given back.
   using Free = void (*)(const Allocation&) noexcept;
 
-  Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
-             Owner owner, Free free_block) noexcept;
+  // An empty `own_queue` stands for the row's.
+  Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue own_queue,
+             Owner owner, Free free_block);
   ~Allocation();
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
@@ -44,12 +47,18 @@ class Allocation {
   void* owner_released_by(void (*release)(void*)) const noexcept {
     return owner_.get_deleter() == release ? owner_.get() : nullptr;
   }
+  // Whether `queue` is another one than the row's.
+  bool has_own_queue() const noexcept { return static_cast<bool>(own_queue_); }
+  // Says that nothing is pending, so that the destructor need not ask the runtime again.  For the
+  // last holder alone.
+  void assume_idle() const noexcept { idle_ = true; }
   // Whether this is host memory of our own making (allocate_host).
   bool is_host_copy() const noexcept { return free_block_ && !row; }
 
  private:
   Owner owner_;      // of a borrowed block
   Free free_block_;  // of a block of our own; nullptr: borrowed
+  mutable bool idle_ = false;
 };
 
 using Memory = std::shared_ptr<const Allocation>;

@@ -350,6 +350,8 @@ def set_fast_path_hooks(
     device_ids: dict[Any, int],
     dtype_indices: dict[Any, int],
     stream_for: Callable[[int], object],
+    producer_queue: Callable[[object], object],
+    order_behind: Callable[[TensorBase, Any], None],
     settle_host: Callable[[TensorBase], TensorBase],
     import_refused: Callable[..., TensorBase],
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sycl_ext import _core
 from sycl_ext._protocols import HOST, DeviceType, DLDevice
-from sycl_ext._queues import comes_from, is_dpctl_queue, queue_from
+from sycl_ext._queues import address_in_dpctl, is_dpctl_queue, queue_from
 
 if TYPE_CHECKING:
     import dpctl
@@ -321,9 +321,10 @@ def place(spec: Any) -> Placement:
     if is_dpctl_queue(spec) or isinstance(spec, _core.Queue):
         queue = queue_from(spec)
         return Placement(by_id(_core.row_of_queue(queue).id), queue)
-    if comes_from(spec, "dpctl", "SyclDevice"):
-        return Placement(by_id(_core.row_of_device(spec.addressof_ref()).id))
-    if comes_from(spec, "dpctl", "SyclContext"):
+    address = address_in_dpctl(spec, "SyclDevice")
+    if address is not None:
+        return Placement(by_id(_core.row_of_device(address).id))
+    if address_in_dpctl(spec, "SyclContext") is not None:
         return Placement(register_context(spec))
     if isinstance(spec, Integral) and not isinstance(spec, bool):
         return Placement(by_id(int(spec)))
@@ -365,11 +366,10 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     ('context', True)
     """
     wanted = None if device is None else place(device).device
+    address = address_in_dpctl(context_or_queue, "SyclContext")
     if type(context_or_queue).__name__ == "PyCapsule":
         address = _core.context_in_capsule(context_or_queue)
-    elif comes_from(context_or_queue, "dpctl", "SyclContext"):
-        address = context_or_queue.addressof_ref()
-    else:
+    elif address is None:
         queue = queue_from(context_or_queue)
         found = by_id(_core.row_of_queue(queue).id)
         if wanted is not None and wanted._whole() is not found._whole():

@@ -10,7 +10,7 @@ from sycl_ext import _core
 from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
 from sycl_ext._negotiate import Offer, Plan, Route, Wish, plan
 from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
-from sycl_ext._queues import NO_SYNC, queue_from
+from sycl_ext._queues import NO_SYNC, producer_queue, queue_from
 from sycl_ext._trace import note, traced
 
 __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
@@ -302,7 +302,13 @@ def _announced_device(x: Any) -> DLDevice:
         raise ExchangeError(
             f"the {type(x).__name__} cannot say where its data is: {error}"
         ) from error
-    return as_dl_device(answer)
+    device = as_dl_device(answer)
+    if not all(-(1 << 31) <= number < 1 << 31 for number in device):
+        raise BufferError(
+            f"the {type(x).__name__} says that it is on device {device}; DLPack's numbers have 32 "
+            "bits"
+        )
+    return device
 
 
 def _keywords(**more: Any) -> dict[str, Any]:
@@ -338,24 +344,37 @@ def _view(
 ) -> _core.TensorBase | None:
     """Ask for a view where the producer announced its memory; None when it gives none.
 
-    USM is asked for with a stream, so that later work on our queue sees the producer's.
+    USM is asked for with a stream, so that later work on our queue sees the producer's.  A producer
+    that shows a queue gets that one: it has nothing to do, and we put ours behind it, which costs
+    nothing when it is idle.
     """
     if announced[0] not in (DeviceType.CPU, DeviceType.ONE_API):
         return None
     keywords = _keywords(copy=False) if copy is False else _keywords()
+    queue = None
     if announced[0] == DeviceType.ONE_API and 0 <= announced[1] < _core.row_count():
-        keywords["stream"] = _stream_for(x, by_id(announced[1]))
+        queue = producer_queue(x)
+        keywords["stream"] = queue or _stream_for(x, by_id(announced[1]))
     try:
         capsule = _call_dlpack(x, keywords, too_old)
     except Exception as error:
         refusals.append(error)
         return None
     tensor, copied = import_capsule(capsule, announced)
+    if queue is not None:
+        order_behind(tensor, queue)
     if copied and copy is False:
         raise CopyRefusedError(f"copy=False, and the {type(x).__name__} made a copy")
     if type(x).__module__.partition(".")[0] in IMMUTABLE:
         return _core.view(tensor, 0, tensor.shape, tensor.strides, None, readonly=True)
     return tensor  # type: ignore[no-any-return]
+
+
+def order_behind(tensor: _core.TensorBase, producer: Any) -> None:
+    """Let later work on the tensor's queue see what a producer's queue has been given so far."""
+    queue = _core.queue_of(tensor)
+    if queue is not None:
+        queue.order_after(queue_from(producer))
 
 
 def _stream_for(x: Any, device: Device) -> Any:

@@ -8,6 +8,7 @@ from sycl_ext._dtypes import numpy_dtype
 from sycl_ext._fast import dtype_indices
 from sycl_ext._host import HostView
 from sycl_ext._protocols import CopyRefusedError, SyclError
+from sycl_ext._queues import producer_queue
 from sycl_ext._tensor import Tensor
 from sycl_ext._trace import ENABLED
 
@@ -24,6 +25,8 @@ _core.set_fast_path_hooks(
     device_ids=_devices.ids,
     dtype_indices=dtype_indices(),
     stream_for=lambda row_id: _devices.by_id(row_id).sycl_queue,
+    producer_queue=producer_queue,
+    order_behind=_execute.order_behind,
     settle_host=lambda tensor: _execute.settle_host(tensor, None, None),
     import_refused=lambda x, announced, error: _execute.import_refused(
         x, announced, error, _interfaces.described_usm

@@ -11,7 +11,7 @@ import numpy as np
 from sycl_ext import _core, _execute
 from sycl_ext._devices import Device, by_id, place
 from sycl_ext._dtypes import dtype_name, name_from_typestr, typestr
-from sycl_ext._queues import comes_from, is_dpctl_queue, queue_from
+from sycl_ext._queues import address_in_dpctl, is_dpctl_queue, queue_from
 
 __all__ = ["source_of", "usm_interface_of"]
 
@@ -142,10 +142,11 @@ def _compact_strides(shape: list[int]) -> list[int]:
 
 def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | None]:
     """Read the forms of ``syclobj``: queue, context, their capsules, filter string, device."""
-    if isinstance(syclobj, str) or comes_from(syclobj, "dpctl", "SyclDevice"):
+    if isinstance(syclobj, str) or address_in_dpctl(syclobj, "SyclDevice") is not None:
         return place(syclobj).device, None
-    if comes_from(syclobj, "dpctl", "SyclContext"):
-        return by_id(_core.row_in_context(pointer, syclobj.addressof_ref()).id), None
+    address = address_in_dpctl(syclobj, "SyclContext")
+    if address is not None:
+        return by_id(_core.row_in_context(pointer, address).id), None
     if not is_dpctl_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
         syclobj = syclobj._get_capsule()
     if type(syclobj).__name__ == "PyCapsule" and '"SyclContextRef"' in repr(syclobj):

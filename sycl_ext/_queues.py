@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from typing import Any, Final
 
 from sycl_ext import _core
@@ -17,17 +18,28 @@ _FORMS = (
 )
 
 
-def comes_from(obj: object, package: str, name: str) -> bool:
-    """Whether `obj` is an instance of a class of another package; does not import the package."""
-    return any(
-        cls.__name__ == name and cls.__module__.partition(".")[0] == package
-        for cls in type(obj).__mro__
-    )
+def address_in_dpctl(obj: object, name: str) -> int | None:
+    """Return where the SYCL object is that an instance of a class of dpctl holds, or None.
+
+    The address is followed, so the class and its method are dpctl's own, whatever `obj` says that
+    it is.  Nothing is imported: without dpctl there are no instances.
+    """
+    cls = getattr(sys.modules.get("dpctl"), name, None)
+    if cls is None or not issubclass(type(obj), cls):
+        return None
+    address: int = cls.addressof_ref(obj)
+    return address
 
 
 def is_dpctl_queue(obj: object) -> bool:
     """Whether `obj` is a ``dpctl.SyclQueue``."""
-    return comes_from(obj, "dpctl", "SyclQueue")
+    return address_in_dpctl(obj, "SyclQueue") is not None
+
+
+def producer_queue(x: object) -> object | None:
+    """Return the ``dpctl.SyclQueue`` that a producer shows as its own; None: it shows none."""
+    queue = getattr(x, "sycl_queue", None)
+    return queue if is_dpctl_queue(queue) else None
 
 
 def queue_from(obj: Any) -> _core.Queue:
@@ -42,8 +54,9 @@ def queue_from(obj: Any) -> _core.Queue:
     """
     if isinstance(obj, _core.Queue):
         return obj
-    if is_dpctl_queue(obj):
-        return _core.queue_at(obj.addressof_ref())
+    address = address_in_dpctl(obj, "SyclQueue")
+    if address is not None:
+        return _core.queue_at(address)
     if type(obj).__name__ == "PyCapsule":
         return _core.queue_of_capsule(obj)
     if isinstance(obj, int) and not isinstance(obj, bool):

@@ -100,6 +100,8 @@ TYPES = {
         "device_ids": "dict[Any, int]",
         "dtype_indices": "dict[Any, int]",
         "import_refused": "Callable[..., TensorBase]",
+        "order_behind": "Callable[[TensorBase, Any], None]",
+        "producer_queue": "Callable[[object], object]",
         "settle_host": "Callable[[TensorBase], TensorBase]",
         "stream_for": "Callable[[int], object]",
     },
