@@ -50,12 +50,13 @@ LargeBlockPool::Block LargeBlockPool::take(std::size_t nbytes) noexcept {
 }
 
 std::vector<LargeBlockPool::Block> LargeBlockPool::keep(Block block) {
-  if (block.nbytes > largest) return {block};
+  if (block.nbytes > largest_) return {block};
   std::vector<Block> gone;
   const std::lock_guard<std::mutex> lock(mutex_);
+  gone.reserve(blocks_.size() + 1);  // nothing may fail once the block is kept
   blocks_.push_back(block);
   nbytes_ += block.nbytes;
-  while (nbytes_ > kept_bytes) {
+  while (nbytes_ > kept_bytes_) {
     gone.push_back(blocks_.front());
     nbytes_ -= blocks_.front().nbytes;
     blocks_.erase(blocks_.begin());

@@ -59,7 +59,9 @@ class BlockPool {
 // several times as fast to fill as memory that is fresh from the kernel.
 class LargeBlockPool {
  public:
-  static constexpr std::size_t largest = std::size_t{32} << 20;
+  // Keeps blocks of up to `largest` bytes, and up to `kept_bytes` of them in all.
+  LargeBlockPool(std::size_t largest, std::size_t kept_bytes) noexcept
+      : largest_(largest), kept_bytes_(kept_bytes) {}
 
   struct Block {
     void* data;
@@ -73,8 +75,7 @@ class LargeBlockPool {
   std::vector<Block> drain();
 
  private:
-  static constexpr std::size_t kept_bytes = std::size_t{64} << 20;
-
+  const std::size_t largest_, kept_bytes_;
   std::mutex mutex_;
   std::vector<Block> blocks_;  // oldest first
   std::size_t nbytes_ = 0;

@@ -59,6 +59,8 @@ class Row {
   std::shared_ptr<const RowHandles> sycl;
   // Small blocks kept for the next allocation of each kind of USM (usm.cpp).
   mutable std::array<BlockPool, 3> pools;
+  // Host USM for the next copy through the host: making it costs more than what goes through it.
+  mutable LargeBlockPool staging_blocks{std::size_t{4} << 20, std::size_t{8} << 20};
 
   // The row's own in-order queue, made when first needed.
   const Queue& queue() const {

@@ -130,7 +130,8 @@ bool is_from_jax(PyTypeObject* type) {
   return text && std::strncmp(text, "jax", 3) == 0;
 }
 
-PyObject* import_from_protocol(PyObject* x) {
+// `has_other_roads`: a producer that refuses is tried in another way, by the Python function.
+PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
   static PyObject* const method = intern("__dlpack_device__");
   const PyRef answer(PyObject_CallMethodNoArgs(x, method));
   if (!answer) {
@@ -153,6 +154,10 @@ PyObject* import_from_protocol(PyObject* x) {
     return done ? result.release() : nullptr;
   }
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // KeyboardInterrupt and the like
+  if (has_other_roads) {
+    PyErr_Clear();
+    return pass_on;
+  }
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -162,9 +167,11 @@ PyObject* import_from_protocol(PyObject* x) {
                                       nullptr);
 }
 
-PyObject* fast_from_dlpack(const Call& call) {
-  if (call.n_positional != 1 || !all_none(call) || hooks().trace) return pass_on;
-  PyObject* x = call.args[0];
+bool is_simple(const Call& call) {
+  return call.n_positional == 1 && all_none(call) && !hooks().trace;
+}
+
+PyObject* import_any(PyObject* x, bool has_other_roads) {
   if (is_tensor(x)) {
     const Tensor& tensor = tensor_of(x);
     if (!tensor.on_host) return wrap_tensor(tensor, base_of(x));
@@ -177,7 +184,20 @@ PyObject* fast_from_dlpack(const Call& call) {
   if (std::optional<Imported> imported = import_through_api(x, true)) {
     return finish(std::move(*imported));
   }
-  return import_from_protocol(x);
+  return import_from_protocol(x, has_other_roads);
+}
+
+PyObject* fast_from_dlpack(const Call& call) {
+  return is_simple(call) ? import_any(call.args[0], false) : pass_on;
+}
+
+// USM that describes itself comes with a queue, which DLPack does not have.
+PyObject* fast_as_tensor(const Call& call) {
+  static PyObject* const description = intern("__sycl_usm_array_interface__");
+  if (!is_simple(call)) return pass_on;
+  PyObject* x = call.args[0];
+  if (!is_tensor(x) && PyObject_HasAttr(x, description)) return pass_on;
+  return import_any(x, true);
 }
 
 // ---- host_view and to_numpy ---------------------------------------------------------------------
@@ -298,11 +318,9 @@ const struct {
   const char* name;
   FastFunction function;
 } fast_functions[] = {
-    {"from_dlpack", fast_from_dlpack},
-    {"host_view", fast_host_view},
-    {"to_numpy", fast_to_numpy},
-    {"empty", fast_empty},
-    {"zeros", fast_zeros},
+    {"as_tensor", fast_as_tensor}, {"from_dlpack", fast_from_dlpack},
+    {"host_view", fast_host_view}, {"to_numpy", fast_to_numpy},
+    {"empty", fast_empty},         {"zeros", fast_zeros},
 };
 
 // ---- the callable -------------------------------------------------------------------------------

@@ -54,33 +54,43 @@ void free_usm(void* block, const Row& row) noexcept {
   }
 }
 
-void give_back_usm(const Allocation& block) noexcept {
+// Keeps a block in one of two pools, and frees what they do not keep.
+template <class Release>
+void give_back(const Allocation& block, BlockPool& small, LargeBlockPool* large,
+               Release release) noexcept {
   if (!block.data) return;
-  if (BlockPool::serves(block.nbytes) &&
-      pool_of(*block.row, block.kind).keep(block.data, block.nbytes)) {
-    return;
+  if (BlockPool::serves(block.nbytes)) {
+    if (!small.keep(block.data, block.nbytes)) release(block.data);
+  } else if (large) {
+    try {
+      for (const auto& gone : large->keep({block.data, block.nbytes})) release(gone.data);
+    } catch (...) {  // no memory to remember the block with
+      release(block.data);
+    }
+  } else {
+    release(block.data);
   }
-  free_usm(block.data, *block.row);
+}
+
+// Where a row keeps its large blocks of a kind; nullptr: nowhere.
+LargeBlockPool* large_pool_of(const Row& row, UsmKind kind) noexcept {
+  return kind == UsmKind::host ? &row.staging_blocks : nullptr;
+}
+
+void give_back_usm(const Allocation& block) noexcept {
+  const Row& row = *block.row;
+  give_back(block, pool_of(row, block.kind), large_pool_of(row, block.kind),
+            [&row](void* data) { free_usm(data, row); });
 }
 
 LargeBlockPool& large_host_pool() {
-  static LargeBlockPool* const pool = new LargeBlockPool;
+  static LargeBlockPool* const pool =
+      new LargeBlockPool(std::size_t{32} << 20, std::size_t{64} << 20);
   return *pool;
 }
 
 void give_back_host(const Allocation& block) noexcept {
-  if (!block.data) return;
-  if (BlockPool::serves(block.nbytes)) {
-    if (!host_pool().keep(block.data, block.nbytes)) std::free(block.data);
-    return;
-  }
-  try {
-    for (const auto& gone : large_host_pool().keep({block.data, block.nbytes})) {
-      std::free(gone.data);
-    }
-  } catch (...) {  // no memory to remember the block with
-    std::free(block.data);
-  }
+  give_back(block, host_pool(), &large_host_pool(), [](void* data) { std::free(data); });
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
@@ -227,7 +237,10 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
   const KindRow& wanted = row_for(kind);
   require_usm(row, row.*wanted.aspect, wanted.name);
   if (nbytes == 0) return own(nullptr, 0, kind, &row, std::move(queue), give_back_usm);
-  void* block = BlockPool::serves(nbytes) ? pool_of(row, kind).take(nbytes) : nullptr;
+  LargeBlockPool* const large = large_pool_of(row, kind);
+  void* block = BlockPool::serves(nbytes) ? pool_of(row, kind).take(nbytes)
+                : large                   ? large->take(nbytes).data
+                                          : nullptr;
   if (!block) block = fresh_usm(nbytes, wanted, row);
   if (!block) {
     release_cached_memory();
@@ -263,6 +276,7 @@ void release_cached_memory() noexcept {
     for (BlockPool& pool : row.pools) {
       pool.drain([&row](void* block) { free_usm(block, row); });
     }
+    for (const auto& block : row.staging_blocks.drain()) free_usm(block.data, row);
   }
 }
 

@@ -60,6 +60,7 @@ def _is_plain(obj: Any) -> bool:
 
 def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
+    array = np.asarray(array)  # a subclass may say anything about itself
     name = dtype_name(array.dtype)
     itemsize = array.itemsize
     if any(stride % itemsize for stride in array.strides):

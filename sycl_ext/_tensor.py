@@ -370,6 +370,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return _execute.import_producer(x, placement, copy, _interfaces.described_usm)  # type: ignore[return-value]
 
 
+@accelerated
 @traced
 def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return the memory of anything that has some as a tensor, by the best road it offers.

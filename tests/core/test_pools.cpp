@@ -35,9 +35,9 @@ TEST(pool_gives_back_what_fits) {
 }
 
 TEST(pool_of_large_blocks) {
-  LargeBlockPool pool;
-  char blocks[4];
   constexpr std::size_t mib = std::size_t{1} << 20;
+  LargeBlockPool pool(32 * mib, 64 * mib);
+  char blocks[4];
   CHECK(pool.take(mib).data == nullptr);
   CHECK(pool.keep({&blocks[0], 33 * mib}).size() == 1);  // too large to keep
   CHECK(pool.keep({&blocks[0], 20 * mib}).empty());
