@@ -30,9 +30,31 @@ CPP_FLOORS = [
 #: Floors of `sycl_ext/`, lowest first.
 PYTHON_FLOORS = [
     {"_core"},
-    {"_consumers", "_dtypes", "_hierarchy", "_icd", "_indexing", "_paths", "_protocols", "_trace"},
-    {"_fast", "_introspection", "_negotiate", "_queues"},
-    {"_devices"},
+    {
+        "_consumers",
+        "_doctor.__init__",
+        "_doctor.facts",
+        "_dtypes",
+        "_hierarchy",
+        "_icd",
+        "_indexing",
+        "_interpreter",
+        "_paths",
+        "_protocols",
+        "_startup",
+        "_text",
+        "_trace",
+    },
+    {
+        "_doctor.checks",
+        "_doctor.collect",
+        "_doctor.render",
+        "_fast",
+        "_introspection",
+        "_negotiate",
+        "_queues",
+    },
+    {"_devices", "_doctor.command"},
     {"_execute"},
     {"_interfaces"},
     {"_tensor"},
@@ -40,8 +62,8 @@ PYTHON_FLOORS = [
     {"_exchange"},
     {"_hooks"},
     {"__init__"},
-    {"_cli.drawing", "_cli.text"},
-    {"_cli.devices", "_cli.picture"},
+    {"_cli.drawing", "_cli.text", "_doctor.probe"},
+    {"_cli.devices", "_cli.doctor", "_cli.picture"},
     {"_cli.demo"},
     {"_cli.__init__"},
     {"__main__"},
@@ -60,7 +82,19 @@ PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|structmember)\.h", "python_guard"
 SYCL_UNITS = {"queue.cpp", "device_table.cpp", "usm.cpp"}
 
 #: Pure modules: they decide, and touch neither the core nor a device.
-PURE_PYTHON = {"_consumers", "_hierarchy", "_indexing", "_negotiate", "_protocols"}
+PURE_PYTHON = {
+    "_consumers",
+    "_doctor.checks",
+    "_doctor.collect",
+    "_doctor.facts",
+    "_doctor.render",
+    "_hierarchy",
+    "_indexing",
+    "_negotiate",
+    "_protocols",
+    "_startup",
+    "_text",
+}
 
 
 def floor_of(name, floors):

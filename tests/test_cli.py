@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,8 +48,8 @@ def without_dpnp(monkeypatch):
 def test_no_arguments_print_the_help():
     done = run_module()
     assert done.returncode == 0
-    assert "devices" in done.stdout
-    assert "demo" in done.stdout
+    for command in ("devices", "doctor", "demo"):
+        assert f"\n    {command} " in done.stdout
 
 
 def test_version(capsys):
@@ -56,6 +57,21 @@ def test_version(capsys):
         main(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out == f"sycl_ext {sx.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "folder", "file"),
+    [
+        ("--include", sx.get_include(), "sycl_ext/sycl_ext.hpp"),
+        ("--cmakedir", sx.get_cmake_dir(), "sycl_ext-config.cmake"),
+    ],
+)
+def test_folders_for_extensions(option, folder, file, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([option])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"{folder}\n"
+    assert (Path(folder) / file).exists()
 
 
 def test_an_unknown_command_is_wrong_usage():
@@ -106,6 +122,7 @@ def test_no_device_at_all():
     done = run_module("devices", ONEAPI_DEVICE_SELECTOR="level_zero:*")
     assert done.returncode == 1
     assert 'pip install "sycl_ext[cpu]"' in done.stdout
+    assert "python -m sycl_ext doctor" in done.stdout
     assert "ONEAPI_DEVICE_SELECTOR=level_zero:*" in done.stdout
     assert done.stderr == ""
 

@@ -10,11 +10,33 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from sycl_ext import __version__
-from sycl_ext._cli import demo, devices
+from sycl_ext import __version__, get_cmake_dir, get_include
+from sycl_ext._cli import demo, devices, doctor
 from sycl_ext._cli.text import CommandError
 
-COMMANDS = (devices, demo)
+COMMANDS = (devices, doctor, demo)
+
+#: Options that print one line, for the builds of C++ extensions.
+ANSWERS = (
+    ("--include", get_include, "print the folder of the C++ headers"),
+    ("--cmakedir", get_cmake_dir, "print the folder of the CMake package, for sycl_ext_DIR"),
+)
+
+
+class Answer(argparse.Action):
+    """Prints what a function returns, and ends the program."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Print the answer: as it is, where argparse's own version action wraps lines."""
+        del namespace, values, option_string
+        print(self.const())
+        parser.exit()
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -24,6 +46,8 @@ def make_parser() -> argparse.ArgumentParser:
         description="Share SYCL Unified Shared Memory between Python libraries through DLPack.",
     )
     parser.add_argument("--version", action="version", version=f"sycl_ext {__version__}")
+    for option, answer, what in ANSWERS:
+        parser.add_argument(option, action=Answer, const=answer, nargs=0, help=what)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         command.add_to(subparsers)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import sycl_ext as sx
 from sycl_ext import _icd
-from sycl_ext._cli.text import table
 from sycl_ext._hierarchy import explain_hierarchy
+from sycl_ext._text import table, wrap
 
 if TYPE_CHECKING:
     _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 NO_DEVICE = """\
 There is no SYCL device.
   a CPU:        pip install "sycl_ext[cpu]"  (the OpenCL CPU device of intel-opencl-rt)
-  an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd), and make sure that you
-                may open /dev/dri/renderD* (the group is mostly "render": groups shows yours)
-  and look at what decides the ids, below: a selector that fits nothing hides every device"""
+  an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd)
+  -> python -m sycl_ext doctor  says what is wrong, and which command mends it"""
 
 HEADER = ("id", "kind", "device", "name", "backend", "driver", "USM", "host reaches", "fp64")
 
@@ -41,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
     del options
     devices = sx.devices()
     print(table(HEADER, [row(device) for device in devices], right="id") if devices else NO_DEVICE)
-    print("\nwhat decides the ids:", *environment_lines(os.environ), sep="\n  ")
+    sentences = [wrap(line, "- ") for line in environment_lines(os.environ)]
+    print("\nwhat decides the ids:", *sentences, sep="\n")
     return 0 if devices else 1
 
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 12. ``python -m sycl_ext doctor``, among the other commands.
+
+When the package cannot be loaded, `sycl_ext.__init__` runs the doctor before it comes to this.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from sycl_ext._doctor import command
+
+if TYPE_CHECKING:
+    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_to(subparsers: _SubParsers) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser("doctor", help=command.HELP, description=command.DESCRIPTION)
+    command.add_arguments(parser)

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. ``python -m sycl_ext doctor``: finds out why there is no device, and says what mends it.
+
+- ``facts``: what is known about a machine; ``collect`` finds it out, source by source
+- ``probe``: what can crash, done in a process of its own
+- ``checks``: a table of pure functions from facts to findings
+- ``render``: facts and findings as text and as JSON
+- ``command``: all of it, in order
+
+Nothing here loads the SYCL runtime into the process of the doctor: that may be what is broken.
+"""

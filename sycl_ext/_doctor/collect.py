@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 2. Where the doctor's facts come from: one function for each source.
+
+What can crash or hang, any code of the runtime, is done by `probe` in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from sycl_ext import _icd
+from sycl_ext._doctor.facts import (
+    SELECTORS,
+    DeviceFacts,
+    Driver,
+    Facts,
+    Gpu,
+    Library,
+    Node,
+    Step,
+    User,
+)
+
+#: The packages whose versions matter.
+PACKAGES = (
+    "sycl_ext",
+    "intel-sycl-rt",
+    "intel-cmplr-lib-ur",
+    "intel-opencl-rt",
+    "dpctl",
+    "dpnp",
+    "numpy",
+    "torch",
+)
+
+#: The packages whose imports and exchanges are tested, in order.
+PROBED = ("sycl_ext", "dpctl", "dpnp", "torch")
+
+#: Variables that change which devices there are, in what order, or what is loaded.
+PREFIXES = ("OCL_ICD_", "OPENCL_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
+VARIABLES = (
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "NEOReadDebugKeys",
+    "OverrideDefaultFP64Settings",
+    "IGC_EnableDPEmulation",
+)
+
+#: The libraries through which the runtime finds an Intel GPU.
+LEVEL_ZERO = ("libze_loader.so.1", "libze_intel_gpu.so.1")
+
+#: How lines begin that a dying process adds to what it has to say.
+NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
+
+#: The step in which a process died that had done everything.
+AT_EXIT = "exit"
+
+INTEL, DISPLAY = "0x8086", "0x03"  # the vendor, and the class of all display controllers
+
+
+def collect(root: Path = Path("/"), timeout: float = 120, *, quick: bool = False) -> Facts:
+    """Find out everything.
+
+    Parameters
+    ----------
+    root : Path
+        The folder in which ``dev`` and ``sys`` are looked at.
+    timeout : float
+        How many seconds a process of the self-test may take.
+    quick : bool
+        Leave out the packages that take long to import.
+    """
+    environment = relevant(os.environ)
+    gpus, nodes = intel_gpus(root), render_nodes(root)
+    embedded = _icd.embedded_driver()
+    named = named_drivers(os.environ, embedded)
+    if gpus:
+        named += [(path, "Level Zero") for path in LEVEL_ZERO]
+    order = {"what": "runtime", "packages": PROBED[:2] if quick else PROBED}
+    runtime = run_probe(order, os.environ, timeout)
+    return Facts(
+        python=platform.python_version(),
+        executable=sys.executable,
+        prefix=sys.prefix,
+        platform=platform.platform(terse=True),
+        in_container=any((root / name).exists() for name in (".dockerenv", "run/.containerenv")),
+        packages=versions(),
+        requirements=requirements(),
+        environment=environment,
+        embedded_driver=str(embedded or ""),
+        drivers=load_drivers(named, timeout),
+        gpus=gpus,
+        nodes=nodes,
+        user=who(),
+        steps=runtime.steps(),
+        libraries=runtime.libraries(),
+        devices=runtime.devices(),
+        devices_without_selector=without_selector(os.environ, timeout),
+        runtime_messages=runtime.messages(),
+    )
+
+
+# ---- packages and environment --------------------------------------------------------------------
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that are installed."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def requirements() -> tuple[str, ...]:
+    """Return what this package needs, extras left out."""
+    try:
+        needed = metadata.requires("sycl_ext") or []
+    except metadata.PackageNotFoundError:
+        return ()
+    return tuple(text for text in needed if "extra ==" not in text)
+
+
+def relevant(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that matter to the runtime."""
+    return {
+        name: environment[name]
+        for name in sorted(environment)
+        if name.startswith(PREFIXES) or name in VARIABLES
+    }
+
+
+# ---- hardware ------------------------------------------------------------------------------------
+
+
+def intel_gpus(root: Path) -> tuple[Gpu, ...]:
+    """Return the Intel GPUs on the PCI bus."""
+    found = []
+    for folder in sorted((root / "sys/bus/pci/devices").glob("*")):
+        if read(folder / "vendor") == INTEL and read(folder / "class").startswith(DISPLAY):
+            module = folder / "driver"
+            found.append(Gpu(folder.name, module.resolve().name if module.exists() else ""))
+    return tuple(found)
+
+
+def read(path: Path) -> str:
+    """Return the one line in a file of /sys."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def render_nodes(root: Path) -> tuple[Node, ...]:
+    """Return the nodes of GPUs, and whether this process may use them."""
+    import grp
+    import pwd
+
+    found = []
+    for path in sorted((root / "dev/dri").glob("renderD*")):
+        status = path.stat()
+        found.append(
+            Node(
+                path=str(path),
+                owner=name_of(pwd.getpwuid, status.st_uid),
+                group=name_of(grp.getgrgid, status.st_gid),
+                mode=stat.filemode(status.st_mode),
+                accessible=os.access(path, os.R_OK | os.W_OK),
+            )
+        )
+    return tuple(found)
+
+
+def name_of(look_up: Any, number: int) -> str:
+    """Return the name of a user or group, or its number when it has none here."""
+    try:
+        return str(look_up(number)[0])
+    except KeyError:
+        return str(number)
+
+
+def who() -> User:
+    """Return the user, with the groups of this process and those of the user database."""
+    import grp
+    import pwd
+
+    name = name_of(pwd.getpwuid, os.getuid())
+    groups = {name_of(grp.getgrgid, number) for number in {os.getegid(), *os.getgroups()}}
+    at_login = {group.gr_name for group in grp.getgrall() if name in group.gr_mem}
+    return User(name, tuple(sorted(groups)), tuple(sorted(at_login)))
+
+
+# ---- drivers -------------------------------------------------------------------------------------
+
+
+def named_drivers(environment: Mapping[str, str], embedded: Path | None) -> list[tuple[str, str]]:
+    """Return the libraries that the OpenCL loader will look at, and what names each."""
+    found = []
+    decided = any(environment.get(name) for name in _icd.DECIDED_BY)
+    if files := environment.get("OCL_ICD_FILENAMES"):
+        found += [(path, "OCL_ICD_FILENAMES") for path in files.split(os.pathsep) if path]
+    elif embedded is not None and not decided:
+        found.append((str(embedded), "sycl_ext"))
+    for folder in vendor_folders(environment):
+        found += [(read(file), str(file)) for file in sorted(folder.glob("*.icd"))]
+    return found
+
+
+def vendor_folders(environment: Mapping[str, str]) -> list[Path]:
+    """Return the folders in which the OpenCL loader looks for .icd files."""
+    named = environment.get("OCL_ICD_VENDORS") or environment.get("OPENCL_VENDOR_PATH")
+    if named:
+        return [Path(named)]
+    folders = [Path("/etc/OpenCL/vendors")]
+    if Path(sys.prefix, "conda-meta").exists():  # conda's loader looks there, too
+        folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
+    return folders
+
+
+def load_drivers(named: list[tuple[str, str]], timeout: float) -> tuple[Driver, ...]:
+    """Try to load each driver."""
+    if not named:
+        return ()
+    order = {"what": "drivers", "paths": [path for path, _ in named]}
+    steps = {step.name: step for step in run_probe(order, os.environ, timeout).steps()}
+    unknown = steps.get(AT_EXIT, Step(AT_EXIT, "ok"))
+    return tuple(
+        Driver(path, named_by, steps.get(f"load {path}", unknown).detail)
+        for path, named_by in named
+    )
+
+
+# ---- the runtime ---------------------------------------------------------------------------------
+
+
+def without_selector(environment: Mapping[str, str], timeout: float) -> tuple[DeviceFacts, ...]:
+    """Return the devices that there are when no variable hides any; empty: no variable does."""
+    kept = {name: value for name, value in environment.items() if name not in SELECTORS}
+    if len(kept) == len(environment):
+        return ()
+    return run_probe({"what": "devices"}, kept, timeout).devices()
+
+
+class Probed:
+    """What came back from the processes of `probe`."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.stderr: list[str] = []
+
+    def of(self, key: str) -> list[dict[str, Any]]:
+        """Return the records of one kind."""
+        return [record for record in self.records if key in record]
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return each step once; a step that was repeated counts as it went first."""
+        found: dict[str, Step] = {}
+        for record in self.of("step"):
+            step = Step(record["step"], record["outcome"], record["detail"])
+            found.setdefault(step.name, step)
+        return tuple(found.values())
+
+    def devices(self) -> tuple[DeviceFacts, ...]:
+        """Return the device table."""
+        rows: list[dict[str, Any]] = next((record["devices"] for record in self.of("devices")), [])
+        return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
+
+    def libraries(self) -> tuple[Library, ...]:
+        """Return what was loaded, in order."""
+        owners = package_files()
+        found: dict[str, Library] = {}
+        for record in self.of("libraries"):
+            for path in record["libraries"]:
+                library = Library(path, owners.get(path, ""), record["loaded_by"])
+                found.setdefault(path, library)
+        return tuple(found.values())
+
+    def messages(self) -> tuple[str, ...]:
+        """Return what the runtime wrote, each line once."""
+        return tuple(dict.fromkeys(self.stderr))
+
+
+def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout: float) -> Probed:
+    """Run `probe`, and again without the step that it died in, until it comes to its end."""
+    probed = Probed()
+    skip: list[str] = []
+    while True:
+        records, stderr, end = run_once({**order, "skip": skip}, environment, timeout)
+        probed.records += records
+        probed.stderr += stderr
+        if not end:
+            return probed
+        begun = [record["begin"] for record in records if "begin" in record]
+        done = [record["step"] for record in records if "step" in record]
+        crashed = begun[-1] if begun and begun[-1] not in done else AT_EXIT
+        detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
+        probed.records.append({"step": crashed, "outcome": "crashed", "detail": detail})
+        if crashed == AT_EXIT:
+            return probed
+        # What was tested need not be tested again; an import has to be made again.
+        skip += [crashed, *(name for name in done if name.startswith(("device ", "load ")))]
+
+
+def run_once(
+    order: Mapping[str, Any], environment: Mapping[str, str], timeout: float
+) -> tuple[list[dict[str, Any]], list[str], str]:
+    """Run `probe` once; return its records, its stderr, and how it died (empty: it did not)."""
+    source = Path(__file__).with_name("probe.py").read_text()
+    with tempfile.TemporaryDirectory() as scratch:
+        report, log = Path(scratch, "report"), Path(scratch, "log")
+        report.touch()
+        command = [sys.executable, "-c", source, json.dumps(order), str(report)]
+        with log.open("w") as stderr:
+            try:
+                done = subprocess.run(
+                    command,
+                    env=dict(environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=stderr,
+                    timeout=timeout,
+                    check=False,
+                )
+                end = how_it_ended(done.returncode)
+            except subprocess.TimeoutExpired:
+                end = f"it did not end within {timeout:g} s"
+        lines = [line.strip()[:300] for line in log.read_text(errors="replace").splitlines()]
+        records = [json.loads(line) for line in report.read_text().splitlines()]
+        return records, [line for line in lines if line], end
+
+
+def how_it_ended(returncode: int) -> str:
+    """Return how a process died; empty: it did not."""
+    if returncode < 0:
+        return signal.Signals(-returncode).name
+    return f"exit code {returncode}" if returncode else ""
+
+
+def package_files() -> dict[str, str]:
+    """Return the package of each library in this environment: "intel-sycl-rt 2026.2.0"."""
+    found = {}
+    for distribution in metadata.distributions():
+        label = f"{distribution.metadata['Name']} {distribution.version}"
+        for file in distribution.files or []:
+            if ".so" in file.name:
+                found[os.path.realpath(str(file.locate()))] = label
+    return found

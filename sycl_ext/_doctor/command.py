@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 3. ``python -m sycl_ext doctor``: collect, examine, render."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from sycl_ext._doctor.checks import examine
+from sycl_ext._doctor.collect import collect
+from sycl_ext._doctor.facts import Finding
+from sycl_ext._doctor.render import as_json, as_text
+
+HELP = "find out why there is no device, or why one does not work, and what mends it"
+DESCRIPTION = (
+    "Look at the SYCL runtime, its drivers, the devices and the environment, test each device in "
+    "a process of its own, and say for each problem which command mends it. The exit code is 1 "
+    "when there is a problem, and else 0."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a parser."""
+    parser.add_argument("--json", action="store_true", help="a report for programs")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 for warnings, too")
+    parser.add_argument(
+        "--quick", action="store_true", help="leave dpnp and torch out: their imports take a while"
+    )
+    parser.add_argument(
+        "--root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
+        help="where dev and sys are, which show GPUs (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=120,
+        metavar="SECONDS",
+        help="how long a test process may take (default: %(default)s)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Examine this machine, print the report, and return the exit code."""
+    facts = collect(options.root, options.timeout, quick=options.quick)
+    findings = examine(facts)
+    print((as_json if options.json else as_text)(facts, findings))
+    return exit_code(findings, strict=options.strict)
+
+
+def exit_code(findings: Sequence[Finding], *, strict: bool) -> int:
+    """Return 1 for a problem; with `strict`, for a warning, too."""
+    return int(any(strict or finding.severity == "problem" for finding in findings))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command by itself: the package could not be loaded, or has not been yet."""
+    parser = argparse.ArgumentParser(prog="python -m sycl_ext doctor", description=DESCRIPTION)
+    add_arguments(parser)
+    return run(parser.parse_args(arguments))
