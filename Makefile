@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint architecture test test-interop bench generate format clean distclean
-.PHONY: check-core asan ubsan tsan valgrind fuzz
+.PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak trust-report coverage docs
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
@@ -26,7 +26,12 @@ help:
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
 	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
 	@echo "make fuzz          fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))"
-	@echo "make lint          ruff, mypy, clang-format"
+	@echo "make fuzz-python   the generated tests of the Python side, for FUZZ_SECONDS"
+	@echo "make soak          a million exchanges in constant memory; eight threads, 100,000 each"
+	@echo "make trust-report  bad input here and in other libraries; writes the table of docs/trust.md"
+	@echo "make coverage      lines of src/ and sycl_ext/ that the tests run"
+	@echo "make docs          the documentation site, in build/docs, and its examples"
+	@echo "make lint          ruff, mypy, pyright, clang-format"
 	@echo "make architecture  assert that a file reaches only lower floors (no build)"
 	@echo "make format        format Python and C++"
 	@echo "make setup         the environment in $(VENV) for all of these"
@@ -65,6 +70,8 @@ lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy tests/typing
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
 architecture: setup
@@ -76,14 +83,27 @@ test: lint architecture
 # Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
 test-interop:
 	$(PYTHON) tests/interop/install.py
-	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest --confcutdir=tests/interop tests/interop \
-		$(PYTEST_OPTIONS)
+	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest --confcutdir=tests/interop --timeout=300 \
+		tests/interop $(PYTEST_OPTIONS)
 
 # ---- how fast it is -----------------------------------------------------------------------------
 
 BENCH_OPTIONS ?=
 bench: setup
 	$(BIN)/python -m benchmarks $(BENCH_OPTIONS)
+
+# ---- the documentation site ---------------------------------------------------------------------
+
+$(VENV)/.docs-are-ready: pyproject.toml | setup
+	$(PIP) install --quiet --group docs
+	@touch $@
+
+# Needs Python 3.11, as Sphinx does.  -E: a page that has not changed may link to one that is gone.
+docs: $(VENV)/.docs-are-ready
+	$(BIN)/sphinx-build -E -q -W --keep-going -d build/docs-trees -b html docs build/docs
+	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-trees -b doctest docs build/docs-doctest
+	$(BIN)/python -m pytest -q tests/test_docs.py
+	@echo "see build/docs/index.html"
 
 # ---- trust --------------------------------------------------------------------------------------
 # check-core and fuzz need clang with its sanitizer libraries, valgrind needs valgrind.
@@ -96,6 +116,18 @@ asan ubsan tsan valgrind: setup
 
 fuzz: setup
 	$(BIN)/python tests/fuzz/run.py $(FUZZ_SECONDS)
+
+fuzz-python: setup
+	$(BIN)/python tests/fuzz/python.py $(FUZZ_SECONDS)
+
+soak: setup
+	SYCL_EXT_SOAK=1 $(BIN)/python -m pytest tests/test_faults_lifetime.py $(PYTEST_OPTIONS)
+
+trust-report: setup
+	$(BIN)/python tools/trust_report.py
+
+coverage: setup
+	$(BIN)/python tools/coverage_report.py
 
 # ---- what is generated --------------------------------------------------------------------------
 
@@ -110,7 +142,7 @@ format: setup
 
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis sycl_ext_demo
-	rm -f $(VENV)/.demo-is-ready $(VENV)/.tests-are-ready
+	rm -f $(VENV)/.demo-is-ready $(VENV)/.tests-are-ready $(VENV)/.docs-are-ready
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from sycl_ext import _core, _execute, _interfaces
 from sycl_ext._consumers import Consumer, find_consumer
@@ -13,10 +14,12 @@ from sycl_ext._devices import Device, place
 from sycl_ext._host import host_view
 from sycl_ext._negotiate import Plan, Route
 from sycl_ext._protocols import HOST, CopyRefusedError, DLDevice, ExchangeError
-from sycl_ext._tensor import as_tensor
+from sycl_ext._tensor import Tensor, as_tensor
 from sycl_ext._trace import note, traced
 
 __all__ = ["exchange", "explain"]
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,28 @@ class _Attempt:
     compact: bool = False  # a copy is needed whatever the plan says
 
 
+@overload
+def exchange(
+    x: Any,
+    consumer: Callable[[Any], Result],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+) -> Result: ...
+@overload
+def exchange(
+    x: Any,
+    consumer: Device | str | int | tuple[int, int],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+) -> Tensor: ...
+@overload
+def exchange(
+    x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: bool = True
+) -> Any: ...
 @traced
 def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: bool = True) -> Any:
     """Hand an array to a consumer, in the best form that it takes.

@@ -53,7 +53,8 @@ class HostView(_core.TensorBase):
 
     def __repr__(self) -> str:
         what = "copy" if self.is_copy else "view"
-        return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what} of {self.base!r})"
+        of = "" if self.base is None else f" of {self.base!r}"
+        return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what}{of})"
 
 
 @accelerated
@@ -90,7 +91,7 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     note(found.route.value, source.nbytes, found.copies)
     base = None if type(x).__name__ == "PyCapsule" else x
     if copy is True:
-        return _core.host_view(_core.copy_to_host(source), base, HostView)
+        return _core.host_view(_core.copy_to_host(source), None, HostView)
     if found.copies == 0:
         return _core.host_view(source, base, HostView)
     return _core.lazy_host_copy(source, base, HostView)

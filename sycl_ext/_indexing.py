@@ -7,6 +7,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class View(NamedTuple):
     """A strided view: offset of its first element, shape and strides, all in elements."""
@@ -51,7 +53,7 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
 
 
 def _as_index(item: Any) -> int:
-    if not isinstance(item, bool):
+    if not isinstance(item, (bool, np.bool_)):  # older NumPy takes its own for 0 and 1
         try:
             return operator.index(item)
         except TypeError:

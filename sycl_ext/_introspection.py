@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import operator
+from typing import TYPE_CHECKING
 
 from sycl_ext import _core
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
 
 __all__ = ["DLPACK_VERSION", "capsule_from_pointer", "live_exports"]
 
@@ -13,7 +17,7 @@ __all__ = ["DLPACK_VERSION", "capsule_from_pointer", "live_exports"]
 DLPACK_VERSION = _core.DLPACK_VERSION
 
 
-def capsule_from_pointer(address: int, *, versioned: bool = True) -> object:
+def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType:
     """Return a DLPack capsule over a managed tensor that C code made.
 
     Parameters

@@ -2,7 +2,8 @@
 """Runs a page of ``docs/recipes``: ``python recipes.py PAGE``.  Its C code is compiled beside it.
 
 The line ``<!-- run: ... -->`` of a page says where: ``stand-in GPU`` (with its settings), beside
-the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.
+the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.  What says
+``cpu`` is a document like any other, and run by test_docs.py.
 """
 
 from __future__ import annotations

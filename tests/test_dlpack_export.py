@@ -367,7 +367,8 @@ def test_the_deleter_keeps_a_pending_exception():
     """numpy, dpnp and pyarrow drop a capsule that they refuse while their exception is set."""
     live = sx.live_exports()
     for source in (sx.zeros(3), sx.as_tensor(np.zeros(3)).copy()):
-        with pytest.raises(RuntimeError, match="Unsupported device"):
+        # RuntimeError before NumPy 2.5
+        with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
             np.from_dlpack(source)
     assert sx.live_exports() == live
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documents show is what happens: examples run, and generated blocks are up to date."""
 
+import builtins
 import doctest
 import importlib
 import importlib.util
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import sycl_ext
+import sycl_ext._cli
 
 ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ALL_DOCUMENTS = [*sorted(ROOT.glob("*.md")), *DOCUMENTS[1:]]
 MODULES = ["sycl_ext"] + [
@@ -22,6 +25,18 @@ MODULES = ["sycl_ext"] + [
     if module.name not in ("sycl_ext._core", "sycl_ext.__main__")
 ]
 
+#: What stands in a fence -> who runs it, or why nobody does.
+LANGUAGES = {
+    "python": "this file",
+    "pycon": "test_recipes.py or its like, with other devices or libraries",
+    "c": "compiled for the page, in recipes.py",
+    "cpp": "a part of an example, which is built; see below",
+    "cmake": "a part of an example, which is built; see below",
+    "console": "commands for the reader; their subcommands and targets are checked below",
+    "text": "shown, not run",
+    "yaml": "shown, not run",
+}
+FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+?)(#[^)]*)?\)")
 
@@ -57,6 +72,7 @@ def test_examples_of_a_document(document):
         else:
             exec(compile("\n" * line + block[1], str(document), "exec"), names)
     names.clear()
+    vars(builtins).pop("_", None)  # the last value that an example showed
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -82,8 +98,49 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
+def test_nothing_is_shown_that_nobody_runs(document):
+    examples = "".join(
+        path.read_text() for path in sorted(EXAMPLES.rglob("*")) if path.suffix in (".cpp", ".txt")
+    )
+    text = document.read_text()
+    if document.parent.name == "recipes":  # its comment says who runs it, and so does the language
+        assert ("<!-- run: cpu -->" in text) == bool(PYTHON_BLOCK.search(text))
+    for block in FENCE.finditer(text):
+        if block["language"].startswith("{"):  # of MyST
+            continue
+        assert block["language"] in LANGUAGES, block[0]
+        if block["language"] in ("cpp", "cmake"):
+            assert block["body"] in examples, block[0]
+
+
+@pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
+def test_commands_exist(document):
+    text = document.read_text()
+    targets = set(re.findall(r"^([a-z-]+(?: [a-z-]+)*):", (ROOT / "Makefile").read_text(), re.M))
+    targets = {target for line in targets for target in line.split()}
+    assert len(targets) > 10
+    for target in re.findall(r"(?:^|`|\$ )make ([a-z-]+)", text, re.MULTILINE):
+        assert target in targets, f"make {target}"
+    commands = {command.__name__.rpartition(".")[2] for command in sycl_ext._cli.COMMANDS}
+    for command in re.findall(r"python -m sycl_ext ([a-z]+)", text):
+        assert command in commands, f"python -m sycl_ext {command}"
+
+
+def test_the_api_page_has_every_public_name():
+    """Sphinx says when a name is there that does not exist."""
+    page = (ROOT / "docs" / "api.rst").read_text()
+    shown = set(
+        re.findall(r"^\.\. auto(?:function|class|exception|data):: (\w+)", page, re.MULTILINE)
+    )
+    assert set(sycl_ext.__all__) == shown
+    members = set(re.findall(r"^   \.\. auto(?:attribute|method):: (\w+)", page, re.MULTILINE))
+    public = {name for name in dir(sycl_ext.Tensor) if not name.startswith("_")}
+    assert public - {"is_host_copy"} <= members
+
+
+@pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
 def test_links_lead_somewhere(document):
-    for target, _ in LINK.findall(document.read_text()):
+    for target, _ in LINK.findall(FENCE.sub("", document.read_text())):
         if not target.startswith(("https://", "http://")):
             assert (document.parent / target).exists(), target
 

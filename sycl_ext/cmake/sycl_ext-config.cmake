@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # find_package(sycl_ext CONFIG): the headers for C++ extensions.
 #
-#   cmake -Dsycl_ext_DIR=$(python -c "import sycl_ext; print(sycl_ext.get_cmake_dir())")
+#   cmake -Dsycl_ext_DIR=$(python -m sycl_ext --cmakedir)
 #
 # Targets
 #   sycl_ext::sycl_ext  our headers, with the SYCL headers and library that they need

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation site.  `make docs` builds it: no network, and every warning is an error."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+import inventories  # noqa: E402
+import numpydoc.xref  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
+
+import sycl_ext  # noqa: E402
+
+project = "sycl_ext"
+author = "the sycl_ext authors"
+copyright = "the sycl_ext authors; Apache-2.0"  # noqa: A001 (the name is Sphinx's)
+version = release = sycl_ext.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.doctest",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_*"]
+nitpicky = True
+smartquotes = False  # quotes are part of what is written in code
+# `name` in a docstring is a link when it is a name, and else an argument.
+default_role = "autolink"
+
+# ---- pages in Markdown ---------------------------------------------------------------------------
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+#: Files beside docs/ that are pages of the site: what the repository calls them -> the page.
+PAGES_OF_FILES = {
+    "../CHANGELOG.md": "changelog.md",
+    "../CONTRIBUTING.md": "design.md",
+    "../README.md": "index.md",
+    "../SECURITY.md": "security.md",
+}
+
+# ---- the API -------------------------------------------------------------------------------------
+
+autodoc_typehints = "none"  # the docstrings have the types
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+#: Words of a "Parameters" or "Returns" section that are links.
+numpydoc.xref.DEFAULT_LINKS.pop("array")  # it may be of any library
+numpydoc_xref_aliases = {
+    name: f"sycl_ext.{name}"
+    for name in sycl_ext.__all__
+    if isinstance(getattr(sycl_ext, name), type)
+} | {"memoryview": "memoryview"}
+numpydoc_class_members_toctree = False
+intersphinx_mapping = inventories.write(HERE.parent / "build" / "inventories")
+
+# ---- how it looks --------------------------------------------------------------------------------
+
+html_theme = "furo"
+pygments_dark_style = "github-dark"
+html_title = f"sycl_ext {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#2c5aa0", "color-brand-content": "#2c5aa0"},
+    "dark_css_variables": {"color-brand-primary": "#8fb8f6", "color-brand-content": "#8fb8f6"},
+}
+
+
+def link_pages(_: Sphinx, docname: str, source: list[str]) -> None:
+    """Let links to Markdown files beside docs/ lead to their pages."""
+    up = "../" * docname.count("/")
+    for file, page in PAGES_OF_FILES.items():
+        source[0] = source[0].replace(f"]({up}{file}", f"]({up}{page}")
+
+
+def setup(app: Sphinx) -> None:
+    """Add to Sphinx what no extension does."""
+    app.connect("source-read", link_pages)
