@@ -12,6 +12,8 @@ BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*)
 CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
 	\( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
 PYTEST_OPTIONS ?=
+# Many tests wait for a process of their own, so more workers than processors pay.
+WORKERS ?= 4
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
@@ -78,7 +80,7 @@ architecture: setup
 	$(BIN)/python -m pytest -q --noconftest tests/test_architecture.py
 
 test: lint architecture
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_OPTIONS)
 
 # Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
 test-interop:

@@ -58,9 +58,9 @@ PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
 // ---- from_dlpack --------------------------------------------------------------------------------
 
 // Host memory that the default device does not read is copied to it, by the Python function.
-PyObject* finish(Imported&& imported) {
+PyObject* finish(Imported&& imported, PyObject* base = nullptr) {
   const bool on_host = imported.tensor.on_host;
-  PyObject* tensor = wrap_tensor(std::move(imported.tensor), nullptr);
+  PyObject* tensor = wrap_tensor(std::move(imported.tensor), base);
   if (!tensor || !on_host) return tensor;
   const PyRef host(tensor);
   return PyObject_CallOneArg(fast_path_hooks().settle_host, host.get());
@@ -146,7 +146,9 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
   const PyRef capsule(ask_producer(x, *device, queue.get()));
   if (capsule) {
     if (!is_versioned(capsule.get()) && is_from_jax(Py_TYPE(x))) return pass_on;
-    PyObject* tensor = finish(consume_capsule(capsule.get(), &*device, true));
+    // as_tensor, which looks into a NumPy array itself when it must, names it as the base.
+    PyObject* const base = has_other_roads && is_ndarray(x) ? x : nullptr;
+    PyObject* tensor = finish(consume_capsule(capsule.get(), &*device, true), base);
     if (!tensor || !queue) return tensor;
     PyRef result(tensor);
     const PyRef done(

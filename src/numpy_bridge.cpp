@@ -12,6 +12,8 @@ namespace py = pybind11;
 
 namespace sycl_ext {
 
+bool is_ndarray(PyObject* object) { return py::detail::npy_api::get().PyArray_Check_(object); }
+
 PyObject* ndarray_over(PyObject* tensor_object) {
   const Tensor& tensor = tensor_of(tensor_object);
   if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why

@@ -7,6 +7,8 @@
 
 namespace sycl_ext {
 
+bool is_ndarray(PyObject* object);
+
 // A new array over the memory of a tensor object that the host can reach; the object becomes its
 // base.  Throws what the bindings translate.
 PyObject* ndarray_over(PyObject* tensor_object);

@@ -25,12 +25,30 @@ class Submission {
   const QueueState& state_;
 };
 
+// Has the asynchronous errors of the queue delivered to our handler; a stranger's queue keeps its
+// own.  Whether there are any that nobody has been told of.
+bool collect_errors(const QueueState& state) {
+  if (!state.errors) return false;
+  const_cast<sycl::queue&>(state.queue).throw_asynchronous();
+  return state.errors->any;
+}
+
+void wait_until_done(const QueueState& state) {
+  const std::uint64_t submitted = state.submitted;
+  sycl_call("waiting for a queue", [&] {
+    const_cast<sycl::queue&>(state.queue).wait();
+    collect_errors(state);
+  });
+  state.done = submitted;
+}
+
 void raise_pending(const QueueState& state) {
   if (!state.errors) return;
   std::string text;
   {
     std::lock_guard<std::mutex> lock(state.errors->mutex);
     text.swap(state.errors->first);
+    state.errors->any = false;
   }
   if (!text.empty()) {
     fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
@@ -52,6 +70,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
       }
       std::lock_guard<std::mutex> lock(errors->mutex);
       if (errors->first.empty()) errors->first = text;
+      errors->any = true;
     }
   };
   return sycl_call("creating a queue", [&] {
@@ -116,7 +135,8 @@ bool Queue::has_pending_work() const noexcept {
     const std::uint64_t submitted = state_->submitted;
     if (!state_->queue.ext_oneapi_empty()) return true;
     state_->done = submitted;
-    return false;
+    // A command that has ended may have left an error behind.
+    return collect_errors(*state_);
   } catch (...) {
     return true;  // wait() says what is wrong
   }
@@ -124,20 +144,15 @@ bool Queue::has_pending_work() const noexcept {
 
 void Queue::wait() const {
   if (!state_->may_have_work()) return;
-  const std::uint64_t submitted = state_->submitted;
-  sycl_call("waiting for a queue", [&] {
-    state_->queue.wait();
-    // Delivers asynchronous errors to our handler; a stranger's queue keeps its own.
-    if (state_->errors) state_->queue.throw_asynchronous();
-  });
-  state_->done = submitted;
+  wait_until_done(*state_);
   raise_pending(*state_);
 }
 
 void Queue::wait_noexcept() const noexcept {
   try {
-    if (has_pending_work()) wait();
-  } catch (...) {  // the caller frees memory: there is nobody left to tell
+    // An error that is kept is not for the caller, who frees memory: the next wait() raises it.
+    if (has_pending_work()) wait_until_done(*state_);
+  } catch (...) {
   }
 }
 

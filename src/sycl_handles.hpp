@@ -28,6 +28,7 @@ namespace sycl_ext {
 struct AsyncErrors {
   std::mutex mutex;
   std::string first;  // the first of several is the cause
+  std::atomic<bool> any{false};
 };
 
 // What libstdc++ keeps in a SYCL object: one shared_ptr to the implementation.  The control block

@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Share SYCL Unified Shared Memory between Python libraries through DLPack."""
 
-import sys
-
 from sycl_ext import _icd, _interpreter, _startup
 
 if _startup.doctor_is_asked_for():  # it has to speak when what follows fails
     from sycl_ext._doctor.command import main
 
-    raise SystemExit(main(sys.argv[2:]))
+    raise SystemExit(main())
 
 _interpreter.require_main_interpreter()  # before the core is loaded
 _icd.add_embedded_cpu()  # before the SYCL runtime is loaded
-
-try:
-    from sycl_ext import _core as _core
-except ImportError as error:
-    raise ImportError(_startup.remedy(error), name=error.name, path=error.path) from error
+_startup.load_core()  # or say who knows why not
 
 from sycl_ext import _hooks as _hooks  # noqa: E402
 from sycl_ext._devices import Device, device, devices, register_context  # noqa: E402

@@ -50,6 +50,8 @@ class Consumer:
         What its function is called with.
     strides : {"any", "nonnegative", "compact"}
         Which strides it survives and takes.
+    alignment : int
+        What every address has to be a multiple of.
     readonly : {"kept", "dropped", "refused"}
         What it makes of read-only memory.  "dropped": it would write to it.
     null_data : bool
@@ -71,6 +73,7 @@ class Consumer:
     memory: Literal["any", "host", "usm"] = "any"
     takes: Literal["producer", "capsule", "legacy capsule"] = "producer"
     strides: Literal["any", "nonnegative", "compact"] = "any"
+    alignment: int = 1
     readonly: Literal["kept", "dropped", "refused"] = "kept"
     null_data: bool = True
     zero_dim: bool = True
@@ -80,7 +83,7 @@ class Consumer:
     fixed_in: str | None = None
 
     def copy_needed(
-        self, *, contiguous: bool, has_negative_stride: bool, readonly: bool
+        self, *, contiguous: bool, has_negative_stride: bool, readonly: bool, address: int
     ) -> str | None:
         """Say why this consumer cannot be given a view of such memory; None: it can."""
         if readonly and self.readonly == "dropped":
@@ -91,6 +94,8 @@ class Consumer:
             return f"{self.package} takes compact arrays only"
         if self.strides == "nonnegative" and has_negative_stride and not self._is_fixed():
             return f"{self.package} does not take negative strides"
+        if address % self.alignment:
+            return f"{self.package} needs addresses that are multiples of {self.alignment}"
         return None
 
     def refusal(self, *, dtype: str, ndim: int) -> str | None:
@@ -172,9 +177,11 @@ CONSUMERS: tuple[Consumer, ...] = (
         memory="host",
         takes="legacy capsule",
         strides="compact",
+        alignment=64,
         readonly="refused",
         lacks=FP8,
-        reason="2.21 takes a legacy capsule, of compact arrays",
+        reason="2.21 takes a legacy capsule, of compact arrays; it takes any address, and aborts "
+        "when it computes with one that is no multiple of 64",
     ),
     Consumer(
         "onnxruntime",

@@ -143,6 +143,7 @@ def _attempts(
         contiguous=source.c_contiguous,
         has_negative_stride=source.reversed,
         readonly=source.readonly,
+        address=source.ptr if who.alignment > 1 else 0,
     )
     offer = _execute.offer_of(source)
     attempts = []

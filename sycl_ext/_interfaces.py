@@ -60,7 +60,7 @@ def _is_plain(obj: Any) -> bool:
 
 def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
-    array = np.asarray(array)  # a subclass may say anything about itself
+    owner, array = array, np.asarray(array)  # a subclass may say anything about itself
     name = dtype_name(array.dtype)
     itemsize = array.itemsize
     if any(stride % itemsize for stride in array.strides):
@@ -70,7 +70,7 @@ def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
         )
     strides = [stride // itemsize for stride in array.strides]
     pointer = array.__array_interface__["data"][0] if array.size else 0
-    return _core.from_host(pointer, name, array.shape, strides, not array.flags.writeable, array)
+    return _core.from_host(pointer, name, array.shape, strides, not array.flags.writeable, owner)
 
 
 # ---- __sycl_usm_array_interface__ ----------------------------------------------------------------

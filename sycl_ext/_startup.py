@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 
 def doctor_is_asked_for() -> bool:
@@ -16,6 +17,14 @@ def doctor_is_asked_for() -> bool:
         return False
     module = sys.orig_argv[-len(sys.argv)]  # of [..., "-m", "sycl_ext", "doctor", ...]
     return module.removeprefix("-m") == "sycl_ext"
+
+
+def load_core() -> None:
+    """Load the extension module, and with it the SYCL runtime; an ImportError names the doctor."""
+    try:
+        import_module("sycl_ext._core")
+    except ImportError as error:
+        raise ImportError(remedy(error), name=error.name, path=error.path) from error
 
 
 def remedy(error: ImportError) -> str:

@@ -27,6 +27,17 @@ import sycl_ext as sx
 from samples import USM_TYPES
 from sycl_ext import _core
 
+# ---- several workers ------------------------------------------------------------------------------
+
+#: Files whose tests start other processes and wait for them; they come first, so that no worker is
+#: left alone with them in the end.
+WAITING = ("test_sync.py", "test_beds.py", "test_contexts_beds.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in WAITING)
+
+
 # ---- no leaks ------------------------------------------------------------------------------------
 
 _tracebacks = False  # of failed tests: they hold what those tests had, for a while

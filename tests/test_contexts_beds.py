@@ -44,6 +44,7 @@ def runs(tmp_path_factory):
     return scratch, done
 
 
+@pytest.mark.xdist_group("contexts_beds")  # they share what `runs` has run
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", MOODS)
 def test_contexts(name, runs):

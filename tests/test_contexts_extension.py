@@ -19,7 +19,8 @@ import sycl_ext as sx
 from contexts import labs
 from samples import LAYOUTS, bits, values
 
-pytestmark = pytest.mark.timeout(300)  # the first test builds four modules
+# The first test builds four modules, for all of them.
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("contexts_extension")]
 
 
 @pytest.fixture(scope="module", params=["views_pybind11", "views_nanobind"])

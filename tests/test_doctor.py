@@ -79,6 +79,7 @@ TWO = (
     *WELL.libraries,
     Library("/opt/intel/lib/libsycl.so.8", "", "import torch"),
 )
+ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}
 
 #: Facts, the check that fires, and words of its cause and of its cure.
 BROKEN = {
@@ -88,24 +89,37 @@ BROKEN = {
         "not in this environment",
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
+    "no libsycl for dpctl, either": (
+        replace(
+            WELL,
+            steps=(
+                Step("import sycl_ext", "failed", NO_LIBSYCL),
+                Step("import dpctl", "failed", NO_LIBSYCL),
+            ),
+            devices=(),
+        ),
+        "runtime",
+        "not in this environment",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
+    ),
     "another libsycl": (
         fails(
             "import sycl_ext",
             "ImportError: libsycl.so.9: undefined symbol: x",
-            environment={"LD_LIBRARY_PATH": "/opt/intel/lib"},
+            overrides={"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.9",)},
         ),
         "runtime",
         "LD_LIBRARY_PATH",
         "unset LD_LIBRARY_PATH",
     ),
     "no dpctl": (
-        fails("import sycl_ext", "ModuleNotFoundError: No module named 'dpctl'"),
+        fails("import sycl_ext", "ModuleNotFoundError: No module named 'dpctl'", overrides=ONEAPI),
         "runtime",
         "dpctl is not installed",
         "python -m pip install 'dpctl>=0.22'",
     ),
     "no core": (
-        fails("import sycl_ext", "ImportError: cannot import name '_core' from 'sycl_ext'"),
+        fails("import sycl_ext", "ModuleNotFoundError: No module named 'sycl_ext._core'"),
         "runtime",
         "the extension module is not there",
         "python -m pip install --force-reinstall --no-deps sycl_ext",
@@ -135,7 +149,7 @@ BROKEN = {
         "python -m pip install --upgrade sycl_ext torch",
     ),
     "oneAPI in LD_LIBRARY_PATH": (
-        replace(WELL, libraries=TWO, environment={"LD_LIBRARY_PATH": "/x:/opt/intel/lib"}),
+        replace(WELL, libraries=TWO, overrides=ONEAPI),
         "two-libsycl",
         "LD_LIBRARY_PATH leads to another one",
         "unset LD_LIBRARY_PATH",
@@ -144,11 +158,23 @@ BROKEN = {
         replace(
             WELL,
             libraries=(Library("/opt/intel/lib/libsycl.so.9", "", "import sycl_ext"),),
-            environment={"LD_PRELOAD": "/opt/intel/lib/libsycl.so.9"},
+            overrides={"LD_PRELOAD": ("/opt/intel/lib/libsycl.so.9",)},
         ),
         "other-runtime",
         "LD_PRELOAD",
         "unset LD_PRELOAD",
+    ),
+    "a module of another environment": (
+        replace(WELL, libraries=(Library("/old/lib/libsycl.so.9", "", "import sycl_ext"),)),
+        "other-runtime",
+        "another environment",
+        "python -m pip install --force-reinstall --no-deps sycl_ext",
+    ),
+    "a driver that brings a libsycl": (
+        replace(WELL, libraries=(*WELL.libraries, replace(TWO[1], loaded_by="list devices"))),
+        "two-libsycl",
+        "list devices loads another one",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
     "a selector": (
         replace(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NO_DEVICE = """\
 There is no SYCL device.
-  a CPU:        pip install "sycl_ext[cpu]"  (the OpenCL CPU device of intel-opencl-rt)
+  a CPU:        pip install "sycl_ext[cpu]"
   an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd)
   -> python -m sycl_ext doctor  says what is wrong, and which command mends it"""
 

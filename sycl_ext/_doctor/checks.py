@@ -12,13 +12,16 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from sycl_ext import _icd
-from sycl_ext._doctor.facts import SELECTORS, Facts, Finding, Node, Severity, Step
+from sycl_ext._doctor.facts import ONCE, SELECTORS, Facts, Finding, Node, Severity, Step
 from sycl_ext._hierarchy import explain_hierarchy
 
 INSTALL_CPU = 'python -m pip install "sycl_ext[cpu]"'
 INSTALL_GPU = "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd"
 REINSTALL_RUNTIME = "python -m pip install --force-reinstall {intel-sycl-rt}"
 REINSTALL_US = "python -m pip install --force-reinstall --no-deps sycl_ext"
+
+#: How the loader complains of a library that it found.
+WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
 
 #: What an import of sycl_ext can fail with: a pattern of the error, the cause, the cure.
 #: "{name}" is what this package requires of another package.
@@ -29,7 +32,7 @@ LOAD_ERRORS = (
         REINSTALL_RUNTIME,
     ),
     (
-        r"undefined symbol|version `|not found \(required by",
+        WRONG_LIBRARY,
         "the SYCL runtime that is loaded is not of the version that sycl_ext was built for",
         REINSTALL_RUNTIME,
     ),
@@ -56,13 +59,6 @@ DRIVER_UPGRADES = {
     "gpu": "sudo apt-get install --only-upgrade libze-intel-gpu1 intel-opencl-icd",
 }
 
-#: Libraries of which a process must have one copy.
-ONCE: dict[str, Severity] = {
-    "libsycl": "problem",
-    "libur_loader": "problem",
-    "libOpenCL": "warning",
-}
-
 
 def examine(facts: Facts) -> list[Finding]:
     """Return what is wrong, problems before warnings."""
@@ -83,8 +79,9 @@ def runtime_loads(facts: Facts) -> Iterator[Finding]:
     cause, cure = next(
         (cause, cure) for pattern, cause, cure in LOAD_ERRORS if re.search(pattern, step.detail)
     )
-    if overrides := overriding(facts):
-        cause = f"{' and '.join(overrides)} may put another runtime before that of this environment"
+    overrides = overriding(facts)
+    if overrides and (step.outcome == "crashed" or re.search(WRONG_LIBRARY, step.detail)):
+        cause = f"{' and '.join(overrides)} puts another runtime before that of this environment"
         cure = f"unset {' '.join(overrides)}"
     yield Finding(
         "runtime",
@@ -99,9 +96,10 @@ def packages_load(facts: Facts) -> Iterator[Finding]:
     """Find other packages that cannot be imported beside sycl_ext."""
     if facts.devices_without_selector and not facts.devices:
         return  # without a device some of them cannot, and `nothing_hidden` says why
+    ours = facts.went_wrong("import sycl_ext")
     for package, cure in UPGRADES.items():
         step = facts.went_wrong(f"import {package}")
-        if step is not None:
+        if step is not None and not (ours and ours.detail == step.detail):
             yield Finding(
                 "package",
                 "problem",
@@ -118,18 +116,16 @@ def one_runtime(facts: Facts) -> Iterator[Finding]:
         if len(copies) < 2:
             continue
         paths = " and ".join(library.path for library in copies)
-        package = copies[1].loaded_by.rpartition(" ")[2]
+        verb, _, package = copies[1].loaded_by.partition(" ")
         overrides = overriding(facts, {library.folder for library in copies})
         cause = f"{copies[1].loaded_by} loads another one"
-        cure, then = (
-            f"python -m pip install --upgrade sycl_ext {package}",
-            (f"or use {package} in a process of its own"),
-        )
-        if package == "sycl_ext":
-            cure, then = with_requirements(REINSTALL_RUNTIME, facts), ""
+        cure, then = with_requirements(REINSTALL_RUNTIME, facts), ""
         if overrides:
             cause = f"{' and '.join(overrides)} leads to another one than this environment has"
-            cure, then = f"unset {' '.join(overrides)}", ""
+            cure = f"unset {' '.join(overrides)}"
+        elif verb == "import" and package != "sycl_ext":
+            cure = f"python -m pip install --upgrade sycl_ext {package}"
+            then = f"or use {package} in a process of its own"
         yield Finding(
             f"two-{family}",
             severity,
@@ -147,13 +143,16 @@ def own_runtime(facts: Facts) -> Iterator[Finding]:
         return
     path = loaded[0].path
     if not loaded[0].package and not path.startswith(f"{facts.prefix}/"):
-        overrides = overriding(facts) or ["LD_LIBRARY_PATH"]
+        cause, cure = "the extension module was installed for another environment", REINSTALL_US
+        if overrides := overriding(facts):
+            cause = f"{' and '.join(overrides)} puts it before that of the package intel-sycl-rt"
+            cure = f"unset {' '.join(overrides)}"
         yield Finding(
             "other-runtime",
             when_others_work(facts),
             f"{path} is not the SYCL runtime of this environment",
-            f"{' and '.join(overrides)} puts it before that of the package intel-sycl-rt",
-            f"unset {' '.join(overrides)}",
+            cause,
+            cure,
         )
 
 
@@ -426,15 +425,11 @@ def how(step: Step) -> str:
 
 
 def overriding(facts: Facts, folders: set[str] | None = None) -> list[str]:
-    """Return the variables that put libraries (in one of these folders) before our own."""
-    names = [name for name in ("LD_LIBRARY_PATH", "LD_PRELOAD") if name in facts.environment]
-    if folders is None:
-        return names
-    values = {name: re.split("[: ]", facts.environment[name]) for name in names}
+    """Return the variables that put a runtime (in one of these folders) before our own."""
     return [
         name
-        for name, entries in values.items()
-        if any(entry.startswith(folder) for folder in folders for entry in entries)
+        for name, paths in facts.overrides.items()
+        if folders is None or any(path.rpartition("/")[0] in folders for path in paths)
     ]
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from sycl_ext import _icd
 from sycl_ext._doctor.facts import (
+    ONCE,
     SELECTORS,
     DeviceFacts,
     Driver,
@@ -98,6 +99,7 @@ def collect(root: Path = Path("/"), timeout: float = 120, *, quick: bool = False
         packages=versions(),
         requirements=requirements(),
         environment=environment,
+        overrides=overrides(os.environ),
         embedded_driver=str(embedded or ""),
         drivers=load_drivers(named, timeout),
         gpus=gpus,
@@ -141,6 +143,25 @@ def relevant(environment: Mapping[str, str]) -> dict[str, str]:
         for name in sorted(environment)
         if name.startswith(PREFIXES) or name in VARIABLES
     }
+
+
+def overrides(environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return, by variable, the libraries of a runtime that come before our own."""
+    folders = filter(None, environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+    found = {
+        "LD_LIBRARY_PATH": [
+            str(path)
+            for folder in folders
+            for family in ONCE
+            for path in sorted(Path(folder).glob(f"{family}.so*"))
+        ],
+        "LD_PRELOAD": [
+            path
+            for path in environment.get("LD_PRELOAD", "").replace(os.pathsep, " ").split()
+            if Path(path).name.partition(".so")[0] in ONCE
+        ],
+    }
+    return {name: tuple(paths) for name, paths in found.items() if paths}
 
 
 # ---- hardware ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,8 +58,8 @@ def exit_code(findings: Sequence[Finding], *, strict: bool) -> int:
     return int(any(strict or finding.severity == "problem" for finding in findings))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command by itself: the package could not be loaded, or has not been yet."""
+def main() -> int:
+    """Run the command by itself, before the package is loaded: that may be what fails."""
     parser = argparse.ArgumentParser(prog="python -m sycl_ext doctor", description=DESCRIPTION)
     add_arguments(parser)
-    return run(parser.parse_args(arguments))
+    return run(parser.parse_args(sys.argv[2:]))  # after "-m", "doctor"

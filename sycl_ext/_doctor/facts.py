@@ -13,10 +13,18 @@ from typing import Literal
 #: The version of the JSON report.
 SCHEMA = 1
 
+Severity = Literal["problem", "warning"]
+
+#: Libraries of which a process must have one copy, and how bad two are.
+ONCE: dict[str, Severity] = {
+    "libsycl": "problem",
+    "libur_loader": "problem",
+    "libOpenCL": "warning",
+}
+
 #: Variables that hide devices.
 SELECTORS = ("ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "SYCL_DEVICE_ALLOWLIST")
 
-Severity = Literal["problem", "warning"]
 Outcome = Literal["ok", "failed", "crashed", "skipped"]
 
 
@@ -150,6 +158,7 @@ class Facts:
     packages: Mapping[str, str] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     embedded_driver: str = ""
     drivers: tuple[Driver, ...] = ()
     gpus: tuple[Gpu, ...] = ()
