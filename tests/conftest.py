@@ -27,15 +27,30 @@ import sycl_ext as sx
 from samples import USM_TYPES
 from sycl_ext import _core
 
-# ---- several workers ------------------------------------------------------------------------------
+# ---- several workers -----------------------------------------------------------------------------
 
 #: Files whose tests start other processes and wait for them; they come first, so that no worker is
 #: left alone with them in the end.
-WAITING = ("test_sync.py", "test_beds.py", "test_contexts_beds.py")
+WAITING = ("test_sync.py", "test_beds.py", "test_contexts_beds.py", "test_contexts_extension.py")
+#: Files whose tests share what one of them builds.
+TOGETHER = ("test_contexts_extension.py",)
 
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in WAITING)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.partition("::")[0]
+            return path if path.endswith(TOGETHER) else nodeid
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
 
 
 # ---- no leaks ------------------------------------------------------------------------------------

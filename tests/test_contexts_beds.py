@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of ``beds/contexts`` on two platforms, and on the stand-in GPUs in three moods."""
 
-import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -34,22 +32,12 @@ def run(name, scratch):
     )
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """All of them at once: they wait more than they compute."""
-    scratch = tmp_path_factory.getbasetemp()
-    beds.BEDS["stand_in_gpu"].environment(scratch)  # build it before they race for it
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        done = dict(zip(MOODS, pool.map(lambda name: run(name, scratch), MOODS), strict=True))
-    return scratch, done
-
-
-@pytest.mark.xdist_group("contexts_beds")  # they share what `runs` has run
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", MOODS)
-def test_contexts(name, runs):
-    scratch, done = runs
-    assert done[name].returncode == 0, done[name].stdout
+def test_contexts(name, tmp_path_factory):
+    scratch = tmp_path_factory.getbasetemp()  # the stand-in GPU is built once
+    done = run(name, scratch)
+    assert done.returncode == 0, done.stdout
     report = beds.Report.read(scratch / f"{name}.xml")
     assert report.tests > 200
-    assert (report.failures, report.errors, report.skipped) == (0, 0, 0), done[name].stdout
+    assert (report.failures, report.errors, report.skipped) == (0, 0, 0), done.stdout

@@ -19,8 +19,7 @@ import sycl_ext as sx
 from contexts import labs
 from samples import LAYOUTS, bits, values
 
-# The first test builds four modules, for all of them.
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("contexts_extension")]
+pytestmark = pytest.mark.timeout(300)  # the first test builds four modules
 
 
 @pytest.fixture(scope="module", params=["views_pybind11", "views_nanobind"])

@@ -14,6 +14,7 @@
 #include "dlpack_export.hpp"
 #include "dlpack_import.hpp"
 #include "input.hpp"
+#include "rows.hpp"
 
 using namespace sycl_ext;
 
@@ -22,7 +23,7 @@ namespace {
 constexpr std::size_t block_bytes = 1 << 20;
 
 struct Blocks {
-  std::array<Memory, 3> usm;
+  std::array<Memory, 5> usm;  // of each kind, of a private context, of a part of the device
   Tensor exported;
   std::array<std::byte, 4096> host;
 };
@@ -33,8 +34,9 @@ const Blocks& blocks() {
     const Layout layout = compact_layout(2, shape, Order::c, 4);
     auto* blocks = new Blocks{
         {}, make_tensor(default_row(), UsmKind::shared, dtype_named("float32"), layout), {}};
-    for (std::size_t i = 0; i < 3; ++i) {
-      blocks->usm[i] = allocate(default_row(), static_cast<UsmKind>(i), block_bytes);
+    for (std::size_t i = 0; i < 5; ++i) {
+      blocks->usm[i] =
+          allocate(rows()[i < 3 ? 0 : i - 2], static_cast<UsmKind>(i % 3), block_bytes);
     }
     return blocks;
   }();
@@ -49,15 +51,15 @@ void fuzz(Input& input) {
   std::array<std::int64_t, max_ndim> shape, strides;
   DLTensor& dl = managed.dl_tensor;
   const std::uint8_t where = input.take<std::uint8_t>();
-  const bool usm = where % 8 < 3;
+  const bool usm = where % 10 < 5;
   const std::int64_t shift = input.flip() ? input.dimension() : input.between(0, 4096);
   void* base =
-      usm ? blocks().usm[where % 8].get()->data : const_cast<std::byte*>(blocks().host.data());
-  switch (where % 8) {
-    case 6:
+      usm ? blocks().usm[where % 10].get()->data : const_cast<std::byte*>(blocks().host.data());
+  switch (where % 10) {
+    case 8:
       dl.data = nullptr;
       break;
-    case 7:
+    case 9:
       dl.data = reinterpret_cast<void*>(input.take<std::uint64_t>());
       break;
     default:
@@ -68,7 +70,9 @@ void fuzz(Input& input) {
   dl.device = {static_cast<DLDeviceType>(device % 4 == 0   ? kDLCPU
                                          : device % 4 == 3 ? input.take<std::int32_t>() & 0x7fffffff
                                                            : kDLOneAPI),
-               device % 16 < 12 ? 0 : input.take<std::int32_t>()};
+               device % 16 < 8    ? 0
+               : device % 16 < 14 ? static_cast<std::int32_t>(input.between(0, 5)) - 1
+                                  : input.take<std::int32_t>()};
   const std::uint8_t many = input.take<std::uint8_t>();
   dl.ndim = many < 200 ? many % 6 : many < 250 ? many - 190 : input.take<std::int32_t>();
   if (input.take<std::uint8_t>() % 4) {

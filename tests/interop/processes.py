@@ -37,6 +37,8 @@ def devices(**settings: object) -> dict[str, str]:
 def variables(**settings: object) -> dict[str, str]:
     """The environment of a process: these devices, and the modules of this folder."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIXES)}
+    # Where it is set, each process compiles these libraries again: half of the time.
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     search = [BUILD / "nanobind", HERE, HERE.parent]
     quiet = {"DPCTL_VERBOSITY": "error", "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
     found = {**kept, **quiet, **devices(**settings)}

@@ -104,6 +104,45 @@ def test_negative_strides_through_exchange():
     )
 
 
+# ---- alignment -----------------------------------------------------------------------------------
+
+COMPUTE = "assert tensorflow.reduce_sum(x + x).numpy() == 2 * VALUES[1:].sum()"
+
+
+def test_tensorflow_aborts_on_unaligned_memory():
+    ends(
+        f"""
+        import tensorflow
+        capsule = sx.host_view(usm(VALUES)[1:]).__dlpack__()
+        x = tensorflow.experimental.dlpack.from_dlpack(capsule)
+        {COMPUTE}
+        """,
+        signal.SIGABRT,
+    )
+
+
+def test_unaligned_memory_through_exchange():
+    """A multiple of 16, a multiple of 4, and no multiple of anything."""
+    survives(
+        f"""
+        import tensorflow, torch
+        buffer = np.zeros(VALUES.nbytes + 1, "uint8")
+        odd = buffer[1:].view("float32").reshape(VALUES.shape)
+        odd[...] = VALUES
+        flat = usm(np.append(np.float32(0), VALUES))
+        for unaligned in (usm(VALUES)[1:], flat[1:].reshape(VALUES.shape)[1:], odd[1:]):
+            assert sx.explain(unaligned, tensorflow).copies == 1
+            x = sx.exchange(unaligned, tensorflow)
+            {COMPUTE}
+            y = sx.exchange(unaligned, torch, copy=False)
+            assert np.array_equal((y + y).numpy(), 2 * VALUES[1:])
+            del x, y
+        del unaligned
+        sx.exchange(usm(VALUES), tensorflow, copy=False)  # a whole block is aligned
+        """
+    )
+
+
 # ---- deleters ------------------------------------------------------------------------------------
 
 NULL_DELETER = """
@@ -258,10 +297,10 @@ def test_capsule_that_is_never_renamed():
 
 
 def test_byte_offset_of_a_producer_is_not_passed_on():
-    """onnxruntime and dpnp ignore byte_offset: they never see one."""
+    """onnxruntime and dpnp ignore byte_offset, and TensorFlow rejects it: they never see one."""
     survives(
         """
-        import dpnp, jax, onnxruntime, torch
+        import dpnp, jax, onnxruntime, tensorflow, torch
         class Shifted:
             def __dlpack_device__(self):
                 return (1, 0)
@@ -271,6 +310,7 @@ def test_byte_offset_of_a_producer_is_not_passed_on():
         for consumer, look in (
             (onnxruntime, lambda r: r.numpy()),
             (dpnp, lambda r: r.asnumpy()),
+            (tensorflow, lambda r: r.numpy()),
             (torch, lambda r: r.numpy()),
             (jax, np.asarray),
             (np, np.asarray),

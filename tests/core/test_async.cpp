@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asynchronous errors: never the end of the process, and raised by the next call that waits for the
+// queue of the tensor, also when the command that failed was a stranger's and is long over.
+#include <stdexcept>
+#include <sycl/handler.hpp>
+#include <thread>
+
+#include "check.hpp"
+#include "copy.hpp"
+#include "sycl_handles.hpp"
+
+using namespace sycl_ext;
+
+namespace {
+
+Tensor numbers() {
+  const std::int64_t shape[] = {100};
+  const Tensor tensor = make_tensor(default_row(), UsmKind::shared, dtype_named("uint8"),
+                                    compact_layout(1, shape, Order::c, 1));
+  fill_zero(tensor);
+  return tensor;
+}
+
+// What a stranger does with the queue of a row that it was handed.
+void submit_a_failure(const Queue& queue) {
+  auto strangers = *static_cast<const sycl::queue*>(queue.share());
+  strangers.submit([](sycl::handler& handler) {
+    handler.host_task([] { throw std::runtime_error("the stranger's task failed"); });
+  });
+  while (!strangers.ext_oneapi_empty()) std::this_thread::yield();
+}
+
+}  // namespace
+
+TEST(async_error_of_a_command_that_is_over) {
+  const Tensor tensor = numbers();
+  submit_a_failure(tensor.memory->queue);
+  CHECK(tensor.memory->queue.has_pending_work());
+  CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
+  CHECK(!tensor.memory->queue.has_pending_work());
+  synchronize(tensor);
+  CHECK(copy_to_host(tensor).data[99] == std::byte{0});
+}
+
+TEST(async_error_of_a_copy) {
+  const Tensor tensor = numbers();
+  submit_a_failure(tensor.memory->queue);
+  CHECK_FAILS(runtime, "the stranger's task failed", copy_to_host(tensor));
+  CHECK(copy_to_host(tensor).data[99] == std::byte{0});
+}
+
+// Who frees memory has nobody to tell, and leaves the error to who waits.
+TEST(async_error_outlives_a_deleter) {
+  const Tensor tensor = numbers();
+  submit_a_failure(tensor.memory->queue);
+  numbers().memory.reset();
+  allocate(default_row(), UsmKind::device, 100).reset();
+  CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
+}
+
+TEST(async_errors_of_several_commands_are_one) {
+  const Tensor tensor = numbers();
+  submit_a_failure(tensor.memory->queue);
+  submit_a_failure(tensor.memory->queue);
+  CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
+  synchronize(tensor);
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// For each operation of the core: every allocation, and every call into the SYCL runtime, fails in
+// turn.  What comes out is std::bad_alloc or an Error of the kind that the table of rule R4 names,
+// the live counts balance, what was there before is as it was, and the same operation then works.
+#include <dlpack/dlpack.h>
+
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "copy.hpp"
+#include "dlpack_export.hpp"
+#include "dlpack_import.hpp"
+#include "sycl_handles.hpp"
+
+// ---- the gates
+// -----------------------------------------------------------------------------------
+
+namespace {
+
+struct Gate {
+  long calls = 0;
+  long fail_at = 0;  // 0: none
+  bool fails_now() { return ++calls == fail_at; }
+};
+// The other threads are the runtime's.
+thread_local Gate allocators, runtime;
+thread_local const char* failed = "";
+const char* running = "";
+
+}  // namespace
+
+extern "C" {
+extern const char* const core_gates[];  // names, as the linker sees them
+
+void core_runtime_gate(int number) {
+  if (runtime.fails_now()) {
+    failed = core_gates[number];
+    throw sycl::exception(sycl::make_error_code(sycl::errc::runtime), "a planned failure");
+  }
+}
+
+void* __real__Znwm(std::size_t nbytes);
+void* __real__Znam(std::size_t nbytes);
+void* __real__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t&);
+void* __real_malloc(std::size_t nbytes);
+int __real_posix_memalign(void** block, std::size_t alignment, std::size_t nbytes);
+
+void* __wrap__Znwm(std::size_t nbytes) {
+  return allocators.fails_now() ? throw std::bad_alloc() : __real__Znwm(nbytes);
+}
+void* __wrap__Znam(std::size_t nbytes) {
+  return allocators.fails_now() ? throw std::bad_alloc() : __real__Znam(nbytes);
+}
+void* __wrap__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t& nothrow) {
+  return allocators.fails_now() ? nullptr : __real__ZnwmRKSt9nothrow_t(nbytes, nothrow);
+}
+void* __wrap_malloc(std::size_t nbytes) {
+  return allocators.fails_now() ? nullptr : __real_malloc(nbytes);
+}
+int __wrap_posix_memalign(void** block, std::size_t alignment, std::size_t nbytes) {
+  return allocators.fails_now() ? ENOMEM : __real_posix_memalign(block, alignment, nbytes);
+}
+}
+
+// ---- the operations
+// ------------------------------------------------------------------------------
+
+using namespace sycl_ext;
+
+namespace {
+
+using Kind = Error::Kind;
+
+Tensor numbers(UsmKind kind, const std::vector<std::int64_t>& shape) {
+  const DType& dtype = dtype_named("int16");
+  const Tensor host = make_host_tensor(
+      dtype, compact_layout(static_cast<int>(shape.size()), shape.data(), Order::c, 2));
+  for (std::size_t i = 0; i < host.nbytes(); ++i) host.data[i] = static_cast<std::byte>(i * 37);
+  return kind == UsmKind::system ? host : copy_to_row(host, default_row(), kind);
+}
+
+// Every second element of the last axis but one, and the last axis reversed.
+Tensor sliced(const Tensor& tensor) {
+  Layout layout = tensor.layout;
+  const int rows = layout.ndim() - 2, columns = layout.ndim() - 1;
+  const std::int64_t last = layout.shape()[columns] - 1;
+  layout.shape()[rows] /= 2;
+  layout.strides()[rows] *= 2;
+  layout.strides()[columns] *= -1;
+  return make_view(tensor, last, layout);
+}
+
+// A private context of the row's device.  The tests' own call does not fail.
+sycl::context new_context(const Row& row) {
+  const Gate before = runtime;
+  runtime = {};
+  sycl::context context(*static_cast<const sycl::device*>(row.device_address()));
+  runtime = before;
+  return context;
+}
+
+// What was there before anything failed.
+struct World {
+  const Row& row = default_row();
+  sycl::context context = new_context(row);
+  const Row& elsewhere = row_of_context(&context, nullptr);
+  Tensor device = numbers(UsmKind::device, {30, 40});
+  Tensor large = numbers(UsmKind::device, {3, 8, 150000});
+  Tensor shared = numbers(UsmKind::shared, {2, 3, 2, 4, 5});
+  Tensor host = numbers(UsmKind::system, {30, 40});
+  Tensor abroad = copy_to_row(host, elsewhere, UsmKind::device);
+  Queue queue = Queue::from_address(elsewhere.queue().share());
+
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> all;
+    for (const Tensor& tensor : {device, large, shared, host, abroad}) {
+      const Tensor copy = copy_to_host(tensor);
+      all.insert(all.end(), copy.data, copy.data + copy.nbytes());
+    }
+    return all;
+  }
+};
+
+const World& world() {
+  static const World* const made = new World;
+  return *made;
+}
+
+void require_equal(const Tensor& found, const Tensor& wanted) {
+  const Tensor a = copy_to_host(found), b = copy_to_host(wanted);
+  CHECK(a.nbytes() == b.nbytes() && std::equal(a.data, a.data + a.nbytes(), b.data));
+}
+
+int handed_over, deleted;
+
+// A struct of a stranger over a tensor of ours.
+template <class Managed>
+Imported import_strangers(const Tensor& tensor, DLDevice device, bool settle) {
+  static Managed managed;
+  static std::vector<std::int64_t> dims;
+  const int ndim = tensor.layout.ndim();
+  dims.assign(tensor.layout.shape(), tensor.layout.shape() + 2 * ndim);
+  managed = {};
+  managed.dl_tensor = borrow_dl_tensor(tensor, device);
+  managed.dl_tensor.shape = dims.data();
+  managed.dl_tensor.strides = dims.data() + ndim;
+  managed.deleter = [](Managed*) { ++deleted; };
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) managed.version = {1, 3};
+  ++handed_over;
+  return import_managed(&managed, {nullptr, settle});
+}
+
+void import_and_drop(const Tensor& tensor, DLDevice device, bool settle) {
+  handed_over = deleted = 0;
+  try {
+    import_strangers<DLManagedTensorVersioned>(tensor, device, settle);
+    import_strangers<DLManagedTensor>(tensor, device, settle);
+  } catch (...) {
+    CHECK(deleted == handed_over);
+    throw;
+  }
+  CHECK(handed_over == 2 && deleted == 2);
+}
+
+template <class Managed>
+void round_trip(const Tensor& tensor, bool through_known) {
+  auto* managed = export_managed<Managed>(tensor, {tensor.dl_device()});
+  const Memory* known = through_known ? exported_memory(managed) : nullptr;
+  CHECK(import_managed(managed, {nullptr, false, known}).tensor.data == tensor.data);
+}
+
+struct Operation {
+  const char* name;
+  std::function<void(const World&)> run;
+};
+
+// The kinds that may come out: see the table of rule R4.
+bool is_allowed(const Error& error) {
+  return error.kind() == Kind::memory || error.kind() == Kind::runtime ||
+         // Where the runtime does not know a pointer, it is nobody's.
+         error.kind() == Kind::buffer;
+}
+
+const std::vector<Operation>& operations() {
+  static const auto* const all = new std::vector<Operation>{
+      {"allocate",
+       [](const World& w) {
+         for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host}) {
+           for (const std::size_t nbytes : {0, 100, 100000}) {
+             CHECK(allocate(w.row, kind, nbytes)->nbytes == nbytes);
+           }
+         }
+       }},
+      {"allocate with a queue",
+       [](const World& w) { allocate(w.elsewhere, UsmKind::device, 64, w.queue); }},
+      {"allocate on the host",
+       [](const World&) {
+         for (const std::size_t nbytes : {0, 100, 100000, 5000000}) allocate_host(nbytes);
+       }},
+      {"fill with zeros",
+       [](const World& w) {
+         for (const UsmKind kind : {UsmKind::device, UsmKind::shared}) {
+           const Tensor tensor = make_tensor(w.row, kind, *w.host.dtype, w.host.layout);
+           fill_zero(tensor);
+           const Tensor found = copy_to_host(tensor);
+           for (std::size_t i = 0; i < found.nbytes(); ++i) CHECK(found.data[i] == std::byte{0});
+         }
+       }},
+      {"to the host", [](const World& w) { require_equal(copy_to_host(w.device), w.host); }},
+      {"to the host, in columns", [](const World& w) { copy_to_host(sliced(w.device), Order::f); }},
+      {"to the host, staged", [](const World& w) { copy_to_host(sliced(w.large)); }},
+      {"from the host",
+       [](const World& w) {
+         require_equal(copy_to_row(w.host, w.row, UsmKind::device), w.host);
+         require_equal(copy_to_row(sliced(w.host), w.row, UsmKind::host), sliced(w.host));
+       }},
+      {"from the host, staged",
+       [](const World& w) {
+         const Tensor to = make_tensor(w.row, UsmKind::device, *w.large.dtype, w.large.layout);
+         const Tensor from = copy_to_host(w.large);
+         copy_elements(sliced(to), sliced(from));
+         copy_elements(to, from);
+         require_equal(to, from);
+       }},
+      {"device to device",
+       [](const World& w) {
+         require_equal(copy_to_row(w.device, w.row, UsmKind::device, Order::f), w.host);
+         require_equal(copy_to_row(w.device, w.elsewhere, UsmKind::device), w.host);
+         require_equal(copy_to_row(w.abroad, w.row, UsmKind::shared), w.host);
+         copy_to_row(sliced(w.large), w.elsewhere, UsmKind::device);
+       }},
+      {"onto itself",
+       [](const World& w) {
+         const Tensor tensor = copy_to_row(w.device, w.row, UsmKind::device);
+         Layout turned = tensor.layout;
+         for (int axis : {0, 1}) turned.strides()[axis] *= -1;
+         copy_elements(tensor, make_view(tensor, tensor.size() - 1, turned));
+       }},
+      {"views",
+       [](const World& w) {
+         const std::int64_t shape[] = {6, 40};
+         Layout flat;
+         CHECK(reshape_layout(w.shared.layout, compact_layout(2, shape, Order::c, 2), &flat));
+         require_equal(make_view(w.shared, 0, flat), w.shared);
+         CHECK(as_host_view(w.shared).on_host);
+       }},
+      {"exports",
+       [](const World& w) {
+         for (const bool through_known : {true, false}) {
+           round_trip<DLManagedTensor>(w.device, through_known);
+           round_trip<DLManagedTensorVersioned>(w.shared, through_known);
+           round_trip<DLManagedTensor>(as_host_view(w.shared), through_known);
+         }
+       }},
+      {"imports of USM",
+       [](const World& w) { import_and_drop(w.device, {kDLOneAPI, w.row.id}, false); }},
+      {"imports of USM of another context",
+       [](const World& w) { import_and_drop(w.abroad, {kDLOneAPI, w.elsewhere.id}, false); }},
+      {"imports of host memory",
+       [](const World& w) {
+         import_and_drop(w.host, {kDLCPU, 0}, false);
+         import_and_drop(w.host, {kDLCPU, 0}, true);
+         import_and_drop(w.shared, {kDLCPU, 0}, true);
+       }},
+      {"relabel", [](const World& w) { relabel(as_host_view(w.shared), w.row, UsmKind::shared); }},
+      {"owners",
+       [](const World& w) {
+         UsmKind kind;
+         find_owner(w.device.data, &kind);
+         find_owner(w.abroad.data, &kind);
+         find_owner(w.host.data, &kind);
+         CHECK(!describe_owner(w.device.data).empty());
+         allocating_row(w.device.data, w.row);
+         row_in_context(w.abroad.data, w.elsewhere.context_address());
+       }},
+      {"look up rows",
+       [](const World& w) {
+         CHECK(&row_of(w.queue) == &w.elsewhere);
+         CHECK(&row_of(w.row.device_address(), w.row.context_address()) == &w.row);
+         CHECK(&row_of_device(w.row.device_address()) == &w.row);
+         CHECK(&row_of_context(w.elsewhere.context_address(), w.row.device_address()) ==
+               &w.elsewhere);
+         copies_directly(w.row, w.elsewhere);
+       }},
+      {"register a context",
+       [](const World& w) {
+         const sycl::context context = new_context(w.row);
+         const Row& row = row_of_context(&context, nullptr);
+         CHECK(row.kind == RowKind::context && row.parent == &w.row && !row.default_context);
+         CHECK(&row_of(row.queue()) == &row);
+       }},
+      {"cut a device",
+       [](const World& w) {
+         for (const Partition& partition :
+              {Partition{Partition::Kind::equally, {1}, ""},
+               Partition{Partition::Kind::affinity_domain, {}, "next_partitionable"}}) {
+           try {
+             const auto parts = cut_device(w.row, partition);
+             CHECK(parts.size() > 1 && parts == cut_device(w.row, partition));
+             for (const Row* part : parts) CHECK(part->parent == &w.row && part->queue());
+           } catch (const Error& error) {  // the device cannot be cut in this way
+             if (std::string(error.what()).find("planned") != std::string::npos) throw;
+           }
+         }
+       }},
+      {"queues",
+       [](const World& w) {
+         const Queue queue = Queue::from_untrusted_address(w.row.queue().share());
+         CHECK(queue == w.row.queue() && queue.same_context(w.row.queue()));
+         require_context_at(w.row.context_address());
+         Queue::delete_reference(queue.new_reference());
+         Row::delete_context_reference(w.row.new_context_reference());
+         const std::vector<std::byte> from(64);
+         queue.submit_copy(w.device.data, w.host.data, 64).wait();
+         w.row.queue().submit_copy(w.device.data, w.host.data, 64);
+         w.queue.order_after(w.row.queue());
+         w.row.queue().order_after(w.queue);
+         w.queue.wait();
+         w.row.queue().wait();
+       }},
+  };
+  return *all;
+}
+
+struct Live {
+  long allocations = live_allocations(), exports = live_exports();
+  bool operator==(const Live& other) const {
+    return allocations == other.allocations && exports == other.exports;
+  }
+};
+
+// Nothing is in flight, and nothing is kept that a second run would find.
+void settle() {
+  world().row.queue().wait();
+  world().queue.wait();
+  release_cached_memory();
+}
+
+long errors, problems;
+
+// What is wrong with what comes out of one run in which a call failed; nullptr: nothing.
+const char* run_once(const Operation& operation, const Gate& gate) {
+  try {
+    operation.run(world());
+    return nullptr;
+  } catch (const std::bad_alloc&) {
+    ++errors;
+    return &gate == &allocators ? nullptr : "std::bad_alloc comes from the runtime's failure";
+  } catch (const Error& error) {
+    ++errors;
+    return is_allowed(error) ? nullptr : "an error of another kind comes out";
+  } catch (const check::Failure&) {
+    return "a wrong result comes out";
+  } catch (...) {
+    return "an exception comes out that is no Error";
+  }
+}
+
+// Before the process ends because an exception left a function that promises not to throw.
+void say_what_failed() {
+  std::fprintf(stderr, "%s, call %ld (%s) ends the process\n", running, runtime.fail_at, failed);
+  std::abort();
+}
+
+// Calls number 1, 2, ... of the operation fail, until one run needs fewer calls than that.
+void fail_in_turn(const Operation& operation, Gate& gate) {
+  std::set_terminate(say_what_failed);
+  running = operation.name;
+  const std::vector<std::byte> before = world().bytes();
+  settle();
+  const Live live;
+  for (long number = 1;; ++number) {
+    gate = {0, number};
+    const char* problem = run_once(operation, gate);
+    gate.fail_at = 0;
+    if (!(Live() == live)) problem = "the live counts do not balance";
+    if (problem) {
+      ++problems;
+      std::fprintf(stderr, "%s, call %ld (%s): %s\n", operation.name, number, failed, problem);
+    }
+    if (gate.calls < number) break;
+    settle();
+  }
+  CHECK(world().bytes() == before);
+  operation.run(world());
+}
+
+}  // namespace
+
+TEST(faults_of_every_allocation) {
+  errors = problems = 0;
+  failed = "an allocation";
+  for (const Operation& operation : operations()) fail_in_turn(operation, allocators);
+  std::printf("%ld errors came out, %ld of them wrong\n", errors, problems);
+  CHECK(problems == 0 && errors > 50);
+}
+
+TEST(faults_of_every_call_of_the_runtime) {
+  errors = problems = 0;
+  for (const Operation& operation : operations()) fail_in_turn(operation, runtime);
+  std::printf("%ld errors came out, %ld of them wrong\n", errors, problems);
+  CHECK(problems == 0 && errors > 50);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses that are said to be those of queues and contexts: wild ones, and readable memory with
+// anything in it, pointers to real objects of other classes included.  All are refused with an
+// Error, and nothing is followed.
+#include <array>
+#include <cstdint>
+
+#include "input.hpp"
+#include "rows.hpp"
+
+using namespace sycl_ext;
+
+namespace {
+
+// Two words of a real object, or of nothing.
+std::array<std::uintptr_t, 2> make_words(Input& input) {
+  std::array<std::uintptr_t, 2> words{};
+  const Row& row = rows()[0];
+  const void* const objects[] = {row.device_address(), row.context_address(), row.queue().share(),
+                                 &words};
+  for (std::uintptr_t& word : words) {
+    const std::uint8_t how = input.take<std::uint8_t>();
+    if (how % 4 == 0) {
+      word = input.take<std::uint64_t>();
+    } else if (how % 4 == 1) {
+      word = reinterpret_cast<std::uintptr_t>(objects[(how >> 2) % 4]);
+    } else {
+      // The object or its control block, but never both of one queue or context.
+      std::memcpy(&word, static_cast<const std::byte*>(objects[0]) + 8 * (how % 2), sizeof word);
+    }
+  }
+  return words;
+}
+
+template <class Call>
+bool refuses(const Call& call) {
+  try {
+    call();
+    return false;
+  } catch (const Error& error) {
+    return error.kind() == Error::Kind::value;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t nbytes) {
+  Input input(data, nbytes);
+  const std::array<std::uintptr_t, 2> words = make_words(input);
+  const std::uint8_t how = input.take<std::uint8_t>();
+  const void* address = words.data();
+  if (how % 4 == 1) address = reinterpret_cast<void*>(input.take<std::uint64_t>());
+  if (how % 4 == 2) address = static_cast<const std::byte*>(address) + how % 16;
+  if (how % 4 == 3) address = how & 16 ? rows()[0].get().device_address() : nullptr;
+  REQUIRE(refuses([&] { Queue::from_untrusted_address(address); }));
+  REQUIRE(refuses([&] { require_context_at(address); }));
+  REQUIRE(Queue::from_untrusted_address(rows()[0].get().queue().share()));
+  return 0;
+}

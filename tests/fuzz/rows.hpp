@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows that the fuzz targets know: the default device, a private context of it, a part of it.
+#pragma once
+
+#include <array>
+#include <functional>
+
+#include "device_table.hpp"
+#include "sycl_handles.hpp"
+
+inline const std::array<std::reference_wrapper<const sycl_ext::Row>, 3>& rows() {
+  static const auto made = [] {
+    const sycl_ext::Row& root = sycl_ext::default_row();
+    const sycl::context context(*static_cast<const sycl::device*>(root.device_address()));
+    const sycl_ext::Row& elsewhere = sycl_ext::row_of_context(&context, nullptr);
+    const auto parts = sycl_ext::cut_device(root, {sycl_ext::Partition::Kind::equally, {1}, ""});
+    return std::array{std::cref(root), std::cref(elsewhere), std::cref(*parts.front())};
+  }();
+  return made;
+}

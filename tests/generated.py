@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long Hypothesis looks: the same few cases every day, new ones for as long as one likes.
+
+``make test`` runs the same seeded cases each time.  ``make fuzz-python`` sets `SYCL_EXT_FUZZ` and
+starts these tests with one seed after another (``tests/fuzz/python.py``).
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, settings
+
+import sycl_ext as sx
+from sycl_ext import _core
+
+FUZZING = os.environ.get("SYCL_EXT_FUZZ") == "1"
+
+
+def cases(everyday: int, **more: Any) -> settings:
+    """Settings for a test that runs so many cases every day, and twenty times as many otherwise."""
+    return settings(
+        deadline=None,
+        database=None,
+        derandomize=not FUZZING,
+        max_examples=everyday * 20 if FUZZING else everyday,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        # What is found every day was found before: a short way to the message is worth more then.
+        phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if FUZZING else [])],
+        **more,
+    )
+
+
+@functools.cache
+def set_aside_what_is_there() -> None:
+    """Spare each collection the hundred thousands of objects that imports have left."""
+    gc.collect()
+    gc.freeze()
+
+
+def alive() -> tuple[int, int]:
+    """Managed tensors and blocks that are alive when everything that can go has gone."""
+    set_aside_what_is_there()
+    gc.collect()
+    return sx.live_exports(), _core.live_allocations()
+
+
+def attempt(call: Callable[[], Any], *allowed: type[Exception]) -> Any:
+    """The result of a call, or None when it raises one of these; the message has to be ours."""
+    try:
+        return call()
+    except allowed as error:
+        text = str(error)
+    assert "pybind11" not in text
+    assert "incompatible function arguments" not in text
+    return None
