@@ -124,9 +124,9 @@ def small() -> Names:
 
 
 def used_queue() -> Names:
-    """The same once dpnp has had our queue, and it has had a command: from now on, always so."""
+    """The same once dpnp works on our queue, as ``t.sycl_queue``: from now on, always so."""
     names = small()
-    sx.from_dlpack(names["d"])
+    dpnp.ones(4, sycl_queue=names["t"].sycl_queue)
     return names
 
 

@@ -273,10 +273,10 @@ def _allocation() -> Iterator[Figure]:
 def _used_queue() -> Iterator[Figure]:
     obstacle = (
         "Others may submit work at any time now, so the runtime is asked each time whether the "
-        "queue's last command is done, which takes it some 50 ns."
+        "queue's last command is done and has left no error, which takes it some 80 ns."
     )
     yield Figure(
-        "`t.__dlpack__` once dpnp has had our queue / NumPy's",
+        "`t.__dlpack__` once others work on our queue / NumPy's",
         arena.used_queue,
         "t.__dlpack__(max_version=(1, 3))",
         "a.__dlpack__(max_version=(1, 3))",
@@ -286,7 +286,7 @@ def _used_queue() -> Iterator[Figure]:
         obstacle,
     )
     yield Figure(
-        "`sx.empty(1024, 'u1')` once dpnp has had our queue / `np.empty(1024, 'u1')`",
+        "`sx.empty(1024, 'u1')` once others work on our queue / `np.empty(1024, 'u1')`",
         arena.used_queue,
         "sx.empty(1024, 'u1')",
         "np.empty(1024, 'u1')",

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "error.hpp"
+#include "thread_end.hpp"
 
 namespace sycl_ext {
 
@@ -13,7 +14,8 @@ namespace {
 template <class Managed>
 void call_deleter(void* object) {
   auto* managed = static_cast<Managed*>(object);
-  if (managed->deleter) managed->deleter(managed);  // NULL is allowed: nothing to release
+  if (!managed->deleter) return;  // NULL is allowed: nothing to release
+  hang_at_thread_end([managed] { managed->deleter(managed); });  // it may be Python
 }
 
 std::string device_text(DLDevice device) {

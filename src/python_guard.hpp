@@ -7,19 +7,29 @@
 #include <Python.h>
 
 #include <memory>
+#include <utility>
+
+#include "thread_end.hpp"
 
 namespace sycl_ext {
 
 // Lets other Python threads run while this one blocks.
 class ReleasedGil {
  public:
-  ReleasedGil() noexcept : state_(PyEval_SaveThread()) {}
-  ~ReleasedGil() { PyEval_RestoreThread(state_); }
+  ReleasedGil() noexcept : state_(PyEval_SaveThread()), outer_(std::exchange(current_, state_)) {}
+  ~ReleasedGil() {
+    current_ = outer_;
+    hang_at_thread_end([this] { PyEval_RestoreThread(state_); });
+  }
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
 
+  // Of the thread that asks; nullptr: it holds the GIL, or Python does not know it.
+  static PyThreadState* current() noexcept { return current_; }
+
  private:
-  PyThreadState* state_;
+  static inline thread_local PyThreadState* current_ = nullptr;
+  PyThreadState *state_, *outer_;
 };
 
 // A destructor may run while an exception is pending, and must leave it as it was.
@@ -54,7 +64,7 @@ using PyRef = std::unique_ptr<PyObject, DecRef>;
 // Drops a reference from any thread, with or without the GIL.
 inline void release_python_object(void* object) {
   if (!object || !python_is_alive()) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
+  const PyGILState_STATE state = hang_at_thread_end([] { return PyGILState_Ensure(); });
   {
     const SavedException saved;
     Py_DECREF(static_cast<PyObject*>(object));

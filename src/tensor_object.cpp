@@ -104,6 +104,7 @@ int clear(PyObject* self) {
 
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  if (type->tp_finalize && PyObject_CallFinalizerFromDealloc(self) < 0) return;  // it lives again
   PyObject_GC_UnTrack(self);
   // A producer's deleter may be Python, which must not see an exception that is on its way.
   std::optional<SavedException> saved;
@@ -440,6 +441,10 @@ PyTypeObject* tensor_base_type() {
   return base_type;
 }
 
+void end_directly(PyObject* type) noexcept {
+  reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = dealloc;
+}
+
 PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
   return allocate_object(std::move(tensor), base, type);
 }
@@ -473,7 +478,7 @@ void wait_for_pending_work(const Tensor& tensor) {
   if (!queue || !queue.has_pending_work()) return;
   const Memory keep = tensor.memory;
   const ReleasedGil released;
-  keep->queue.wait();
+  synchronize(keep);
 }
 
 bool is_worth_releasing(const Tensor& tensor) noexcept {
@@ -504,6 +509,8 @@ PyObject*& error_class(Error::Kind kind) noexcept {
 void set_python_error() noexcept {
   try {
     throw;
+  } catch (const abi::__forced_unwind&) {
+    hang();
   } catch (const PythonError&) {  // set already
   } catch (const Error& error) {
     PyErr_SetString(error_class(error.kind()), error.what());

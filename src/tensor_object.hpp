@@ -27,6 +27,10 @@ inline Hooks& hooks() noexcept { return hook_table; }
 // The base type, made once.  nullptr with an exception set when that fails.
 PyTypeObject* tensor_base_type();
 
+// Spares the instances of a subclass what the end of an instance of a Python class costs.  For a
+// class without a dict and slots of its own.
+void end_directly(PyObject* type) noexcept;
+
 // A new instance of `type` (a subclass of the base type).  `base` (borrowed, may be nullptr) is the
 // object that the tensor is a view of.
 PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type = nullptr);
