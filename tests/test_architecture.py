@@ -12,15 +12,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Floors of `src/`, lowest first.  A .hpp and its .cpp live on one floor.
 CPP_FLOORS = [
-    {"append_only", "error", "process_memory"},
-    {"block_pool", "dtype", "layout", "sycl_handles"},
+    {"append_only", "error", "process_memory", "thread_end"},
+    {"block_pool", "dtype", "interruptible", "layout", "sycl_handles"},
     {"queue", "strided"},
     {"device_table"},
     {"usm"},
     {"tensor"},
-    {"copy", "dlpack_export", "dlpack_import"},
+    {"copy", "dlpack_export", "dlpack_import", "ipc"},
     {"python_guard"},
-    {"capsule"},
+    {"capsule", "signals"},
     {"tensor_object"},
     {"exchange_api", "extension_api", "numpy_bridge"},
     {"fast_path"},
@@ -32,6 +32,7 @@ PYTHON_FLOORS = [
     {"_core"},
     {
         "_consumers",
+        "_device_words",
         "_doctor.__init__",
         "_doctor.facts",
         "_dtypes",
@@ -41,6 +42,7 @@ PYTHON_FLOORS = [
         "_interpreter",
         "_paths",
         "_protocols",
+        "_shared_memory",
         "_startup",
         "_text",
         "_trace",
@@ -56,10 +58,10 @@ PYTHON_FLOORS = [
     },
     {"_devices", "_doctor.command"},
     {"_execute"},
-    {"_interfaces"},
+    {"_interfaces", "_pickle"},
     {"_tensor"},
-    {"_host"},
-    {"_exchange"},
+    {"_dask", "_host", "_ipc"},
+    {"_exchange", "_staging"},
     {"_hooks"},
     {"__init__"},
     {"_cli.drawing", "_cli.text", "_doctor.probe"},
@@ -71,7 +73,7 @@ PYTHON_FLOORS = [
 
 #: Who may spell a foreign header: a pattern of it, and the files.
 FOREIGN_HEADERS = {
-    r"sycl/": {"sycl_handles.hpp"},
+    r"sycl/": {"sycl_handles.hpp", "ipc.cpp"},
     r"pybind11/": {"numpy_bridge.cpp", "bindings.cpp"},
 }
 
@@ -79,11 +81,12 @@ FOREIGN_HEADERS = {
 PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|structmember)\.h", "python_guard"
 
 #: Who may reach SYCL at all; every other unit compiles without it.
-SYCL_UNITS = {"queue.cpp", "device_table.cpp", "usm.cpp"}
+SYCL_UNITS = {"device_table.cpp", "ipc.cpp", "queue.cpp", "usm.cpp"}
 
 #: Pure modules: they decide, and touch neither the core nor a device.
 PURE_PYTHON = {
     "_consumers",
+    "_device_words",
     "_doctor.checks",
     "_doctor.collect",
     "_doctor.facts",
