@@ -15,7 +15,11 @@
 #include "exchange_api.hpp"
 #include "extension_api.hpp"
 #include "fast_path.hpp"
+#include "interruptible.hpp"
+#include "ipc.hpp"
 #include "numpy_bridge.hpp"
+#include "origins.hpp"
+#include "signals.hpp"
 #include "tensor_object.hpp"
 
 namespace py = pybind11;
@@ -246,6 +250,12 @@ void bind_rows(py::module_& m) {
 }
 
 void bind_queues(py::module_& m) {
+  static const sycl_ext::Interrupts interrupts{sycl_ext::takes_signals, sycl_ext::handle_signals};
+  sycl_ext::set_interrupts(&interrupts);
+  m.def("threads_aside", &sycl_ext::threads_aside,
+        "Threads that wait for a device, some of them in place of a wait that was given up.");
+  m.def("raise_dropped_signal", &sycl_ext::raise_dropped_signal,
+        "Raises what a signal handler raised in a buffer request a moment ago, if it did.");
   py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
       .def_property_readonly("in_order", &Queue::in_order)
       .def_property_readonly("has_pending_work", &Queue::has_pending_work)
@@ -253,11 +263,10 @@ void bind_queues(py::module_& m) {
           "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
       .def("same_context", &Queue::same_context, py::arg("other"))
       .def(
-          "wait", [](const Queue& queue) { queue.wait(); },
-          py::call_guard<py::gil_scoped_release>(),
+          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<sycl_ext::ReleasedGil>(),
           "Blocks until all work submitted so far is done.")
       .def("order_after", &Queue::order_after, py::arg("producer"),
-           py::call_guard<py::gil_scoped_release>(),
+           py::call_guard<sycl_ext::ReleasedGil>(),
            "Later work here sees what `producer` was given so far; False when it took a host wait.")
       .def(
           "share", [](const Queue& queue) { return number(queue.share()); },
@@ -455,6 +464,22 @@ void bind_tensors(py::module_& m) {
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
   m.def("live_exports", &sycl_ext::live_exports, "Managed tensors whose deleter has not run yet.");
+  m.def("trace_origins", &sycl_ext::trace_origins, py::arg("package"),
+        "Remembers where each export comes from, from now on; frames below `package` do not count.");
+  m.def(
+      "live_origins",
+      [] {
+        py::list found;
+        for (const sycl_ext::Origin& origin : sycl_ext::live_origins()) {
+          found.append(py::make_tuple(
+              number(origin.data), py::tuple(py::cast(origin.shape)),
+              sycl_ext::dtype_from_dlpack(origin.dtype).name,
+              py::make_tuple(static_cast<int>(origin.device.device_type), origin.device.device_id),
+              py::tuple(py::cast(origin.stack))));
+        }
+        return found;
+      },
+      "(address, shape, dtype, device, stack) of each export that is alive, oldest first.");
   m.def(
       "make_capsule",
       [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
@@ -483,6 +508,47 @@ void bind_dlpack(py::module_& m) {
       "A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over.");
 }
 
+void bind_ipc(py::module_& m) {
+  py::class_<sycl_ext::IpcExport>(m, "IpcExport", "An inter-process handle; keeps its memory.")
+      .def(py::init([](const Tensor& tensor) {
+             return std::make_unique<sycl_ext::IpcExport>(tensor.memory);
+           }),
+           py::arg("tensor"))
+      .def_property_readonly(
+          "data", [](const sycl_ext::IpcExport& handle) { return py::bytes(handle.bytes()); });
+  m.def("has_ipc", &sycl_ext::has_ipc, py::arg("row"),
+        "Whether other processes can open the device memory of a row.");
+  m.def(
+      "device_uuid", [](const Row& row) { return py::bytes(sycl_ext::device_uuid(row)); },
+      py::arg("row"), "What identifies the device in every process; empty: it does not say.");
+  m.def(
+      "memory_of",
+      [](const Tensor& tensor) {
+        const auto* data = tensor.memory->data;
+        return std::make_pair(tensor.memory->nbytes, tensor.data ? tensor.data - data : 0);
+      },
+      py::arg("tensor"),
+      "Size of the block that the tensor lies in, and where its first element is.");
+  m.def(
+      "open_ipc",
+      [](const Row& row, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
+         const std::string& dtype, const py::sequence& shape, const py::sequence& strides,
+         bool readonly) {
+        using sycl_ext::Error;
+        const sycl_ext::Layout layout = strided(read_dims(shape), read_dims(strides));
+        const sycl_ext::Memory memory = sycl_ext::open_ipc(row, handle, nbytes);
+        if (offset > nbytes) sycl_ext::fail(Error::Kind::value, "offset is ", offset);
+        Tensor tensor{
+            memory, memory->data + offset, &sycl_ext::dtype_named(dtype), layout, readonly, false};
+        sycl_ext::require_inside(Error::Kind::buffer, memory, tensor.data, layout,
+                                 tensor.dtype->itemsize());
+        return tensor;
+      },
+      py::arg("row"), py::arg("handle"), py::arg("nbytes"), py::arg("offset"), py::arg("dtype"),
+      py::arg("shape"), py::arg("strides"), py::arg("readonly"),
+      "A tensor in the block behind an inter-process handle of another process.");
+}
+
 void bind_hooks(py::module_& m) {
   m.def(
       "set_hooks",
@@ -492,6 +558,9 @@ void bind_hooks(py::module_& m) {
         hooks.trace = trace;
         hooks.tensor_class = tensor_class.release().ptr();
         hooks.host_view_class = host_view_class.release().ptr();
+        for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
+          sycl_ext::end_directly(type);
+        }
         hooks.export_negotiated = export_negotiated.release().ptr();
         hooks.numpy_dtype = numpy_dtype.release().ptr();
         using Kind = sycl_ext::Error::Kind;
@@ -552,5 +621,6 @@ PYBIND11_MODULE(_core, m) {
   bind_rows(m);
   bind_tensors(m);
   bind_dlpack(m);
+  bind_ipc(m);
   bind_hooks(m);
 }

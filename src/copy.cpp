@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -130,19 +131,36 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
+// Keeps blocks for as long as commands of a queue may touch them, when an exception leaves before
+// they are done (Ctrl-C, above all).
+class KeptWhileBusy {
+ public:
+  KeptWhileBusy(const Queue& queue, const Memory& a, const Memory& b) noexcept
+      : queue_(queue), a_(a), b_(b), exceptions_(std::uncaught_exceptions()) {}
+  ~KeptWhileBusy() {
+    if (std::uncaught_exceptions() == exceptions_) return;
+    queue_.outlive_work(a_);
+    queue_.outlive_work(b_);
+  }
+  KeptWhileBusy(const KeptWhileBusy&) = delete;
+  KeptWhileBusy& operator=(const KeptWhileBusy&) = delete;
+
+ private:
+  const Queue& queue_;
+  const Memory &a_, &b_;
+  int exceptions_;
+};
+
 // Two blocks of host memory that a queue copies to and from at full speed, used in turn: while the
 // queue fills or empties one, the host works on the other.
 class Staging {
  public:
-  Staging(const Row& row, std::size_t nbytes) : queue_(row.queue()) {
+  Staging(const Row& row, std::size_t nbytes)
+      : queue_(row.queue()), kept_(queue_, blocks_[0].memory, blocks_[1].memory) {
     const std::size_t size = std::min(nbytes, block_bytes);
     for (Block& block : blocks_) {
       block.memory = row.usm_host ? allocate(row, UsmKind::host, size) : allocate_host(size);
     }
-  }
-  // Nothing may be in flight when the blocks go, whatever else has gone wrong.
-  ~Staging() {
-    if (queue_.has_pending_work()) queue_.wait_noexcept();
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
@@ -203,8 +221,9 @@ class Staging {
     copy_strided(piece);
   }
 
-  Queue queue_;
+  const Queue& queue_;
   Block blocks_[2];
+  const KeptWhileBusy kept_;
   int turn_ = 0;
   std::optional<CopyLoops> waiting_;  // fetched, or being fetched, into the block of this turn
 };
@@ -250,6 +269,8 @@ void store(const CopyLoops& loops, const Row& row) {
 // Device -> device where one command cannot do it: block by block through host memory.
 void relay(const CopyLoops& loops, const Row& to, const Row& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
+  const KeptWhileBusy read(from.queue(), collected, collected);
+  const KeptWhileBusy written(to.queue(), collected, collected);
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     CopyLoops fetched = piece, stored = piece;
     pack(&fetched);
@@ -267,8 +288,11 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   if (to_host && from_host) return copy_strided(loops);
+  const Row& reading = from_host ? *to.memory->row : *from.memory->row;
+  const KeptWhileBusy read(reading.queue(), from.memory, to.memory);
   if (to_host) return fetch(loops, *from.memory->row);
   const Row& row = *to.memory->row;
+  const KeptWhileBusy written(row.queue(), to.memory, from.memory);
   if (from_host) return store(loops, row);
   const Row& source = *from.memory->row;
   if (loops.contiguous() && copies_directly(source, row)) {
@@ -279,10 +303,14 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 
 }  // namespace
 
-void synchronize(const Tensor& tensor) {
-  const Queue& queue = tensor.memory->queue;
-  if (queue && queue.has_pending_work()) queue.wait();
+void synchronize(const Memory& memory) {
+  const Queue& queue = memory->queue;
+  if (!queue || !queue.has_pending_work()) return;
+  const KeptWhileBusy kept(queue, memory, memory);
+  queue.wait();
 }
+
+void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
 
 void copy_elements(const Tensor& to, const Tensor& from) {
   if (to.readonly) {
@@ -323,7 +351,9 @@ void fill_zero(const Tensor& compact) {
   if (compact.host_accessible()) {
     std::memset(compact.data, 0, nbytes);
   } else {
-    compact.memory->row->queue().fill_zero(compact.data, nbytes);
+    const Queue& queue = compact.memory->row->queue();
+    const KeptWhileBusy kept(queue, compact.memory, compact.memory);
+    queue.fill_zero(compact.data, nbytes);
   }
 }
 

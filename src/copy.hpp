@@ -9,7 +9,8 @@
 
 namespace sycl_ext {
 
-// Waits for the work that is pending on the tensor's queue.
+// Waits for the work that is pending on the queue of the memory.
+void synchronize(const Memory& memory);
 void synchronize(const Tensor& tensor);
 
 // Copies the elements of `from` to `to`; both have one shape and one dtype.  Pending work on both

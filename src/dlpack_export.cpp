@@ -13,6 +13,7 @@ namespace sycl_ext {
 namespace {
 
 std::atomic<long> exports_alive{0};
+std::atomic<const ExportObserver*> export_observer{nullptr};
 
 // Header, owner, shape and strides in one block.
 template <class Managed>
@@ -43,6 +44,7 @@ inline void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out
 
 template <class Managed>
 void delete_managed(Managed* self) {
+  if (const auto* observer = export_observer.load(std::memory_order_relaxed)) observer->gone(self);
   auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
   block->~Block();
   std::free(block);
@@ -85,6 +87,9 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
                     (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
   }
   exports_alive.fetch_add(1, std::memory_order_relaxed);
+  if (const auto* observer = export_observer.load(std::memory_order_relaxed)) {
+    observer->made(&managed, managed.dl_tensor);
+  }
   return &managed;
 }
 
@@ -99,6 +104,8 @@ template const Memory* exported_memory(const DLManagedTensorVersioned*) noexcept
 
 template DLManagedTensor* export_managed(const Tensor&, const ExportOptions&);
 template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOptions&);
+
+void set_export_observer(const ExportObserver* observer) noexcept { export_observer = observer; }
 
 long live_exports() noexcept { return exports_alive.load(std::memory_order_relaxed); }
 

@@ -28,6 +28,13 @@ const Memory* exported_memory(const Managed* managed) noexcept;
 // Fills a DLTensor that lives no longer than `tensor`.
 DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;
 
+// Who is told of each managed tensor that is made, and of its end; nobody, unless it is asked for.
+struct ExportObserver {
+  void (*made)(const void* managed, const DLTensor& tensor) noexcept;
+  void (*gone)(const void* managed) noexcept;
+};
+void set_export_observer(const ExportObserver* observer) noexcept;  // valid for ever
+
 // Managed tensors whose deleter has not run yet.
 long live_exports() noexcept;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue.hpp"
 
+#include "interruptible.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -27,16 +28,16 @@ class Submission {
 
 // Has the asynchronous errors of the queue delivered to our handler; a stranger's queue keeps its
 // own.  Whether there are any that nobody has been told of.
-bool collect_errors(const QueueState& state) {
+bool collect_errors(QueueState& state) {
   if (!state.errors) return false;
-  const_cast<sycl::queue&>(state.queue).throw_asynchronous();
+  state.queue.throw_asynchronous();
   return state.errors->any;
 }
 
-void wait_until_done(const QueueState& state) {
+void wait_until_done(QueueState& state) {
   const std::uint64_t submitted = state.submitted;
   sycl_call("waiting for a queue", [&] {
-    const_cast<sycl::queue&>(state.queue).wait();
+    state.queue.wait();
     collect_errors(state);
   });
   state.done = submitted;
@@ -82,7 +83,16 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
 
 void Event::wait() const {
   if (!state_) return;
-  sycl_call("waiting for a copy", [&] { state_->event.wait(); });
+  const auto done = [this] {
+    try {
+      return state_->event.get_info<sycl::info::event::command_execution_status>() ==
+             sycl::info::event_command_status::complete;
+    } catch (...) {
+      return true;  // the wait says what is wrong
+    }
+  };
+  wait_interruptibly(
+      done, [state = state_] { sycl_call("waiting for a copy", [&] { state->event.wait(); }); });
 }
 
 Queue Queue::from_address(const void* address) {
@@ -144,7 +154,8 @@ bool Queue::has_pending_work() const noexcept {
 
 void Queue::wait() const {
   if (!state_->may_have_work()) return;
-  wait_until_done(*state_);
+  wait_interruptibly([this] { return !has_pending_work(); },
+                     [state = state_] { wait_until_done(*state); });
   raise_pending(*state_);
 }
 
@@ -154,6 +165,16 @@ void Queue::wait_noexcept() const noexcept {
     if (has_pending_work()) wait_until_done(*state_);
   } catch (...) {
   }
+}
+
+void Queue::outlive_work(std::shared_ptr<const void> what) const noexcept {
+  try {
+    if (gave_up() && has_pending_work()) {
+      return run_aside([queue = *this, what = std::move(what)] { queue.wait_noexcept(); });
+    }
+  } catch (...) {  // there is no thread to be had
+  }
+  wait_noexcept();
 }
 
 bool Queue::order_after(const Queue& producer) const {

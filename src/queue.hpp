@@ -19,7 +19,7 @@ class Event {
  public:
   Event() = default;
   explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
-  // Blocks until the command is done; an empty event is done.
+  // Blocks until the command is done, or Ctrl-C; an empty event is done.
   void wait() const;
 
  private:
@@ -50,9 +50,13 @@ class Queue {
 
   // True when a call of wait() would have something to wait for (or to report).
   bool has_pending_work() const noexcept;
-  // Blocks until all work submitted so far is done; raises what went wrong asynchronously.
+  // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong
+  // asynchronously.
   void wait() const;
   void wait_noexcept() const noexcept;
+  // Sees to it that `what` lives until the pending work, which may touch it, is done: by a wait, or
+  // where waiting was just given up, by a thread of its own.
+  void outlive_work(std::shared_ptr<const void> what) const noexcept;
 
   // Later work on this queue sees what `producer` has been given so far.  True: an event
   // dependency does it; false: it took a wait on the host (an out-of-order queue, or one of another

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floor 1. The only header that spells <sycl/...>: what stands behind Queue and Row.  It is
-// included by queue.cpp, device_table.cpp and usm.cpp, and by nothing else, which keeps a clean
-// build short. Only calls that hide no kernel are used (the module is compiled by a plain C++
-// compiler).
+// included by queue.cpp, device_table.cpp, usm.cpp and ipc.cpp (which needs one SYCL header more),
+// and by nothing else, which keeps a clean build short. Only calls that hide no kernel are used
+// (the module is compiled by a plain C++ compiler).
 #pragma once
 
 #include <atomic>

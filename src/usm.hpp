@@ -54,6 +54,8 @@ class Allocation {
   void assume_idle() const noexcept { idle_ = true; }
   // Whether this is host memory of our own making (allocate_host).
   bool is_host_copy() const noexcept { return free_block_ && !row; }
+  // Whether this is a block as we allocated it, from its first byte on.
+  bool is_ours() const noexcept { return free_block_; }
 
  private:
   Owner owner_;      // of a borrowed block

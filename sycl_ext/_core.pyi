@@ -207,6 +207,13 @@ class TensorBase:
     def __dlpack_device__(self) -> tuple[int, int]:
         """The pair (device type, device id) of DLPack."""
 
+class IpcExport:
+    """An inter-process handle; keeps its memory."""
+
+    def __init__(self, tensor: TensorBase) -> None: ...
+    @property
+    def data(self) -> bytes: ...
+
 def accelerate(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """An object that behaves as `function` and answers its simple calls without Python."""
 
@@ -258,6 +265,9 @@ def cut_device(row: Row, kind: PartitionKind, counts: Sequence[int], domain: str
 def default_row() -> Row:
     """Row of the device that SYCL's default selector chooses."""
 
+def device_uuid(row: Row) -> bytes:
+    """What identifies the device in every process; empty: it does not say."""
+
 def find_owner(tensor: TensorBase) -> tuple[int, str] | None:
     """Row and kind of host memory that is USM of a default context."""
 
@@ -283,6 +293,9 @@ def from_usm(
 ) -> Tensor:
     """A view of USM that `owner` keeps alive; `pointer` is its first element."""
 
+def has_ipc(row: Row) -> bool:
+    """Whether other processes can open the device memory of a row."""
+
 def host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""
 
@@ -304,6 +317,21 @@ def make_capsule(
 ) -> CapsuleType:
     """A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements."""
 
+def memory_of(tensor: TensorBase) -> tuple[int, int]:
+    """Size of the block that the tensor lies in, and where its first element is."""
+
+def open_ipc(
+    row: Row,
+    handle: bytes,
+    nbytes: SupportsIndex,
+    offset: SupportsIndex,
+    dtype: str,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    readonly: bool,
+) -> Tensor:
+    """A tensor in the block behind an inter-process handle of another process."""
+
 def queue_at(address: SupportsIndex) -> Queue:
     """The queue at an address that the caller vouches for."""
 
@@ -315,6 +343,9 @@ def queue_of(tensor: TensorBase) -> Queue | None:
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
+
+def raise_dropped_signal() -> None:
+    """Raises what a signal handler raised in a buffer request a moment ago, if it did."""
 
 def release_cached_memory() -> None:
     """Gives the small blocks that are kept for the next allocations back to the runtime."""
@@ -370,6 +401,9 @@ def set_hooks(
 
 def synchronize(tensor: TensorBase) -> None:
     """Waits for the pending work on the tensor's queue."""
+
+def threads_aside() -> int:
+    """Threads that wait for a device, some of them in place of a wait that was given up."""
 
 def view(
     tensor: TensorBase,

@@ -113,6 +113,7 @@ TYPES = {
         "sycl_error": "type[Exception]",
         "tensor_class": "type[TensorBase]",
     },
+    "open_ipc": {"return": "Tensor"},
     "view": {"base": "object", "return": "Tensor"},
     "Queue.__eq__": {"arg0": "object"},
     "Queue.capsule": {"return": "CapsuleType"},
