@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -464,18 +465,20 @@ void bind_tensors(py::module_& m) {
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
   m.def("live_exports", &sycl_ext::live_exports, "Managed tensors whose deleter has not run yet.");
-  m.def("trace_origins", &sycl_ext::trace_origins, py::arg("package"),
-        "Remembers where each export comes from, from now on; frames below `package` do not count.");
+  m.def(
+      "trace_origins", &sycl_ext::trace_origins, py::arg("package"),
+      "Remembers where each export comes from, from now on; frames below `package` do not count.");
   m.def(
       "live_origins",
       [] {
-        py::list found;
+        using Record = std::tuple<std::uintptr_t, Dims, std::string, std::pair<int, int>,
+                                  std::vector<std::string>>;
+        std::vector<Record> found;
         for (const sycl_ext::Origin& origin : sycl_ext::live_origins()) {
-          found.append(py::make_tuple(
-              number(origin.data), py::tuple(py::cast(origin.shape)),
-              sycl_ext::dtype_from_dlpack(origin.dtype).name,
-              py::make_tuple(static_cast<int>(origin.device.device_type), origin.device.device_id),
-              py::tuple(py::cast(origin.stack))));
+          found.emplace_back(
+              number(origin.data), origin.shape, sycl_ext::dtype_from_dlpack(origin.dtype).name,
+              std::make_pair(static_cast<int>(origin.device.device_type), origin.device.device_id),
+              origin.stack);
         }
         return found;
       },

@@ -3,14 +3,18 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
+#include "interruptible.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -212,6 +216,27 @@ const Queue& queue_of(const Queue& own_queue, const Row* row) {
   return own_queue || !row ? own_queue : row->queue();
 }
 
+// Whether the work that is pending on a queue is done in less time than a thread takes to start.
+bool ends_soon(const Queue& queue) noexcept {
+  if (!queue.has_pending_work()) return true;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+  do {
+    std::this_thread::yield();
+    if (!queue.has_pending_work()) return true;
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+// Has a thread wait for the work on a block, and release it.  Waits here when there is none.
+void leave_to_a_thread(Allocation* block) noexcept {
+  try {
+    auto heir = std::make_shared<Allocation>(block);
+    run_aside([heir = std::move(heir)]() mutable { heir.reset(); });
+  } catch (...) {  // no memory for an heir, or no thread, and the heir has waited already
+    block->queue.wait_noexcept();
+  }
+}
+
 }  // namespace
 
 Allocation::Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row,
@@ -227,8 +252,23 @@ Allocation::Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const 
   allocations_alive.fetch_add(1, std::memory_order_relaxed);
 }
 
+Allocation::Allocation(Allocation* from) noexcept
+    : own_queue_(from->own_queue_),
+      data(from->data),
+      nbytes(from->nbytes),
+      kind(from->kind),
+      row(from->row),
+      queue(queue_of(own_queue_, row)),
+      owner_(std::move(from->owner_)),
+      free_block_(std::exchange(from->free_block_, nullptr)),
+      waits_(true) {
+  allocations_alive.fetch_add(1, std::memory_order_relaxed);
+}
+
 Allocation::~Allocation() {
-  if (queue && !idle_) queue.wait_noexcept();
+  if (queue && !idle_ && !ends_soon(queue)) {
+    waits_ ? queue.wait_noexcept() : leave_to_a_thread(this);
+  }
   if (free_block_) free_block_(*this);
   allocations_alive.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -243,6 +283,12 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
                                           : nullptr;
   if (!block) block = fresh_usm(nbytes, wanted, row);
   if (!block) {
+    release_cached_memory();
+    block = fresh_usm(nbytes, wanted, row);
+  }
+  // What is missing may be in blocks that wait for the work on them.
+  for (int tries = 0; !block && threads_aside() > 0 && tries < 1000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     release_cached_memory();
     block = fresh_usm(nbytes, wanted, row);
   }

@@ -2,7 +2,9 @@
 // Floor 4. Unified shared memory: who owns a block, of which kind it is, to which row it is bound.
 //
 // A `Memory` is a shared handle; the last one to go releases the block.  That may happen on any
-// thread, without the GIL and after the interpreter is gone, so nothing here knows Python.
+// thread, without the GIL and after the interpreter is gone, so nothing here knows Python.  It may
+// even be a thread of the runtime, in the middle of a command that the block's queue waits for, so
+// nothing here waits for long: a block with work on it is left to a thread that waits.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +42,8 @@ class Allocation {
   Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue own_queue,
              Owner owner, Free free_block);
   ~Allocation();
+  // Takes over what `from` holds, which ends before the work on it: the heir waits.
+  explicit Allocation(Allocation* from) noexcept;
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
@@ -61,6 +65,7 @@ class Allocation {
   Owner owner_;      // of a borrowed block
   Free free_block_;  // of a block of our own; nullptr: borrowed
   mutable bool idle_ = false;
+  const bool waits_ = false;
 };
 
 using Memory = std::shared_ptr<const Allocation>;

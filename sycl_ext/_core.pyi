@@ -308,6 +308,9 @@ def live_allocations() -> int:
 def live_exports() -> int:
     """Managed tensors whose deleter has not run yet."""
 
+def live_origins() -> list[tuple[int, list[int], str, tuple[int, int], list[str]]]:
+    """(address, shape, dtype, device, stack) of each export that is alive, oldest first."""
+
 def make_capsule(
     tensor: TensorBase,
     versioned: bool,
@@ -404,6 +407,9 @@ def synchronize(tensor: TensorBase) -> None:
 
 def threads_aside() -> int:
     """Threads that wait for a device, some of them in place of a wait that was given up."""
+
+def trace_origins(package: str) -> None:
+    """Remembers where each export comes from, from now on; frames below `package` do not count."""
 
 def view(
     tensor: TensorBase,

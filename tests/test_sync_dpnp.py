@@ -6,6 +6,7 @@ dpnp 0.20 itself does not wait: its own ``from_dlpack(x, copy=True)`` copies unf
 
 import ctypes
 
+import dpctl.memory
 import dpnp
 import numpy as np
 import pytest
@@ -79,3 +80,14 @@ def test_without_a_wait_the_result_is_unfinished(computing):
         stale += last.value != value
         array.sycl_queue.wait()
     assert stale > 0
+
+
+def test_the_last_reference_goes_while_the_queue_works():
+    """dpctl drops what a kernel has used on a thread of the runtime, which the queue waits for."""
+    for _ in range(30):
+        tensor = sx.zeros(1 << 18)
+        memory = dpctl.memory.as_usm_memory(tensor)
+        array = dpnp.ndarray(1 << 18, dtype="float32", buffer=memory)
+        result = dpnp.cos(dpnp.sin(array))
+        del tensor, memory, array
+    assert (result.asnumpy() == 1).all()

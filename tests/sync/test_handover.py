@@ -6,6 +6,10 @@ Held, no command is carried out: a call that returns has not waited, and a call 
 
 from __future__ import annotations
 
+import sys
+import time
+import types
+
 import dpctl
 import dpctl.memory
 import dpnp
@@ -13,7 +17,20 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from lab import DTYPE, LENGTH, NBYTES, REPETITIONS, STREAM_FORMS, Address, ExchangeApi, at, of, usm
+from lab import (
+    DTYPE,
+    LENGTH,
+    NBYTES,
+    REPETITIONS,
+    STREAM_FORMS,
+    Address,
+    ExchangeApi,
+    XpuStream,
+    at,
+    of,
+    usm,
+)
+from sycl_ext import _core
 
 V1 = {"max_version": (1, 0)}
 PENDING = {dpctl.event_status_type.submitted, dpctl.event_status_type.running}
@@ -291,6 +308,31 @@ def test_import_of_dpnp_does_not_wait(bench):
     assert at(landing._pointer) == {7}
 
 
+def test_import_of_torch_is_ordered_after_its_current_stream(bench, monkeypatch):
+    """A tensor on XPU waits for nothing itself, whatever it is given as ``stream``."""
+    tensor, queue = bench.tensor(), bench.queue("in_order")
+
+    class Tensor:
+        device = "xpu:0"
+        __dlpack_device__ = tensor.__dlpack_device__
+
+        def __dlpack__(self, *, stream, max_version):
+            if type(stream) is not int:
+                raise TypeError("stream must be int or None")
+            return tensor.__dlpack__(stream=-1, max_version=max_version)
+
+    xpu = types.SimpleNamespace(current_stream=lambda device: XpuStream(queue))
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor, xpu=xpu))
+    memory, landing = usm(tensor), usm(bench.tensor("host"))
+    with bench.held():
+        work = bench.write(queue, memory, 7)
+        imported = sx.from_dlpack(Tensor())
+        assert is_pending(work)
+        later = imported.sycl_queue.memcpy_async(landing, memory, memory.nbytes)
+    later.wait()
+    assert at(landing._pointer) == {7}
+
+
 def test_as_tensor_does_not_wait_and_keeps_the_queue(bench):
     """Memory of dpctl; an array of dpnp waits by itself when it is asked for its interface."""
     memory = dpctl.memory.MemoryUSMDevice(NBYTES, queue=bench.queue())
@@ -318,13 +360,22 @@ def test_dpnp_takes_a_tensor_without_waiting_for_it(bench):
 # ---- freeing -------------------------------------------------------------------------------------
 
 
-def test_freeing_waits_and_lets_other_threads_run(bench):
+def test_a_block_outlives_the_work_on_it_and_nobody_waits(bench):
+    """The last reference may go on a thread that the work itself waits for."""
     tensor = bench.tensor()
-    held = [tensor]
-    queue, address = tensor.sycl_queue, tensor.ptr
+    queue, address, before = tensor.sycl_queue, tensor.ptr, _core.live_allocations()
     with bench.held():
         work = bench.write(queue, usm(Address(address, queue)), 7)
         del tensor
-        with bench.blocked(held.clear):
-            assert is_pending(work)
-        assert not is_pending(work)
+        assert is_pending(work)
+        assert _core.live_allocations() == before
+    settles(lambda: _core.live_allocations() == before - 1)
+    assert not is_pending(work)
+
+
+def settles(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.005)
+    pytest.fail("it did not come to pass")
