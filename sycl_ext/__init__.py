@@ -12,17 +12,21 @@ _interpreter.require_main_interpreter()  # before the core is loaded
 _icd.add_embedded_cpu()  # before the SYCL runtime is loaded
 _startup.load_core()  # or say who knows why not
 
+from sycl_ext import _exit as _exit  # noqa: E402
 from sycl_ext import _hooks as _hooks  # noqa: E402
 from sycl_ext._devices import Device, device, devices, register_context  # noqa: E402
 from sycl_ext._exchange import exchange, explain  # noqa: E402
 from sycl_ext._host import HostView, host_view  # noqa: E402
 from sycl_ext._introspection import (  # noqa: E402
     DLPACK_VERSION,
+    ExportOrigin,
     capsule_from_pointer,
     live_exports,
 )
+from sycl_ext._ipc import IpcHandle, ipc_empty, ipc_handle, ipc_open  # noqa: E402
 from sycl_ext._negotiate import Plan, Route  # noqa: E402
 from sycl_ext._paths import get_cmake_dir, get_include  # noqa: E402
+from sycl_ext._pickle import unpickle_to  # noqa: E402
 from sycl_ext._protocols import (  # noqa: E402
     CopyRefusedError,
     DeviceType,
@@ -30,6 +34,7 @@ from sycl_ext._protocols import (  # noqa: E402
     SupportsDLPack,
     SyclError,
 )
+from sycl_ext._staging import staged  # noqa: E402
 from sycl_ext._tensor import Tensor, as_tensor, empty, from_dlpack, zeros  # noqa: E402
 
 __version__ = "0.1.0"
@@ -40,7 +45,9 @@ __all__ = [
     "Device",
     "DeviceType",
     "ExchangeError",
+    "ExportOrigin",
     "HostView",
+    "IpcHandle",
     "Plan",
     "Route",
     "SupportsDLPack",
@@ -57,7 +64,12 @@ __all__ = [
     "get_cmake_dir",
     "get_include",
     "host_view",
+    "ipc_empty",
+    "ipc_handle",
+    "ipc_open",
     "live_exports",
     "register_context",
+    "staged",
+    "unpickle_to",
     "zeros",
 ]

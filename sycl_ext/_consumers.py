@@ -46,6 +46,8 @@ class Consumer:
         Path of its importing function, from the package.
     memory : {"any", "host", "usm"}
         What it takes: host memory alone, USM alone, or either.
+    usm_types : callable
+        Kinds of USM that a consumer of host memory takes, too, as it is set up now.
     takes : {"producer", "capsule", "legacy capsule"}
         What its function is called with.
     strides : {"any", "nonnegative", "compact"}
@@ -71,6 +73,7 @@ class Consumer:
     package: str
     entry: str = "from_dlpack"
     memory: Literal["any", "host", "usm"] = "any"
+    usm_types: Callable[[], tuple[str, ...]] = tuple
     takes: Literal["producer", "capsule", "legacy capsule"] = "producer"
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1
@@ -81,6 +84,10 @@ class Consumer:
     narrows: Callable[[], tuple[str, ...]] = tuple
     reason: str = ""
     fixed_in: str | None = None
+
+    def takes_usm(self, usm_type: str) -> bool:
+        """Whether this consumer is tried with USM of that kind as it is."""
+        return self.memory != "host" or usm_type in self.usm_types()
 
     def copy_needed(
         self, *, contiguous: bool, has_negative_stride: bool, readonly: bool, address: int
@@ -136,6 +143,11 @@ def _jax_narrows() -> tuple[str, ...]:
     return () if config is None or config.jax_enable_x64 else WIDE
 
 
+def _torch_usm_types() -> tuple[str, ...]:
+    xpu = getattr(sys.modules.get("torch"), "xpu", None)
+    return ("device",) if xpu is not None and xpu.is_available() else ()
+
+
 CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "numpy",
@@ -155,11 +167,13 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "torch",
         memory="host",
+        usm_types=_torch_usm_types,
         strides="nonnegative",
         readonly="dropped",
         lacks=("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"),
         reason="2.13 on the CPU: RuntimeError on kDLOneAPI; aborts on negative strides "
-        "(pytorch#188023); ignores the read-only flag; has five of the float8 dtypes",
+        "(pytorch#188023); ignores the read-only flag; has five of the float8 dtypes; with XPU it "
+        "takes USM of kind device",
     ),
     Consumer(
         "jax",
@@ -269,9 +283,10 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     row = next((row for row in CONSUMERS if row.package == package), Consumer(package or "?"))
     if not isinstance(consumer, ModuleType):
         if not callable(consumer):
+            kind = type(consumer)
             raise TypeError(
-                f"consumer is a {type(consumer).__name__}; pass a module with from_dlpack, a "
-                "callable of one argument, or a device"
+                f"consumer is a {kind.__module__}.{kind.__qualname__}; pass a module with "
+                "from_dlpack, a callable of one argument, or a device"
             )
         return row, consumer
     own = getattr(consumer, "from_dlpack", None)

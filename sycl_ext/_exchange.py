@@ -117,10 +117,12 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
 
 
 def _is_device(consumer: Any) -> bool:
-    if isinstance(consumer, ModuleType):
+    if isinstance(consumer, ModuleType) or callable(consumer):
         return False
-    return isinstance(consumer, (Device, str, int, tuple)) or type(consumer).__module__.startswith(
-        "dpctl"
+    return (
+        isinstance(consumer, (Device, str, int, tuple))
+        or type(consumer).__module__.startswith("dpctl")
+        or hasattr(consumer, "sycl_queue")  # the devices of dpnp
     )
 
 
@@ -147,7 +149,7 @@ def _attempts(
     )
     offer = _execute.offer_of(source)
     attempts = []
-    if who.memory != "host" and source.row_id is not None:
+    if who.takes_usm(source.usm_type) and source.row_id is not None:
         attempts.append(_Attempt(None, _execute.plan_for(offer, None, copy)))
     elif who.memory == "usm":
         default = place(None).device.__dlpack_device__()

@@ -10,7 +10,7 @@ from sycl_ext import _core
 from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
 from sycl_ext._negotiate import Offer, Plan, Route, Wish, plan
 from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
-from sycl_ext._queues import NO_SYNC, producer_queue, queue_from
+from sycl_ext._queues import NO_SYNC, is_torch_tensor, producer_queue, queue_from
 from sycl_ext._trace import note, traced
 
 __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
@@ -239,7 +239,9 @@ def import_refused(x: Any, announced: DLDevice, error: Exception, beside: Road) 
     refusals = [error]
     tensor = None
     if isinstance(error, TypeError):
-        tensor = _view(x, as_dl_device(announced), None, refusals, too_old=error)
+        # torch is not too old: it takes a queue as an address alone.
+        too_old = None if is_torch_tensor(x) else error
+        tensor = _view(x, as_dl_device(announced), None, refusals, too_old=too_old)
     return _import_rest(x, as_dl_device(announced), tensor, None, None, refusals, beside)
 
 
@@ -354,7 +356,7 @@ def _view(
     queue = None
     if announced[0] == DeviceType.ONE_API and 0 <= announced[1] < _core.row_count():
         queue = producer_queue(x)
-        keywords["stream"] = queue or _stream_for(x, by_id(announced[1]))
+        keywords["stream"] = queue or by_id(announced[1]).sycl_queue
     try:
         capsule = _call_dlpack(x, keywords, too_old)
     except Exception as error:
@@ -375,13 +377,6 @@ def order_behind(tensor: _core.TensorBase, producer: Any) -> None:
     queue = _core.queue_of(tensor)
     if queue is not None:
         queue.order_after(queue_from(producer))
-
-
-def _stream_for(x: Any, device: Device) -> Any:
-    """Return the queue of a row in the form that a producer takes: torch takes an address."""
-    if type(x).__module__.partition(".")[0] == "torch":
-        return device._row.queue().share()
-    return device.sycl_queue
 
 
 def _wait_for_producer(x: Any) -> None:

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, overload
 
 from sycl_ext import _core
+from sycl_ext._protocols import DLDevice
+from sycl_ext._trace import ENABLED
 
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
-__all__ = ["DLPACK_VERSION", "capsule_from_pointer", "live_exports"]
+__all__ = ["DLPACK_VERSION", "ExportOrigin", "capsule_from_pointer", "live_exports"]
 
 #: The version of DLPack that is spoken: (major, minor).
 DLPACK_VERSION = _core.DLPACK_VERSION
@@ -64,8 +69,40 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
     return _core.capsule_from_pointer(value, versioned=bool(versioned))
 
 
-def live_exports() -> int:
+@dataclass(frozen=True)
+class ExportOrigin:
+    """An export that is alive, and where it was asked for."""
+
+    address: int  # of the first element; 0 when there are none
+    nbytes: int
+    shape: tuple[int, ...]
+    dtype: str
+    device: DLDevice
+    stack: tuple[str, ...]  # "file:line in function", innermost first; empty: C code asked
+
+    def __str__(self) -> str:
+        what = f"{self.dtype}, shape {self.shape}, {self.nbytes} bytes on {self.device}"
+        return f"{what}, from {', called by '.join(self.stack[:2]) or 'C code'}"
+
+
+@overload
+def live_exports(*, origins: Literal[False] = False) -> int: ...
+@overload
+def live_exports(*, origins: Literal[True]) -> list[ExportOrigin]: ...
+def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
     """Return how many exports are in consumers' hands: managed tensors whose deleter has not run.
+
+    Parameters
+    ----------
+    origins : bool
+        True: return the exports themselves, oldest first, and where each was asked for.  This is
+        remembered in a process that was started with ``SYCL_EXT_TRACE=1``, and costs nothing in
+        others.
+
+    Raises
+    ------
+    RuntimeError
+        With ``origins=True``, when this process does not remember them.
 
     Examples
     --------
@@ -78,4 +115,20 @@ def live_exports() -> int:
     >>> sx.live_exports() - before
     0
     """
-    return _core.live_exports()
+    if not origins:
+        return _core.live_exports()
+    if not ENABLED:
+        raise RuntimeError(
+            "origins=True needs a process that was started with SYCL_EXT_TRACE=1 in its environment"
+        )
+    return [
+        ExportOrigin(
+            address, prod(shape) * _ITEMSIZES[dtype], tuple(shape), dtype, device, tuple(stack)
+        )
+        for address, shape, dtype, device, stack in _core.live_origins()
+    ]
+
+
+_ITEMSIZES = {name: itemsize for name, _kind, itemsize in _core.DTYPES}
+if ENABLED:
+    _core.trace_origins(str(Path(__file__).parent))

@@ -36,8 +36,21 @@ def is_dpctl_queue(obj: object) -> bool:
     return address_in_dpctl(obj, "SyclQueue") is not None
 
 
-def producer_queue(x: object) -> object | None:
-    """Return the ``dpctl.SyclQueue`` that a producer shows as its own; None: it shows none."""
+def is_torch_tensor(x: object) -> bool:
+    """Whether `x` is a ``torch.Tensor``; torch is not imported for that."""
+    cls = getattr(sys.modules.get("torch"), "Tensor", None)
+    return cls is not None and isinstance(x, cls)
+
+
+def producer_queue(x: Any) -> object | None:
+    """Return the queue that a producer of USM works on, in a form that it takes as ``stream``.
+
+    That is the ``dpctl.SyclQueue`` that it shows, and the address of the current stream's queue for
+    tensors of torch, which show nothing and wait for nothing.  None: the producer shows none.
+    """
+    if is_torch_tensor(x):
+        address: int = sys.modules["torch"].xpu.current_stream(x.device).sycl_queue
+        return address
     queue = getattr(x, "sycl_queue", None)
     return queue if is_dpctl_queue(queue) else None
 

@@ -7,11 +7,12 @@ that is a decision or a convenience is here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import operator
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 
-from sycl_ext import _core, _execute, _interfaces
+from sycl_ext import _core, _execute, _interfaces, _pickle
 from sycl_ext._devices import Device, Placement, place
 from sycl_ext._dtypes import dtype_name
 from sycl_ext._fast import accelerated
@@ -212,6 +213,15 @@ class Tensor(_core.TensorBase):
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         return _interfaces.usm_interface_of(self, self.sycl_queue)
+
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        return _pickle.reduce(self, operator.index(protocol))
+
+    def __copy__(self) -> Tensor:
+        return _pickle.copy_as_it_lies(self)  # type: ignore[return-value]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return _pickle.copy_as_it_lies(self)  # type: ignore[return-value]
 
     def __len__(self) -> int:
         if not self.shape:

@@ -51,7 +51,10 @@ def note(route: str, nbytes: int, copies: int) -> None:
 
 
 def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Log each call of a public function of the exchange; a no-op unless tracing is enabled."""
+    """Log each call of a public function of the exchange; a no-op unless tracing is enabled.
+
+    What such a function calls in turn, and what a consumer asks of us meanwhile, is in its line.
+    """
     if not ENABLED:
         return function
 
@@ -64,16 +67,18 @@ def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         try:
             result = function(*args, **kwargs)
             outcome = record.route or "a view of the same memory"
+            record.nbytes = record.nbytes or getattr(result, "nbytes", 0)
             return result
         finally:
             records.remove(record)
-            logger.info(
-                "%s: %s, %d bytes, %d copies, %.1f us",
-                function.__name__,
-                outcome,
-                record.nbytes,
-                record.copies,
-                (time.perf_counter() - start) * 1e6,
-            )
+            if not records:
+                logger.info(
+                    "%s: %s, %d bytes, %d copies, %.1f us",
+                    function.__name__,
+                    outcome,
+                    record.nbytes,
+                    record.copies,
+                    (time.perf_counter() - start) * 1e6,
+                )
 
     return call

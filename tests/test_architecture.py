@@ -56,7 +56,7 @@ PYTHON_FLOORS = [
         "_negotiate",
         "_queues",
     },
-    {"_devices", "_doctor.command"},
+    {"_devices", "_doctor.command", "_exit"},
     {"_execute"},
     {"_interfaces", "_pickle"},
     {"_tensor"},

@@ -2,7 +2,8 @@
 """Write what is generated in the documents again.
 
 That is the demo's output in README.md with the picture that it draws, the table of the house in
-CONTRIBUTING.md, and the tables of rules and consumers in docs/exchange.md.
+CONTRIBUTING.md, the tables of rules and consumers in docs/exchange.md, and the versions in
+conda-recipe/recipe.yaml.
 
     python tools/update_docs.py
 """
@@ -13,11 +14,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # mypy brings it
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 EXCHANGE = ROOT / "docs" / "exchange.md"
+RECIPE = ROOT / "conda-recipe" / "recipe.yaml"
 PICTURE = ROOT / "docs" / "after.png"
 OUTPUT = "build/demo"
 
@@ -25,20 +33,22 @@ OUTPUT = "build/demo"
 # ---- a block between two markers -----------------------------------------------------------------
 
 
-def markers(name: str) -> tuple[str, str]:
+def markers(path: Path, name: str) -> tuple[str, str]:
     """Return the two lines around a generated block."""
-    return f"<!-- {name}: written by tools/update_docs.py -->\n", f"<!-- end of {name} -->\n"
+    comment = "# {}\n" if path.suffix == ".yaml" else "<!-- {} -->\n"
+    begin, end = f"{name}: written by tools/update_docs.py", f"end of {name}"
+    return comment.format(begin), comment.format(end)
 
 
 def read_block(path: Path, name: str) -> str:
     """Return what stands between the markers."""
-    begin, end = markers(name)
+    begin, end = markers(path, name)
     return path.read_text().split(begin)[1].split(end)[0]
 
 
 def write_block(path: Path, name: str, block: str) -> None:
     """Replace what stands between the markers."""
-    begin, end = markers(name)
+    begin, end = markers(path, name)
     head, rest = path.read_text().split(begin)
     tail = rest.split(end)[1]
     path.write_text(head + begin + block + end + tail)
@@ -144,11 +154,55 @@ def consumers_block() -> str:
     return head + "".join(rows)
 
 
+# ---- the conda recipe ----------------------------------------------------------------------------
+
+
+def project() -> dict[str, Any]:
+    """Return pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def name_of(requirement: str) -> str:
+    """Return "numpy" for "numpy>=1.26"."""
+    return re.split(r"[<>=!~ ]", requirement, maxsplit=1)[0]
+
+
+def context_block() -> str:
+    """Return what the package is, with its version."""
+    text = (ROOT / "sycl_ext" / "__init__.py").read_text()
+    version = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)[1]
+    return f'  version: "{version}"\n  summary: {project()["project"]["description"]}\n'
+
+
+def host_block() -> str:
+    """Return what the build needs."""
+    return "".join(
+        f"    - {name_of(one)} {one.removeprefix(name_of(one))}\n"
+        for one in project()["build-system"]["requires"]
+    )
+
+
+def run_block() -> str:
+    """Return what the package needs; a library it was built with, of the same year or later."""
+    built_with = {name_of(one) for one in project()["build-system"]["requires"]}
+    pin = '${{{{ pin_compatible("{}", lower_bound="x.x", upper_bound="x") }}}}'
+    lines = (
+        pin.format(name_of(one))
+        if name_of(one) in built_with
+        else f"{name_of(one)} {one.removeprefix(name_of(one))}"
+        for one in project()["project"]["dependencies"]
+    )
+    return "".join(f"    - {line}\n" for line in lines)
+
+
 #: Blocks that depend on the code alone: (document, name, what writes it).
 FROM_CODE = [
     (CONTRIBUTING, "house", house_block),
     (EXCHANGE, "rules", rules_block),
     (EXCHANGE, "consumers", consumers_block),
+    (RECIPE, "context", context_block),
+    (RECIPE, "host", host_block),
+    (RECIPE, "run", run_block),
 ]
 
 

@@ -27,6 +27,7 @@ SETTINGS = (
     "strict_ctx",
     "2d",
     "fp64",
+    "ipc",
     "fail_at",
     "stats",
 )

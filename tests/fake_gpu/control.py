@@ -16,6 +16,7 @@ COUNTERS = (
     "fakegpu_copies",
     "fakegpu_live_allocations",
     "fakegpu_device_bytes",
+    "fakegpu_ipc_handles",
 )
 SWITCHES = {
     "fakegpu_fail_at": [ctypes.c_long],

@@ -57,6 +57,7 @@ FAKEGPU_EXPORT long fakegpu_calls(void) { return fakegpu::counters.calls; }
 FAKEGPU_EXPORT long fakegpu_copies(void) { return fakegpu::counters.copies; }
 FAKEGPU_EXPORT long fakegpu_live_allocations(void) { return fakegpu::counters.live_allocations; }
 FAKEGPU_EXPORT long fakegpu_device_bytes(void) { return fakegpu::counters.device_bytes; }
+FAKEGPU_EXPORT long fakegpu_ipc_handles(void) { return fakegpu::counters.ipc_handles; }
 
 FAKEGPU_EXPORT void fakegpu_fail_at(long n) {
   fakegpu::call_to_fail() = n > 0 ? fakegpu::counters.calls + n : 0;

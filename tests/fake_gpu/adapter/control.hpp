@@ -12,6 +12,7 @@ struct Counters {
   std::atomic<long> copies{0};            // USM copies carried out so far
   std::atomic<long> live_allocations{0};  // USM allocations not yet freed, all kinds
   std::atomic<long> device_bytes{0};      // device memory in use, whole pages, all GPUs
+  std::atomic<long> ipc_handles{0};       // inter-process handles not yet put back
 };
 extern Counters counters;
 

@@ -138,6 +138,8 @@ ur_result_t device_info(ur_device_handle_t device, ur_device_info_t name, size_t
     case UR_DEVICE_INFO_USM_CROSS_SHARED_SUPPORT:
     case UR_DEVICE_INFO_USM_SYSTEM_SHARED_SUPPORT:
       return answer.value<ur_device_usm_access_capability_flags_t>(0);
+    case UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP:
+      return answer.value<ur_bool_t>(settings().ipc);
 
     default:
       return answer.zeros();

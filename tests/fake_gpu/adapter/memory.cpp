@@ -1,14 +1,17 @@
-// Entry points of USM, and the register of what is allocated.
+// Entry points of USM and of its inter-process handles, and the register of what is allocated.
 #include "memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 
 #include "answer.hpp"
 #include "control.hpp"
@@ -63,16 +66,19 @@ char* map_shared(int file, size_t nbytes, int protection) {
   return p == MAP_FAILED ? nullptr : static_cast<char*>(p);
 }
 
+// Maps the file of an allocation.
 bool map_twice(Allocation& allocation) {
-  const int file = memfd_create("fakegpu", MFD_CLOEXEC);
-  if (file < 0) return false;
   const size_t nbytes = allocation.mapped_nbytes;
-  if (ftruncate(file, static_cast<off_t>(nbytes)) == 0) {
-    allocation.address = map_shared(file, nbytes, PROT_NONE);
-    allocation.bytes = map_shared(file, nbytes, PROT_READ | PROT_WRITE);
-  }
-  close(file);
+  allocation.address = map_shared(allocation.file, nbytes, PROT_NONE);
+  allocation.bytes = map_shared(allocation.file, nbytes, PROT_READ | PROT_WRITE);
   return allocation.address && allocation.bytes;
+}
+
+bool make_device_memory(Allocation& allocation) {
+  allocation.file = memfd_create("fakegpu", MFD_CLOEXEC);
+  return allocation.file >= 0 &&
+         ftruncate(allocation.file, static_cast<off_t>(allocation.mapped_nbytes)) == 0 &&
+         map_twice(allocation);
 }
 
 bool map_once(Allocation& allocation) {
@@ -114,7 +120,7 @@ ur_result_t allocate(ur_usm_type_t type, ur_context_handle_t context, ur_device_
   allocation->mapped_nbytes = (nbytes + page - 1) / page * page;
 
   if (on_device && !reserve(device->root(), allocation->mapped_nbytes)) return out_of_memory;
-  if (!(on_device ? map_twice(*allocation) : map_once(*allocation))) {
+  if (!(on_device ? make_device_memory(*allocation) : map_once(*allocation))) {
     if (on_device) give_back(device->root(), allocation->mapped_nbytes);
     return out_of_memory;
   }
@@ -156,7 +162,7 @@ ur_result_t usm_free(ur_context_handle_t context, void* pointer) {
   }
   allocation->freed = true;
   --counters.live_allocations;
-  if (allocation->type == UR_USM_TYPE_DEVICE)
+  if (allocation->type == UR_USM_TYPE_DEVICE && !allocation->opened)
     give_back(allocation->device->root(), allocation->mapped_nbytes);
   return UR_RESULT_SUCCESS;
 }
@@ -183,6 +189,67 @@ ur_result_t usm_info(ur_context_handle_t context, const void* pointer, ur_usm_al
   }
 }
 
+// An inter-process handle: where the file of the allocation is, and on which device it was made.
+struct Handle {
+  pid_t process;
+  int file, gpu, tile;
+  size_t nbytes, mapped_nbytes;
+};
+
+ur_result_t ipc_get(ur_context_handle_t, void* pointer, void** out, size_t* size) {
+  if (fails_now()) return UR_RESULT_ERROR_OUT_OF_RESOURCES;
+  const AllocationPtr allocation = find(pointer);
+  if (!settings().ipc) return UR_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  if (!allocation || allocation->file < 0 || pointer != allocation->address)
+    return UR_RESULT_ERROR_INVALID_VALUE;
+  const ur_device_handle_t device = allocation->device;
+  auto* handle = new Handle{getpid(),     allocation->file,   device->gpu,
+                            device->tile, allocation->nbytes, allocation->mapped_nbytes};
+  ++counters.ipc_handles;
+  *out = handle;
+  *size = sizeof *handle;
+  return UR_RESULT_SUCCESS;
+}
+
+ur_result_t ipc_put(ur_context_handle_t, void* handle) {
+  --counters.ipc_handles;
+  delete static_cast<Handle*>(handle);
+  return UR_RESULT_SUCCESS;
+}
+
+ur_result_t ipc_open(ur_context_handle_t context, ur_device_handle_t device, void* data,
+                     size_t size, void** out) {
+  if (fails_now()) return UR_RESULT_ERROR_OUT_OF_RESOURCES;
+  if (size != sizeof(Handle)) return UR_RESULT_ERROR_INVALID_VALUE;
+  Handle handle;
+  std::memcpy(&handle, data, sizeof handle);
+  if (handle.gpu != device->gpu || handle.tile != device->tile)
+    return UR_RESULT_ERROR_INVALID_DEVICE;
+  const std::string path =
+      "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
+  auto allocation = std::make_shared<Allocation>();
+  allocation->context = Ref<ur_context_handle_t_>(context);
+  allocation->device = device;
+  allocation->type = UR_USM_TYPE_DEVICE;
+  allocation->nbytes = handle.nbytes;
+  allocation->mapped_nbytes = handle.mapped_nbytes;
+  allocation->opened = true;
+  allocation->file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (allocation->file < 0 || !map_twice(*allocation)) return UR_RESULT_ERROR_INVALID_VALUE;
+  ++counters.live_allocations;
+  *out = allocation->address;
+  Register& all = allocations();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.by_address[allocation->address] = allocation;
+  return UR_RESULT_SUCCESS;
+}
+
+ur_result_t ipc_close(ur_context_handle_t context, void* pointer) {
+  const AllocationPtr allocation = find(pointer);
+  if (!allocation || !allocation->opened) return UR_RESULT_ERROR_INVALID_VALUE;
+  return usm_free(context, pointer);
+}
+
 [[noreturn]] void die_of_use_after_free(const char* when) {
   std::fprintf(stderr, "[fakegpu] USM was freed %s a command that uses it\n", when);
   std::abort();
@@ -191,6 +258,7 @@ ur_result_t usm_info(ur_context_handle_t context, const void* pointer, ur_usm_al
 }  // namespace
 
 Allocation::~Allocation() {
+  if (file >= 0) close(file);
   if (address) munmap(address, mapped_nbytes);
   if (bytes && bytes != address) munmap(bytes, mapped_nbytes);
 }
@@ -221,6 +289,10 @@ void fill_memory_tables(ur_dditable_t& table) {
   table.USM.pfnSharedAlloc = usm_shared_alloc;
   table.USM.pfnFree = usm_free;
   table.USM.pfnGetMemAllocInfo = usm_info;
+  table.IPCExp.pfnGetMemHandleExp = ipc_get;
+  table.IPCExp.pfnPutMemHandleExp = ipc_put;
+  table.IPCExp.pfnOpenMemHandleExp = ipc_open;
+  table.IPCExp.pfnCloseMemHandleExp = ipc_close;
 }
 
 }  // namespace fakegpu

@@ -24,6 +24,8 @@ struct Allocation {
   size_t mapped_nbytes = 0;  // whole pages
   char* address = nullptr;   // what the program sees
   char* bytes = nullptr;     // what commands read and write; the same but for device memory
+  int file = -1;             // what device memory is a mapping of
+  bool opened = false;       // by a handle: the memory of another process
   std::atomic<bool> freed{false};
 };
 

@@ -25,6 +25,7 @@ const Settings& settings() {
     s.strict_context = number("FAKEGPU_STRICT_CTX", 0) != 0;
     s.two_d = number("FAKEGPU_2D", 1) != 0;
     s.fp64 = number("FAKEGPU_FP64", 1) != 0;
+    s.ipc = number("FAKEGPU_IPC", 1) != 0;
     s.stats = number("FAKEGPU_STATS", 0) != 0;
     s.fail_at = number("FAKEGPU_FAIL_AT", 0);
     return s;

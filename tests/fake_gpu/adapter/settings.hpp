@@ -16,6 +16,7 @@ struct Settings {
   bool strict_context;  // FAKEGPU_STRICT_CTX: contexts as on OpenCL, not as on Level Zero
   bool two_d;           // FAKEGPU_2D: two-dimensional copies and fills are native
   bool fp64;            // FAKEGPU_FP64: double precision
+  bool ipc;             // FAKEGPU_IPC: other processes can open device memory
   bool stats;           // FAKEGPU_STATS: report what is alive at exit
   long fail_at;         // FAKEGPU_FAIL_AT: this failable call fails, counted from 1; 0 is never
 };

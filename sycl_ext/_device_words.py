@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. A device in words that mean something in another process, and the way back.  Pure.
+
+An id is a position in the table of one process, and a context is an address in it; what travels is
+the name of the root device (backend, type, number) and the cuts that lead to a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Cut", "DeviceWords", "choose", "read_partition", "read_words"]
+
+#: One step from a device to a part of it: how it is cut (`Device.partition`), and which part.
+Cut = tuple[str, int]
+
+#: What somebody else's words may ask for: more than any device has.
+_MAX_CUTS, _MAX_PARTS = 8, 4096
+_DOMAINS = ("numa", "L4_cache", "L3_cache", "L2_cache", "L1_cache", "next_partitionable", "cslice")
+
+
+class DeviceWords(NamedTuple):
+    """A device of any process: ``("level_zero", "gpu", 1, (("numa", 0),))``."""
+
+    backend: str
+    device_type: str
+    number: int
+    path: tuple[Cut, ...] = ()
+
+    @classmethod
+    def of(cls, filter_string: str, path: Sequence[Cut] = ()) -> DeviceWords:
+        """Return the words for a part of the root device of a filter string."""
+        backend, device_type, number = filter_string.split(":")
+        return cls(backend, device_type, int(number), tuple(path))
+
+
+def read_words(value: Any) -> DeviceWords:
+    """Read words from another process; ValueError when they are none."""
+    fine = type(value) is tuple and [type(part) for part in value] == [str, str, int, tuple]
+    if fine:
+        words = DeviceWords(*value)
+        fine = 0 <= words.number < _MAX_PARTS and len(words.path) <= _MAX_CUTS
+        fine = fine and all(_is_cut(cut) for cut in words.path)
+    if not fine:
+        raise ValueError(f"{value!r} names no device; words are such as {_EXAMPLE}")
+    return words
+
+
+_EXAMPLE = tuple(DeviceWords("level_zero", "gpu", 1, (("numa", 0),)))
+
+
+def _is_cut(cut: Any) -> bool:
+    return (
+        type(cut) is tuple
+        and [type(part) for part in cut] == [str, int]
+        and 0 <= cut[1] < _MAX_PARTS
+        and read_partition(cut[0]) is not None
+    )
+
+
+def read_partition(text: str) -> str | int | list[int] | None:
+    """Return the ``partition=`` that `Device.partition` describes; None when it describes none.
+
+    Examples
+    --------
+    >>> read_partition("numa"), read_partition("equally 4"), read_partition("counts 1 3")
+    ('numa', 4, [1, 3])
+    """
+    if text in _DOMAINS:
+        return text
+    how, *numbers = text.split(" ")[: _MAX_PARTS + 1]
+    if not all(number.isascii() and number.isdigit() and len(number) < 6 for number in numbers):
+        return None
+    counts = [int(number) for number in numbers]
+    if how == "equally" and len(counts) == 1:
+        return counts[0]
+    return counts if how == "counts" and counts else None
+
+
+def choose(wanted: DeviceWords, roots: Sequence[str]) -> int | None:
+    """Return which of these root devices is nearest to the wanted one.
+
+    Parameters
+    ----------
+    wanted : DeviceWords
+    roots : sequence of str
+        The filter strings of the root devices here, in id order.
+
+    Returns
+    -------
+    int or None
+        Its place among them: of the same type, if possible of the same backend, and of the nearest
+        number.  None: there is no device of that type.
+
+    Examples
+    --------
+    >>> here = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1"]
+    >>> choose(DeviceWords("level_zero", "gpu", 5), here)
+    3
+    >>> choose(DeviceWords("cuda", "gpu", 0), here)
+    1
+    """
+    found = [DeviceWords.of(text) for text in roots]
+    fitting = [i for i, root in enumerate(found) if root.device_type == wanted.device_type]
+
+    def distance(i: int) -> tuple[bool, int]:
+        return found[i].backend != wanted.backend, abs(found[i].number - wanted.number)
+
+    return min(fitting, key=distance, default=None)

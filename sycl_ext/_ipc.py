@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 7. `ipc_empty`, `ipc_handle`, `ipc_open`: one piece of memory in several processes.
+
+Two roads, and never a copy: device USM by the inter-process handles of SYCL, where the device has
+them; else shared host memory, which a device with system USM reads in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal
+
+from sycl_ext import _core
+from sycl_ext._device_words import DeviceWords, read_words
+from sycl_ext._devices import Device, by_id, place
+from sycl_ext._dtypes import dtype_name
+from sycl_ext._indexing import as_shape
+from sycl_ext._pickle import nearest, part_of, strides_of, words_of
+from sycl_ext._shared_memory import Block, BlockKey, make_block, open_block
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from sycl_ext._tensor import Tensor
+
+__all__ = ["IpcHandle", "ipc_empty", "ipc_handle", "ipc_open"]
+
+_ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
+
+
+@dataclass(frozen=True)
+class IpcHandle:
+    """What another process opens a tensor's memory with: small, and made to be sent.
+
+    Handles are made by `ipc_handle`.  In the process that made it a handle keeps the memory; keep
+    the handle there until the others have opened it.  Pickled, it is a few hundred bytes.
+    """
+
+    road: Literal["sycl", "shared memory"]
+    """The inter-process handles of SYCL, or shared host memory."""
+    shape: tuple[int, ...]
+    dtype: str
+    """Name of the dtype, such as ``"float32"``."""
+    readonly: bool
+    _strides: tuple[int, ...] = field(repr=False)
+    _nbytes: int = field(repr=False)  # of the block
+    _offset: int = field(repr=False)  # of the first element, in bytes
+    _device: DeviceWords = field(repr=False)
+    _uuid: bytes = field(repr=False)  # of the root device; empty: the device does not say
+    _key: bytes | BlockKey = field(repr=False)
+    _keep: object = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "_keep"]
+        return _read_handle, tuple(tuple(v) if isinstance(v, tuple) else v for v in values)
+
+
+def _read_handle(*values: Any) -> IpcHandle:
+    """Make a handle of the parts of a pickle, once their types have been checked."""
+    kinds = (str, tuple, str, bool, tuple, int, int, tuple, bytes)
+    if [type(value) for value in values[:-1]] == list(kinds):
+        road, shape, dtype, readonly, strides, nbytes, offset, device, uuid, key = values
+        numbers = (*shape, *strides, *key) if type(key) is tuple else (*shape, *strides)
+        if (
+            dtype in _ITEMSIZE
+            and all(type(number) is int for number in numbers)
+            and len(shape) == len(strides)
+            and all(n >= 0 for n in shape)
+            and prod(max(n, 1) for n in shape) * _ITEMSIZE[dtype] < 1 << 63
+            and 0 <= offset <= nbytes < 1 << 63
+            and (road, type(key)) in (("sycl", bytes), ("shared memory", tuple))
+            and (road == "sycl" or len(key) == len(BlockKey._fields))
+        ):
+            key = key if road == "sycl" else BlockKey(*key)
+            words = read_words(device)
+            return IpcHandle(
+                road, shape, dtype, readonly, strides, nbytes, offset, words, uuid, key
+            )
+    raise ValueError("this is no pickle of a sycl_ext.IpcHandle")
+
+
+def ipc_empty(
+    shape: int | tuple[int, ...],
+    dtype: DTypeLike = "float32",
+    *,
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor in memory that other processes of this machine can open.
+
+    Parameters
+    ----------
+    shape, dtype, device, order
+        As for `empty`.
+
+    Returns
+    -------
+    Tensor
+        In device USM where the device has inter-process handles (a GPU on Level Zero); else in
+        shared host memory (`usm_type` "system"), when the device reads host memory (the CPU).
+
+    Raises
+    ------
+    BufferError
+        When the device has neither.
+    MemoryError
+        When there is no room.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> t = sx.ipc_empty(1000, "float64", device="cpu")
+    >>> u = sx.ipc_open(sx.ipc_handle(t))  # in this process or in another one
+    >>> t.to_numpy()[:] = 7
+    >>> float(u.to_numpy()[999])
+    7.0
+    """
+    lengths, name = as_shape(shape), dtype_name(dtype)
+    if order not in ("C", "F"):
+        raise ValueError(f"order is {order!r}; it must be 'C' or 'F'")
+    where = place(device)
+    row = where.device._row
+    if _core.has_ipc(row):
+        return _core.allocate(row, "device", name, lengths, order, where.queue)
+    _require_system_usm(where.device)
+    block = make_block(max(prod(lengths), 1) * _ITEMSIZE[name])
+    axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
+    return _view_of_block(block, where.device, name, 0, lengths, strides_of(lengths, axes), False)
+
+
+def _require_system_usm(device: Device) -> None:
+    if not device._row.usm_system:
+        raise BufferError(
+            f"{device!r} has neither inter-process handles nor system USM, so no memory of it can "
+            "be shared; share memory of the CPU device (device='cpu') and copy between them"
+        )
+
+
+def _view_of_block(
+    block: Block,
+    device: Device,
+    dtype: str,
+    offset: int,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    readonly: bool,
+) -> Tensor:
+    """Return a tensor in a block; ValueError when it reaches beyond."""
+    count, rest = divmod(block.nbytes, _ITEMSIZE[dtype])
+    first, off = divmod(offset, _ITEMSIZE[dtype])
+    if rest or off:
+        raise ValueError(f"a block of {block.nbytes} bytes holds no {dtype} at byte {offset}")
+    host = _core.from_host(block.pointer, dtype, (count,), (1,), readonly, block)
+    whole = _core.adopt(host, device._row, "system", block)
+    return _core.view(whole, first, shape, strides, block, readonly=readonly)
+
+
+def ipc_handle(t: Tensor, /) -> IpcHandle:
+    """Return what another process opens the memory of a tensor with.
+
+    Nothing is copied: writing on either side is seen on the other.  The two processes have to agree
+    on who writes when; work that is pending on the tensor's queue is waited for here.
+
+    Parameters
+    ----------
+    t : Tensor
+        From `ipc_empty`, or a view of such a tensor; on a device with inter-process handles, any
+        tensor in device USM that this package has allocated.
+
+    Returns
+    -------
+    IpcHandle
+        It keeps the memory, and the memory has to be kept until the other process has opened it.
+
+    Raises
+    ------
+    BufferError
+        When the memory cannot be shared: nothing is copied silently.
+
+    Examples
+    --------
+    >>> import pickle, sycl_ext as sx
+    >>> handle = sx.ipc_handle(sx.ipc_empty((2, 3), device="cpu").as_readonly())
+    >>> handle
+    IpcHandle(road='shared memory', shape=(2, 3), dtype='float32', readonly=True)
+    >>> sx.ipc_open(pickle.loads(pickle.dumps(handle))).readonly
+    True
+    """
+    if not isinstance(t, _core.TensorBase) or t.row_id is None:
+        raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see ipc_empty")
+    if t.size == 0:
+        raise BufferError("the tensor has no elements, and so no memory to share")
+    keep: object = t
+    device = by_id(t.row_id)
+    key: bytes | BlockKey
+    if isinstance(t.base, Block):
+        key = t.base.key
+    elif _core.has_ipc(device._row):
+        keep = _core.IpcExport(t)
+        key = keep.data
+    else:
+        raise BufferError(
+            f"{t!r} is not in memory that processes can share; copy it: "
+            "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)"
+        )
+    _core.synchronize(t)
+    nbytes, offset = _core.memory_of(t)
+    return IpcHandle(
+        "shared memory" if isinstance(key, BlockKey) else "sycl",
+        t.shape,
+        t.dtype_name,
+        t.readonly,
+        t.strides,
+        nbytes,
+        offset,
+        words_of(device),
+        _core.device_uuid(_core.row(device.root_id)),
+        key,
+        keep,
+    )
+
+
+def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
+    """Return the memory behind a handle of another process as a tensor.
+
+    Parameters
+    ----------
+    handle : IpcHandle
+    device : optional
+        Device USM is opened on the device that it was made on, whatever its id is here; another one
+        is refused.  Shared host memory is opened on the device that is nearest to the one that it
+        was made for, or on this one, which has to read host memory.
+
+    Returns
+    -------
+    Tensor
+        Read-only when the tensor was.  It stays valid when the process that made it has ended,
+        for shared host memory; device USM has to be kept there until this tensor is gone.
+
+    Raises
+    ------
+    BufferError
+        When the memory is gone, or the device is not here.
+    SyclError
+        When the runtime does not take the handle.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> handle = sx.ipc_handle(sx.ipc_empty(4, device="cpu"))
+    >>> sx.ipc_open(handle).copy_from(memoryview(b"0123" * 4).cast("f")).shape
+    (4,)
+    """
+    if not isinstance(handle, IpcHandle):
+        raise TypeError(f"handle is a {type(handle).__name__}; it must be an IpcHandle")
+    wanted = None if device is None else place(device).device
+    try:
+        if isinstance(handle._key, BlockKey):
+            where = wanted or nearest(handle._device) or place(None).device
+            _require_system_usm(where)
+            block = open_block(handle._key, handle._nbytes, handle.readonly)
+            return _view_of_block(
+                block,
+                where,
+                handle.dtype,
+                handle._offset,
+                handle.shape,
+                handle._strides,
+                handle.readonly,
+            )
+        return _core.open_ipc(
+            _exact(handle, wanted)._row,
+            handle._key,
+            handle._nbytes,
+            handle._offset,
+            handle.dtype,
+            handle.shape,
+            handle._strides,
+            handle.readonly,
+        )
+    except ValueError as error:
+        raise BufferError(f"the handle contradicts itself: {error}") from error
+
+
+def _exact(handle: IpcHandle, wanted: Device | None) -> Device:
+    """Return the very device that a handle is of."""
+    words, found = handle._device, None
+    for root in (by_id(row_id) for row_id in range(_core.root_count())):
+        named = DeviceWords.of(root.filter_string)
+        if handle._uuid and named.backend == words.backend:
+            if _core.device_uuid(root._row) == handle._uuid:
+                found = root
+        elif named == words._replace(path=()):
+            found = root
+    part = None if found is None else part_of(found, words.path)
+    if part is None or words_of(part).path != words.path:
+        raise BufferError(
+            f"the memory is on {'/'.join(map(str, words))}, which this process does not have; "
+            "ONEAPI_DEVICE_SELECTOR and ZE_AFFINITY_MASK decide which devices a process has"
+        )
+    if wanted is not None and wanted._whole() is not part:
+        raise BufferError(f"the memory is on {part!r}, and cannot be opened on {wanted!r}")
+    return part

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 5. Tensors in pickles: what travels, and what is made of it on arrival.
+
+A pickled tensor is the name of `load`, plain Python values, and one buffer of raw bytes: the
+elements in the order in which they lie in memory.  With protocol 5 the buffer goes out of band
+where the pickler's user wants that, and then it is the memory itself if the host can reach it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from sycl_ext import _core, _execute
+from sycl_ext._device_words import Cut, DeviceWords, choose, read_partition, read_words
+from sycl_ext._devices import Device, Placement, by_id, place
+from sycl_ext._protocols import SyclError
+
+__all__ = [
+    "copy_as_it_lies",
+    "load",
+    "nearest",
+    "part_of",
+    "reduce",
+    "strides_of",
+    "unpickle_to",
+    "words_of",
+]
+
+#: The layout of what `reduce` returns.
+FORMAT = 1
+
+_ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
+_KINDS = ("device", "shared", "host", "system")
+_MAX_NDIM = 64
+
+_target: ContextVar[Placement | None] = ContextVar("sycl_ext.unpickle_to", default=None)
+
+
+@contextmanager
+def unpickle_to(device: Any) -> Iterator[None]:
+    """Within the ``with`` block, tensors that are unpickled arrive on this device.
+
+    Without it, they arrive on the device that is nearest to the one they came from: of the same
+    type, if possible of the same backend, of the nearest number, and on the same part of it; on the
+    default device when there is none of the type.
+
+    Parameters
+    ----------
+    device : Device or any ``device=`` form
+        A ``dpctl.SyclQueue`` becomes the queue of the tensors.
+
+    Examples
+    --------
+    >>> import pickle, sycl_ext as sx
+    >>> data = pickle.dumps(sx.zeros(3))
+    >>> half = sx.device().create_sub_devices([1, 1])[0]
+    >>> with sx.unpickle_to(half):
+    ...     t = pickle.loads(data)
+    >>> t.device is half
+    True
+    """
+    token = _target.set(place(device))
+    try:
+        yield
+    finally:
+        _target.reset(token)
+
+
+# ---- a device of another process -----------------------------------------------------------------
+
+
+def words_of(device: Device) -> DeviceWords:
+    """Return the words for a device; a private context is nothing that another process has."""
+    path: list[Cut] = []
+    row: Device | None = device
+    while row is not None and row.kind != "root":
+        if row.kind == "sub_device":
+            if row.part is None:  # nobody can tell which part it is: the whole stands for it
+                path.clear()
+            else:
+                path.append((row.partition, row.part))
+        row = row.parent
+    return DeviceWords.of(device.filter_string, path[::-1])
+
+
+def nearest(words: DeviceWords) -> Device | None:
+    """Return the device here that is nearest to one of another process; None: none of its type."""
+    roots = [by_id(row_id) for row_id in range(_core.root_count())]
+    number = choose(words, [root.filter_string for root in roots])
+    return None if number is None else part_of(roots[number], words.path)
+
+
+def part_of(device: Device, path: Sequence[Cut]) -> Device:
+    """Return the part that a path leads to, or where it ends when the device has no such part."""
+    for partition, part in path:
+        try:
+            device = device.create_sub_devices(read_partition(partition) or "")[part]
+        except (SyclError, ValueError, IndexError):
+            break
+    return device
+
+
+# ---- how the elements lie ------------------------------------------------------------------------
+
+
+def _memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Return the axes from the longest stride to the shortest; those of length 1 stay in place."""
+    by_stride = iter(
+        sorted((a for a, n in enumerate(shape) if n != 1), key=lambda a: -abs(strides[a]))
+    )
+    return tuple(axis if n == 1 else next(by_stride) for axis, n in enumerate(shape))
+
+
+def _repeats(tensor: _core.TensorBase, axis: int) -> bool:
+    """Whether all elements along an axis are one and the same."""
+    return tensor.shape[axis] > 1 and tensor.strides[axis] == 0
+
+
+def strides_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a compact tensor that lies in the order of `axes`; others get 0."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(axes):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBase:
+    """Return the view with the axes in this order, the ones left out at their first element."""
+    shape, strides = tensor.shape, tensor.strides
+    return _core.view(
+        tensor, 0, [shape[axis] for axis in axes], [strides[axis] for axis in axes], tensor
+    )
+
+
+def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
+    """Return a compact, writable copy on the same device, with the axes in the same order."""
+    row = _execute.tensor_device(tensor)._row
+    kind = tensor.usm_type if tensor.usm_type != "system" else "host"
+    queue = _core.queue_of(tensor)
+    if tensor.f_contiguous or tensor.c_contiguous:
+        return _core.copy_to_row(tensor, row, kind, "C" if tensor.c_contiguous else "F", queue)
+    axes = _memory_axes(tensor.shape, tensor.strides)
+    copy = _core.copy_to_row(_as_it_lies(tensor, axes), row, kind, "C", queue)
+    return _core.view(copy, 0, tensor.shape, strides_of(tensor.shape, axes), copy)
+
+
+# ---- out -----------------------------------------------------------------------------------------
+
+
+def reduce(tensor: _core.TensorBase, protocol: int) -> tuple[Any, ...]:
+    """Answer ``__reduce_ex__`` of a tensor."""
+    axes = _memory_axes(tensor.shape, tensor.strides)
+    axes = tuple(axis for axis in axes if not _repeats(tensor, axis))
+    buffer = _bytes_of(_as_it_lies(tensor, axes))
+    device = None if tensor.row_id is None else tuple(words_of(by_id(tensor.row_id)))
+    return load, (
+        FORMAT,
+        tensor.dtype_name,
+        tensor.shape,
+        axes,
+        tensor.usm_type,
+        tensor.readonly,
+        device,
+        pickle.PickleBuffer(buffer) if protocol >= 5 else bytes(buffer),
+    )
+
+
+def _bytes_of(tensor: _core.TensorBase) -> memoryview:
+    """Return the bytes of the elements in C order: the memory itself where the host can reach it.
+
+    They are offered as read-only: whoever receives them copies them to a device, and need not make
+    them writable for that.
+    """
+    if tensor.size == 0:
+        return memoryview(b"")
+    if tensor.host_accessible and tensor.c_contiguous:
+        _core.synchronize(tensor)
+    else:
+        tensor = _core.copy_to_host(tensor)
+    raw = _core.from_host(tensor.ptr, "uint8", (tensor.nbytes,), (1,), True, tensor)
+    return memoryview(raw)
+
+
+# ---- in ------------------------------------------------------------------------------------------
+
+
+def load(
+    version: Any,
+    dtype: Any,
+    shape: Any,
+    axes: Any,
+    usm_type: Any,
+    readonly: Any,
+    device: Any,
+    buffer: Any,
+) -> _core.TensorBase:
+    """Make a tensor of the parts of a pickle, once all of them have been checked.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        When a part is not what `reduce` makes, or the parts contradict each other.
+    MemoryError, BufferError
+        When the device has no room, or no USM.
+    """
+    if type(version) is not int or version != FORMAT:
+        raise _refused(f"its format is {version!r}, and {FORMAT} is known: update sycl_ext")
+    stored = _check_layout(dtype, shape, axes)
+    if type(usm_type) is not str or usm_type not in _KINDS:
+        raise _refused(f"usm_type is {usm_type!r}; kinds are {', '.join(_KINDS)}")
+    if type(readonly) is not bool:
+        raise _refused(f"readonly is {readonly!r}")
+    data = _check_buffer(buffer, prod(stored) * _ITEMSIZE[dtype])
+    placement = _check_device(device)
+
+    tensor = _allocate(placement, usm_type, dtype, stored)
+    if data.nbytes:
+        pointer = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
+        strides = strides_of(stored, range(len(stored)))
+        _core.copy_elements(tensor, _core.from_host(pointer, dtype, stored, strides, True, data))
+    if readonly or axes != tuple(range(len(shape))):
+        return _core.view(tensor, 0, shape, strides_of(shape, axes), tensor, readonly=readonly)
+    return tensor
+
+
+def _refused(what: str) -> pickle.UnpicklingError:
+    return pickle.UnpicklingError(f"this is no pickle of a sycl_ext.Tensor: {what}")
+
+
+def _check_layout(dtype: Any, shape: Any, axes: Any) -> tuple[int, ...]:
+    """Return the lengths of the axes that are stored, in the order in which they lie."""
+    if type(dtype) is not str or dtype not in _ITEMSIZE:
+        raise _refused(f"dtype is {dtype!r}; known are {', '.join(_ITEMSIZE)}")
+    if type(shape) is not tuple or len(shape) > _MAX_NDIM:
+        raise _refused(f"the shape is no tuple of at most {_MAX_NDIM} lengths")
+    if not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
+        raise _refused(f"the shape is {shape!r}")
+    if prod(max(n, 1) for n in shape) * _ITEMSIZE[dtype] >= 1 << 63:
+        raise _refused(f"no address space holds shape {shape!r}")
+    if type(axes) is not tuple or not all(type(axis) is int for axis in axes):
+        raise _refused(f"the order of the axes is {axes!r}")
+    if len(set(axes)) != len(axes) or not set(axes) <= set(range(len(shape))):
+        raise _refused(f"{axes!r} is no order of {len(shape)} axes")
+    return tuple(shape[axis] for axis in axes)
+
+
+def _check_buffer(buffer: Any, nbytes: int) -> memoryview:
+    try:
+        data = pickle.PickleBuffer(buffer).raw()
+    except (TypeError, BufferError, ValueError) as error:
+        raise _refused(f"its bytes are a {type(buffer).__name__}: {error}") from error
+    if data.nbytes != nbytes:
+        raise _refused(f"it has {data.nbytes} bytes, and dtype and shape ask for {nbytes}")
+    return data
+
+
+def _check_device(device: Any) -> Placement:
+    try:
+        words = None if device is None else read_words(device)
+    except ValueError as error:
+        raise _refused(str(error)) from None
+    wanted = _target.get()
+    if wanted is not None:
+        return wanted
+    found = None if words is None else nearest(words)
+    return place(None) if found is None else Placement(found)
+
+
+def _allocate(
+    placement: Placement, usm_type: str, dtype: str, stored: Sequence[int]
+) -> _core.TensorBase:
+    kind = _execute._fitting_kind("host" if usm_type == "system" else usm_type, placement.device)
+    return _core.allocate(placement.device._row, kind, dtype, stored, "C", placement.queue)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. Blocks of host memory that processes of one machine share.
+
+A block is a file in memory without a name (``memfd_create``).  Others open it through
+``/proc/<process>/fd``, and the kernel frees it with the last process that has it, however that
+process ends.  `multiprocessing.shared_memory` is not used: its names stay in ``/dev/shm`` when the
+processes are killed, its resource tracker ends blocks that others still use (before Python 3.13),
+and ``/dev/shm`` has 64 MB in a container.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import mmap
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+try:
+    import fcntl
+except ImportError:  # Windows, which has no memfd_create either
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Block", "BlockKey", "make_block", "open_block"]
+
+
+class BlockKey(NamedTuple):
+    """What another process needs to open a block: where its file is, and which file it must be."""
+
+    process: int
+    descriptor: int
+    filesystem: int
+    inode: int
+
+
+class Block:
+    """A block of shared memory, mapped; the mapping lives as long as this object."""
+
+    __slots__ = ("_close", "_descriptor", "_mapping", "nbytes")
+
+    def __init__(self, descriptor: int, nbytes: int, readonly: bool) -> None:
+        access = mmap.PROT_READ if readonly else mmap.PROT_READ | mmap.PROT_WRITE
+        self._mapping = mmap.mmap(descriptor, nbytes, mmap.MAP_SHARED, access)
+        self._close = functools.partial(os.close, descriptor)  # from here on, it is ours to close
+        self._descriptor = descriptor
+        self.nbytes = nbytes
+
+    def __del__(self) -> None:
+        if hasattr(self, "_close"):  # os may be gone when the interpreter ends
+            self._close()
+
+    @property
+    def pointer(self) -> int:
+        """Address of the first byte."""
+        pointer: int = np.frombuffer(self._mapping, np.uint8).__array_interface__["data"][0]
+        return pointer
+
+    @property
+    def key(self) -> BlockKey:
+        """What another process opens the block with, as long as this object lives."""
+        found = os.fstat(self._descriptor)
+        return BlockKey(os.getpid(), self._descriptor, found.st_dev, found.st_ino)
+
+    def __repr__(self) -> str:
+        return f"<Block of shared memory: {self.nbytes} bytes>"
+
+
+def make_block(nbytes: int) -> Block:
+    """Return a new block of zeros; its pages are taken when they are first written to.
+
+    It is sealed: no process can make it shorter under another one's feet, which would be a SIGBUS
+    there.
+    """
+    if not hasattr(os, "memfd_create"):
+        raise BufferError("this system has no memfd_create; sharing host memory needs Linux")
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if nbytes > room:
+        raise MemoryError(f"{nbytes} bytes of shared memory are more than this machine's {room}")
+    descriptor = os.memfd_create("sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.truncate(descriptor, nbytes)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SIZE_SEALS | fcntl.F_SEAL_SEAL)
+        return Block(descriptor, nbytes, readonly=False)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.ENOMEM, errno.ENOSPC):
+            raise MemoryError(f"cannot get {nbytes} bytes of shared memory: {error}") from error
+        raise
+
+
+_SIZE_SEALS = 0 if fcntl is None else fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+
+
+def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
+    """Return a block that another process has made.
+
+    Raises
+    ------
+    BufferError
+        When there is no such block any more, or this process may not open it.
+    """
+    path = f"/proc/{key.process}/fd/{key.descriptor}"
+    try:
+        _check_file(Path(path).stat(), key, nbytes)  # before opening: a pipe would block
+        how = os.O_RDONLY if readonly else os.O_RDWR
+        descriptor = os.open(path, how | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        raise BufferError(
+            f"the memory that process {key.process} shares cannot be opened: {error}; the process "
+            "has to keep the tensor until this is done, and both have to run on one machine as one "
+            "user"
+        ) from error
+    try:
+        _check_file(os.fstat(descriptor), key, nbytes)
+        if fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS:
+            raise BufferError(f"{path} is no shared memory of this package")
+        return Block(descriptor, nbytes, readonly)
+    except OSError as error:
+        os.close(descriptor)
+        raise BufferError(f"{path} is no shared memory of this package: {error}") from error
+    except BufferError:
+        os.close(descriptor)
+        raise
+
+
+def _check_file(found: os.stat_result, key: BlockKey, nbytes: int) -> None:
+    same = (found.st_dev, found.st_ino) == (key.filesystem, key.inode)
+    if not same or not stat.S_ISREG(found.st_mode):
+        raise BufferError(f"process {key.process} does not share this memory any more")
+    if found.st_size != nbytes:
+        raise BufferError(f"the block has {found.st_size} bytes, and the handle says {nbytes}")

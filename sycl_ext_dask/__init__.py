@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells Dask about the tensors of sycl_ext.
+
+Dask calls `register` through its entry point ``dask.sizeof`` in every process that imports it, so
+this package stands beside sycl_ext and imports nothing of it: the SYCL runtime is loaded when there
+is a tensor, and not with Dask.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["register"]
+
+
+def register(sizeof: Any) -> None:
+    """Register how large tensors are, and, once distributed is imported, how they are sent."""
+    sizeof.register_lazy("sycl_ext", _register_sizeof)
+    loaded = sys.modules.get("distributed.protocol")
+    if loaded is None:
+        sys.meta_path.insert(0, _Watch())
+    elif hasattr(loaded, "dask_serialize"):
+        _register_protocol(loaded)
+
+
+class _Watch(MetaPathFinder):
+    """Waits for the import of ``distributed.protocol``, which has no entry point of its own."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+        """Let the others find the module, and register when it has been executed."""
+        if name != "distributed.protocol":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_register(module: ModuleType) -> None:
+            execute(module)
+            _register_protocol(module)
+
+        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+def _register_protocol(protocol: Any) -> None:
+    for dispatch in (protocol.dask_serialize, protocol.dask_deserialize):
+        dispatch.register_lazy("sycl_ext", _register_serializers)
+
+
+def _register_sizeof() -> None:
+    from sycl_ext import _dask
+
+    _dask.register_sizeof()
+
+
+def _register_serializers() -> None:
+    from sycl_ext import _dask
+
+    _dask.register_serializers()

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of a GPU and other processes: pickles, staging, and SYCL's inter-process handles."""
+
+import gc
+import os
+import pickle
+from dataclasses import replace
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import beds
+import sycl_ext as sx
+from fake_gpu import control
+from samples import LAYOUTS, assert_equal, values
+from sycl_ext import _core
+
+
+def numbers(device, usm_type="device", shape=(4, 6), dtype="int32"):
+    return sx.empty(shape, dtype, usm_type=usm_type, device=device).copy_from(values(shape, dtype))
+
+
+# ---- pickles -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "size 0"])
+def test_device_memory_travels_with_one_copy_each_way(layout, gpu, adapter):
+    tensor, array = LAYOUTS[layout].tensor("float32", device=gpu)
+    buffers = []
+    before = adapter.fakegpu_copies()
+    data = pickle.dumps(tensor, 5, buffer_callback=buffers.append)
+    out = adapter.fakegpu_copies()
+    arrived = pickle.loads(data, buffers=buffers)
+    into = adapter.fakegpu_copies()
+    assert (out - before, into - out) == ((1, 1) if array.size else (0, 0))
+    assert_equal(arrived, array)
+    assert (arrived.device, arrived.usm_type) == (gpu, "device")
+
+
+@pytest.mark.parametrize("usm_type", ["shared", "host"])
+def test_memory_that_the_host_reaches_is_sent_from_where_it_is(usm_type, gpu, adapter):
+    tensor = numbers(gpu, usm_type)
+    buffers = []
+    before = adapter.fakegpu_copies()
+    pickle.dumps(tensor, 5, buffer_callback=buffers.append)
+    assert adapter.fakegpu_copies() == before
+    assert np.frombuffer(buffers[0], np.uint8).__array_interface__["data"][0] == tensor.ptr
+
+
+def test_a_tile_is_found_again(tiles, gpus):
+    for tile in tiles:
+        assert pickle.loads(pickle.dumps(sx.zeros(3, device=tile))).device is tile
+    other = sx.zeros(3, device=gpus[1])
+    assert pickle.loads(pickle.dumps(other)).device is gpus[1]
+
+
+def test_a_gpu_is_found_under_another_id(gpus):
+    """Device 2 here is device 0 where the CPU is hidden, and there is one GPU less."""
+    data = pickle.dumps(numbers(gpus[1], "shared"))
+    alone = {"UR_ADAPTERS_FORCE_LOAD": control.loaded()._name, "FAKEGPU_DEVICES": "2"}
+    code = f"import pickle; t = pickle.loads({data!r}); print(t.device.filter_string, t.device.id)"
+    shown = beds.python(code, alone)
+    assert shown.strip() == "level_zero:gpu:1 1"
+    shown = beds.python(code, {**alone, "FAKEGPU_DEVICES": "1"})
+    assert shown.strip() == "level_zero:gpu:0 0"
+
+
+# ---- staging -------------------------------------------------------------------------------------
+
+
+def test_device_memory_is_staged_in_pinned_memory(gpu, adapter):
+    tensor = numbers(gpu)
+    for mode, copies in {"r": 1, "w": 1, "rw": 2}.items():
+        before = adapter.fakegpu_copies()
+        with sx.staged(tensor, mode) as memory:
+            assert memory.base.usm_type == "host"
+            if mode != "r":
+                np.from_dlpack(memory)[:] = 3
+        assert adapter.fakegpu_copies() - before == copies
+    assert (tensor.to_numpy() == 3).all()
+
+
+# ---- one memory in two processes -----------------------------------------------------------------
+
+OPENS = """
+import pickle, sys
+import numpy as np
+import sycl_ext as sx
+handle = pickle.loads(bytes.fromhex(sys.argv[1]))
+t = sx.ipc_open(handle)
+print(t.device.filter_string, t.device.part, t.usm_type, t.strides, t.to_numpy().tolist())
+if not t.readonly:
+    t.copy_from(t.to_numpy() + np.asarray(1, t.dtype))
+"""
+
+
+def opened_elsewhere(handle, **variables):
+    """What another process sees; it adds one."""
+    code = OPENS.replace("sys.argv[1]", repr(pickle.dumps(handle).hex()))
+    return beds.python(code, variables or None, inherit=not variables).strip()
+
+
+@pytest.fixture
+def with_ipc(gpu):
+    if not _core.has_ipc(gpu._row):
+        pytest.fail("the stand-in GPU has no inter-process handles")
+
+
+def test_two_processes_see_one_memory(gpus, with_ipc, adapter):
+    t = sx.ipc_empty((4, 6), "int32", device=gpus[1]).copy_from(values((4, 6), "int32"))
+    expected = values((4, 6), "int32")
+    assert t.usm_type == "device"
+    handle = sx.ipc_handle(t)
+    assert adapter.fakegpu_ipc_handles() == 1
+    shown = opened_elsewhere(handle)
+    assert shown == f"level_zero:gpu:1 None device (6, 1) {expected.tolist()}"
+    expected += 1
+    assert_equal(t, expected)
+    view = sx.ipc_handle(t[1::2, ::-2])
+    shown = opened_elsewhere(view)
+    assert shown.endswith(f"(12, -2) {expected[1::2, ::-2].tolist()}")
+    expected[1::2, ::-2] += 1
+    assert_equal(t, expected)
+    opened_elsewhere(sx.ipc_handle(t.as_readonly()))
+    assert_equal(t, expected)
+    del handle, view
+    gc.collect()
+    assert adapter.fakegpu_ipc_handles() == 0
+
+
+def test_memory_of_a_tile_is_opened_on_the_tile(tiles, with_ipc):
+    t = sx.ipc_empty(3, "int8", device=tiles[1])
+    t.copy_from(np.array([1, 2, 3], "int8"))
+    assert opened_elsewhere(sx.ipc_handle(t)).startswith("level_zero:gpu:0 1 device")
+    assert t.to_numpy().tolist() == [2, 3, 4]
+
+
+def test_memory_of_a_private_context(gpu, with_ipc):
+    private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
+    t = numbers(private)
+    assert opened_elsewhere(sx.ipc_handle(t)).startswith("level_zero:gpu:0 None device")
+    assert_equal(t, values((4, 6), "int32") + 1)
+
+
+def test_a_device_is_known_by_its_uuid_and_not_by_its_number(gpus, with_ipc):
+    """The words of a handle count for nothing where the device says who it is."""
+    handle = sx.ipc_handle(numbers(gpus[1]))
+    renamed = replace(handle, _device=handle._device._replace(number=0))
+    assert sx.ipc_open(renamed).device is gpus[1]
+    nowhere = replace(handle, _uuid=bytes(16))
+    with pytest.raises(BufferError, match="this process does not have"):
+        sx.ipc_open(nowhere)
+    with pytest.raises(BufferError, match="cannot be opened on"):
+        sx.ipc_open(handle, device=gpus[0])
+
+
+def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter):
+    t = numbers(gpu)
+    handle = sx.ipc_handle(t)
+    before = adapter.fakegpu_live_allocations()
+    opened = sx.ipc_open(handle)
+    view = opened[1:]
+    assert adapter.fakegpu_live_allocations() == before + 1
+    del opened
+    assert_equal(view, values((4, 6), "int32")[1:])
+    del view
+    gc.collect()
+    assert adapter.fakegpu_live_allocations() == before
+
+
+def test_lies_about_device_memory(gpu, with_ipc, adapter):
+    t = sx.empty(1 << 16, "uint8", device=gpu)
+    handle = sx.ipc_handle(t)
+    before = adapter.fakegpu_live_allocations()
+    for lie in (
+        {"_nbytes": 1 << 30},
+        {"_offset": 1},
+        {"shape": (1 << 17,)},
+        {"_strides": (-1,)},
+    ):
+        with pytest.raises(BufferError):
+            sx.ipc_open(replace(handle, **lie))
+    for key in (b"", b"x" * 40):
+        with pytest.raises(sx.SyclError, match="opening an inter-process handle failed"):
+            sx.ipc_open(replace(handle, _key=key))
+    gc.collect()
+    assert adapter.fakegpu_live_allocations() == before
+
+
+def test_only_device_memory_of_our_own(gpu, with_ipc):
+    for usm_type in ("shared", "host"):
+        with pytest.raises(BufferError, match="only 'device' USM has"):
+            sx.ipc_handle(numbers(gpu, usm_type))
+    theirs = sx.as_tensor(dpnp.empty(3, device="level_zero:gpu:0"))
+    with pytest.raises(BufferError, match="allocated by another library"):
+        sx.ipc_handle(theirs)
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_failures_of_the_runtime(call, gpu, with_ipc, adapter):
+    t = numbers(gpu)
+    if call == 1:
+        adapter.fakegpu_fail_at(1)
+        with pytest.raises(sx.SyclError, match="getting an inter-process handle failed"):
+            sx.ipc_handle(t)
+        return
+    handle = sx.ipc_handle(t)
+    adapter.fakegpu_fail_at(1)
+    with pytest.raises(sx.SyclError, match="opening an inter-process handle failed"):
+        sx.ipc_open(handle)
+
+
+def test_shared_host_memory_beside_the_gpu(gpu, cpu):
+    t = sx.ipc_empty(3, "int8", device=cpu).copy_from(np.array([1, 2, 3], "int8"))
+    assert opened_elsewhere(sx.ipc_handle(t)).startswith("opencl:cpu:0 None system")
+    assert t.to_numpy().tolist() == [2, 3, 4]
+    with pytest.raises(BufferError, match="share memory of the CPU device"):
+        sx.ipc_open(sx.ipc_handle(t), device=gpu)
+
+
+def test_a_gpu_without_inter_process_handles():
+    code = """
+import sycl_ext as sx
+try:
+    sx.ipc_empty(3, device="gpu")
+except BufferError as error:
+    print(error)
+try:
+    sx.ipc_handle(sx.zeros(3, device="gpu"))
+except BufferError as error:
+    print(error)
+"""
+    first, second = beds.python(code, {**os.environ, "FAKEGPU_IPC": "0"}).strip().split("\n")
+    assert "has neither inter-process handles nor system USM" in first
+    assert "not in memory that processes can share" in second

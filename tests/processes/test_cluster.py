@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors between the workers of a Dask cluster of two processes."""
+
+import logging
+import os
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import sycl_ext as sx
+from samples import LAYOUTS, assert_equal
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**settings, silence_logs=logging.ERROR) as cluster, Client(cluster) as found:
+        yield found
+
+
+@pytest.fixture
+def workers(client):
+    return sorted(client.scheduler_info()["workers"])
+
+
+def where(tensor):
+    return os.getpid(), tensor.device.filter_string, tensor.usm_type, tensor.readonly
+
+
+def doubled(tensor):
+    return sx.empty(tensor.shape, tensor.dtype, usm_type=tensor.usm_type).copy_from(
+        tensor.to_numpy() * 2
+    )
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "sliced", "0-d", "size 0"])
+def test_from_worker_to_worker_and_back(layout, client, workers, usm_type):
+    tensor, array = LAYOUTS[layout].tensor("int32", usm_type)
+    first = client.submit(doubled, tensor, workers=workers[:1], pure=False)
+    second = client.submit(doubled, first, workers=workers[1:], pure=False)
+    assert_equal(second.result(), array * 4)
+    on_first = client.submit(where, first, workers=workers[:1], pure=False).result()
+    on_second = client.submit(where, second, workers=workers[1:], pure=False).result()
+    assert on_first[0] != on_second[0]
+    assert on_first[1:] == on_second[1:] == ("opencl:cpu:0", usm_type, False)
+
+
+def test_scattered_tensors(client, workers):
+    tensors = [sx.zeros(1 << 20, "uint8").as_readonly() for _ in range(2)]
+    futures = client.scatter(tensors, workers=workers[:1])
+    found = client.gather([client.submit(where, f, workers=workers[1:]) for f in futures])
+    assert [kind[3] for kind in found] == [True, True]
+    sizes = client.run_on_scheduler(
+        lambda dask_scheduler: [dask_scheduler.tasks[f.key].nbytes for f in futures]
+    )
+    assert sizes == [1 << 20, 1 << 20]
+
+
+def test_a_tensor_within_an_object(client):
+    tensor, array = LAYOUTS["F"].tensor("float32")
+    made = client.submit(lambda x: {"a": [doubled(x["a"][0]), 1]}, {"a": [tensor, 0]}).result()
+    assert_equal(made["a"][0], array * 2)
+
+
+def test_a_spilled_tensor_comes_back(client, workers):
+    """A worker that runs out of memory writes tensors to its disk as it would send them."""
+
+    def spill_and_load():
+        from distributed import get_worker
+
+        data = get_worker().data
+        data["spilled"] = sx.zeros(1000, "int8").copy_from(np.arange(1000).astype("int8"))
+        while "spilled" in data.fast:
+            data.fast.evict()
+        assert "spilled" in data.slow
+        return data.pop("spilled").to_numpy().tolist()
+
+    (found,) = client.run(spill_and_load, workers=workers[:1]).values()
+    assert found == np.arange(1000).astype("int8").tolist()

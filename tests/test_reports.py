@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users reported to dpnp, PyTorch and scikit-learn, and how it goes here.
+
+The name of a test says where to read the report.  Where the fault can be shown without us, the test
+shows it first: when that fails, the library has mended it.
+"""
+
+import types
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from producers import Producer
+from samples import values
+
+torch = pytest.importorskip("torch")
+
+VALUES = np.arange(6, dtype="float32").reshape(2, 3)
+
+
+def usm(usm_type="shared", device=None):
+    return sx.empty(VALUES.shape, "float32", usm_type=usm_type, device=device).copy_from(VALUES)
+
+
+def address(array):
+    return array.__sycl_usm_array_interface__["data"][0]
+
+
+# ---- dpnp and dpctl ------------------------------------------------------------------------------
+
+
+def test_dpctl_1240_arrays_of_a_private_context_reach_torch(private):
+    """Data pointer is not bound to the default context: also intel-extension-for-pytorch 368."""
+    array = dpnp.asarray(VALUES, sycl_queue=private.sycl_queue)
+    with pytest.raises(Exception, match="default"):
+        torch.from_dlpack(array)
+    taken = sx.exchange(array, torch, copy=False)
+    assert taken.data_ptr() == address(array)
+    assert np.array_equal(taken.numpy(), VALUES)
+
+
+def test_dpctl_1917_numpy_becomes_dpnp():
+    assert isinstance(dpnp.from_dlpack(VALUES), np.ndarray)
+    taken = sx.exchange(VALUES, dpnp)
+    assert isinstance(taken, dpnp.ndarray)
+    assert np.array_equal(taken.asnumpy(), VALUES)
+
+
+@pytest.mark.parametrize("usm_type", ["shared", "host"])
+def test_dpctl_2120_to_the_host_without_a_copy(usm_type):
+    array = dpnp.asarray(VALUES, usm_type=usm_type)
+    with pytest.raises(BufferError):
+        np.from_dlpack(array, device="cpu", copy=False)
+    for taken in (
+        sx.exchange(array, np, copy=False),
+        np.asarray(memoryview(sx.host_view(array, copy=False))),
+    ):
+        taken += 1
+        assert taken.ctypes.data == address(array)
+    assert np.array_equal(array.asnumpy(), VALUES + 2)
+
+
+@pytest.mark.parametrize("where", ["root", "private", "halves"])
+def test_dpnp_2554_dpnp_copies_what_it_could_view(where, request):
+    """``dpnp.asarray`` copies; ``dpnp.tensor.asarray`` computes in the tensor's own memory."""
+    row = request.getfixturevalue(where)
+    tensor = usm("device", row[0] if where == "halves" else row)
+    assert address(dpnp.asarray(tensor)) != tensor.ptr
+    taken = dpnp.tensor.asarray(tensor, copy=False)
+    assert taken._pointer == tensor.ptr
+    assert taken.sycl_context == tensor.sycl_context
+    assert taken.sycl_device == tensor.device.sycl_device
+    taken += 1
+    assert np.array_equal(tensor.to_numpy(), VALUES + 1)
+
+
+def test_dpctl_1929_a_pair_becomes_a_device_and_back():
+    for device in dpctl.get_devices():
+        row = sx.device(device)
+        assert sx.device(row.__dlpack_device__()) is row
+        assert row.sycl_device == device
+
+
+@pytest.mark.parametrize("stream", [None, -1])
+def test_mpi4py_493_what_an_mpi_library_asks_for(stream):
+    with pytest.raises(TypeError, match="SyclQueue"):
+        dpnp.zeros(3).__dlpack__(stream=-1, max_version=(1, 0), copy=False)
+    tensor = sx.as_tensor(dpnp.asarray(VALUES))
+    capsule = tensor.__dlpack__(stream=stream, max_version=(1, 0), copy=False)
+    assert sx.from_dlpack(capsule).ptr == tensor.ptr
+
+
+# ---- PyTorch -------------------------------------------------------------------------------------
+
+
+class OnXpu(torch.Tensor):
+    """A tensor on XPU: it takes the address of a queue as stream, and no dl_device."""
+
+    def __new__(cls, tensor):
+        self = torch.Tensor._make_subclass(cls, torch.empty(0))
+        self.source, self.streams = Producer(tensor), []
+        return self
+
+    def __dlpack_device__(self):
+        return self.source.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be int or None")
+        if dl_device is not None or copy:
+            raise RuntimeError("Can't get ATen device for XPU without XPU data.")
+        self.streams.append(stream)
+        return self.source.__dlpack__(max_version=max_version)
+
+
+ROADS = {
+    "from_dlpack": sx.from_dlpack,
+    "from_dlpack(device=)": lambda x: sx.from_dlpack(x, device="cpu"),
+    "from_dlpack(copy=False)": lambda x: sx.from_dlpack(x, copy=False),
+    "from_dlpack(copy=True)": lambda x: sx.from_dlpack(x, copy=True),
+    "as_tensor": sx.as_tensor,
+    "host_view": sx.host_view,
+    "exchange(numpy)": lambda x: sx.exchange(x, np),
+    "exchange(torch)": lambda x: sx.exchange(x, torch),
+    "exchange(dpnp)": lambda x: dpnp.asnumpy(sx.exchange(x, dpnp)),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_pytorch_195825_a_stream_for_xpu_is_the_address_of_its_queue(monkeypatch, road):
+    """And torch-xpu-ops 3077: dl_device and copy are never asked of XPU."""
+    queue = dpctl.SyclQueue("cpu")
+    current = types.SimpleNamespace(sycl_queue=queue.addressof_ref())
+    monkeypatch.setattr(torch.xpu, "current_stream", lambda device: current)
+    x = OnXpu(usm("device"))
+    assert np.array_equal(np.asarray(ROADS[road](x)), VALUES)
+    assert x.streams == [current.sycl_queue]
+
+
+def test_pytorch_with_xpu_gets_device_usm_as_it_is(monkeypatch):
+    """A GPU's memory is not copied to the host for a torch that could take it."""
+    taken = []
+    with_xpu = types.ModuleType("torch")
+    with_xpu.from_dlpack = lambda x: taken.append(x.__dlpack_device__()[0])
+    for available, expected in ((False, [1, 1]), (True, [14, 1])):
+        monkeypatch.setattr(torch.xpu, "is_available", lambda available=available: available)
+        taken.clear()
+        for usm_type in ("device", "shared"):  # torch takes no other kind than device
+            sx.exchange(usm(usm_type), with_xpu)
+        assert taken == expected
+
+
+def test_pytorch_with_xpu_still_takes_memory_of_other_devices(monkeypatch):
+    """The OpenCL CPU device is not one of torch's: a host view it is."""
+    monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
+    tensor = usm("device")
+    assert sx.exchange(tensor, torch).data_ptr() == tensor.ptr
+
+
+def test_pytorch_194267_one_family_of_errors():
+    """Without a copy: torch raises ValueError, others BufferError; ours is both."""
+    with pytest.raises(sx.CopyRefusedError, match="negative") as caught:
+        sx.exchange(usm()[::-1], torch, copy=False)
+    assert isinstance(caught.value, BufferError)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "words"),
+    [
+        (lambda: torch.ones(3, requires_grad=True), "detach"),
+        (lambda: torch.ones(3, dtype=torch.complex64).conj(), "conjugate"),
+        (lambda: torch.eye(3).to_sparse(), "layout"),
+    ],
+    ids=["gradient", "conjugate", "sparse"],
+)
+def test_pytorch_what_cannot_be_exported_says_why(tensor, words):
+    for road in (sx.from_dlpack, sx.host_view, lambda x: sx.exchange(x, np)):
+        with pytest.raises(sx.ExchangeError, match=words):
+            road(tensor())
+
+
+# ---- scikit-learn --------------------------------------------------------------------------------
+
+
+def test_scikit_learn_28668_everything_follows_x():
+    """What is beside X goes where X is, whatever library X is of."""
+    x = dpnp.asarray(VALUES)
+    for place in (x.device, x.sycl_device, x.sycl_queue, sx.as_tensor(x).device):
+        for y in (VALUES, torch.from_numpy(VALUES.copy()), usm()):
+            assert sx.exchange(y, place).device is sx.as_tensor(x).device
+            assert sx.from_dlpack(y, device=place).device is sx.as_tensor(x).device
+            assert sx.explain(y, place).copies == 0
+            assert np.array_equal(sx.exchange(y, dpnp).asnumpy(), VALUES)
+
+
+def test_scikit_learn_34046_lists_are_refused_in_words():
+    with pytest.raises(AttributeError):
+        np.from_dlpack([1.0, 2.0])
+    for road in (sx.as_tensor, sx.host_view, lambda x: sx.exchange(x, torch)):
+        with pytest.raises(TypeError, match=r"numpy\.asarray"):
+            road([1.0, 2.0])
+
+
+def test_scikit_learn_34046_a_device_of_another_library_is_refused_in_words():
+    with pytest.raises(TypeError, match=r"torch\.device.*module with from_dlpack"):
+        sx.exchange(VALUES, torch.device("cpu"))
+
+
+def test_scikit_learn_intelex_2569_the_queue_comes_with_the_data(private):
+    """DLPack has no place for it; the other protocol, which oneDAL reads first, does."""
+    for row in (sx.device(), private):
+        described = usm("device", row).__sycl_usm_array_interface__
+        assert described["syclobj"].sycl_context == row.sycl_context
+        assert described["syclobj"]._get_capsule() is not None
+
+
+def test_scikit_learn_intelex_3132_read_only_arrays():
+    """A train/test split gives read-only views; a copy of them is nobody's read-only memory."""
+    array = values(12)
+    array.flags.writeable = False
+    tensor = sx.as_tensor(array)
+    assert tensor.readonly
+    with pytest.raises(BufferError, match="read-only"):
+        sx.host_view(tensor).__dlpack__()
+    assert not sx.as_tensor(array, copy=True).readonly
+    assert not sx.host_view(array, copy=True).readonly
