@@ -19,11 +19,13 @@ FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint architecture test test-interop bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak trust-report coverage docs
+.PHONY: wheel sdist conda afternoon
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
 	@echo "make test          lint, architecture, tests"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
+	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make bench         measure; writes docs/benchmarks.md and its plots (4 minutes)"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
 	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
@@ -33,6 +35,9 @@ help:
 	@echo "make trust-report  bad input here and in other libraries; writes the table of docs/trust.md"
 	@echo "make coverage      lines of src/ and sycl_ext/ that the tests run"
 	@echo "make docs          the documentation site, in build/docs, and its examples"
+	@echo "make wheel         a tested manylinux wheel in dist/ for each CPython of this machine"
+	@echo "make sdist         the source distribution, in dist/"
+	@echo "make conda         render, build, test and install the conda package"
 	@echo "make lint          ruff, mypy, pyright, clang-format"
 	@echo "make architecture  assert that a file reaches only lower floors (no build)"
 	@echo "make format        format Python and C++"
@@ -80,13 +85,17 @@ architecture: setup
 	$(BIN)/python -m pytest -q --noconftest tests/test_architecture.py
 
 test: lint architecture
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
 
 # Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
 test-interop:
 	$(PYTHON) tests/interop/install.py
 	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest --confcutdir=tests/interop --timeout=300 \
 		tests/interop $(PYTEST_OPTIONS)
+
+# What somebody does who has just installed it; two minutes, most of them pip's.
+afternoon:
+	$(PYTHON) tests/afternoon/run.py
 
 # ---- how fast it is -----------------------------------------------------------------------------
 
@@ -106,6 +115,23 @@ docs: $(VENV)/.docs-are-ready
 	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-trees -b doctest docs build/docs-doctest
 	$(BIN)/python -m pytest -q tests/test_docs.py
 	@echo "see build/docs/index.html"
+
+# ---- packages -----------------------------------------------------------------------------------
+# They need Python 3.11, and `make wheel` makes one for each CPython that it finds.
+
+$(VENV)/.release-is-ready: pyproject.toml | setup
+	$(PIP) install --quiet --group release
+	@touch $@
+
+wheel: $(VENV)/.release-is-ready
+	$(BIN)/python tools/wheels.py
+
+sdist: $(VENV)/.release-is-ready
+	$(BIN)/python -m build --sdist
+
+conda: $(VENV)/.release-is-ready
+	$(BIN)/python tools/conda_package.py render
+	$(BIN)/python tools/conda_package.py build
 
 # ---- trust --------------------------------------------------------------------------------------
 # check-core and fuzz need clang with its sanitizer libraries, valgrind needs valgrind.
@@ -144,7 +170,7 @@ format: setup
 
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis sycl_ext_demo
-	rm -f $(VENV)/.demo-is-ready $(VENV)/.tests-are-ready $(VENV)/.docs-are-ready
+	rm -f $(VENV)/.*-is-ready $(VENV)/.*-are-ready
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean

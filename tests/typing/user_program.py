@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import array
+import pickle
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,23 @@ def negotiate(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(sx.explain(t, (1, 0)), sx.Plan)
 
 
+def cross_processes(t: sx.Tensor, device: sx.Device) -> None:
+    with sx.unpickle_to(device):
+        back: sx.Tensor = pickle.loads(pickle.dumps(t))
+    assert back.shape == t.shape
+    mine = sx.ipc_empty((2, 3), "float32", device="cpu", order="C")
+    assert_type(mine, sx.Tensor)
+    handle = sx.ipc_handle(mine)
+    assert_type(handle, sx.IpcHandle)
+    assert_type(handle.road, Literal["sycl", "shared memory"])
+    assert_type(handle.shape, tuple[int, ...])
+    assert_type(handle.dtype, str)
+    assert_type(handle.readonly, bool)
+    assert_type(sx.ipc_open(handle, device=None), sx.Tensor)
+    with sx.staged(t, "rw") as memory:
+        assert_type(memory, sx.HostView)
+
+
 def expect_refusals(t: sx.Tensor) -> None:
     try:
         sx.from_dlpack(t, copy=False).to_device(sx.device("cpu"), copy=False)
@@ -154,6 +172,7 @@ def main() -> None:
     tensor = make_tensors(device)
     use_a_tensor(tensor, device)
     negotiate(tensor, device)
+    cross_processes(tensor, device)
     expect_refusals(tensor)
     look_inside()
 
