@@ -17,7 +17,7 @@ WORKERS ?= 4
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint architecture test test-interop bench generate format clean distclean
+.PHONY: help demo setup lint architecture test test-interop test-processes bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak trust-report coverage docs
 .PHONY: wheel sdist conda afternoon
 
@@ -26,6 +26,7 @@ help:
 	@echo "make test          lint, architecture, tests"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
+	@echo "make test-processes  Dask on two workers, MPI on two ranks (1 minute)"
 	@echo "make bench         measure; writes docs/benchmarks.md and its plots (4 minutes)"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
 	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
@@ -96,6 +97,10 @@ test-interop:
 # What somebody does who has just installed it; two minutes, most of them pip's.
 afternoon:
 	$(PYTHON) tests/afternoon/run.py
+
+# Clusters and ranks of several processes: Dask, MPI.
+test-processes: setup
+	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/processes $(PYTEST_OPTIONS)
 
 # ---- how fast it is -----------------------------------------------------------------------------
 

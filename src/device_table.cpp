@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "append_only.hpp"
+#include "forked.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -160,6 +161,7 @@ std::vector<sycl::device> make_parts(const sycl::device& device, const Partition
 class Table {
  public:
   Table() {
+    watch_for_forks();
     sycl_call("listing the SYCL devices", [&] {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {

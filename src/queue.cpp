@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue.hpp"
 
+#include "forked.hpp"
 #include "interruptible.hpp"
 #include "sycl_handles.hpp"
 
@@ -13,11 +14,15 @@ std::shared_ptr<QueueState> state_of(const sycl::queue& queue) {
       new QueueState{queue, queue.is_in_order(), {true}, {0}, {0}, nullptr});
 }
 
+bool is_cpu(const QueueState& state) { return state.queue.get_device().is_cpu(); }
+
 // Counts a submission when it is over, whether or not it succeeded.  (Counted before, a thread that
 // finds the queue empty in between would take it for done.)
 class Submission {
  public:
-  explicit Submission(const QueueState& state) : state_(state) {}
+  explicit Submission(const QueueState& state) : state_(state) {
+    require_not_forked([&] { return is_cpu(state); });
+  }
   ~Submission() { ++state_.submitted; }
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
@@ -142,6 +147,7 @@ void Queue::delete_reference(void* reference) noexcept {
 bool Queue::has_pending_work() const noexcept {
   if (!state_->may_have_work()) return false;
   try {
+    if (forked && !is_cpu(*state_)) return false;  // it was the parent's
     const std::uint64_t submitted = state_->submitted;
     if (!state_->queue.ext_oneapi_empty()) return true;
     state_->done = submitted;

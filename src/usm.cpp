@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "forked.hpp"
 #include "interruptible.hpp"
 #include "sycl_handles.hpp"
 
@@ -51,7 +52,10 @@ BlockPool& pool_of(const Row& row, UsmKind kind) noexcept {
   return row.pools[static_cast<std::size_t>(kind)];
 }
 
+bool is_cpu(const Row& row) noexcept { return row.device_type == "cpu"; }
+
 void free_usm(void* block, const Row& row) noexcept {
+  if (forked && !is_cpu(row)) return;  // it is the parent's
   try {
     sycl::free(block, row.sycl->context);
   } catch (...) {  // a deleter never raises; the block is lost
@@ -276,6 +280,7 @@ Allocation::~Allocation() {
 Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
   const KindRow& wanted = row_for(kind);
   require_usm(row, row.*wanted.aspect, wanted.name);
+  require_not_forked([&row] { return is_cpu(row); });
   if (nbytes == 0) return own(nullptr, 0, kind, &row, std::move(queue), give_back_usm);
   LargeBlockPool* const large = large_pool_of(row, kind);
   void* block = BlockPool::serves(nbytes) ? pool_of(row, kind).take(nbytes)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Floors of `src/`, lowest first.  A .hpp and its .cpp live on one floor.
 CPP_FLOORS = [
     {"append_only", "error", "process_memory", "thread_end"},
-    {"block_pool", "dtype", "interruptible", "layout", "sycl_handles"},
+    {"block_pool", "dtype", "forked", "interruptible", "layout", "sycl_handles"},
     {"queue", "strided"},
     {"device_table"},
     {"usm"},
@@ -78,7 +78,7 @@ FOREIGN_HEADERS = {
 }
 
 #: Headers of Python, and the floor where they begin.
-PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|structmember)\.h", "python_guard"
+PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|frameobject|structmember)\.h", "python_guard"
 
 #: Who may reach SYCL at all; every other unit compiles without it.
 SYCL_UNITS = {"device_table.cpp", "ipc.cpp", "queue.cpp", "usm.cpp"}

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import beds
+
+SOAK = os.environ.get("SYCL_EXT_SOAK") == "1"  # make soak
 
 # ---- constant memory -----------------------------------------------------------------------------
 
@@ -13,7 +17,10 @@ import beds
 @pytest.mark.timeout(300)
 def test_a_million_exchanges_need_no_memory():
     """Of every kind, mixed; the resident set stays where it was after the first of them."""
-    output = beds.python("""
+    rounds = 10 if SOAK else 1
+    output = beds.python(
+        f"ROUNDS = {rounds}"
+        + """
 import gc, os
 import numpy as np
 import sycl_ext as sx
@@ -55,12 +62,14 @@ for work, count in KINDS.values():
     for _ in range(count // 10):
         work()
 exports, blocks, before = sx.live_exports(), _core.live_allocations(), resident()
-for work, count in KINDS.values():
-    for _ in range(count):
-        work()
+for _ in range(ROUNDS):
+    for work, count in KINDS.values():
+        for _ in range(count):
+            work()
 assert (sx.live_exports(), _core.live_allocations()) == (exports, blocks)
 print(resident() - before)
-""")
+"""
+    )
     assert int(output) < 4 << 20, f"{output} bytes more"
 
 
@@ -139,6 +148,67 @@ time.sleep(0.2)
 """)
 
 
+def test_daemon_threads_with_producers_that_are_python():
+    """At the exit CPython ends a thread where it asks for the GIL, in the middle of our calls."""
+    for _ in range(3):
+        beds.python("""
+import threading, time
+import numpy as np
+import sycl_ext as sx
+from producers import Producer
+
+tensor = sx.zeros(1000, usm_type="shared")
+
+def daemon():
+    while True:
+        np.asarray(sx.host_view(sx.from_dlpack(Producer(np.zeros(3)))))
+        sx.from_dlpack(Producer(tensor)).copy()
+
+for _ in range(4):
+    threading.Thread(target=daemon, daemon=True).start()
+time.sleep(0.1)
+""")
+
+
+def test_the_garbage_collector_runs_in_every_call():
+    """Cycles die at each allocation of Python, and so in the middle of everything."""
+    beds.python("""
+import contextlib, gc, pickle
+import numpy as np
+import sycl_ext as sx
+from producers import Producer
+
+array = np.arange(24.0).reshape(4, 6)
+tensor = sx.as_tensor(array, copy=True)
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
+        self.held = (tensor.__dlpack__(), sx.host_view(tensor), tensor[1:], sx.zeros(3))
+
+CALLS = [
+    lambda: sx.empty((2, 3)), lambda: sx.zeros(5, "int8", usm_type="host"),
+    lambda: sx.from_dlpack(array), lambda: sx.from_dlpack(Producer(array)),
+    lambda: sx.as_tensor(memoryview(array)), lambda: sx.as_tensor(tensor),
+    lambda: sx.host_view(tensor, copy=True), lambda: np.from_dlpack(sx.host_view(tensor)),
+    lambda: sx.exchange(tensor, np), lambda: sx.explain(tensor, np),
+    lambda: tensor.to_device(0, copy=True), lambda: tensor[::2, ::-1].copy(),
+    lambda: tensor.T.reshape(-1), lambda: tensor.to_numpy(copy=True), lambda: list(tensor),
+    lambda: tensor.copy_from(array[:1]), lambda: repr(tensor), lambda: sx.devices(),
+    lambda: tensor.__dlpack__(dl_device=(1, 0), copy=True, max_version=(1, 0)),
+    lambda: pickle.loads(pickle.dumps(tensor)),
+]
+live = sx.live_exports()
+gc.set_threshold(1)
+for _ in range(20):
+    for call in CALLS:
+        Cycle()
+        call()
+gc.collect()
+assert sx.live_exports() == live
+""")
+
+
 # ---- fork ----------------------------------------------------------------------------------------
 
 
@@ -206,14 +276,16 @@ print(sx.zeros(3).to_numpy().sum())
 
 @pytest.mark.timeout(300)
 def test_threads_mix_exchanges():
-    """Eight threads, each with everything; `THREAD_ROUNDS` makes it longer."""
-    beds.python("""
-import gc, os, sys, threading
+    """Eight threads, each with everything."""
+    rounds = 100_000 if SOAK else 2000
+    beds.python(
+        f"rounds = {rounds}"
+        + """
+import gc, sys, threading
 import numpy as np
 import sycl_ext as sx
 from sycl_ext import _core
 
-rounds = int(os.environ.get("THREAD_ROUNDS", 2000))
 shared = sx.as_tensor(np.arange(500, dtype="int64"), copy=True)
 view = sx.host_view(shared)
 errors = []
@@ -253,4 +325,5 @@ for thread in threads: thread.join()
 assert not errors, errors[:3]
 gc.collect()
 assert (sx.live_exports(), _core.live_allocations()) == before
-""")
+"""
+    )

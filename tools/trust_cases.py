@@ -201,6 +201,22 @@ def verdict(good: bool) -> str:
     return "survived" if good else "wrong"
 
 
+# ---- nothing bad: the control --------------------------------------------------------------------
+
+
+@case("nothing bad")
+def a_good_struct() -> str:
+    """A good struct."""
+    return verdict(bool((bench.host(bench.take(given())) == VALUES).all()))
+
+
+@case("nothing bad")
+def a_good_export() -> str:
+    """A good export."""
+    dl = c.managed_in(bench.zeros().__dlpack__()).dl_tensor
+    return verdict(c.lengths(dl.shape, dl.ndim) == (3, 4))
+
+
 # ---- a struct that contradicts itself ------------------------------------------------------------
 
 BAD = {

@@ -25,7 +25,15 @@ ENVIRONMENTS = {
     ".venv-numpy1": HERE / "requirements-numpy1.txt",
 }
 #: What the wheel is made of.
-SOURCES = ("CMakeLists.txt", "pyproject.toml", "README.md", "cmake", "src", "sycl_ext")
+SOURCES = (
+    "CMakeLists.txt",
+    "pyproject.toml",
+    "README.md",
+    "cmake",
+    "src",
+    "sycl_ext",
+    "sycl_ext_dask",
+)
 
 
 def digest(*paths: Path) -> str:

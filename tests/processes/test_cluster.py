@@ -66,10 +66,8 @@ def test_a_tensor_within_an_object(client):
 def test_a_spilled_tensor_comes_back(client, workers):
     """A worker that runs out of memory writes tensors to its disk as it would send them."""
 
-    def spill_and_load():
-        from distributed import get_worker
-
-        data = get_worker().data
+    def spill_and_load(dask_worker):
+        data = dask_worker.data
         data["spilled"] = sx.zeros(1000, "int8").copy_from(np.arange(1000).astype("int8"))
         while "spilled" in data.fast:
             data.fast.evict()
