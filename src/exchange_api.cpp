@@ -162,8 +162,11 @@ bool has_lazy_state(PyObject* producer) {
                 {PyUnicode_InternFromString("is_neg"), true}};
   for (const auto& state : states) {
     if (!_PyType_Lookup(Py_TYPE(producer), state.name)) continue;
-    const PyRef value(state.is_method ? PyObject_CallMethodNoArgs(producer, state.name)
-                                      : PyObject_GetAttr(producer, state.name));
+    const PyRef value(in_python([&] {
+      return state.is_method ? PyObject_CallMethodNoArgs(producer, state.name)
+                             : PyObject_GetAttr(producer, state.name);
+    }));
+    if (!value && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
     if (!value) PyErr_Clear();
     if (value.get() != Py_False) return true;
   }
@@ -181,6 +184,7 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
   if (!table || has_lazy_state(producer)) return std::nullopt;
   DLManagedTensorVersioned* managed = nullptr;
   if (table->managed_tensor_from_py_object_no_sync(producer, &managed) != 0 || !managed) {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
     PyErr_Clear();  // the Python protocol says what is wrong
     return std::nullopt;
   }

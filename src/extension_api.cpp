@@ -141,7 +141,7 @@ PyObject* as_tensor(PyObject* object, std::int32_t row, std::int32_t copy) {
   }
   PyObject* const wish = copy < 0 ? Py_None : copy ? Py_True : Py_False;
   if (PyDict_SetItemString(keywords.get(), "copy", wish) < 0) return nullptr;
-  return PyObject_Call(function, arguments.get(), keywords.get());
+  return in_python([&] { return PyObject_Call(function, arguments.get(), keywords.get()); });
 }
 
 std::int32_t view_of(PyObject* object, sycl_ext_view* out) {

@@ -63,7 +63,7 @@ PyObject* finish(Imported&& imported, PyObject* base = nullptr) {
   PyObject* tensor = wrap_tensor(std::move(imported.tensor), base);
   if (!tensor || !on_host) return tensor;
   const PyRef host(tensor);
-  return PyObject_CallOneArg(fast_path_hooks().settle_host, host.get());
+  return in_python([&] { return PyObject_CallOneArg(fast_path_hooks().settle_host, host.get()); });
 }
 
 // What a producer on a row gets as `stream`; borrowed.
@@ -72,7 +72,8 @@ PyObject* stream_for(int id) {
   const auto index = static_cast<std::size_t>(id);
   if (index >= streams.size()) streams.resize(index + 1, nullptr);
   if (!streams[index]) {
-    streams[index] = PyObject_CallFunction(fast_path_hooks().stream_for, "i", id);
+    streams[index] =
+        in_python([&] { return PyObject_CallFunction(fast_path_hooks().stream_for, "i", id); });
   }
   return streams[index];
 }
@@ -97,7 +98,7 @@ std::optional<DLDevice> read_device(PyObject* pair) {
 PyRef queue_of_producer(PyObject* x) {
   static PyObject* const name = intern("sycl_queue");
   if (!_PyType_Lookup(Py_TYPE(x), name)) return nullptr;
-  PyRef queue(PyObject_CallOneArg(fast_path_hooks().producer_queue, x));
+  PyRef queue(in_python([&] { return PyObject_CallOneArg(fast_path_hooks().producer_queue, x); }));
   if (!queue) throw PythonError();
   if (queue.get() == Py_None) queue.reset();
   return queue;
@@ -119,7 +120,9 @@ PyObject* ask_producer(PyObject* x, const DLDevice& device, PyObject* own_queue)
     if (!args[2]) return nullptr;
     names = usm_names;
   }
-  return PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+  return in_python([&] {
+    return PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+  });
 }
 
 // Arrays of jax need care, as long as their capsules are of DLPack 0.x (_execute.IMMUTABLE).
@@ -133,8 +136,9 @@ bool is_from_jax(PyTypeObject* type) {
 // `has_other_roads`: a producer that refuses is tried in another way, by the Python function.
 PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
   static PyObject* const method = intern("__dlpack_device__");
-  const PyRef answer(PyObject_CallMethodNoArgs(x, method));
+  const PyRef answer(in_python([&] { return PyObject_CallMethodNoArgs(x, method); }));
   if (!answer) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // KeyboardInterrupt
     PyErr_Clear();  // the Python function asks again, and says what is wrong
     return pass_on;
   }
@@ -151,8 +155,10 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
     PyObject* tensor = finish(consume_capsule(capsule.get(), &*device, true), base);
     if (!tensor || !queue) return tensor;
     PyRef result(tensor);
-    const PyRef done(
-        PyObject_CallFunctionObjArgs(fast_path_hooks().order_behind, tensor, queue.get(), nullptr));
+    const PyRef done(in_python([&] {
+      return PyObject_CallFunctionObjArgs(fast_path_hooks().order_behind, tensor, queue.get(),
+                                          nullptr);
+    }));
     return done ? result.release() : nullptr;
   }
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // KeyboardInterrupt and the like
@@ -165,8 +171,10 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
   PyErr_NormalizeException(&type, &value, &traceback);
   if (traceback) PyException_SetTraceback(value, traceback);
   const PyRef owned_type(type), owned_value(value), owned_traceback(traceback);
-  return PyObject_CallFunctionObjArgs(fast_path_hooks().import_refused, x, answer.get(), value,
-                                      nullptr);
+  return in_python([&] {
+    return PyObject_CallFunctionObjArgs(fast_path_hooks().import_refused, x, answer.get(), value,
+                                        nullptr);
+  });
 }
 
 bool is_simple(const Call& call) {

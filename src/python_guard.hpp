@@ -57,10 +57,20 @@ inline bool python_is_alive() noexcept {
 // Thrown where a call into Python has failed: the Python exception is set already.
 struct PythonError {};
 
+// Python may run in there, and end the thread.
 struct DecRef {
-  void operator()(PyObject* object) const noexcept { Py_XDECREF(object); }
+  void operator()(PyObject* object) const noexcept {
+    hang_at_thread_end([object] { Py_XDECREF(object); });
+  }
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;
+
+// Every call that may run Python code while a PyRef is held goes through here: a thread that ends
+// in it must not unwind into the PyRef, which it could only drop without the GIL.
+template <class Call>
+PyObject* in_python(const Call& call) {
+  return hang_at_thread_end(call);
+}
 
 // Drops a reference from any thread, with or without the GIL.
 inline void release_python_object(void* object) {

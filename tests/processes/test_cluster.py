@@ -72,7 +72,9 @@ def test_a_spilled_tensor_comes_back(client, workers):
         while "spilled" in data.fast:
             data.fast.evict()
         assert "spilled" in data.slow
-        return data.pop("spilled").to_numpy().tolist()
+        found = data["spilled"].to_numpy().tolist()
+        del data["spilled"]
+        return found
 
     (found,) = client.run(spill_and_load, workers=workers[:1]).values()
     assert found == np.arange(1000).astype("int8").tolist()

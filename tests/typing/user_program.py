@@ -158,6 +158,10 @@ def look_inside() -> None:
     assert_type(sx.DLPACK_VERSION, tuple[int, int])
     assert_type(sx.__version__, str)
     assert_type(sx.live_exports(), int)
+    try:
+        assert_type(sx.live_exports(origins=True), list[sx.ExportOrigin])
+    except RuntimeError as error:
+        print(error)
     assert_type(sx.get_include(), str)
     assert_type(sx.get_cmake_dir(), str)
     assert_type(int(sx.DeviceType.ONE_API), int)
