@@ -37,6 +37,8 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
 
     Raises
     ------
+    TypeError
+        When `t` is no tensor on a device.
     BufferError
         When the tensor is read-only and `mode` is not "r".
 
@@ -52,6 +54,8 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
     """
     if mode not in ("r", "w", "rw"):
         raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
+    if not isinstance(t, _core.TensorBase) or t.row_id is None:
+        raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see as_tensor")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if t.host_accessible and (t.c_contiguous or t.f_contiguous):

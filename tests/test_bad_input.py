@@ -147,6 +147,31 @@ CASES = {
         "positional version": (lambda: sx.capsule_from_pointer(8, True), TypeError, "argument"),
     },
     "live_exports": {"an argument": (lambda: sx.live_exports(1), TypeError, "argument")},
+    # between processes
+    "unpickle_to": {
+        "no such device": (lambda: sx.unpickle_to(99).__enter__(), ValueError, "99"),
+        "the host": (lambda: sx.unpickle_to((1, 0)).__enter__(), ValueError, "host_view"),
+    },
+    "ipc_empty": {
+        "negative length": (lambda: sx.ipc_empty(-1), ValueError, "-1"),
+        "no dtype": (lambda: sx.ipc_empty(3, "flaot"), TypeError, "flaot"),
+        "order": (lambda: sx.ipc_empty(3, order="K"), ValueError, "'C' or 'F'"),
+        "more than there is": (lambda: sx.ipc_empty(HUGE // 8), MemoryError, "bytes"),
+    },
+    "ipc_handle": {
+        "an array": (lambda: sx.ipc_handle(np.zeros(3)), TypeError, "ipc_empty"),
+        "memory that cannot be shared": (lambda: sx.ipc_handle(tensor()), BufferError, "ipc_empty"),
+        "no elements": (lambda: sx.ipc_handle(sx.ipc_empty(0)), BufferError, "no elements"),
+    },
+    "ipc_open": {
+        "no handle": (lambda: sx.ipc_open(b"handle"), TypeError, "bytes"),
+        "bytes for a handle": (lambda: sx.ipc_open(sx.ipc_empty(3)), TypeError, "Tensor"),
+    },
+    "staged": {
+        "mode": (lambda: sx.staged(tensor(), "a").__enter__(), ValueError, "'rw'"),
+        "read-only": (lambda: sx.staged(readonly()).__enter__(), BufferError, "read-only"),
+        "an array": (lambda: sx.staged(np.zeros(3)).__enter__(), TypeError, "as_tensor"),
+    },
     # Tensor
     "Tensor": {"constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor")},
     "Tensor.__getitem__": {
