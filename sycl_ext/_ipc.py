@@ -154,7 +154,7 @@ def _view_of_block(
         raise ValueError(f"a block of {block.nbytes} bytes holds no {dtype} at byte {offset}")
     host = _core.from_host(block.pointer, dtype, (count,), (1,), readonly, block)
     whole = _core.adopt(host, device._row, "system", block)
-    return _core.view(whole, first, shape, strides, block, readonly=readonly)
+    return _core.view(whole, first, shape, strides, block)
 
 
 def ipc_handle(t: Tensor, /) -> IpcHandle:

@@ -59,7 +59,6 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if t.host_accessible and (t.c_contiguous or t.f_contiguous):
-        _core.synchronize(t)
         yield host_view(t.as_readonly() if mode == "r" else t)
         return
     memory = _core.allocate(t.device._row, "host", t.dtype_name, t.shape, "C")

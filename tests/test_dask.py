@@ -71,6 +71,18 @@ def test_tensors_are_known_whatever_is_imported_first(order):
     assert shown.strip() == "dask (5,) 20"
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_process_that_only_receives(order):
+    """As a client does, which has never sent a tensor nor measured one."""
+    header, frames = protocol.serialize(sx.zeros(5))
+    shown = beds.python(
+        f"{ORDERS[order]}\n"
+        "from distributed.protocol import deserialize\n"
+        f"print(deserialize({header!r}, {[bytes(frame) for frame in frames]!r}).shape)"
+    )
+    assert shown.strip() == "(5,)"
+
+
 def test_dask_does_not_load_the_runtime():
     """Our entry point is called in every process that imports Dask."""
     shown = beds.python(

@@ -119,6 +119,8 @@ def test_read_only_memory_is_mapped_so():
     maps = Path("/proc/self/maps").read_text().splitlines()
     (line,) = [line for line in maps if int(line.split("-")[0], 16) == opened.ptr]
     assert line.split()[1] == "r--s"
+    opened_as = fcntl.fcntl(opened.base._descriptor, fcntl.F_GETFL)
+    assert opened_as & os.O_ACCMODE == os.O_RDONLY
 
 
 def test_the_memory_has_no_name_that_could_stay_behind():

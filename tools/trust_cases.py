@@ -304,13 +304,13 @@ def device_minus_1() -> str:
 @case("a device that is not there")
 def device_text() -> str:
     """A text for a device."""
-    return refused(lambda: bench.take(Hands(given().make, "cpu")))
+    return right(lambda: bench.take(Hands(given().make, "cpu")), VALUES)
 
 
 @case("a device that is not there")
 def device_beyond_32_bits() -> str:
     """A device id of 41 bits."""
-    return refused(lambda: bench.take(Hands(given().make, (14, 2**40))))
+    return right(lambda: bench.take(Hands(given().make, (14, 2**40))), VALUES)
 
 
 @case("a device that is not there")
@@ -412,6 +412,23 @@ def exits() -> str:
     except Exception:
         return "wrong"
     return "wrong"
+
+
+@case("a hostile producer")
+def exits_early() -> str:
+    """Raises SystemExit where it is asked for its device."""
+
+    class Leaving(Hands):
+        def __dlpack_device__(self) -> Any:
+            raise SystemExit(3)
+
+    try:
+        found = bench.take(Leaving(lambda versioned: Struct(versioned).capsule))
+    except SystemExit:
+        return "survived"
+    except Exception:
+        return "wrong"
+    return verdict(bool((bench.host(found) == VALUES).all()))  # it did not ask
 
 
 @case("a hostile producer")
@@ -646,6 +663,8 @@ def forked() -> str:
         good = (bench.host(array) == VALUES).all() and not bench.host(bench.zeros()).any()
         os._exit(0 if good else 1)
     status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        return "died (hung)"
     if os.WIFSIGNALED(status):
         return f"died ({signal.Signals(os.WTERMSIG(status)).name})"
     return verdict(status == 0)

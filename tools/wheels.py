@@ -139,7 +139,7 @@ def make_wheel(python: Path) -> str:
         said = test(wheel, environment / "bin" / "python")
         DIST.mkdir(exist_ok=True)
         shutil.copy(wheel, DIST)
-    return f"{wheel.name}  {wheel.stat().st_size:,} bytes  {said}"
+        return f"{wheel.name}  {wheel.stat().st_size:,} bytes  {said}"
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import pickle
 from dataclasses import replace
 
 import dpctl
+import dpctl.memory
 import dpnp
 import numpy as np
 import pytest
@@ -82,6 +83,37 @@ def test_device_memory_is_staged_in_pinned_memory(gpu, adapter):
     assert (tensor.to_numpy() == 3).all()
 
 
+# ---- work that is not done yet -------------------------------------------------------------------
+
+
+def pickled(tensor):
+    return pickle.loads(pickle.dumps(tensor)).to_numpy()
+
+
+def staged(tensor):
+    with sx.staged(tensor, "r") as memory:
+        return np.from_dlpack(memory).copy()
+
+
+def shared_memory(tensor):
+    """Here the data itself cannot tell: looking at it waits."""
+    sx.ipc_handle(tensor)
+    return np.full(1, not _core.queue_of(tensor).has_pending_work)
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("road", [pickled, staged, shared_memory])
+def test_pending_work_is_waited_for(road, usm_type, gpu, adapter):
+    if road is shared_memory and usm_type != "device":
+        return  # refused, as shown below
+    tensor = sx.zeros(4096, "uint8", usm_type=usm_type, device=gpu)
+    ones = dpctl.memory.MemoryUSMHost(4096, queue=tensor.sycl_queue)
+    memoryview(ones)[:] = b"\1" * 4096
+    adapter.fakegpu_set_delay_us(50_000)
+    tensor.sycl_queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), ones, 4096)
+    assert (road(tensor) == 1).all()
+
+
 # ---- one memory in two processes -----------------------------------------------------------------
 
 OPENS = """
@@ -154,6 +186,13 @@ def test_a_device_is_known_by_its_uuid_and_not_by_its_number(gpus, with_ipc):
         sx.ipc_open(nowhere)
     with pytest.raises(BufferError, match="cannot be opened on"):
         sx.ipc_open(handle, device=gpus[0])
+
+
+def test_a_tile_that_is_not_there(tiles, with_ipc):
+    handle = sx.ipc_handle(sx.ipc_empty(3, device=tiles[1]))
+    for path in ((("next_partitionable", 7),), (("equally 3", 0),)):
+        with pytest.raises(BufferError, match="this process does not have"):
+            sx.ipc_open(replace(handle, _device=handle._device._replace(path=path)))
 
 
 def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter):
