@@ -34,6 +34,10 @@ struct TensorObject {
 
 PyTypeObject* base_type = nullptr;
 
+// Whether this is a thread of somebody who works with tensors, and not one of the SYCL runtime,
+// where dpctl drops what a command has used: waiting there for the command would have no end.
+thread_local bool may_wait __attribute__((tls_model("initial-exec"))) = false;
+
 TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorObject*>(object); }
 
 // Makes the lazy copy, once.
@@ -119,6 +123,8 @@ void dealloc(PyObject* self) {
     if (idle) memory->assume_idle();
     if (!idle || memory->nbytes >= gil_threshold) {
       const ReleasedGil released;
+      // Borrowed memory goes back to an owner who may read it at once, on another queue.
+      if (!idle && !memory->is_ours() && may_wait) memory->queue.wait_noexcept();
       memory.reset();
     }
   }
@@ -409,6 +415,7 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   }
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
+  may_wait = true;
   TensorObject* object = cast(self);
   new (&object->tensor) Tensor(std::forward<T>(tensor));
   new (&object->lazy) std::shared_ptr<LazyCopy>();

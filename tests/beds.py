@@ -25,7 +25,13 @@ HERE = Path(__file__).parent
 #: Variables that change which devices there are, or what they can do.
 PREFIXES = ("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
 #: And those among them that are about the tests.
-OURS = ("SYCL_EXT_POCL", "SYCL_EXT_PROCESSES", "SYCL_EXT_REQUIRE_ALL")
+OURS = (
+    "SYCL_EXT_FUZZ",
+    "SYCL_EXT_POCL",
+    "SYCL_EXT_PROCESSES",
+    "SYCL_EXT_REQUIRE_ALL",
+    "SYCL_EXT_SOAK",
+)
 
 
 def _opencl(*drivers: Path | str) -> dict[str, str]:

@@ -75,6 +75,16 @@ def test_the_queue_is_the_one_of_the_array(views, root):
         assert views.same(array).sycl_queue == queue
 
 
+def test_work_that_ends_later(views):
+    """Who asks for the memory waits for it; NumPy does not ask, so its memory is complete."""
+    numbers = np.zeros(3, "float32")
+    views.add_one_later(numbers)
+    assert numbers.tolist() == [1, 1, 1]
+    tensor = sx.zeros(3, usm_type="shared")
+    views.add_one_later(tensor)
+    assert tensor.to_numpy().tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_layouts(views, name):
     tensor, array = LAYOUTS[name].tensor("float32")

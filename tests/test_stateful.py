@@ -93,7 +93,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(target=tensors, source=tensors, order=st.sampled_from("CF"))
     def copy(self, source, order):
-        return self.keep(source.thing.copy(order), source.model.copy())
+        return self.keep(source.thing.copy(order), source.model.copy(order))
 
     @rule(handle=consumes(tensors), elsewhere=st.booleans())
     def drop_tensor(self, handle, elsewhere):
@@ -160,7 +160,7 @@ class Histories(RuleBasedStateMachine):
             return multiple()
         capsule = source.thing.__dlpack__(**wish)
         if host and min(source.thing.strides, default=0) < 0:  # numpy and torch end there
-            return self.keep(capsule, source.model.copy())
+            return self.keep(capsule, source.model.copy("C"))
         return self.same(capsule, source.model, source)
 
     @rule(target=tensors, capsule=consumes(capsules))
@@ -185,7 +185,8 @@ class Histories(RuleBasedStateMachine):
 
     @rule(target=arrays, source=tensors)
     def host_copy(self, source):
-        return self.keep(np.asarray(sx.host_view(source.thing, copy=True)), source.model.copy())
+        host = np.asarray(sx.host_view(source.thing, copy=True))
+        return self.keep(host, source.model.copy("C"))
 
     # ---- writing
 

@@ -58,6 +58,11 @@ class Afternoon:
     def python(self, *words: object) -> str:
         return self.run(self.bin / "python", *words)
 
+    def pip(self, *words: object) -> str:
+        """Run pip, whose warnings are its own business."""
+        command = (self.bin / "python", "-m", "pip", "--disable-pip-version-check")
+        return self.run(*command, *words, PYTHONWARNINGS="ignore")
+
     # ---- the steps -------------------------------------------------------------------------------
 
     def install(self) -> None:
@@ -65,12 +70,7 @@ class Afternoon:
         venv.create(BUILD / "venv", with_pip=True, clear=True)
         wheel = make_wheel(BUILD / "venv")
         tools = ["cmake", "dpnp", "mpich", "ninja", "pybind11"]
-        self.run(
-            *(self.bin / "python", "-m", "pip", "--disable-pip-version-check", "install"),
-            *("--quiet", f"{wheel}[cpu,dask,mpi]", *tools),
-            PYTHONWARNINGS="default",  # pip's own business
-            PIP_QUIET="2",
-        )
+        self.pip("install", "--quiet", f"{wheel}[cpu,dask,mpi]", *tools)
         where = self.python("-c", "import sycl_ext; print(sycl_ext.__file__)")
         assert Path(where.strip()).is_relative_to(BUILD / "venv"), where
 
@@ -101,9 +101,8 @@ class Afternoon:
         assert found.count(" ok, row ") == 7, found
 
     def uninstall(self) -> None:
-        self.python("-m", "pip", "uninstall", "--yes", "--quiet", "sycl_ext")
-        left = [path for path in (BUILD / "venv").rglob("*sycl_ext*") if "cache" not in path.name]
-        assert not left, left
+        self.pip("uninstall", "--yes", "--quiet", "sycl_ext")
+        assert not (left := list((BUILD / "venv").rglob("sycl_ext*"))), left
         shutil.rmtree(BUILD / "venv")
 
 

@@ -17,6 +17,7 @@ namespace lib = pybind11;
 #define LAB_MODULE(name, m) PYBIND11_MODULE(name, m)
 #endif
 
+#include <chrono>
 #include <thread>
 
 namespace {
@@ -68,6 +69,21 @@ LAB_MODULE(LAB_NAME, m) {
     return total;
   });
   m.def("add_one", [](usm_view<float> view) { each(view, [](float& x) { x += 1; }); });
+  // The work is done some time after the function has returned.
+  m.def("add_one_later", [](const usm_view<float>& view) {
+    sycl::queue queue = view.queue();
+    const sycl::event before = sycl_ext::ready(view);
+    float* const data = view.data();
+    const std::int64_t size = view.size();
+    const sycl::event done = queue.submit([&](sycl::handler& handler) {
+      handler.depends_on(before);
+      handler.host_task([data, size] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        for (std::int64_t i = 0; i < size; ++i) data[i] += 1;
+      });
+    });
+    sycl_ext::finish(view, queue, {done});
+  });
   m.def("matrix", [](usm_view<const float, 2> view) { return view.shape(0); });
   m.def("same", [](usm_view<const void> view) { return view; });
   m.def("on", [](const usm_view<const void>& view, int row, int copy) {

@@ -373,6 +373,25 @@ def test_a_block_outlives_the_work_on_it_and_nobody_waits(bench):
     assert not is_pending(work)
 
 
+def test_borrowed_memory_goes_back_when_the_work_on_it_is_done(bench):
+    """Its owner may read it at once, on a queue of its own."""
+    array = dpnp.zeros(LENGTH, dtype=DTYPE, sycl_queue=bench.queue())
+    tensor = sx.from_dlpack(array)
+    held = [tensor]
+    queue, address = tensor.sycl_queue, tensor.ptr
+
+    def give_back():
+        sx.empty(1, usm_type="host")  # this is no thread of the runtime
+        held.clear()
+
+    with bench.held():
+        work = bench.write(queue, usm(Address(address, queue)), 7)
+        del tensor
+        with bench.blocked(give_back):
+            assert is_pending(work)
+        assert not is_pending(work)
+
+
 def settles(condition):
     for _ in range(1000):
         if condition():

@@ -337,12 +337,13 @@ sycl::event ready(const usm_view<T, N>& view) {
 }
 
 // Whatever comes later to a view's queue, the release of the memory included, comes after `events`
-// of `worker`.  Those of another context are waited for here: a queue cannot wait for them.
+// of `worker`.  Those of another context are waited for here: a queue cannot wait for them.  So is
+// work on host memory, whose owner knows of no queue and may read it at any time.
 template <class T, int N>
 void finish(const usm_view<T, N>& view, const sycl::queue& worker,
             std::vector<sycl::event> events) {
   sycl::queue queue = view.queue();
-  if (queue.get_context() == worker.get_context()) {
+  if (view.kind() != usm_kind::system && queue.get_context() == worker.get_context()) {
     queue.ext_oneapi_submit_barrier(events);
   } else {
     sycl::event::wait(events);

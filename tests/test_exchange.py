@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`exchange`: what a consumer is offered, in which order, and when it is refused.
+
+What the real libraries make of it is tested in ``interop/`` and in ``test_interop_*.py``.
+"""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+
+VALUES = np.arange(6, dtype="float32").reshape(2, 3)
+USM, HOST = 14, 1
+
+
+def usm(usm_type="shared"):
+    return sx.empty(VALUES.shape, "float32", usm_type=usm_type).copy_from(VALUES)
+
+
+class Consumer:
+    """Refuses what does not suit it, and remembers what it was offered."""
+
+    def __init__(self, suits=lambda x: False, error=None):
+        self.suits, self.error = suits, error or RuntimeError("that is not for me")
+        self.offered = []
+
+    def __call__(self, x):
+        device, _ = x.__dlpack_device__()
+        address = x.ptr
+        self.offered.append((device, address))
+        if not self.suits(x):
+            raise self.error
+        return np.from_dlpack(x, device="cpu"), address
+
+
+def forms(consumer, tensor):
+    """What was offered: device type, and whether it was the memory of the tensor."""
+    return [(device, address == tensor.ptr) for device, address in consumer.offered]
+
+
+def on_host(x):
+    return x.__dlpack_device__() == (HOST, 0)
+
+
+# ---- the order -----------------------------------------------------------------------------------
+
+
+def test_usm_then_a_host_view_then_a_copy(usm_type):
+    """Each of them is better than the next."""
+    tensor, consumer = usm(usm_type), Consumer()
+    with pytest.raises(sx.ExchangeError, match="that is not for me"):
+        sx.exchange(tensor, consumer)
+    assert forms(consumer, tensor) == [(USM, True), (HOST, True), (HOST, False)]
+
+
+@pytest.mark.parametrize(
+    ("suits", "count"),
+    [(lambda x: True, 1), (on_host, 2), (lambda x: on_host(x) and x.is_copy, 3)],
+    ids=["USM", "host view", "copy"],
+)
+def test_what_is_taken_ends_it(suits, count):
+    tensor, consumer = usm(), Consumer(suits)
+    array, _ = sx.exchange(tensor, consumer)
+    assert len(consumer.offered) == count
+    assert np.array_equal(array, VALUES)
+    assert (array.ctypes.data == tensor.ptr) == (count < 3)
+
+
+def test_host_memory_is_no_usm():
+    consumer = Consumer()
+    with pytest.raises(sx.ExchangeError):
+        sx.exchange(VALUES, consumer)
+    assert [device for device, _ in consumer.offered] == [HOST, HOST]
+    assert consumer.offered[0][1] == VALUES.ctypes.data
+
+
+def test_a_module_is_called_by_its_from_dlpack():
+    library = types.ModuleType("library")
+    library.from_dlpack = Consumer(on_host)
+    array, _ = sx.exchange(usm(), library)
+    assert np.array_equal(array, VALUES)
+
+
+@pytest.mark.parametrize("consumer", [memoryview, np.asarray, np.array, lambda x: x])
+def test_any_callable_is_a_consumer(consumer):
+    assert np.array_equal(np.asarray(sx.exchange(usm(), consumer)), VALUES)
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+REFUSALS = (
+    AssertionError,
+    AttributeError,
+    BufferError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    type("ArrowNotImplementedError", (Exception,), {}),
+)
+
+
+@pytest.mark.parametrize("error_type", REFUSALS)
+def test_whatever_it_raises(error_type):
+    """Libraries differ in what they raise for memory of a device that they do not know."""
+    consumer = Consumer(on_host, error_type("unsupported device"))
+    array, _ = sx.exchange(usm(), consumer)
+    assert np.array_equal(array, VALUES)
+    consumer = Consumer(error=error_type("unsupported device"))
+    with pytest.raises(sx.ExchangeError, match=f"{error_type.__name__}: unsupported") as caught:
+        sx.exchange(usm(), consumer)
+    assert caught.value.__cause__ is consumer.error
+
+
+@pytest.mark.parametrize("error_type", [KeyboardInterrupt, SystemExit])
+def test_what_is_no_refusal_goes_through(error_type):
+    consumer = Consumer(error=error_type())
+    with pytest.raises(error_type):
+        sx.exchange(usm(), consumer)
+    assert len(consumer.offered) == 1
+
+
+@pytest.mark.parametrize("consumer", [None, object(), 1.5, [np]])
+def test_no_consumer(consumer):
+    with pytest.raises(TypeError, match="consumer is a"):
+        sx.exchange(usm(), consumer)
+
+
+def test_a_module_without_from_dlpack():
+    with pytest.raises(TypeError, match="from_dlpack"):
+        sx.exchange(usm(), sys)
+
+
+# ---- copy and host_copy --------------------------------------------------------------------------
+
+
+def test_copy_false_never_copies():
+    tensor, consumer = usm(), Consumer()
+    with pytest.raises(sx.ExchangeError):
+        sx.exchange(tensor, consumer, copy=False)
+    assert forms(consumer, tensor) == [(USM, True), (HOST, True)]
+
+
+def test_copy_true_always_copies():
+    tensor, consumer = usm(), Consumer()
+    with pytest.raises(sx.ExchangeError):
+        sx.exchange(tensor, consumer, copy=True)
+    assert forms(consumer, tensor) == [(USM, False), (HOST, False)]
+
+
+def test_without_host_copies():
+    tensor, consumer = usm(), Consumer()
+    with pytest.raises(sx.ExchangeError):
+        sx.exchange(tensor, consumer, host_copy=False)
+    assert forms(consumer, tensor) == [(USM, True), (HOST, True)]
+
+
+@pytest.mark.parametrize("arguments", [{"copy": False}, {"host_copy": False}])
+def test_a_consumer_that_needs_a_copy_is_not_called_without(arguments):
+    """NumPy would take it; but what takes host memory gets no negative strides."""
+    (name, _), *_ = arguments.items()
+    with pytest.raises(sx.CopyRefusedError, match=rf"{name}=False.*negative stride"):
+        sx.exchange(usm()[::-1], np, **arguments)
+
+
+def test_read_only_memory_is_nobody_s_to_write():
+    """Of a consumer that nothing is known about, the flag is expected to be kept."""
+    tensor = usm().as_readonly()
+    for consumer, view in ((np, True), (np.from_dlpack, True), (memoryview, True)):
+        result = np.asarray(sx.exchange(tensor, consumer))
+        assert (result.ctypes.data == tensor.ptr) == view
+        assert not result.flags.writeable
+
+
+# ---- to a device ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [VALUES, memoryview(VALUES), usm], ids=["numpy", "buffer", "tensor"])
+def test_a_device_is_a_consumer(x, private):
+    x = x() if callable(x) else x
+    for device in (sx.device(), sx.device().filter_string, (14, 0), 0, private):
+        result = sx.exchange(x, device)
+        assert isinstance(result, sx.Tensor)
+        assert result.device is sx.device(device)
+        assert np.array_equal(result.to_numpy(), VALUES)
+
+
+# ---- explain says what is done -------------------------------------------------------------------
+
+TENSORS = {
+    "plain": usm,
+    "read-only": lambda: usm().as_readonly(),
+    "reversed": lambda: usm()[::-1],
+    "strided": lambda: usm()[:, ::2],
+    "host": VALUES.copy,
+}
+
+
+@pytest.mark.parametrize("copy", [None, True, False])
+@pytest.mark.parametrize("name", TENSORS)
+@pytest.mark.parametrize("library", ["numpy", "torch", "dpnp", "sycl_ext"])
+def test_explain(library, name, copy):
+    consumer = pytest.importorskip(library)
+    x = TENSORS[name]()
+    address = x.ptr if isinstance(x, sx.Tensor) else x.ctypes.data
+    found = sx.explain(x, consumer, copy=copy)
+    if found.error is not None:
+        with pytest.raises(found.error):
+            sx.exchange(x, consumer, copy=copy)
+        return
+    result = sx.exchange(x, consumer, copy=copy)
+    assert (sx.as_tensor(result).ptr == address) == (found.copies == 0), str(found)
