@@ -53,6 +53,11 @@ class Described:
         self.keep = tensor
 
 
+def is_reversed(tensor) -> bool:
+    steps = zip(tensor.strides, tensor.shape, strict=True)
+    return any(stride < 0 and length > 1 for stride, length in steps)
+
+
 def is_capsule(thing: Any) -> bool:
     return type(thing).__name__ == "PyCapsule"
 
@@ -159,7 +164,7 @@ class Histories(RuleBasedStateMachine):
                 source.thing.__dlpack__(**wish)
             return multiple()
         capsule = source.thing.__dlpack__(**wish)
-        if host and min(source.thing.strides, default=0) < 0:  # numpy and torch end there
+        if host and source.thing.size and is_reversed(source.thing):  # numpy and torch end there
             return self.keep(capsule, source.model.copy("C"))
         return self.same(capsule, source.model, source)
 

@@ -72,6 +72,11 @@ def outcome(library: str, python: str, case: str, environment: dict[str, str]) -
 Outcomes = dict[tuple[str, str], str]  # (library, case) -> outcome
 
 
+def plain(case: str) -> str:
+    """Write the name of a case so that ``2**40`` is no bold type."""
+    return case.replace("*", r"\*")
+
+
 def cell(outcomes: Outcomes, library: str, cases: list[str]) -> str:
     """Say what a library makes of a class."""
     found = {case: outcomes[library, case] for case in cases if (library, case) in outcomes}
@@ -79,7 +84,7 @@ def cell(outcomes: Outcomes, library: str, cases: list[str]) -> str:
     if not found:
         return "n/a"
     survived = sum(result == "survived" for result in found.values())
-    bad = [f"{case}: **{result}**" for case, result in found.items() if result != "survived"]
+    bad = [f"{plain(case)}: **{result}**" for case, result in found.items() if result != "survived"]
     return "<br>".join([f"{survived} of {len(found)} survived", *bad])
 
 
@@ -97,7 +102,9 @@ def table(outcomes: Outcomes, libraries: list[str]) -> str:
 
 def legend() -> str:
     """List the cases of each class."""
-    return "".join(f"- **{name}**: {'; '.join(cases)}.\n" for name, cases in CASES.items())
+    return "".join(
+        f"- **{name}**: {'; '.join(map(plain, cases))}.\n" for name, cases in CASES.items()
+    )
 
 
 def versions(libraries: dict[str, str]) -> str:

@@ -75,7 +75,8 @@ class Afternoon:
         assert Path(where.strip()).is_relative_to(BUILD / "venv"), where
 
     def doctor(self) -> None:
-        self.python("-m", "sycl_ext", "doctor", "--strict")
+        report = self.python("-m", "sycl_ext", "doctor", "--strict")
+        assert "RESULT: all is well" in report, report
 
     def share(self) -> None:
         self.python(HERE / "share.py")
