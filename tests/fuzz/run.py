@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the fuzz targets with libFuzzer, ASan and UBSan, and run them over the committed corpus.
+"""Build the fuzz targets with libFuzzer, ASan and UBSan, and run them from the committed corpus.
 
     python tests/fuzz/run.py SECONDS [target ...]    each target so long, with new random inputs
     python tests/fuzz/run.py --ci                    the tests of the core, and a few seeded runs
-    python tests/fuzz/run.py --merge                 new inputs of build/fuzz into the corpus
+    python tests/fuzz/run.py --merge [target ...]    what new inputs reach into the corpus
 
-What is found is kept in build/fuzz/findings.  clang is needed, with its sanitizer libraries.
+``corpus/<target>.txt`` has one input in each line, as hexadecimal digits.  A line that ends with a
+comment is an input that once found something, and stays.  What is found is kept in
+build/fuzz/findings.  clang is needed, with its sanitizer libraries.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,30 +52,70 @@ def build(*targets: str) -> None:
     core.build(FOLDER, *targets)
 
 
-def run(target: str, *options: str) -> int:
-    """Run one target; returns the number of its executions."""
-    fresh, findings = FOLDER / "corpus" / target, FOLDER / "findings"
-    fresh.mkdir(parents=True, exist_ok=True)
+# ---- the corpus ----------------------------------------------------------------------------------
+
+
+def corpus(target: str) -> Path:
+    return HERE / "corpus" / f"{target}.txt"
+
+
+def unpack(target: str) -> Path:
+    """A folder with the committed inputs, as libFuzzer wants them."""
+    folder = FOLDER / "seeds" / target
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for line in corpus(target).read_text().splitlines():
+        data = bytes.fromhex(line.split("#")[0])
+        (folder / hashlib.sha1(data).hexdigest()).write_bytes(data)
+    return folder
+
+
+def merge(target: str) -> None:
+    """The smallest set of inputs, old and new, that reaches what all of them reach."""
+    smallest = FOLDER / "smallest" / target
+    shutil.rmtree(smallest, ignore_errors=True)
+    smallest.mkdir(parents=True)
+    fuzz(target, "-set_cover_merge=1", str(smallest), str(unpack(target)), str(fresh(target)))
+    found = {path.read_bytes().hex() for path in smallest.iterdir()}
+    kept = [line for line in corpus(target).read_text().splitlines() if "#" in line]
+    lines = [*kept, *sorted(found - {line.split("#")[0].strip() for line in kept})]
+    corpus(target).write_text("".join(f"{line}\n" for line in lines))
+    print(f"{target}: {len(lines)} inputs")
+
+
+# ---- a run ---------------------------------------------------------------------------------------
+
+
+def fresh(target: str) -> Path:
+    """The folder of the inputs that this machine has found."""
+    folder = FOLDER / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def fuzz(target: str, *options: str) -> str:
+    """Run the program of a target; returns what it says."""
+    findings = FOLDER / "findings"
     findings.mkdir(exist_ok=True)
     command = [
         str(FOLDER / "tests" / "fuzz" / target),
         f"-artifact_prefix={findings}/{target}-",
         *("-max_len=512", "-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1"),
         *options,
-        *(() if "-merge=1" in options else (str(fresh),)),
-        str(HERE / "corpus" / target),
-        *((str(fresh),) if "-merge=1" in options else ()),
     ]
-    done = subprocess.run(command, env=core.environment(), text=True, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        command, env=core.environment(), stderr=subprocess.PIPE, text=True, errors="replace"
+    )
     if done.returncode != 0:
         log = re.sub(r"(?m)^#\d+.*\n", "", done.stderr)  # the progress of the fuzzer
         sys.exit(f"{target} found something:\n{log[-8000:]}")
-    found = re.search(r"stat::number_of_executed_units: +(\d+)", done.stderr)
-    return int(found[1]) if found else 0
+    return done.stderr
 
 
-def report(target: str, executions: int) -> None:
-    print(f"{target}: {executions} executions, nothing found", flush=True)
+def run(target: str, *options: str) -> None:
+    log = fuzz(target, *options, str(fresh(target)), str(unpack(target)))
+    found = re.search(r"stat::number_of_executed_units: +(\d+)", log)
+    print(f"{target}: {found[1] if found else 0} executions, nothing found", flush=True)
 
 
 def main(what: str, *targets: str) -> int:
@@ -79,15 +123,15 @@ def main(what: str, *targets: str) -> int:
         build(*core.PROGRAMS, *TARGETS)
         if core.run_programs("asan+ubsan", FOLDER):
             return 1
-        for target in TARGETS:
-            report(target, run(target, "-seed=1", f"-runs={CI_RUNS[target]}"))
+        for target, executions in CI_RUNS.items():
+            run(target, "-seed=1", f"-runs={executions}")
         return 0
     build(*TARGETS)
     for target in targets or TARGETS:
         if what == "--merge":
-            run(target, "-merge=1")
+            merge(target)
         else:
-            report(target, run(target, f"-max_total_time={what}"))
+            run(target, f"-max_total_time={what}")
     return 0
 
 
