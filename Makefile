@@ -124,7 +124,7 @@ docs: $(VENV)/.docs-are-ready
 # ---- packages -----------------------------------------------------------------------------------
 # They need Python 3.11, and `make wheel` makes one for each CPython that it finds.
 
-$(VENV)/.release-is-ready: pyproject.toml | setup
+$(VENV)/.release-is-ready: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --group release
 	@touch $@
 

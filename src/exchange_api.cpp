@@ -20,23 +20,27 @@ int guarded(Body&& body) noexcept {
   }
 }
 
-DLManagedTensorVersioned* export_plain(const Tensor& tensor) {
-  return export_managed<DLManagedTensorVersioned>(tensor, {tensor.dl_device(), false});
+DLManagedTensorVersioned* export_as(const Tensor& tensor, DLDevice device) {
+  return export_managed<DLManagedTensorVersioned>(tensor, {device, false});
 }
 
 int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
                   void (*set_error)(void*, const char*, const char*)) {
   try {
     const DType& dtype = dtype_from_dlpack(prototype->dtype);
+    if (prototype->ndim > 0 && !prototype->shape) {
+      fail(Error::Kind::buffer, "an array of ", prototype->ndim, " dimensions and a NULL shape");
+    }
     const Layout layout =
         compact_layout(prototype->ndim, prototype->shape, Order::c, dtype.itemsize());
     switch (static_cast<int>(prototype->device.device_type)) {
       case kDLCPU:
-        *out = export_plain(make_host_tensor(dtype, layout));
+        *out = export_as(make_host_tensor(dtype, layout), {kDLCPU, 0});
         return 0;
       case kDLOneAPI:
-        *out = export_plain(
-            make_tensor(row_at(prototype->device.device_id), UsmKind::device, dtype, layout));
+        *out = export_as(
+            make_tensor(row_at(prototype->device.device_id), UsmKind::device, dtype, layout),
+            prototype->device);
         return 0;
       default:
         fail(Error::Kind::buffer, "device type ", static_cast<int>(prototype->device.device_type),
@@ -76,7 +80,8 @@ const Tensor& ordered(const Tensor& tensor) {
 
 int from_object(void* object, DLManagedTensorVersioned** out) {
   return guarded([&] {
-    *out = export_plain(ordered(shareable(static_cast<PyObject*>(object))));
+    const Tensor& tensor = ordered(shareable(static_cast<PyObject*>(object)));
+    *out = export_as(tensor, tensor.dl_device());
     return 0;
   });
 }

@@ -44,16 +44,18 @@ struct IpcExport::Handle {
 };
 
 bool has_ipc(const Row& row) {
-  return row.usm_device && row.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory);
+  return row.usm_device && sycl_call("asking for the aspects of a device", [&] {
+           return row.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory);
+         });
 }
 
 std::string device_uuid(const Row& row) {
   const sycl::device& device = row.sycl->device;
-  if (!device.has(sycl::aspect::ext_intel_device_info_uuid)) return {};
-  const auto uuid = sycl_call("asking for the UUID of a device", [&] {
-    return device.get_info<sycl::ext::intel::info::device::uuid>();
+  return sycl_call("asking for the UUID of a device", [&]() -> std::string {
+    if (!device.has(sycl::aspect::ext_intel_device_info_uuid)) return {};
+    const auto uuid = device.get_info<sycl::ext::intel::info::device::uuid>();
+    return {reinterpret_cast<const char*>(uuid.data()), uuid.size()};
   });
-  return {reinterpret_cast<const char*>(uuid.data()), uuid.size()};
 }
 
 IpcExport::IpcExport(Memory memory) : memory_(std::move(memory)) {
@@ -89,10 +91,12 @@ Memory open_ipc(const Row& row, const std::string& handle, std::size_t nbytes) {
   require_ipc(row);
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
   const sycl::context& context = row.sycl->context;
+  auto opened = std::make_unique<Opened>(Opened{nullptr, context});
   void* const pointer = sycl_call("opening an inter-process handle", [&] {
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, row.sycl->device);
   });
-  Owner owner(new Opened{pointer, context}, close_ipc);
+  opened->pointer = pointer;
+  Owner owner(opened.release(), close_ipc);
   auto* const data = static_cast<std::byte*>(pointer);
   UsmKind kind;
   const Row& where = locate_usm("the inter-process handle", data, nbytes, row, &kind);

@@ -144,17 +144,27 @@ void Queue::delete_reference(void* reference) noexcept {
   delete static_cast<sycl::queue*>(reference);
 }
 
-bool Queue::has_pending_work() const noexcept {
+bool Queue::is_busy() const noexcept {
   if (!state_->may_have_work()) return false;
   try {
     if (forked && !is_cpu(*state_)) return false;  // it was the parent's
     const std::uint64_t submitted = state_->submitted;
     if (!state_->queue.ext_oneapi_empty()) return true;
     state_->done = submitted;
-    // A command that has ended may have left an error behind.
-    return collect_errors(*state_);
+    return false;
   } catch (...) {
     return true;  // wait() says what is wrong
+  }
+}
+
+bool Queue::has_pending_work() const noexcept {
+  const bool used = state_->may_have_work();
+  if (is_busy()) return true;
+  try {
+    // A command that has ended may have left an error behind.
+    return used && collect_errors(*state_);
+  } catch (...) {
+    return true;
   }
 }
 
@@ -168,14 +178,14 @@ void Queue::wait() const {
 void Queue::wait_noexcept() const noexcept {
   try {
     // An error that is kept is not for the caller, who frees memory: the next wait() raises it.
-    if (has_pending_work()) wait_until_done(*state_);
+    if (is_busy()) wait_until_done(*state_);
   } catch (...) {
   }
 }
 
 void Queue::outlive_work(std::shared_ptr<const void> what) const noexcept {
   try {
-    if (gave_up() && has_pending_work()) {
+    if (gave_up() && is_busy()) {
       return run_aside([queue = *this, what = std::move(what)] { queue.wait_noexcept(); });
     }
   } catch (...) {  // there is no thread to be had

@@ -48,6 +48,8 @@ class Queue {
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
 
+  // Whether something that was submitted is not done.
+  bool is_busy() const noexcept;
   // True when a call of wait() would have something to wait for (or to report).
   bool has_pending_work() const noexcept;
   // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong

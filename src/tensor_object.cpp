@@ -119,7 +119,7 @@ void dealloc(PyObject* self) {
   // Freeing waits for pending work, and a large block takes the runtime a while.
   Memory& memory = object->tensor.memory;
   if (memory.use_count() == 1) {
-    const bool idle = !memory->queue || !memory->queue.has_pending_work();
+    const bool idle = !memory->queue || !memory->queue.is_busy();
     if (idle) memory->assume_idle();
     if (!idle || memory->nbytes >= gil_threshold) {
       const ReleasedGil released;

@@ -222,11 +222,11 @@ const Queue& queue_of(const Queue& own_queue, const Row* row) {
 
 // Whether the work that is pending on a queue is done in less time than a thread takes to start.
 bool ends_soon(const Queue& queue) noexcept {
-  if (!queue.has_pending_work()) return true;
+  if (!queue.is_busy()) return true;
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
   do {
     std::this_thread::yield();
-    if (!queue.has_pending_work()) return true;
+    if (!queue.is_busy()) return true;
   } while (std::chrono::steady_clock::now() < end);
   return false;
 }

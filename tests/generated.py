@@ -22,12 +22,12 @@ FUZZING = os.environ.get("SYCL_EXT_FUZZ") == "1"
 
 
 def cases(everyday: int, **more: Any) -> settings:
-    """Settings for a test that runs so many cases every day, and twenty times as many otherwise."""
+    """Settings for a test with so many cases every day, and five times as many for each seed."""
     return settings(
         deadline=None,
         database=None,
         derandomize=not FUZZING,
-        max_examples=everyday * 20 if FUZZING else everyday,
+        max_examples=everyday * 5 if FUZZING else everyday,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         # What is found every day was found before: a short way to the message is worth more then.
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if FUZZING else [])],

@@ -14,6 +14,7 @@
 #include "copy.hpp"
 #include "dlpack_export.hpp"
 #include "dlpack_import.hpp"
+#include "ipc.hpp"
 #include "sycl_handles.hpp"
 
 // ---- the gates
@@ -306,6 +307,13 @@ const std::vector<Operation>& operations() {
              if (std::string(error.what()).find("planned") != std::string::npos) throw;
            }
          }
+       }},
+      {"inter-process handles",
+       [](const World& w) {
+         device_uuid(w.row);
+         if (!has_ipc(w.row)) return;
+         const IpcExport exported(w.device.memory);
+         CHECK(!exported.bytes().empty());
        }},
       {"queues",
        [](const World& w) {

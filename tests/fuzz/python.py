@@ -20,7 +20,17 @@ FILES = ("test_stateful.py", "test_generated_input.py")
 
 def run(seed: int) -> bool:
     """Run every test with this seed; True when all pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+    ]
     options = ["--timeout=1200", f"--hypothesis-seed={seed}"]
     done = subprocess.run(
         [*command, *options, *(str(TESTS / name) for name in FILES)],
@@ -29,7 +39,8 @@ def run(seed: int) -> bool:
         text=True,
     )
     if done.returncode != 0:
-        print(f"{done.stdout}{done.stderr}\nseed {seed}: SYCL_EXT_FUZZ=1 {' '.join(options)}")
+        how = f"exit status {done.returncode}, SYCL_EXT_FUZZ=1 {' '.join(options)}"
+        print(f"{done.stdout}{done.stderr}\nseed {seed}: {how}")
     return done.returncode == 0
 
 
