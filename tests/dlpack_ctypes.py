@@ -104,6 +104,28 @@ class DLManagedTensorVersioned(Structure):
     )
 
 
+FromObject = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(c_void_p))
+ToObject = ctypes.PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
+Borrow = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(DLTensor))
+Stream = ctypes.PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
+SetError = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+Allocate = ctypes.PYFUNCTYPE(c_int, POINTER(DLTensor), POINTER(c_void_p), c_void_p, SetError)
+
+
+class ExchangeApi(Structure):
+    """``DLPackExchangeAPI``, the table of a type."""
+
+    _fields_ = (
+        ("version", DLPackVersion),
+        ("previous", c_void_p),
+        ("allocate", Allocate),
+        ("from_object", FromObject),
+        ("to_object", ToObject),
+        ("borrow", Borrow),
+        ("stream", Stream),
+    )
+
+
 NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
 USED_NAMES = {False: b"used_dltensor", True: b"used_dltensor_versioned"}
 STRUCTS = {False: DLManagedTensor, True: DLManagedTensorVersioned}
@@ -158,6 +180,12 @@ def managed_in(capsule: object) -> DLManagedTensor | DLManagedTensorVersioned:
     managed = STRUCTS[versioned].from_address(_get_pointer(capsule, NAMES[versioned]))
     managed.capsule = capsule  # the struct lives as long as this object
     return managed
+
+
+def exchange_api(type_: type) -> ExchangeApi:
+    """The C exchange table of a type."""
+    capsule = type_.__dlpack_c_exchange_api__
+    return ExchangeApi.from_address(_get_pointer(capsule, b"dlpack_exchange_api"))
 
 
 def take(capsule: object) -> tuple[int, bool]:

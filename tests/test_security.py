@@ -17,42 +17,25 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from dlpack_ctypes import READ_ONLY, Deleter, DLManagedTensorVersioned, DLTensor, managed_in
+from dlpack_ctypes import (
+    READ_ONLY,
+    Deleter,
+    DLManagedTensorVersioned,
+    DLTensor,
+    exchange_api,
+    managed_in,
+)
 from samples import USM_TYPES, bits, values
 
 VERSIONED = {"max_version": (1, 0)}
 
 # ---- the C exchange table, as C sees it ----------------------------------------------------------
 
-FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
-Borrow = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
-
-
-class ExchangeApi(ctypes.Structure):
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("previous", ctypes.c_void_p),
-        ("allocate", ctypes.c_void_p),
-        ("from_object", ctypes.c_void_p),
-        ("to_object", ctypes.c_void_p),
-        ("borrow", ctypes.c_void_p),
-        ("stream", ctypes.c_void_p),
-    )
-
-
-def table(tensor):
-    """The C exchange table of a tensor's type."""
-    capsule = type(tensor).__dlpack_c_exchange_api__
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    return ExchangeApi.from_address(get(capsule, b"dlpack_exchange_api"))
-
 
 def through_the_table(tensor):
     """Flags and address of an export through the C table."""
     out = ctypes.c_void_p()
-    assert FromObject(table(tensor).from_object)(tensor, ctypes.byref(out)) == 0
+    assert exchange_api(type(tensor)).from_object(tensor, ctypes.byref(out)) == 0
     managed = DLManagedTensorVersioned.from_address(out.value)
     flags, data = managed.flags, managed.dl_tensor.data
     Deleter(managed.deleter)(out.value)
@@ -81,7 +64,7 @@ def writable_table(tensor):
 
 
 def writable_borrow(tensor):
-    return Borrow(table(tensor).borrow)(tensor, ctypes.byref(DLTensor())) == 0
+    return exchange_api(type(tensor)).borrow(tensor, ctypes.byref(DLTensor())) == 0
 
 
 def writable_array(array, tensor):

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C exchange table of DLPack 1.3, as C sees it: ours, and a producer's.
+
+tvm_ffi and torch use it in ``interop/``; here is what they do not do.
+"""
+
+import ctypes
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from dlpack_ctypes import (
+    CPU,
+    ONE_API,
+    DLDataType,
+    DLDevice,
+    DLManagedTensorVersioned,
+    DLPackVersion,
+    DLTensor,
+    ExchangeApi,
+    FromObject,
+    SetError,
+    Stream,
+    exchange_api,
+    new_capsule,
+)
+from producers import Producer, over
+from samples import bits, values
+
+TENSORS = sx.Tensor.__dlpack_c_exchange_api__
+ours = exchange_api(sx.Tensor)
+F32 = DLDataType(2, 32, 1)
+
+
+def to_object(address):
+    """The object that our table makes of a managed tensor."""
+    out = ctypes.c_void_p()
+    assert ours.to_object(address, ctypes.byref(out)) == 0
+    made = ctypes.cast(out, ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(made))
+    return made
+
+
+# ---- ours ----------------------------------------------------------------------------------------
+
+
+def prototype(shape, device, dtype=(2, 32, 1)):
+    numbers = (ctypes.c_int64 * len(shape))(*shape)
+    pointer = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int64))
+    return DLTensor(None, DLDevice(*device), len(shape), DLDataType(*dtype), pointer, None, 0)
+
+
+def allocate(dl_tensor):
+    """The managed tensor, or kind and text of the error."""
+    out, errors = ctypes.c_void_p(), []
+    tell = SetError(lambda _, kind, text: errors.append((kind.decode(), text.decode())))
+    failed = ours.allocate(ctypes.byref(dl_tensor), ctypes.byref(out), None, tell)
+    assert failed == (-1 if errors else 0)
+    return errors.pop() if errors else out.value
+
+
+def test_allocate_on_each_row(private, halves):
+    for device in (CPU, *((ONE_API, row.id) for row in (sx.device(), private, *halves))):
+        address = allocate(prototype((2, 3), device))
+        managed = DLManagedTensorVersioned.from_address(address)
+        label = managed.dl_tensor.device
+        assert (label.device_type, label.device_id) == device
+        assert managed.dl_tensor.data
+        tensor = sx.from_dlpack(new_capsule(address, b"dltensor_versioned"))
+        assert (tensor.shape, tensor.dtype) == ((2, 3), np.float32)
+        if device != CPU:
+            assert tensor.device.id == device[1]
+        tensor.copy_from(np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "made"),
+    [
+        ("BufferError", "device type 2 is not allocated here", lambda: prototype((2,), (2, 0))),
+        ("BufferError", "there is no device 999", lambda: prototype((2,), (ONE_API, 999))),
+        ("BufferError", "shape[0] is -1", lambda: prototype((-1,), CPU)),
+        ("BufferError", "lanes 2", lambda: prototype((2,), CPU, (2, 32, 2))),
+        ("BufferError", "-3 dimensions", lambda: DLTensor(None, DLDevice(1, 0), -3, F32)),
+        ("BufferError", "NULL shape", lambda: DLTensor(None, DLDevice(1, 0), 3, F32)),
+        ("MemoryError", "1125899906842624 bytes", lambda: prototype((1 << 50,), CPU, (1, 8, 1))),
+    ],
+)
+def test_what_cannot_be_allocated(kind, words, made):
+    found, text = allocate(made())
+    assert found == kind
+    assert words in text
+
+
+def test_a_tensor_there_and_back(root):
+    array = values((3, 4), "int16")
+    for tensor in (sx.as_tensor(array, device=root, copy=True), sx.host_view(array)):
+        out = ctypes.c_void_p()
+        assert ours.from_object(tensor, ctypes.byref(out)) == 0
+        again = to_object(out)
+        assert type(again) is type(tensor)
+        assert bits(np.asarray(sx.host_view(again))) == bits(array)
+
+
+def test_a_struct_that_is_refused(root):
+    managed = over(values(3), ndim=-1)
+    with pytest.raises(BufferError, match="-1 dimensions"):
+        to_object(managed.address)
+    assert managed.deleted == 1
+
+
+def test_what_has_no_table(private):
+    out = ctypes.c_void_p()
+    with pytest.raises(BufferError, match="not bound to the default context"):
+        ours.from_object(sx.zeros(3, device=private), ctypes.byref(out))
+    with pytest.raises(TypeError, match="a sycl_ext tensor is needed, not a list"):
+        ours.from_object([], ctypes.byref(out))
+    with pytest.raises(BufferError, match="read-only"):
+        ours.borrow(sx.zeros(3).as_readonly(), ctypes.byref(DLTensor()))
+    assert out.value is None
+
+
+def test_work_on_a_queue_of_the_tensors_own(root):
+    """What comes later on the queue that the table names is behind it."""
+    queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device, property="in_order")
+    tensor = sx.zeros(3, device=queue)
+    borrowed = DLTensor()
+    assert ours.borrow(tensor, ctypes.byref(borrowed)) == 0
+    assert borrowed.data == tensor.ptr
+
+
+def test_the_stream_of_a_device(root):
+    stream = ctypes.c_void_p()
+    assert ours.stream(ONE_API, root.id, ctypes.byref(stream)) == 0
+    assert sx.zeros(3).__dlpack__(stream=stream.value)
+    assert ours.stream(1, 0, ctypes.byref(stream)) == 0
+    assert stream.value is None
+    with pytest.raises(ValueError, match="there is no device 999"):
+        ours.stream(ONE_API, 999, ctypes.byref(stream))
+
+
+# ---- a producer's --------------------------------------------------------------------------------
+
+
+class Table:
+    """A table made by hand."""
+
+    def __init__(self, *, major=1, previous=None, fails=False, stream=None):
+        self.fails, self.address, self.made = fails, stream, []
+        self.previous = previous
+        self.struct = ExchangeApi(
+            version=DLPackVersion(major, 3),
+            previous=ctypes.addressof(previous.struct) if previous else None,
+            from_object=FromObject(self.from_object),
+            stream=Stream(self.stream),
+        )
+        self.capsule = new_capsule(ctypes.addressof(self.struct), b"dlpack_exchange_api")
+
+    def from_object(self, producer, out):
+        if self.fails:
+            return -1
+        self.made.append(over(producer.array))
+        out[0] = self.made[-1].address
+        return 0
+
+    def stream(self, _type, _id, out):
+        out[0] = self.address
+        return 0
+
+
+def producer(table):
+    with_table = type("WithTable", (Producer,), {"__dlpack_c_exchange_api__": table.capsule})
+    # Its own __dlpack__ counts only in front of the table.
+    with_table.__dlpack__ = Producer.__dlpack__
+    return with_table
+
+
+def test_a_table_is_taken_before_the_method(root):
+    table = Table(stream=sx.zeros(1).sycl_queue.addressof_ref())
+    made = producer(table)(sx.zeros(3))
+    assert sx.from_dlpack(made).shape == (3,)
+    assert (len(table.made), made.calls) == (1, [])
+    assert table.made[0].deleted == 1
+
+
+def test_tables_of_other_versions():
+    """The one before is taken when it can be read."""
+    old = Table()
+    made = producer(Table(major=2, previous=old))(values(3))
+    assert sx.from_dlpack(made).shape == (3,)
+    assert (len(old.made), made.calls) == (1, [])
+    made = producer(Table(major=2))(values(3))
+    assert sx.from_dlpack(made).shape == (3,)
+    assert len(made.calls) == 1
+
+
+def test_a_table_that_fails():
+    """The method does it, or says what is wrong."""
+    made = producer(Table(fails=True))(values(3))
+    assert sx.from_dlpack(made).shape == (3,)
+    assert len(made.calls) == 1
+
+
+def test_the_table_of_another_type():
+    """Ours raises for what is no tensor of ours."""
+    made = type("Thief", (Producer,), {"__dlpack_c_exchange_api__": TENSORS})(values(3))
+    assert sx.from_dlpack(made).shape == (3,)
+    assert len(made.calls) == 1
+
+
+def test_a_method_in_front_of_an_inherited_table():
+    table = Table()
+
+    class Own(producer(table)):
+        def __dlpack__(self, **keywords):
+            return Producer.__dlpack__(self, **keywords)
+
+    made = Own(values(3))
+    assert sx.from_dlpack(made).shape == (3,)
+    assert (table.made, len(made.calls)) == ([], 1)
+
+
+def test_a_stream_that_is_no_queue():
+    nothing = ctypes.create_string_buffer(64)
+    table = Table(stream=ctypes.addressof(nothing))
+    with pytest.raises(ValueError, match="there is no sycl::queue"):
+        sx.from_dlpack(producer(table)(sx.zeros(3)))
+    assert table.made[0].deleted == 1
