@@ -366,6 +366,8 @@ def test_reshapes(array, shape, order):
     tensor = sx.as_tensor(array)
     try:
         wanted = array.reshape(shape)
+        if min(shape, default=0) < -1:
+            raise ValueError("NumPy takes it for -1")
     except ValueError:
         with pytest.raises(ValueError, match=r"elements do not fit|one length|be negative"):
             tensor.reshape(tuple(shape))
