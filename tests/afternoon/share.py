@@ -9,6 +9,7 @@ import sycl_ext as sx
 t = sx.zeros((2, 3), "float32", usm_type="shared")
 a = dpnp.from_dlpack(t)
 a += 1
+a.sycl_queue.wait()  # dpnp works on a queue of its own, which a host view knows nothing of
 n = np.from_dlpack(sx.host_view(t, copy=False))
 assert n.tolist() == [[1, 1, 1], [1, 1, 1]]
 n[0, 0] = 7
