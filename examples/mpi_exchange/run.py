@@ -42,4 +42,6 @@ def main(device: sx.Device, usm_type: str) -> None:
 if __name__ == "__main__":
     for kind in ("device", "shared", "host"):
         main(sx.device(sys.argv[1] if len(sys.argv) > 1 else None), kind)
-    print(f"rank {WORLD.rank} of {WORLD.size}: done", flush=True)
+    # One rank writes: lines of several may mix.
+    for rank in WORLD.gather(WORLD.rank) or ():
+        print(f"rank {rank} of {WORLD.size}: done")
