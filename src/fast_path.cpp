@@ -201,12 +201,24 @@ PyObject* fast_from_dlpack(const Call& call) {
   return is_simple(call) ? import_any(call.args[0], false) : pass_on;
 }
 
+// Whether there is an attribute that can be read.  What reading it raises is left to the Python
+// function; PyObject_HasAttr of Python 3.13 and newer reports it as unraisable.
+bool has_attribute(PyObject* object, PyObject* name) noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  const int found = PyObject_HasAttrWithError(object, name);
+  if (found < 0) PyErr_Clear();
+  return found > 0;
+#else
+  return PyObject_HasAttr(object, name);
+#endif
+}
+
 // USM that describes itself comes with a queue, which DLPack does not have.
 PyObject* fast_as_tensor(const Call& call) {
   static PyObject* const description = intern("__sycl_usm_array_interface__");
   if (!is_simple(call)) return pass_on;
   PyObject* x = call.args[0];
-  if (!is_tensor(x) && PyObject_HasAttr(x, description)) return pass_on;
+  if (!is_tensor(x) && has_attribute(x, description)) return pass_on;
   return import_any(x, true);
 }
 

@@ -305,7 +305,8 @@ def test_memory_of_a_process_that_died(how):
 
 def test_a_fork_does_not_end_the_memory():
     shown = beds.python("""
-import os, sycl_ext as sx
+import os, warnings, sycl_ext as sx
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: a fork where threads are
 t = sx.ipc_empty(3, "uint8", device="cpu")
 child = os.fork()
 if child == 0:
