@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only a GPU shows, and seldom: lies about places, contexts of tiles, a last chance."""
+
+import threading
+
+import dpctl
+import dpctl.memory
+import pytest
+
+import sycl_ext as sx
+from dlpack_ctypes import DLDevice, managed_in
+from sycl_ext import _core
+
+ROOM = 1 << 30
+
+
+def test_an_export_that_says_it_is_on_the_host(gpu):
+    """A stranger altered it: the host would follow a pointer that it cannot."""
+    capsule = sx.zeros(4, device=gpu).__dlpack__(max_version=(1, 0))
+    managed_in(capsule).dl_tensor.device = DLDevice(1, 0)
+    with pytest.raises(BufferError, match="labelled host memory, and the host cannot reach it"):
+        sx.from_dlpack(capsule)
+
+
+def test_a_tile_in_a_context_of_its_gpu(gpus, tiles, strict):
+    """On Level Zero a context serves the tiles of its GPUs; on OpenCL it does not."""
+    context = dpctl.SyclContext([gpus[0].sycl_device])
+    if strict:
+        with pytest.raises(ValueError, match="does not belong to the context"):
+            sx.register_context(context, device=tiles[0])
+    else:
+        row = sx.register_context(context, device=tiles[0])
+        assert (row.kind, row.parent) == ("context", tiles[0])
+
+
+def test_no_copy_through_the_host(gpus, strict):
+    """exchange with host_copy=False; peers need none."""
+    tensor = sx.zeros(3, device=gpus[0])
+    if strict:
+        assert sx.exchange(tensor, gpus[1], copy=True, host_copy=False).device == gpus[1]
+    else:
+        with pytest.raises(sx.CopyRefusedError, match="host_copy=False"):
+            sx.exchange(tensor, gpus[1], copy=True, host_copy=False)
+
+
+def test_memory_that_waits_for_work(gpu, adapter, hold):
+    """A full device: what is about to be freed is waited for."""
+    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+    _core.release_cached_memory()
+    room = ROOM - adapter.fakegpu_device_bytes()
+    source = dpctl.memory.MemoryUSMHost(100, queue=queue)
+    with hold() as held:
+        tensor = sx.empty(room, "uint8", device=queue)
+        queue.memcpy_async(dpctl.memory.as_usm_memory(tensor[:100]), source, 100)
+        del tensor
+        threading.Timer(0.2, held.release).start()
+        assert sx.empty(room, "uint8", device=gpu).nbytes == room

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is decided about a consumer from its row, without it (the real ones are in ``interop``)."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from sycl_ext._consumers import CONSUMERS, Consumer
+
+PLAIN = {"contiguous": True, "has_negative_stride": False, "readonly": False, "address": 4096}
+
+
+@pytest.mark.parametrize(
+    ("habit", "memory", "words"),
+    [
+        ({}, {}, None),
+        ({"readonly": "dropped"}, {"readonly": True}, "would write to it"),
+        ({"readonly": "refused"}, {"readonly": True}, "cannot be told so"),
+        ({"readonly": "kept"}, {"readonly": True}, None),
+        ({"strides": "compact"}, {"contiguous": False}, "compact arrays only"),
+        ({"strides": "nonnegative"}, {"has_negative_stride": True}, "does not take negative"),
+        ({"strides": "any"}, {"contiguous": False, "has_negative_stride": True}, None),
+        ({"alignment": 64}, {"address": 4096 + 8}, "multiples of 64"),
+        # The habit is gone since some version.
+        ({"strides": "nonnegative", "fixed_in": "1.0"}, {"has_negative_stride": True}, None),
+        ({"strides": "nonnegative", "fixed_in": "999"}, {"has_negative_stride": True}, "negative"),
+    ],
+)
+def test_what_cannot_be_a_view(habit, memory, words):
+    found = Consumer("numpy", **habit).copy_needed(**{**PLAIN, **memory})
+    assert (found is None) == (words is None)
+    assert words is None or words in found
+
+
+def test_what_no_copy_helps():
+    consumer = Consumer("numpy", lacks=("bool",), narrows=lambda: ("int64",), zero_dim=False)
+    assert "has no bool" in consumer.refusal(dtype="bool", ndim=1)
+    assert "a narrower dtype" in consumer.refusal(dtype="int64", ndim=1)
+    assert "0 dimensions" in consumer.refusal(dtype="int8", ndim=0)
+    assert consumer.refusal(dtype="int8", ndim=1) is None
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_jax_narrows_unless_it_was_told_not_to(monkeypatch, wide):
+    jax = next(row for row in CONSUMERS if row.package == "jax")
+    config = types.SimpleNamespace(jax_enable_x64=wide)
+    monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(config=config))
+    assert (jax.refusal(dtype="int64", ndim=1) is None) == wide
+
+
+def test_a_dtype_that_a_consumer_lacks():
+    """exchange and explain say so before anything is copied."""
+    tensor = sx.zeros(3, "bfloat16")
+    with pytest.raises(BufferError, match="numpy has no bfloat16"):
+        sx.exchange(tensor, np)
+    assert "numpy has no bfloat16" in str(sx.explain(tensor, np))
+
+
+# ---- explain -------------------------------------------------------------------------------------
+
+
+def test_a_capsule_cannot_be_explained():
+    with pytest.raises(TypeError, match="can be used once"):
+        sx.explain(sx.zeros(3).__dlpack__(), np)
+
+
+def test_explain_what_is_refused():
+    class Copying:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **keywords):
+            raise BufferError("never")
+
+    plan = sx.explain(Copying(), np, copy=False)
+    assert plan.copies == 0
+    assert "never" in str(plan)
+    assert "there is no device 999" in str(sx.explain(sx.zeros(3), 999))
+
+
+def test_explain_without_a_consumer():
+    assert sx.explain(sx.zeros(3)).copies == 0
+    assert sx.explain(np.zeros(3), copy=True).copies == 1
+    assert sx.explain(sx.zeros(3), (1, 0)).copies == 0
+
+
+def test_a_consumer_of_legacy_capsules(monkeypatch):
+    row = next(row for row in CONSUMERS if row.takes == "legacy capsule")
+    module = types.ModuleType(row.package)
+    target = module
+    *parents, function = row.entry.split(".")
+    for name in parents:
+        setattr(target, name, types.SimpleNamespace())
+        target = getattr(target, name)
+    setattr(target, function, lambda capsule: str(capsule))
+    monkeypatch.setitem(sys.modules, row.package, module)
+    assert '"dltensor"' in sx.exchange(sx.zeros(3, "float32"), module)
+
+
+# ---- more of the ways in and out -----------------------------------------------------------------
+
+
+def test_a_conversion_is_a_copy():
+    view = sx.host_view(sx.zeros(3, "int16"))
+    with pytest.raises(sx.CopyRefusedError, match="conversion to float64 is a copy"):
+        view.__array__("float64", copy=False)
+
+
+def test_to_numpy_of_every_kind(usm_type):
+    tensor = sx.zeros(3, "int16", usm_type=usm_type)
+    assert type(tensor).to_numpy(tensor, copy=None).tolist() == [0, 0, 0]

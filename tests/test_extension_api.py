@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C table for extensions, asked for what is not there; see also test_contexts_extension."""
+
+import ctypes
+
+import dpctl
+import pytest
+
+import sycl_ext as sx
+from dlpack_ctypes import pythonapi
+from sycl_ext import _core
+
+
+class Error(ctypes.Structure):
+    _fields_ = (("kind", ctypes.c_int32), ("message", ctypes.c_char * 1020))
+
+
+Count = ctypes.CFUNCTYPE(ctypes.c_int32)
+GetRow = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
+QueueOfRow = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Error))
+RowOf = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
+ViewOf = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.c_void_p)
+
+
+class Table(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("nbytes", ctypes.c_uint32),
+        ("row_count", Count),
+        ("root_count", Count),
+        ("get_row", GetRow),
+        ("default_row", RowOf),
+        ("queue_of_row", QueueOfRow),
+        ("row_of", ctypes.c_void_p),
+        ("row_of_device", RowOf),
+        ("row_of_queue", RowOf),
+        ("row_of_pointer", ctypes.c_void_p),
+        ("as_tensor", ctypes.c_void_p),
+        ("view_of", ViewOf),
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    get = pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return Table.from_address(get(_core._C_API, b"sycl_ext._core._C_API"))
+
+
+def test_counts(table, private):
+    assert table.row_count() == len(sx.devices())
+    assert table.root_count() == sum(device.kind == "root" for device in sx.devices())
+
+
+def test_rows_of_devices_and_queues(table, root):
+    device, queue = root.sycl_device, dpctl.SyclQueue(root.sycl_context, root.sycl_device)
+    assert table.row_of_device(device.addressof_ref(), None) == root.id
+    assert table.row_of_queue(queue.addressof_ref(), None) == root.id
+
+
+def test_rows_that_do_not_exist(table):
+    error = Error()
+    assert table.get_row(999, None, ctypes.byref(error)) == -1
+    assert (error.kind, b"there is no device 999" in error.message) == (3, True)
+    assert table.queue_of_row(-1, ctypes.byref(error)) is None
+    assert b"there is no device -1" in error.message
+    assert table.queue_of_row(-1, None) is None
+
+
+def test_a_view_of_what_has_no_device(table):
+    with pytest.raises(TypeError, match="HostView is host memory without a device"):
+        table.view_of(sx.host_view(bytearray(3)), None)
+    with pytest.raises(TypeError, match="a sycl_ext tensor is needed, not a list"):
+        table.view_of([], None)
