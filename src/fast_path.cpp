@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -31,17 +32,17 @@ struct Call {
 using FastFunction = PyObject* (*)(const Call&);
 PyObject* const pass_on = Py_NotImplemented;
 
-// The value of one keyword, None when it is absent.  False: there is another keyword, too.
+// The value of each keyword, nullptr when it is absent.  False: there is another keyword, too.
 template <std::size_t Count>
 bool read_keywords(const Call& call, const std::array<PyObject*, Count>& names,
                    std::array<PyObject*, Count>* values) {
-  values->fill(Py_None);
+  values->fill(nullptr);
   for (Py_ssize_t i = 0; i < call.n_keywords(); ++i) {
-    PyObject* name = PyTuple_GET_ITEM(call.keyword_names, i);
-    std::size_t found = 0;
-    while (found < Count && names[found] != name) ++found;  // keywords of a call are interned
-    if (found == Count) return false;
-    (*values)[found] = call.args[call.n_positional + i];
+    PyObject* const name = PyTuple_GET_ITEM(call.keyword_names, i);
+    // Keywords of a call are interned.
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) return false;
+    (*values)[static_cast<std::size_t>(found - names.begin())] = call.args[call.n_positional + i];
   }
   return true;
 }
@@ -241,8 +242,9 @@ PyObject* fast_to_numpy(const Call& call) {
       !read_keywords(call, names, &values)) {
     return pass_on;
   }
-  PyObject* copy = call.n_positional == 2 ? call.args[1] : values[0];
-  if (copy != Py_None && copy != Py_True && copy != Py_False) return pass_on;
+  PyObject*& copy = values[0];
+  if (call.n_positional == 2 && std::exchange(copy, call.args[1])) return pass_on;
+  if (copy && copy != Py_None && copy != Py_True && copy != Py_False) return pass_on;
   const Tensor& tensor = tensor_of(call.args[0]);
   if (!tensor.host_accessible()) return pass_on;
   if (copy != Py_True) {
@@ -306,14 +308,14 @@ PyObject* make_new(const Call& call, bool zero) {
       !read_shape(call.args[0], &shape, &ndim)) {
     return pass_on;
   }
-  if (call.n_positional == 2) values[dtype] = call.args[1];
-  if (values[dtype] == Py_None) values[dtype] = default_dtype;
-  if (values[usm_type] == Py_None) values[usm_type] = default_kind;
+  if (call.n_positional == 2 && std::exchange(values[dtype], call.args[1])) return pass_on;
+  if (!values[dtype]) values[dtype] = default_dtype;
+  if (!values[usm_type]) values[usm_type] = default_kind;
   const long index = look_up(fast_path_hooks().dtype_indices, values[dtype]);
   const long kind = look_up(kinds, values[usm_type]);
   if (index < 0 || kind < 0) return pass_on;
   const Row* row = nullptr;
-  if (values[device] == Py_None) {
+  if (!values[device] || values[device] == Py_None) {
     row = &default_row();
   } else {
     const long id = look_up(fast_path_hooks().device_ids, values[device]);

@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <mutex>
@@ -338,17 +339,17 @@ bool parse_export_keywords(Py_ssize_t n_positional, PyObject* const* args, PyObj
   const Py_ssize_t count = names ? PyTuple_GET_SIZE(names) : 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
-    std::size_t found = 0;
-    while (found < interned.size() && interned[found] != name) ++found;
-    if (found == interned.size()) {
-      found = 0;
-      while (found < interned.size() && PyUnicode_Compare(interned[found], name) != 0) ++found;
+    auto found = std::find(interned.begin(), interned.end(), name);
+    if (found == interned.end()) {
+      found = std::find_if(interned.begin(), interned.end(), [&](PyObject* keyword) {
+        return PyUnicode_Compare(keyword, name) == 0;
+      });
     }
-    if (found == interned.size()) {
+    if (found == interned.end()) {
       PyErr_Format(PyExc_TypeError, "__dlpack__ got an unexpected keyword argument '%U'", name);
       return false;
     }
-    (*values)[found] = args[i];
+    (*values)[static_cast<std::size_t>(found - interned.begin())] = args[i];
   }
   return true;
 }
