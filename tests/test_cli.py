@@ -5,14 +5,15 @@ import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sycl_ext as sx
+from sycl_ext._cli import demo, main, picture
 from sycl_ext._cli import devices as devices_command
-from sycl_ext._cli import main, picture
 from sycl_ext._cli.drawing import pen_drawing
 from sycl_ext._cli.text import CommandError
 
@@ -116,6 +117,11 @@ def test_variables_that_change_ids_are_shown(capsys, monkeypatch):
 def test_without_variables_the_hierarchy_mode_is_shown():
     (line,) = devices_command.environment_lines({"OCL_ICD_FILENAMES": ""})
     assert line.startswith("ZE_FLAT_DEVICE_HIERARCHY is not set")
+
+
+def test_a_driver_that_somebody_named():
+    (_, line) = devices_command.environment_lines({"OCL_ICD_FILENAMES": "/a.so"})
+    assert line.startswith("OCL_ICD_FILENAMES=/a.so names the OpenCL drivers")
 
 
 def test_no_device_at_all():
@@ -248,6 +254,33 @@ def test_a_file_that_is_no_picture(tmp_path, name, content, message):
     path = write(tmp_path / name, content)
     with pytest.raises(CommandError, match=message):
         picture.load(path)
+
+
+def test_a_picture_that_is_cut_off_or_too_large(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    path = tmp_path / "a.png"
+    picture.save(path, np.zeros((64, 64, 3), "uint8"))
+    monkeypatch.setattr(image, "MAX_IMAGE_PIXELS", 64)
+    with pytest.raises(CommandError, match="a.png is too large: .*; give a smaller image"):
+        picture.load(path)
+    monkeypatch.undo()
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CommandError, match="a.png cannot be read: "):
+        picture.load(path)
+
+
+def test_without_pillow(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(CommandError, match="pillow"):
+        picture.load(write(tmp_path / "a.png", b"no matter what"))
+    with pytest.raises(CommandError, match="pillow"):
+        picture.save(tmp_path / "b.png", np.zeros((2, 2, 3), "uint8"))
+
+
+def test_a_device_without_memory_that_both_reach():
+    device = types.SimpleNamespace(usm_types=("device",))
+    with pytest.raises(CommandError, match="neither 'shared' nor 'host' USM"):
+        demo.put_into_usm(np.zeros((2, 2, 3), "uint8"), device)
 
 
 def test_errors_are_one_line_on_stderr(tmp_path, capsys):

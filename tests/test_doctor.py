@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m sycl_ext doctor``: what it concludes, and real runs on set-ups that are broken."""
 
+import grp
 import json
 import os
 import shutil
@@ -111,6 +112,12 @@ BROKEN = {
         "runtime",
         "LD_LIBRARY_PATH",
         "unset LD_LIBRARY_PATH",
+    ),
+    "no libsycl, and no driver": (
+        replace(NO_DEVICE, drivers=(), steps=with_step("import sycl_ext", "failed", NO_LIBSYCL)),
+        "runtime",
+        "not in this environment",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
     "no dpctl": (
         fails("import sycl_ext", "ModuleNotFoundError: No module named 'dpctl'", overrides=ONEAPI),
@@ -245,6 +252,16 @@ BROKEN = {
         "/etc/a.icd names it",
         "export OCL_ICD_FILENAMES=/env/lib/libintelocl.so",
     ),
+    "the same, and no CPU device": (
+        replace(
+            NO_DEVICE,
+            drivers=(Driver("/no.so", "/etc/a.icd", "OSError: no file"),),
+            embedded_driver="",
+        ),
+        "driver",
+        "/etc/a.icd names it",
+        'python -m pip install "sycl_ext[cpu]"',
+    ),
     "the same beside a device": (
         replace(WELL, drivers=(ICD, Driver("/no.so", "/etc/a.icd", "OSError: no file"))),
         "driver",
@@ -280,6 +297,12 @@ BROKEN = {
         "permission",
         "this session is older",
         "newgrp render",
+    ),
+    "in the group, and kept out": (
+        replace(WELL, nodes=(CLOSED,)),
+        "permission",
+        "render may, and something else forbids it",
+        "getfacl /dev/dri/renderD128",
     ),
     "a group of the host": (
         replace(WELL, nodes=(replace(CLOSED, group="109"),), user=ADA),
@@ -446,6 +469,14 @@ def test_a_driver_that_hangs(tmp_path):
     assert driver.error == "it did not end within 2 s"
 
 
+def card_at(root, address, vendor, kind):
+    """What the kernel shows of a card."""
+    folder = root / "sys/bus/pci/devices" / address
+    folder.mkdir(parents=True)
+    (folder / "vendor").write_text(f"{vendor}\n")
+    (folder / "class").write_text(f"{kind}\n")
+
+
 def test_gpus_on_the_bus(tmp_path):
     for address, vendor, kind in (
         ("0000:00:02.0", "0x8086", "0x030000"),
@@ -453,14 +484,48 @@ def test_gpus_on_the_bus(tmp_path):
         ("0000:04:00.0", "0x10de", "0x030000"),
         ("0000:05:00.0", "0x8086", "0x020000"),
     ):
-        folder = tmp_path / "sys/bus/pci/devices" / address
-        folder.mkdir(parents=True)
-        (folder / "vendor").write_text(f"{vendor}\n")
-        (folder / "class").write_text(f"{kind}\n")
+        card_at(tmp_path, address, vendor, kind)
     (tmp_path / "sys/bus/pci/drivers/xe").mkdir(parents=True)
     gpu = tmp_path / "sys/bus/pci/devices/0000:03:00.0"
     (gpu / "driver").symlink_to(tmp_path / "sys/bus/pci/drivers/xe")
     assert collect.intel_gpus(tmp_path) == (Gpu("0000:00:02.0"), Gpu("0000:03:00.0", "xe"))
+
+
+def test_a_group_without_a_name(tmp_path):
+    """In a container: the node's group is a number, and so it stays."""
+    node = tmp_path / "dev/dri/renderD128"
+    node.parent.mkdir(parents=True)
+    node.write_text("")
+    if os.geteuid() == 0:
+        os.chown(node, -1, 54321)
+    (found,) = collect.render_nodes(tmp_path)
+    assert found.group == (
+        "54321" if os.geteuid() == 0 else collect.name_of(grp.getgrgid, os.getgid())
+    )
+    assert collect.name_of(grp.getgrgid, 1 << 30) == str(1 << 30)
+
+
+def test_a_driver_file_that_cannot_be_read(tmp_path):
+    (tmp_path / "a.icd").mkdir()
+    named = collect.named_drivers({"OCL_ICD_VENDORS": str(tmp_path)}, None)
+    assert named == [("", str(tmp_path / "a.icd"))]
+
+
+def test_where_conda_keeps_drivers(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert collect.vendor_folders({}) == [Path("/etc/OpenCL/vendors")]
+    (tmp_path / "conda-meta").mkdir()
+    assert collect.vendor_folders({})[1] == tmp_path / "etc/OpenCL/vendors"
+
+
+def test_packages_that_pip_does_not_know(monkeypatch):
+    def unknown(name):
+        raise collect.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(collect.metadata, "version", unknown)
+    monkeypatch.setattr(collect.metadata, "requires", unknown)
+    assert collect.versions() == {}
+    assert collect.requirements() == ()
 
 
 # ---- real runs -----------------------------------------------------------------------------------
@@ -607,6 +672,23 @@ def test_a_crash_is_a_finding(tmp_path):
     assert outcomes["import torch"] == "failed"
     assert outcomes["device 0: import"] == "ok"
     assert "SIGABRT" in report["findings"][0]["cause"]
+
+
+def test_a_crash_at_the_exit(tmp_path):
+    """Everything was tested by then, and nothing is tested twice."""
+    (tmp_path / "torch.py").write_text("import atexit, os\natexit.register(os.abort)\n")
+    _, report = examine(PYTHONPATH=str(tmp_path))
+    names = [step["name"] for step in report["facts"]["steps"]]
+    assert len(names) == len(set(names))
+    assert report["facts"]["steps"][-1]["outcome"] == "crashed"
+
+
+def test_a_gpu_needs_the_driver_of_level_zero(tmp_path):
+    card_at(tmp_path, "0000:03:00.0", "0x8086", "0x038000")
+    code, report = examine("--quick", "--root", tmp_path)
+    assert code == 0  # the CPU device works
+    assert "Level Zero" in {driver["named_by"] for driver in report["facts"]["drivers"]}
+    assert "no-node" in {finding["id"] for finding in report["findings"]}
 
 
 def test_text(tmp_path):
