@@ -318,7 +318,7 @@ def place(spec: Any) -> Placement:
         return Placement(_by_filter(spec))
     if isinstance(spec, tuple):
         return Placement(_by_pair(spec))
-    if is_dpctl_queue(spec) or isinstance(spec, _core.Queue):
+    if is_dpctl_queue(spec):
         queue = queue_from(spec)
         return Placement(by_id(_core.row_of_queue(queue).id), queue)
     address = address_in_dpctl(spec, "SyclDevice")

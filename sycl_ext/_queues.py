@@ -65,8 +65,6 @@ def queue_from(obj: Any) -> _core.Queue:
     ValueError
         When an address is given, and no ``sycl::queue`` can be there.
     """
-    if isinstance(obj, _core.Queue):
-        return obj
     address = address_in_dpctl(obj, "SyclQueue")
     if address is not None:
         return _core.queue_at(address)

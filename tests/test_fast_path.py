@@ -39,6 +39,14 @@ class WithAQueue(producers.WithoutKeywords):
         return self.array.sycl_queue
 
 
+class Described(producers.Homeless):
+    """dpnp on a tile: DLPack has no number for it, and the other protocol describes it."""
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return self.array.__sycl_usm_array_interface__
+
+
 def big(number):
     return producers.Liar(tensor(), (14, number))
 
@@ -57,6 +65,7 @@ THINGS = {
     "capsule": lambda: tensor().__dlpack__(max_version=(1, 0)),
     "legacy capsule": lambda: tensor().__dlpack__(),
     "host capsule": lambda: producers.over(array()).capsule(),
+    "USM as host memory": lambda: producers.Producer(tensor(usm_type="shared"), device=(1, 0)),
     "producer": lambda: producers.Producer(tensor()),
     "producer on the host": lambda: producers.Producer(array()),
     "before versions": lambda: producers.BeforeVersions(tensor()),
@@ -68,6 +77,7 @@ THINGS = {
     "refuses": lambda: producers.Raising(tensor(), BufferError("no")),
     "fails": lambda: producers.Raising(array(), ZeroDivisionError("1/0")),
     "homeless": lambda: producers.Homeless(tensor()),
+    "homeless, and described": lambda: Described(tensor()),
     "no capsule": lambda: producers.NoCapsule(tensor(), 3),
     "ignores": lambda: producers.Ignoring(tensor()),
     "copies": lambda: producers.AlwaysCopying(array()),

@@ -17,21 +17,81 @@ class Reason:
 
     def covers(self, text: list[str], number: int) -> bool:
         """Whether the line, or one around it that is indented less, matches."""
-        line = text[number - 1]
-        indent = len(line) - len(line.lstrip())
-        if re.search(self.pattern, line):
-            return True
-        for above in reversed(text[: number - 1]):
-            if not above.strip():
+        at = number - 1
+        while at and text[at].strip() in ENDS:  # the end of a block goes with the block
+            at -= 1
+        indent = len(text[at]) + 1
+        for line in reversed(text[: at + 1]):
+            depth = len(line) - len(line.lstrip())
+            if not line.strip() or depth >= indent:
                 continue
-            depth = len(above) - len(above.lstrip())
-            if depth < indent:
-                if re.search(self.pattern, above):
-                    return True
-                indent = depth
-                if depth == 0:
-                    return False
+            if re.search(self.pattern, line):
+                return True
+            indent = depth
         return False
 
 
-REASONS: tuple[Reason, ...] = ()
+ENDS = ("}", "});", "};", "},", ")")
+LAST_RESORT = "keeps an exception that nobody expects from passing a boundary of C"
+NO_MEMORY = "Python has no memory for a small object"
+THREAD_END = (
+    "a thread that CPython before 3.14 ends at the end of the process; it never returns, so it "
+    "leaves no count (test_lifetime.py, test_faults_lifetime.py)"
+)
+BROKEN = "a runtime that fails in a question it always answers; core_faults makes it fail"
+
+REASONS: tuple[Reason, ...] = (
+    # ---- src/ ----
+    Reason("src/bindings.cpp", "the two sides differ", "Tensor.copy_from has checked that"),
+    Reason(
+        "src/device_table.cpp", r"^  return \{\};", "after a switch over every kind of partition"
+    ),
+    Reason(
+        "src/device_table.cpp",
+        "common && !look_up|home_of\\(device\\);",
+        "a tile that is met in a private context before anything else knows it",
+    ),
+    Reason("src/exchange_api.cpp", r"std::exception& error|RuntimeError", LAST_RESORT),
+    Reason("src/exchange_api.cpp", "PyExc_Exception", "Ctrl-C inside the table of a producer"),
+    Reason("src/extension_api.cpp", r"catch \(|out of memory|thrown.what|unknown C", LAST_RESORT),
+    Reason(
+        "src/fast_path.cpp",
+        r"fast_path_hooks\(\).settle_host|PyRef host\(tensor\)",
+        "host memory that the default device does not read: no test bed of a default GPU takes the "
+        "fast path here, and test_gpu_memory.py takes the slow one",
+    ),
+    Reason(
+        "src/fast_path.cpp", r"no fast function|^  return nullptr;", "_fast.py asks for no other"
+    ),
+    Reason("src/ipc.cpp", "nobody is left to be told", LAST_RESORT),
+    Reason("src/interruptible.cpp", r"catch \(|--aside|throw;", "no thread is to be had"),
+    Reason("src/origins.cpp", "no memory for a convenience", LAST_RESORT),
+    Reason("src/queue.cpp", "the wait says what is wrong|catch|^    }|^  }", BROKEN),
+    Reason("src/tensor.cpp", "memory of two devices", "two allocations of two tiles, side by side"),
+    Reason(
+        "src/tensor_object.cpp",
+        r"allocate_host\(0\)|std::swap\(object->tensor|sole_owner|^  }$",
+        "a cycle through a producer that only the collector of this Python breaks",
+    ),
+    Reason("src/tensor_object.cpp", r"Py_CLEAR\(tuple\)", NO_MEMORY),
+    Reason("src/tensor_object.cpp", "has not been imported|^    return nullptr;", "import order"),
+    Reason("src/tensor_object.cpp", r"hang\(\)", THREAD_END),
+    Reason(
+        "src/tensor_object.cpp", r"PyErr_NoMemory|std::exception&|catch|RuntimeError", LAST_RESORT
+    ),
+    Reason("src/thread_end.hpp", "hang|pause|}", THREAD_END),
+    Reason("src/usm.cpp", r"void keep\(", "the owner of a block of our own is NULL"),
+    Reason(
+        "src/usm.cpp", r"no thread, and the heir|queue.wait_noexcept|^  }", "no thread is to be had"
+    ),
+    Reason("src/usm.cpp", "^  return false;", "after a switch over every kind of memory"),
+    # ---- sycl_ext/ ----
+    Reason("sycl_ext/_dtypes.py", "_BY_TYPESTR", "C's integers have these names on Linux already"),
+    Reason(
+        "sycl_ext/_interpreter.py",
+        "raise ImportError",
+        "in a sub-interpreter, where coverage.py does not count (test_faults_lifetime.py)",
+    ),
+    Reason("sycl_ext/_queues.py", "if is_torch_tensor", "torch with an Intel GPU"),
+    Reason("sycl_ext/_shared_memory.py", "except ImportError", "Windows has no fcntl"),
+)

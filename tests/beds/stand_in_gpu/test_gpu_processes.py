@@ -188,6 +188,12 @@ def test_a_device_is_known_by_its_uuid_and_not_by_its_number(gpus, with_ipc):
         sx.ipc_open(handle, device=gpus[0])
 
 
+def test_a_device_that_does_not_say_who_it_is(gpus, with_ipc):
+    """Its number in the table of its backend has to do."""
+    handle = replace(sx.ipc_handle(numbers(gpus[1])), _uuid=b"")
+    assert sx.ipc_open(handle).device is gpus[1]
+
+
 def test_a_tile_that_is_not_there(tiles, with_ipc):
     handle = sx.ipc_handle(sx.ipc_empty(3, device=tiles[1]))
     for path in ((("next_partitionable", 7),), (("equally 3", 0),)):
