@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <sycl/ext/intel/info/device.hpp>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 
@@ -40,7 +41,7 @@ void close_ipc(void* state) {
 }  // namespace
 
 struct IpcExport::Handle {
-  ipc::handle value;
+  std::optional<ipc::handle> value;
 };
 
 bool has_ipc(const Row& row) {
@@ -70,20 +71,21 @@ IpcExport::IpcExport(Memory memory) : memory_(std::move(memory)) {
          "the memory was allocated by another library, and a handle is for a block as a whole; "
          "copy it to memory from sycl_ext.ipc_empty");
   }
-  handle_ = sycl_call("getting an inter-process handle", [&] {
-    return std::make_unique<Handle>(Handle{ipc::get(memory_->data, memory_->row->sycl->context)});
-  });
+  handle_ = std::make_unique<Handle>();
+  // The last step: who has a handle gives it back.
+  handle_->value = sycl_call("getting an inter-process handle",
+                             [&] { return ipc::get(memory_->data, memory_->row->sycl->context); });
 }
 
 IpcExport::~IpcExport() {
   try {
-    ipc::put(handle_->value, memory_->row->sycl->context);
+    ipc::put(*handle_->value, memory_->row->sycl->context);
   } catch (...) {  // the handle goes with the block, then
   }
 }
 
 std::string IpcExport::bytes() const {
-  const ipc::handle_data_t data = handle_->value.data();
+  const ipc::handle_data_t data = handle_->value->data();
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 

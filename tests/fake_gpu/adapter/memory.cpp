@@ -203,18 +203,30 @@ ur_result_t ipc_get(ur_context_handle_t, void* pointer, void** out, size_t* size
   if (!allocation || allocation->file < 0 || pointer != allocation->address)
     return UR_RESULT_ERROR_INVALID_VALUE;
   const ur_device_handle_t device = allocation->device;
-  auto* handle = new Handle{getpid(),     allocation->file,   device->gpu,
-                            device->tile, allocation->nbytes, allocation->mapped_nbytes};
+  auto handle =
+      std::make_shared<Handle>(Handle{getpid(), allocation->file, device->gpu, device->tile,
+                                      allocation->nbytes, allocation->mapped_nbytes});
   ++counters.ipc_handles;
-  *out = handle;
+  *out = handle.get();
   *size = sizeof *handle;
+  std::lock_guard<std::mutex> lock(allocations().mutex);
+  allocation->handles.push_back(std::move(handle));
   return UR_RESULT_SUCCESS;
 }
 
 ur_result_t ipc_put(ur_context_handle_t, void* handle) {
-  --counters.ipc_handles;
-  delete static_cast<Handle*>(handle);
-  return UR_RESULT_SUCCESS;
+  Register& all = allocations();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  for (auto& entry : all.by_address) {
+    auto& handles = entry.second->handles;
+    for (auto it = handles.begin(); it != handles.end(); ++it) {
+      if (it->get() != handle) continue;
+      handles.erase(it);
+      --counters.ipc_handles;
+      return UR_RESULT_SUCCESS;
+    }
+  }
+  return UR_RESULT_ERROR_INVALID_VALUE;
 }
 
 ur_result_t ipc_open(ur_context_handle_t context, ur_device_handle_t device, void* data,

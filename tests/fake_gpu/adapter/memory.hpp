@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "context.hpp"
 
@@ -26,6 +27,7 @@ struct Allocation {
   char* bytes = nullptr;     // what commands read and write; the same but for device memory
   int file = -1;             // what device memory is a mapping of
   bool opened = false;       // by a handle: the memory of another process
+  std::vector<std::shared_ptr<void>> handles;  // that were not put; they go with the memory
   std::atomic<bool> freed{false};
 };
 
