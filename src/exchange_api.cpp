@@ -10,16 +10,6 @@ namespace {
 // ---- as a producer ------------------------------------------------------------------------------
 // C calls these: no exception may leave them, and an error is -1 with the Python exception set.
 
-template <class Body>
-int guarded(Body&& body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
-}
-
 DLManagedTensorVersioned* export_as(const Tensor& tensor, DLDevice device) {
   return export_managed<DLManagedTensorVersioned>(tensor, {device, false});
 }
@@ -79,7 +69,7 @@ const Tensor& ordered(const Tensor& tensor) {
 }
 
 int from_object(void* object, DLManagedTensorVersioned** out) {
-  return guarded([&] {
+  return guarded(-1, [&] {
     const Tensor& tensor = ordered(shareable(static_cast<PyObject*>(object)));
     *out = export_as(tensor, tensor.dl_device());
     return 0;
@@ -87,7 +77,7 @@ int from_object(void* object, DLManagedTensorVersioned** out) {
 }
 
 int borrow_from_object(void* object, DLTensor* out) {
-  return guarded([&] {
+  return guarded(-1, [&] {
     const Tensor& tensor = shareable(static_cast<PyObject*>(object));
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
@@ -98,7 +88,7 @@ int borrow_from_object(void* object, DLTensor* out) {
 }
 
 int to_object(DLManagedTensorVersioned* managed, void** out) {
-  return guarded([&] {
+  return guarded(-1, [&] {
     Tensor tensor = import_managed(managed, {nullptr, false, exported_memory(managed)}).tensor;
     PyObject* type = tensor.on_host ? hooks().host_view_class : hooks().tensor_class;
     *out = wrap_tensor(std::move(tensor), nullptr, reinterpret_cast<PyTypeObject*>(type));
@@ -108,7 +98,7 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
 
 // What a consumer launches its work on: the sycl::queue of the row, as torch does for XPU.
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
-  return guarded([&] {
+  return guarded(-1, [&] {
     *out = nullptr;
     if (device_type == kDLOneAPI) *out = const_cast<void*>(row_at(device_id).queue().share());
     return 0;

@@ -103,17 +103,6 @@ std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// Runs `body`; an exception becomes the Python exception.
-template <class Result, class Body>
-Result guarded(Result failed, Body&& body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    set_python_error();
-    return failed;
-  }
-}
-
 // The Python function of the package.
 PyObject* as_tensor_function() {
   static PyObject* function = nullptr;

@@ -360,13 +360,9 @@ Accelerated* cast(PyObject* object) { return reinterpret_cast<Accelerated*>(obje
 
 PyObject* call_accelerated(PyObject* self, PyObject* const* args, std::size_t nargs_flags,
                            PyObject* keyword_names) {
-  PyObject* result;
-  try {
-    result = cast(self)->fast({args, PyVectorcall_NARGS(nargs_flags), keyword_names});
-  } catch (...) {
-    set_python_error();
-    return nullptr;
-  }
+  PyObject* const result = guarded<PyObject*>(nullptr, [&] {
+    return cast(self)->fast({args, PyVectorcall_NARGS(nargs_flags), keyword_names});
+  });
   if (result != pass_on) return result;
   return PyObject_Vectorcall(cast(self)->function, args, nargs_flags, keyword_names);
 }

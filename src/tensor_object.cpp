@@ -60,17 +60,6 @@ inline const Tensor& ready(TensorObject* self) {
   return self->tensor;
 }
 
-// Runs `body`; an exception becomes the Python exception, and `failed` is returned.
-template <class Result, class Body>
-Result guarded(Result failed, Body&& body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    set_python_error();
-    return failed;
-  }
-}
-
 // ---- life ---------------------------------------------------------------------------------------
 
 PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {

@@ -59,6 +59,17 @@ const Tensor& tensor_of(PyObject* object);
 // Sets the Python exception for an exception in flight; call it in a catch (...).
 void set_python_error() noexcept;
 
+// Runs `body` where C called; an exception becomes the Python exception, and `failed` the result.
+template <class Result, class Body>
+Result guarded(Result failed, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    set_python_error();
+    return failed;
+  }
+}
+
 // The Python class for each kind of Error; the package sets its own two (copy_refused, runtime).
 PyObject*& error_class(Error::Kind kind) noexcept;
 

@@ -86,6 +86,17 @@ LAYOUTS = {
     "broadcast": Layout((1, 4), view=lambda base: np.broadcast_to(base, (3, 4))),
     "4-D permuted": Layout((2, 3, 4, 5), view=lambda base: base.transpose(2, 0, 3, 1)[::-1, :, 1:]),
 }
+#: Arrays of one shape in every layout, so that each can be copied into each.
+SHAPE = (3, 4, 5)
+SAME_SHAPE = {
+    "C": Layout(SHAPE),
+    "F": Layout(SHAPE, "F"),
+    "sliced": Layout((6, 5, 15), view=lambda base: base[1::2, 1:, ::3]),
+    "reversed": Layout(SHAPE, view=lambda base: base[::-1, :, ::-1]),
+    "permuted": Layout((5, 3, 4), view=lambda base: base.transpose(1, 2, 0)),
+    "rows": Layout((3, 4, 9), view=lambda base: base[:, :, 2:7]),
+    "gaps in the middle": Layout((3, 8, 5), view=lambda base: base[:, ::2]),
+}
 
 
 def strides_of(array: np.ndarray) -> tuple[int, ...]:

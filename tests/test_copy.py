@@ -12,19 +12,8 @@ from hypothesis import strategies as st
 import samples
 import sycl_ext as sx
 from producers import as_strided
-from samples import LAYOUTS, Layout, assert_equal, bits, values
+from samples import LAYOUTS, SAME_SHAPE, SHAPE, Layout, assert_equal, bits, values
 
-#: Arrays of one shape in every layout, so that each can be copied into each.
-SHAPE = (3, 4, 5)
-SAME_SHAPE = {
-    "C": Layout(SHAPE),
-    "F": Layout(SHAPE, "F"),
-    "sliced": Layout((6, 5, 15), view=lambda base: base[1::2, 1:, ::3]),
-    "reversed": Layout(SHAPE, view=lambda base: base[::-1, :, ::-1]),
-    "permuted": Layout((5, 3, 4), view=lambda base: base.transpose(1, 2, 0)),
-    "rows": Layout((3, 4, 9), view=lambda base: base[:, :, 2:7]),
-    "gaps in the middle": Layout((3, 8, 5), view=lambda base: base[:, ::2]),
-}
 BROADCAST = {
     "broadcast": Layout((1, 4, 1), view=lambda base: np.broadcast_to(base, SHAPE)),
     "broadcast last": Layout((3, 4, 1), view=lambda base: np.broadcast_to(base, SHAPE)),

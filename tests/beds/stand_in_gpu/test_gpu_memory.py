@@ -14,7 +14,7 @@ import samples
 import sycl_ext as sx
 from dlpack_ctypes import IS_COPIED, READ_ONLY, managed_in
 from producers import Foreign, Liar, Producer, as_strided, check_export, over
-from samples import LAYOUTS, Layout, assert_equal, assert_same_view, bits, values
+from samples import LAYOUTS, SAME_SHAPE, assert_equal, assert_same_view, bits, values
 
 VERSIONED = {"max_version": (1, 0)}
 HOST = {"dl_device": (1, 0), **VERSIONED}
@@ -96,17 +96,6 @@ def test_copies(gpus, cpu, name):
                 LAYOUTS[name].tensor(dtype, "shared", other)[0].to_device(gpus[0], copy=True), array
             )
         assert_equal(sx.as_tensor(array, device=gpus[0]), array)
-
-
-SHAPE = (3, 4, 5)
-SAME_SHAPE = {
-    "C": Layout(SHAPE),
-    "F": Layout(SHAPE, "F"),
-    "sliced": Layout((6, 5, 15), view=lambda base: base[1::2, 1:, ::3]),
-    "reversed": Layout(SHAPE, view=lambda base: base[::-1, :, ::-1]),
-    "permuted": Layout((5, 3, 4), view=lambda base: base.transpose(1, 2, 0)),
-    "rows": Layout((3, 4, 9), view=lambda base: base[:, :, 2:7]),
-}
 
 
 @pytest.mark.parametrize("name", SAME_SHAPE)
