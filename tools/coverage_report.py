@@ -265,14 +265,14 @@ def row(name: str, files: list[File]) -> str:
     missing = sum(len(file.missing) for file in files)
     branches, taken = sum(file.branches for file in files), sum(f.branches_run for f in files)
     return (
-        f"| {name} | {lines} | {percent(lines - missing, lines):.1f} % "
-        f"| {branches} | {percent(taken, branches):.1f} % |"
+        f"| {name} | {lines} | {percent(lines - missing, lines):.1f} "
+        f"| {branches} | {percent(taken, branches):.1f} |"
     )
 
 
 def table(groups: dict[str, list[File]]) -> str:
     """Return the table of all files, in Markdown."""
-    out = ["| | lines | run | branches | taken |", "|---|---|---|---|---|"]
+    out = ["| | lines | run, % | branches | taken, % |", "|---|---|---|---|---|"]
     for name, files in groups.items():
         out.append(row(f"**{name}**", files))
         out += [row(f"`{file.path}`", [file]) for file in files]
