@@ -55,12 +55,6 @@ REASONS: tuple[Reason, ...] = (
     Reason("src/exchange_api.cpp", "PyExc_Exception", "Ctrl-C inside the table of a producer"),
     Reason("src/extension_api.cpp", r"catch \(|out of memory|thrown.what|unknown C", LAST_RESORT),
     Reason(
-        "src/fast_path.cpp",
-        r"fast_path_hooks\(\).settle_host|PyRef host\(tensor\)",
-        "host memory that the default device does not read: no test bed of a default GPU takes the "
-        "fast path here, and test_gpu_memory.py takes the slow one",
-    ),
-    Reason(
         "src/fast_path.cpp", r"no fast function|^  return nullptr;", "_fast.py asks for no other"
     ),
     Reason("src/ipc.cpp", "nobody is left to be told", LAST_RESORT),
