@@ -204,7 +204,7 @@ PyObject* fast_from_dlpack(const Call& call) {
 
 // Whether there is an attribute that can be read.  What reading it raises is left to the Python
 // function; PyObject_HasAttr of Python 3.13 and newer reports it as unraisable.
-bool has_attribute(PyObject* object, PyObject* name) noexcept {
+bool has_attribute(PyObject* object, PyObject* name) {
 #if PY_VERSION_HEX >= 0x030D0000
   const int found = PyObject_HasAttrWithError(object, name);
   if (found < 0) PyErr_Clear();

@@ -60,10 +60,11 @@ const Tensor& tensor_of(PyObject* object);
 void set_python_error() noexcept;
 
 // Runs `body` where C called; an exception becomes the Python exception, and `failed` the result.
+// Python may run in there, and end the thread.
 template <class Result, class Body>
 Result guarded(Result failed, Body&& body) noexcept {
   try {
-    return body();
+    return hang_at_thread_end(body);
   } catch (...) {
     set_python_error();
     return failed;

@@ -159,13 +159,23 @@ from producers import Producer
 
 tensor = sx.zeros(1000, usm_type="shared")
 
+class Described:
+    @property
+    def __sycl_usm_array_interface__(self):
+        for _ in range(100): pass
+        return tensor.__sycl_usm_array_interface__
+
 def daemon():
     while True:
         np.asarray(sx.host_view(sx.from_dlpack(Producer(np.zeros(3)))))
         sx.from_dlpack(Producer(tensor)).copy()
 
-for _ in range(4):
-    threading.Thread(target=daemon, daemon=True).start()
+def describing_daemon():
+    while True:
+        sx.as_tensor(Described())
+
+for target in (daemon, describing_daemon) * 3:
+    threading.Thread(target=target, daemon=True).start()
 time.sleep(0.1)
 """)
 
