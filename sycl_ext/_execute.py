@@ -199,7 +199,8 @@ def _carry_out_move(
 
 def tensor_device(tensor: _core.TensorBase) -> Device:
     """Return the device of a tensor that has a row."""
-    assert tensor.row_id is not None  # host memory belongs to no SYCL device
+    if tensor.row_id is None:
+        raise ValueError("the memory is plain host memory, which belongs to no SYCL device")
     return by_id(tensor.row_id)
 
 

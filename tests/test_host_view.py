@@ -123,3 +123,11 @@ def test_to_usm_and_back():
     assert tensor.usm_type in samples.USM_TYPES
     assert bits(tensor.to_numpy()) == bits(values((2, 3)))
     assert managed_in(view.__dlpack__(copy=True, max_version=(1, 0))).flags == IS_COPIED
+
+
+def test_host_memory_is_on_no_device():
+    """A method of Tensor, called on what is none."""
+    view = sx.host_view(bytearray(3))
+    for call in (sx.Tensor.device.fget, sx.Tensor.__copy__):
+        with pytest.raises(ValueError, match="plain host memory, which belongs to no SYCL device"):
+            call(view)
