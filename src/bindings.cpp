@@ -603,6 +603,7 @@ void bind_hooks(py::module_& m) {
     const sycl_ext::DType& row = sycl_ext::dtypes[i];
     names[i] = py::make_tuple(row.name, std::string(1, row.kind), row.itemsize());
   }
+  m.attr("package_modules") = py::dict();  // the package that the core works for: see _startup.py
   m.attr("DTYPES") = names;  // (name, array-interface kind, itemsize) of each exchanged dtype
 }
 

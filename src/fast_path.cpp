@@ -47,11 +47,13 @@ bool read_keywords(const Call& call, const std::array<PyObject*, Count>& names,
   return true;
 }
 
-bool all_none(const Call& call) {
-  for (Py_ssize_t i = 0; i < call.n_keywords(); ++i) {
-    if (call.args[call.n_positional + i] != Py_None) return false;
-  }
-  return true;
+// Whether no keyword says anything: each is one of `names`, and None.
+template <std::size_t Count>
+bool all_default(const Call& call, const std::array<PyObject*, Count>& names) {
+  std::array<PyObject*, Count> values;
+  return read_keywords(call, names, &values) &&
+         std::all_of(values.begin(), values.end(),
+                     [](PyObject* value) { return !value || value == Py_None; });
 }
 
 PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
@@ -179,7 +181,8 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
 }
 
 bool is_simple(const Call& call) {
-  return call.n_positional == 1 && all_none(call) && !hooks().trace;
+  static const std::array<PyObject*, 2> names{intern("device"), intern("copy")};
+  return call.n_positional == 1 && all_default(call, names) && !hooks().trace;
 }
 
 PyObject* import_any(PyObject* x, bool has_other_roads) {
@@ -226,7 +229,9 @@ PyObject* fast_as_tensor(const Call& call) {
 // ---- host_view and to_numpy ---------------------------------------------------------------------
 
 PyObject* fast_host_view(const Call& call) {
-  if (call.n_positional != 1 || !all_none(call) || hooks().trace || !is_tensor(call.args[0])) {
+  static const std::array<PyObject*, 1> names{intern("copy")};
+  if (call.n_positional != 1 || !all_default(call, names) || hooks().trace ||
+      !is_tensor(call.args[0])) {
     return pass_on;
   }
   const Tensor& tensor = tensor_of(call.args[0]);

@@ -11,6 +11,7 @@ if _startup.doctor_is_asked_for():  # it has to speak when what follows fails
 _interpreter.require_main_interpreter()  # before the core is loaded
 _icd.add_embedded_cpu()  # before the SYCL runtime is loaded
 _startup.load_core()  # or say who knows why not
+_startup.restore_package()  # of an earlier import
 
 from sycl_ext import _exit as _exit  # noqa: E402
 from sycl_ext import _hooks as _hooks  # noqa: E402
@@ -73,3 +74,5 @@ __all__ = [
     "unpickle_to",
     "zeros",
 ]
+
+_startup.remember_package()

@@ -3,6 +3,7 @@
 """The C++ core of sycl_ext: literal classes and functions, used by the package alone."""
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
@@ -424,3 +425,4 @@ def view(
 DLPACK_VERSION: tuple[int, int]
 DTYPES: tuple[tuple[str, str, int], ...]
 _C_API: CapsuleType
+package_modules: dict[str, ModuleType]

@@ -37,6 +37,9 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
         length, stride = shape[axis], strides[axis]
         if isinstance(item, slice):
             start, stop, step = item.indices(length)
+            # A longer step selects the same one element, and its stride may not fit into 64 bits.
+            longest = max(length, 1)
+            step = max(-longest, min(step, longest))
             count = len(range(start, stop, step))
             offset += start * stride if count else 0
             new_shape.append(count)

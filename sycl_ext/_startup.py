@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any, Final
+
+PACKAGE: Final = "sycl_ext"
 
 
 def doctor_is_asked_for() -> bool:
@@ -25,6 +28,28 @@ def load_core() -> None:
         import_module("sycl_ext._core")
     except ImportError as error:
         raise ImportError(remedy(error), name=error.name, path=error.path) from error
+
+
+def restore_package() -> None:
+    """Take the modules of an earlier import, when there was one.
+
+    The core is loaded once, and it works for one package: its hooks, its classes and its devices.
+    A program that removes the package from ``sys.modules`` and imports it again gets the modules
+    that it had, the package itself included: the import system returns what stands in
+    ``sys.modules`` when the file has run.
+    """
+    sys.modules.update(_core().package_modules)
+
+
+def remember_package() -> None:
+    """Keep the modules of the package for `restore_package`; the last thing that an import does."""
+    _core().package_modules.update(
+        {name: module for name, module in sys.modules.items() if name.partition(".")[0] == PACKAGE}
+    )
+
+
+def _core() -> Any:
+    return import_module("sycl_ext._core")
 
 
 def remedy(error: ImportError) -> str:

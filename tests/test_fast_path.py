@@ -183,6 +183,25 @@ def test_wrong_calls(name):
         assert answer(fast, first, *rest) == answer(slow, first, *rest)
 
 
+@pytest.mark.parametrize("value", [None, True, 0])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "to_numpy"])
+def test_a_keyword_that_nobody_knows(name, value):
+    function = sx.Tensor.to_numpy if name == "to_numpy" else getattr(sx, name)
+    argument = 3 if name in ("empty", "zeros") else tensor(usm_type="shared")
+    for known in ({}, {"copy": None}):
+        if known and name in ("empty", "zeros"):
+            continue
+        with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
+            function(argument, **known, bogus=value)
+
+
+def test_keywords_that_belong_to_another_function():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'device'"):
+        sx.host_view(tensor(usm_type="shared"), device=None)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'usm_type'"):
+        sx.from_dlpack(tensor(), usm_type=None)
+
+
 def test_an_argument_that_is_given_twice():
     for function, arguments, wishes in (
         (sx.Tensor.to_numpy, (tensor(), True), {"copy": True}),

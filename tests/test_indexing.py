@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of views, against NumPy.  No device takes part."""
+"""The arithmetic of views, against NumPy."""
+
+import sys
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, basic_indices
 
+import sycl_ext as sx
 from samples import strides_of
 from sycl_ext._indexing import as_shape, broadcast_strides, index_view, resolve_reshape
 
@@ -88,6 +91,22 @@ def test_not_basic(key):
         IndexError, match=f"{type(key[-1] if type(key) is tuple else key).__name__}"
     ):
         index_view((3, 4), (4, 1), key)
+
+
+@pytest.mark.parametrize("step", [sys.maxsize, -sys.maxsize, -sys.maxsize - 1, 1 << 61, 1 << 70])
+def test_a_step_beyond_everything(step):
+    array = numbered((2, 3))
+    everything = slice(None, None, step)
+    for key in (everything, (slice(None), everything), (everything, everything), slice(1, 1, step)):
+        same_as_numpy(array, key)
+        tensor = sx.as_tensor(array)
+        found = tensor[key]
+        wanted = array[key]
+        np.testing.assert_array_equal(found.to_numpy(), wanted)
+        np.testing.assert_array_equal(found.copy().to_numpy(), wanted)
+        # A view of the view is as good.
+        np.testing.assert_array_equal(found[everything].to_numpy(), wanted[everything])
+        np.testing.assert_array_equal(sx.from_dlpack(found).to_numpy(), wanted)
 
 
 def test_numpy_integers_are_integers():

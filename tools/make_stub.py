@@ -26,6 +26,7 @@ HEADER = '''# SPDX-License-Identifier: Apache-2.0
 """The C++ core of sycl_ext: literal classes and functions, used by the package alone."""
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
@@ -125,6 +126,7 @@ CONSTANTS = {
     "DLPACK_VERSION": "tuple[int, int]",
     "DTYPES": "tuple[tuple[str, str, int], ...]",
     "_C_API": "CapsuleType",
+    "package_modules": "dict[str, ModuleType]",
 }
 
 #: Words of pybind11-stubgen, and ours.
