@@ -409,7 +409,19 @@ void bind_tensors(py::module_& m) {
   m.def("live_allocations", &sycl_ext::live_allocations,
         "Blocks of memory that are held now, our own and borrowed ones.");
   m.def("release_cached_memory", &sycl_ext::release_cached_memory,
-        "Gives the small blocks that are kept for the next allocations back to the runtime.");
+        py::call_guard<sycl_ext::ReleasedGil>(),
+        "Gives the blocks that are kept for the next allocations back to the runtime.");
+  m.def(
+      "cached_memory",
+      [] {
+        std::vector<std::tuple<std::optional<int>, std::string, std::size_t>> found;
+        for (const auto& [row, kind, nbytes] : sycl_ext::cached_memory()) {
+          found.emplace_back(row ? std::optional<int>(row->id) : std::nullopt,
+                             sycl_ext::usm_kind_name(kind), nbytes);
+        }
+        return found;
+      },
+      "Row id (None: host memory), kind and bytes of the blocks that are kept.");
   m.def(
       "find_owner",
       [](const Tensor& tensor) -> std::optional<std::pair<int, std::string>> {

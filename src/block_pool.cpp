@@ -37,6 +37,15 @@ bool BlockPool::keep(void* block, std::size_t nbytes) noexcept {
   return true;
 }
 
+std::size_t BlockPool::kept() noexcept {
+  const std::lock_guard<SpinLock> lock(lock_);
+  std::size_t nbytes = 0;
+  for (std::size_t index = 0; index < classes_.size(); ++index) {
+    nbytes += classes_[index].size() * (smallest << index);
+  }
+  return nbytes;
+}
+
 LargeBlockPool::Block LargeBlockPool::take(std::size_t nbytes) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto it = blocks_.rbegin(); it != blocks_.rend(); ++it) {
@@ -68,6 +77,11 @@ std::vector<LargeBlockPool::Block> LargeBlockPool::drain() {
   const std::lock_guard<std::mutex> lock(mutex_);
   nbytes_ = 0;
   return std::move(blocks_);
+}
+
+std::size_t LargeBlockPool::kept() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return nbytes_;
 }
 
 }  // namespace sycl_ext

@@ -37,6 +37,8 @@ class BlockPool {
   void* take(std::size_t nbytes) noexcept;
   // False: the pool is full, and the caller frees the block.
   bool keep(void* block, std::size_t nbytes) noexcept;
+  // Bytes of the blocks that are kept now.
+  std::size_t kept() noexcept;
   // Hands every kept block to `release`.
   template <class Release>
   void drain(Release release) {
@@ -63,6 +65,8 @@ class LargeBlockPool {
   LargeBlockPool(std::size_t largest, std::size_t kept_bytes) noexcept
       : largest_(largest), kept_bytes_(kept_bytes) {}
 
+  // `nbytes` is the true size of the block, whatever was asked of it: a block that came back with
+  // the size of the last request would count for less than it holds.
   struct Block {
     void* data;
     std::size_t nbytes;
@@ -73,6 +77,7 @@ class LargeBlockPool {
   // Keeps a block, and returns the blocks that have to go for it (or the block itself).
   std::vector<Block> keep(Block block);
   std::vector<Block> drain();
+  std::size_t kept() noexcept;
 
  private:
   const std::size_t largest_, kept_bytes_;

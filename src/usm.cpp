@@ -38,6 +38,8 @@ constexpr std::array<KindRow, 4> kinds{{
 
 const KindRow& row_for(UsmKind kind) noexcept { return kinds[static_cast<std::size_t>(kind)]; }
 
+using Block = LargeBlockPool::Block;
+
 std::atomic<long> allocations_alive{0};
 
 void keep(void*) {}
@@ -67,11 +69,11 @@ template <class Release>
 void give_back(const Allocation& block, BlockPool& small, LargeBlockPool* large,
                Release release) noexcept {
   if (!block.data) return;
-  if (BlockPool::serves(block.nbytes)) {
-    if (!small.keep(block.data, block.nbytes)) release(block.data);
+  if (BlockPool::serves(block.capacity)) {
+    if (!small.keep(block.data, block.capacity)) release(block.data);
   } else if (large) {
     try {
-      for (const auto& gone : large->keep({block.data, block.nbytes})) release(gone.data);
+      for (const auto& gone : large->keep({block.data, block.capacity})) release(gone.data);
     } catch (...) {  // no memory to remember the block with
       release(block.data);
     }
@@ -101,21 +103,28 @@ void give_back_host(const Allocation& block) noexcept {
   give_back(block, host_pool(), &large_host_pool(), [](void* data) { std::free(data); });
 }
 
+// A kept block for at least `nbytes`, with its true size; {nullptr, 0}: none.
+Block take_kept(std::size_t nbytes, BlockPool& small, LargeBlockPool* large) noexcept {
+  if (!BlockPool::serves(nbytes)) return large ? large->take(nbytes) : Block{nullptr, 0};
+  void* const data = small.take(nbytes);
+  return {data, data ? BlockPool::rounded(nbytes) : 0};
+}
+
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
-void* take_host_block(std::size_t nbytes) {
+Block take_host_block(std::size_t nbytes) {
   constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
-  void* block =
-      BlockPool::serves(nbytes) ? host_pool().take(nbytes) : large_host_pool().take(nbytes).data;
-  if (block) return block;
+  if (const Block kept = take_kept(nbytes, host_pool(), &large_host_pool()); kept.data) return kept;
+  void* block = nullptr;
+  const std::size_t capacity = BlockPool::rounded(nbytes);
   const bool large = nbytes >= 2 * huge_page;
-  if (posix_memalign(&block, large ? huge_page : page, BlockPool::rounded(nbytes)) != 0) {
+  if (posix_memalign(&block, large ? huge_page : page, capacity) != 0) {
     fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
   }
 #if defined(MADV_HUGEPAGE)
   // Touching fresh memory page by page costs as much as the copy into it.
   if (large) madvise(block, nbytes, MADV_HUGEPAGE);
 #endif
-  return block;
+  return {block, capacity};
 }
 
 // Which row a pointer belonged to when it was last met, so that asking again does not ask every
@@ -169,11 +178,12 @@ SeenPointers& seen() noexcept {
 constexpr std::uint32_t nobodys = 1u << 24;
 constexpr std::size_t always_asked = 8;  // contexts; more than these are asked once
 
-Memory own(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+Memory own(Block block, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
            Allocation::Free free_block) {
-  if (row && data) seen().put(data, static_cast<std::uint32_t>(row->id));
-  return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
-                                            std::move(queue), Owner(nullptr, keep), free_block);
+  if (row && block.data) seen().put(block.data, static_cast<std::uint32_t>(row->id));
+  return std::make_shared<const Allocation>(static_cast<std::byte*>(block.data), nbytes,
+                                            block.nbytes, kind, row, std::move(queue),
+                                            Owner(nullptr, keep), free_block);
 }
 
 const Row& owning_row(const void* pointer, const Row& row, UsmKind kind) {
@@ -243,11 +253,12 @@ void leave_to_a_thread(Allocation* block) noexcept {
 
 }  // namespace
 
-Allocation::Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row,
-                       Queue own_queue, Owner owner, Free free_block)
+Allocation::Allocation(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
+                       const Row* row, Queue own_queue, Owner owner, Free free_block)
     : own_queue_(apart_from(row, std::move(own_queue))),
       data(data),
       nbytes(nbytes),
+      capacity(capacity),
       kind(kind),
       row(row),
       queue(queue_of(own_queue_, row)),
@@ -260,6 +271,7 @@ Allocation::Allocation(Allocation* from) noexcept
     : own_queue_(from->own_queue_),
       data(from->data),
       nbytes(from->nbytes),
+      capacity(from->capacity),
       kind(from->kind),
       row(from->row),
       queue(queue_of(own_queue_, row)),
@@ -281,43 +293,59 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
   const KindRow& wanted = row_for(kind);
   require_usm(row, row.*wanted.aspect, wanted.name);
   require_not_forked([&row] { return is_cpu(row); });
-  if (nbytes == 0) return own(nullptr, 0, kind, &row, std::move(queue), give_back_usm);
-  LargeBlockPool* const large = large_pool_of(row, kind);
-  void* block = BlockPool::serves(nbytes) ? pool_of(row, kind).take(nbytes)
-                : large                   ? large->take(nbytes).data
-                                          : nullptr;
-  if (!block) block = fresh_usm(nbytes, wanted, row);
-  if (!block) {
+  if (nbytes == 0) return own({nullptr, 0}, 0, kind, &row, std::move(queue), give_back_usm);
+  Block block = take_kept(nbytes, pool_of(row, kind), large_pool_of(row, kind));
+  const auto take_fresh = [&] {
+    block = {fresh_usm(nbytes, wanted, row), BlockPool::rounded(nbytes)};
+  };
+  if (!block.data) take_fresh();
+  if (!block.data) {
     release_cached_memory();
-    block = fresh_usm(nbytes, wanted, row);
+    take_fresh();
   }
   // What is missing may be in blocks that wait for the work on them.
-  for (int tries = 0; !block && threads_aside() > 0 && tries < 1000; ++tries) {
+  for (int tries = 0; !block.data && threads_aside() > 0 && tries < 1000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     release_cached_memory();
-    block = fresh_usm(nbytes, wanted, row);
+    take_fresh();
   }
-  if (!block) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
+  if (!block.data) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
   try {
     return own(block, nbytes, kind, &row, std::move(queue), give_back_usm);
   } catch (...) {
-    free_usm(block, row);
+    free_usm(block.data, row);
     throw;
   }
 }
 
 Memory allocate_host(std::size_t nbytes) {
-  if (nbytes == 0) return own(nullptr, 0, UsmKind::system, nullptr, {}, give_back_host);
-  void* block = take_host_block(nbytes);
+  if (nbytes == 0) return own({nullptr, 0}, 0, UsmKind::system, nullptr, {}, give_back_host);
+  const Block block = take_host_block(nbytes);
   try {
     return own(block, nbytes, UsmKind::system, nullptr, {}, give_back_host);
   } catch (...) {
-    std::free(block);
+    std::free(block.data);
     throw;
   }
 }
 
 long live_allocations() noexcept { return allocations_alive.load(std::memory_order_relaxed); }
+
+std::vector<CachedMemory> cached_memory() {
+  std::vector<CachedMemory> found;
+  const auto add = [&found](const Row* row, UsmKind kind, std::size_t nbytes) {
+    if (nbytes > 0) found.push_back({row, kind, nbytes});
+  };
+  add(nullptr, UsmKind::system, host_pool().kept() + large_host_pool().kept());
+  for (int id = 0; id < row_count(); ++id) {
+    const Row& row = *find_row(id);
+    for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host}) {
+      LargeBlockPool* const large = large_pool_of(row, kind);
+      add(&row, kind, pool_of(row, kind).kept() + (large ? large->kept() : 0));
+    }
+  }
+  return found;
+}
 
 void release_cached_memory() noexcept {
   host_pool().drain([](void* block) { std::free(block); });
@@ -333,8 +361,8 @@ void release_cached_memory() noexcept {
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
               Owner owner) {
-  return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, kind, row,
-                                            std::move(queue), std::move(owner), nullptr);
+  return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, nbytes, kind,
+                                            row, std::move(queue), std::move(owner), nullptr);
 }
 
 bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {

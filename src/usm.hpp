@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device_table.hpp"
 
@@ -29,6 +30,7 @@ class Allocation {
  public:
   std::byte* const data;  // nullptr when nbytes is 0
   const std::size_t nbytes;
+  const std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
   const UsmKind kind;
   const Row* const row;  // nullptr: plain host memory that belongs to no device
   // The queue that work on the block goes to: what an export synchronises with, and what is waited
@@ -39,8 +41,8 @@ class Allocation {
   using Free = void (*)(const Allocation&) noexcept;
 
   // An empty `own_queue` stands for the row's.
-  Allocation(std::byte* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue own_queue,
-             Owner owner, Free free_block);
+  Allocation(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
+             const Row* row, Queue own_queue, Owner owner, Free free_block);
   ~Allocation();
   // Takes over what `from` holds, which ends before the work on it: the heir waits.
   explicit Allocation(Allocation* from) noexcept;
@@ -79,7 +81,16 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue = 
 // between a page-aligned USM block and a malloc block of another offset.
 Memory allocate_host(std::size_t nbytes);
 
-// Gives the small blocks that are kept for the next allocations back to the runtime.
+// Blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB for each kind
+// of USM of a row, and the large ones 8 MiB of host USM of a row; of host memory (kind `system`,
+// row nullptr) 2.75 and 64 MiB.
+struct CachedMemory {
+  const Row* row;
+  UsmKind kind;
+  std::size_t nbytes;  // not 0
+};
+std::vector<CachedMemory> cached_memory();
+// Gives them back to the runtime.
 void release_cached_memory() noexcept;
 
 // Blocks that are held now, our own and borrowed ones.

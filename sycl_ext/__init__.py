@@ -25,6 +25,7 @@ from sycl_ext._introspection import (  # noqa: E402
     live_exports,
 )
 from sycl_ext._ipc import IpcHandle, ipc_empty, ipc_handle, ipc_open  # noqa: E402
+from sycl_ext._memory import cached_memory, release_cached_memory  # noqa: E402
 from sycl_ext._negotiate import Plan, Route  # noqa: E402
 from sycl_ext._paths import get_cmake_dir, get_include  # noqa: E402
 from sycl_ext._pickle import unpickle_to  # noqa: E402
@@ -55,6 +56,7 @@ __all__ = [
     "SyclError",
     "Tensor",
     "as_tensor",
+    "cached_memory",
     "capsule_from_pointer",
     "device",
     "devices",
@@ -70,6 +72,7 @@ __all__ = [
     "ipc_open",
     "live_exports",
     "register_context",
+    "release_cached_memory",
     "staged",
     "unpickle_to",
     "zeros",

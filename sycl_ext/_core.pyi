@@ -235,6 +235,9 @@ def allocate(
 def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
     """A numpy.ndarray over host-reachable memory; the tensor is its base."""
 
+def cached_memory() -> list[tuple[int | None, str, int]]:
+    """Row id (None: host memory), kind and bytes of the blocks that are kept."""
+
 def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over."""
 
@@ -352,7 +355,7 @@ def raise_dropped_signal() -> None:
     """Raises what a signal handler raised in a buffer request a moment ago, if it did."""
 
 def release_cached_memory() -> None:
-    """Gives the small blocks that are kept for the next allocations back to the runtime."""
+    """Gives the blocks that are kept for the next allocations back to the runtime."""
 
 def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides of the same elements in another shape of equal size; None when that takes a copy."""

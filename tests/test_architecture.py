@@ -57,7 +57,7 @@ PYTHON_FLOORS = [
         "_queues",
     },
     {"_devices", "_doctor.command", "_exit"},
-    {"_execute"},
+    {"_execute", "_memory"},
     {"_interfaces", "_pickle"},
     {"_tensor"},
     {"_dask", "_host", "_ipc"},

@@ -147,6 +147,10 @@ CASES = {
         "positional version": (lambda: sx.capsule_from_pointer(8, True), TypeError, "argument"),
     },
     "live_exports": {"an argument": (lambda: sx.live_exports(1), TypeError, "argument")},
+    "cached_memory": {"an argument": (lambda: sx.cached_memory(1), TypeError, "argument")},
+    "release_cached_memory": {
+        "an argument": (lambda: sx.release_cached_memory(1), TypeError, "argument")
+    },
     # between processes
     "unpickle_to": {
         "no such device": (lambda: sx.unpickle_to(99).__enter__(), ValueError, "99"),

@@ -28,7 +28,7 @@ TEST(pool_gives_back_what_fits) {
   CHECK(pool.take(128) == nullptr);
   int kept = 0;
   while (pool.keep(&blocks[1], BlockPool::largest)) ++kept;
-  CHECK(kept == 4);
+  CHECK(kept == 4 && pool.kept() == 4 * BlockPool::largest);
   int drained = 0;
   pool.drain([&](void* block) { drained += block == &blocks[1]; });
   CHECK(drained == 4 && pool.take(BlockPool::largest) == nullptr);
@@ -45,7 +45,10 @@ TEST(pool_of_large_blocks) {
   CHECK(pool.keep({&blocks[1], 30 * mib}).empty());
   const auto gone = pool.keep({&blocks[2], 25 * mib});
   CHECK(gone.size() == 1 && gone[0].data == &blocks[0]);  // the oldest
-  CHECK(pool.take(24 * mib).data == &blocks[2]);
+  CHECK(pool.kept() == 55 * mib);
+  CHECK(pool.take(30 * mib + 1).data == nullptr && pool.take(30 * mib + 4096).data == nullptr);
+  const LargeBlockPool::Block found = pool.take(24 * mib);
+  CHECK(found.data == &blocks[2] && found.nbytes == 25 * mib);  // its true size
   CHECK(pool.drain().size() == 1 && pool.drain().empty());
 }
 

@@ -158,6 +158,8 @@ def look_inside() -> None:
     assert_type(sx.DLPACK_VERSION, tuple[int, int])
     assert_type(sx.__version__, str)
     assert_type(sx.live_exports(), int)
+    assert_type(sx.cached_memory(), dict[tuple[sx.Device | None, str], int])
+    sx.release_cached_memory()
     try:
         assert_type(sx.live_exports(origins=True), list[sx.ExportOrigin])
     except RuntimeError as error:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 4. Memory that is kept for the next allocation: how much, and the way to give it back."""
+
+from __future__ import annotations
+
+from sycl_ext import _core
+from sycl_ext._devices import Device, by_id
+
+__all__ = ["cached_memory", "release_cached_memory"]
+
+
+def cached_memory() -> dict[tuple[Device | None, str], int]:
+    """Return how many bytes are kept for the next allocations: freed memory, still allocated.
+
+    Blocks of up to 64 KiB are kept, at most 2.75 MiB of each kind of USM of a device.  Larger ones
+    are kept of host USM (up to 4 MiB each, 8 MiB for a device), since copies through the host need
+    it, and of host memory (up to 32 MiB each, 64 MiB in all), where copies to the host end.
+
+    Returns
+    -------
+    dict
+        (device, kind of USM) to bytes, where there are any.  ``(None, "system")`` is host memory.
+
+    See Also
+    --------
+    release_cached_memory
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.release_cached_memory()
+    >>> sx.cached_memory()
+    {}
+    >>> tensor = sx.empty(16 << 10)
+    >>> del tensor
+    >>> sx.cached_memory() == {(sx.device(), "device"): 64 << 10}
+    True
+    """
+    return {
+        (None if row_id is None else by_id(row_id), usm_type): nbytes
+        for row_id, usm_type, nbytes in _core.cached_memory()
+    }
+
+
+def release_cached_memory() -> None:
+    """Give the memory that `cached_memory` tells of back to the SYCL runtime and the system.
+
+    This happens by itself when a device has no memory left.  (The runtime may keep memory of its
+    own, as the memory pools of the Level Zero adapter do.)
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.release_cached_memory()
+    """
+    _core.release_cached_memory()
