@@ -367,8 +367,12 @@ void bind_tensors(py::module_& m) {
       py::arg("tensor"), py::arg("order") = "C", "A compact, page-aligned host copy.");
   m.def(
       "as_ndarray",
-      [](const py::object& tensor) { return own(sycl_ext::ndarray_over(tensor.ptr())); },
-      py::arg("tensor"), "A numpy.ndarray over host-reachable memory; the tensor is its base.");
+      [](const py::object& tensor) {
+        sycl_ext::wait_for_pending_work(sycl_ext::tensor_of(tensor.ptr()));
+        return own(sycl_ext::ndarray_over(tensor.ptr()));
+      },
+      py::arg("tensor"),
+      "A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base.");
   m.def(
       "copy_to_row",
       [](const Tensor& tensor, const Row& row, const std::string& usm_type,
@@ -432,6 +436,12 @@ void bind_tensors(py::module_& m) {
         return std::make_pair(row->id, std::string(sycl_ext::usm_kind_name(kind)));
       },
       py::arg("tensor"), "Row and kind of host memory that is USM of a default context.");
+  m.def(
+      "as_usm",
+      [](const Tensor& tensor, const py::object& base) {
+        return own(sycl_ext::wrap_tensor(sycl_ext::as_usm(tensor), base.ptr()));
+      },
+      py::arg("tensor"), py::arg("base"), "A host view of USM as that USM, the same memory.");
   m.def(
       "adopt",
       [](const Tensor& tensor, const Row& row, const std::string& kind, const py::object& base) {

@@ -190,9 +190,7 @@ PyObject* import_any(PyObject* x, bool has_other_roads) {
     const Tensor& tensor = tensor_of(x);
     if (!tensor.on_host) return wrap_tensor(tensor, base_of(x));
     if (!tensor.memory->row) return pass_on;
-    Tensor usm = tensor;  // a host view of USM is taken as the USM it is
-    usm.on_host = false;
-    return wrap_tensor(std::move(usm), base_of(x));
+    return wrap_tensor(as_usm(tensor), base_of(x));  // a host view of USM is the USM it is
   }
   if (PyCapsule_CheckExact(x)) return finish(consume_capsule(x, nullptr, true));
   if (std::optional<Imported> imported = import_through_api(x, true)) {
@@ -234,9 +232,11 @@ PyObject* fast_host_view(const Call& call) {
       !is_tensor(call.args[0])) {
     return pass_on;
   }
+  // A host view is its own host view, and may have a copy to make yet.
+  if (reinterpret_cast<PyObject*>(Py_TYPE(call.args[0])) == hooks().host_view_class) return pass_on;
   const Tensor& tensor = tensor_of(call.args[0]);
   if (!tensor.host_accessible() || has_negative_stride(tensor.layout)) return pass_on;
-  return wrap_tensor(as_host_view(tensor), call.args[0],
+  return wrap_tensor(as_host_view(tensor), base_of(call.args[0]),
                      reinterpret_cast<PyTypeObject*>(hooks().host_view_class));
 }
 

@@ -186,7 +186,13 @@ Tensor as_host_view(const Tensor& tensor) {
   return view;
 }
 
+Tensor as_usm(Tensor tensor) {
+  tensor.on_host = false;
+  return tensor;
+}
+
 Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind) {
+  if (tensor.memory->row) return as_usm(tensor);
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, row, &kind);
   }

@@ -80,9 +80,14 @@ struct ByteRange {
 };
 ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize);
 
+// A host view of USM as that USM: the very same Memory, and so the same queue to wait for.  Only
+// for memory that has a row.
+Tensor as_usm(Tensor tensor);
+
 // The tensor as memory of kind `kind` on `row`, without touching the data: host memory that turns
 // out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
-// USM.
+// USM.  Memory that has a row keeps it, and its kind: a second Memory over the first would not know
+// of its queue, and a chain of them would end in a stack overflow when it is freed.
 Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind);
 
 }  // namespace sycl_ext

@@ -29,7 +29,7 @@ struct LazyCopy {
 struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
-  Tensor tensor;                   // of the source, as long as there is a lazy copy to be made
+  Tensor tensor;                   // all but its bytes, as long as there is a lazy copy to be made
   std::shared_ptr<LazyCopy> lazy;  // empty: the bytes of `tensor` are in place
 };
 
@@ -145,10 +145,8 @@ PyObject* get_shape(PyObject* self, void*) {
 }
 
 PyObject* get_strides(PyObject* self, void*) {
-  return guarded<PyObject*>(nullptr, [&] {
-    const Layout& layout = ready(cast(self)).layout;
-    return tuple_of(layout.strides(), layout.ndim());
-  });
+  const Layout& layout = cast(self)->tensor.layout;
+  return tuple_of(layout.strides(), layout.ndim());
 }
 
 PyObject* get_ndim(PyObject* self, void*) {
@@ -197,21 +195,19 @@ PyObject* get_row_id(PyObject* self, void*) {
 }
 
 PyObject* get_host_accessible(PyObject* self, void*) {
-  return PyBool_FromLong(cast(self)->lazy || cast(self)->tensor.host_accessible());
+  return PyBool_FromLong(cast(self)->tensor.host_accessible());
 }
 
 PyObject* get_is_host_copy(PyObject* self, void*) {
-  return PyBool_FromLong(cast(self)->lazy || cast(self)->tensor.memory->is_host_copy());
+  return PyBool_FromLong(cast(self)->tensor.memory->is_host_copy());
 }
 
 PyObject* get_reversed(PyObject* self, void*) {
-  const Layout& layout = cast(self)->tensor.layout;
-  return PyBool_FromLong(!cast(self)->lazy && has_negative_stride(layout));
+  return PyBool_FromLong(has_negative_stride(cast(self)->tensor.layout));
 }
 
 PyObject* is_contiguous_in(PyObject* self, Order order) {
-  return guarded<PyObject*>(
-      nullptr, [&] { return PyBool_FromLong(is_contiguous(ready(cast(self)).layout, order)); });
+  return PyBool_FromLong(is_contiguous(cast(self)->tensor.layout, order));
 }
 PyObject* get_c_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::c); }
 PyObject* get_f_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::f); }
@@ -303,7 +299,7 @@ void release_buffer(PyObject*, Py_buffer* view) {
 // ---- DLPack -------------------------------------------------------------------------------------
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
-  const DLDevice device = cast(self)->lazy ? DLDevice{kDLCPU, 0} : cast(self)->tensor.dl_device();
+  const DLDevice device = cast(self)->tensor.dl_device();
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
 }
 
@@ -451,9 +447,16 @@ PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type) 
 }
 
 PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type) {
-  auto lazy = std::make_shared<LazyCopy>(source);
-  source.readonly = false;  // a copy is its owner's own
-  PyObject* self = allocate_object(std::move(source), base, type);
+  // Everything but the bytes is known already, so asking for it makes no copy.
+  Tensor promised{allocate_host(0),
+                  nullptr,
+                  source.dtype,
+                  compact_layout(source.layout.ndim(), source.layout.shape(), Order::c,
+                                 source.dtype->itemsize()),
+                  false,  // a copy is its owner's own
+                  true};
+  auto lazy = std::make_shared<LazyCopy>(std::move(source));
+  PyObject* self = allocate_object(std::move(promised), base, type);
   if (self) cast(self)->lazy = std::move(lazy);
   return self;
 }

@@ -233,7 +233,10 @@ def allocate(
     """A new compact tensor."""
 
 def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
-    """A numpy.ndarray over host-reachable memory; the tensor is its base."""
+    """A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base."""
+
+def as_usm(tensor: TensorBase, base: object) -> Tensor:
+    """A host view of USM as that USM, the same memory."""
 
 def cached_memory() -> list[tuple[int | None, str, int]]:
     """Row id (None: host memory), kind and bytes of the blocks that are kept."""

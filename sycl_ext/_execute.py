@@ -25,13 +25,14 @@ IMMUTABLE = ("jax", "jaxlib")
 
 
 def offer_of(tensor: _core.TensorBase) -> Offer:
-    """Describe a tensor to the negotiation."""
-    row_id = tensor.row_id
+    """Describe a tensor to the negotiation; makes no copy."""
+    row = None if tensor.row_id is None else _core.row(tensor.row_id)
     return Offer(
         device=tensor.__dlpack_device__(),
-        row=row_id,
+        row=tensor.row_id,
+        root=None if row is None else (int(DeviceType.ONE_API), row.root_id),
         usm_type=tensor.usm_type,
-        default_context=row_id is not None and _core.row(row_id).default_context,
+        default_context=row is not None and row.default_context,
         host_reachable=tensor.host_accessible,
         readonly=tensor.readonly,
         reversed=tensor.reversed,
@@ -158,12 +159,20 @@ def move(
     return _carry_out_move(found, tensor, target, placement)
 
 
+def root_of(x: object) -> object:
+    """Return what a view of `x` names as its base: views of views do not pile up."""
+    base = x.base if isinstance(x, _core.TensorBase) else None
+    return x if base is None else base
+
+
 def as_usm(tensor: _core.TensorBase) -> _core.TensorBase:
     """Take host memory that turns out to be USM as the USM it is, and anything else as it is."""
     if tensor.__dlpack_device__() != HOST:
         return tensor
     if tensor.row_id is not None:  # a host view of USM
-        return _core.adopt(tensor, _core.row(tensor.row_id), tensor.usm_type, tensor.base)
+        return _core.as_usm(tensor, tensor.base)
+    if tensor.is_host_copy:  # which may not be made yet
+        return tensor
     owner = _core.find_owner(tensor)
     if owner is None:
         return tensor

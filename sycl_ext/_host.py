@@ -74,6 +74,7 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     Returns
     -------
     HostView
+        A host view of a host view is that host view.
 
     Raises
     ------
@@ -87,10 +88,12 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     [0, 0]
     """
     copy = _execute.check_copy(copy)
+    if isinstance(x, HostView) and copy is not True and not x.reversed:
+        return x
     source = _interfaces.source_of(x, copy)
     found = _execute.plan_for(_execute.offer_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
-    base = None if type(x).__name__ == "PyCapsule" else x
+    base = None if type(x).__name__ == "PyCapsule" else _execute.root_of(x)
     if copy is True:
         return _core.host_view(_core.copy_to_host(source), None, HostView)
     if found.copies == 0:

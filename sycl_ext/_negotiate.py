@@ -85,6 +85,8 @@ class Offer:
         What ``__dlpack_device__`` answers: ``(14, root id)``, or ``(1, 0)`` for the host.
     row : int or None
         Row that the memory is bound to; None for plain host memory.
+    root : DLDevice or None
+        ``(14, root id)`` of that row, also for a host view of USM; None for plain host memory.
     usm_type : str
         ``"device"``, ``"shared"``, ``"host"`` or ``"system"``.
     default_context : bool
@@ -103,6 +105,7 @@ class Offer:
     host_reachable: bool
     readonly: bool = False
     reversed: bool = False
+    root: DLDevice | None = None
 
 
 @dataclass(frozen=True)
@@ -188,13 +191,15 @@ def relation(offer: Offer, wish: Wish) -> Relation:
         return Relation.UNKNOWN
     if offer.row is None:
         return Relation.SYSTEM_USM if wish.system_usm else Relation.HOST_ONLY
-    if wanted[1] == offer.row and (wish.ours or wanted != offer.device):
-        return Relation.SAME
-    if wanted == offer.device:
-        # A stranger takes memory under a root id for USM of the default context.
+    own_entry = wanted[1] == offer.row
+    if wanted == offer.root and not (wish.ours and own_entry):
+        # A third party takes memory under a root id for USM of the default context, also when it
+        # comes from a host view.
         if offer.default_context and offer.usm_type != "system":
             return Relation.SAME
         return Relation.OTHER_CONTEXT if wish.direct else Relation.INDIRECT
+    if own_entry:
+        return Relation.SAME
     return Relation.DIRECT if wish.direct else Relation.INDIRECT
 
 

@@ -76,12 +76,12 @@ class Tensor(_core.TensorBase):
     def __getitem__(self, key: Any) -> Tensor:
         """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
         offset, shape, strides = index_view(self.shape, self.strides, key)
-        return _core.view(self, offset, shape, strides, self._root())
+        return _core.view(self, offset, shape, strides, _execute.root_of(self))
 
     @property
     def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
         """The view with its axes reversed."""
-        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], self._root())
+        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], _execute.root_of(self))
 
     def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
         """Return the elements in another shape, in C order: a view where the strides allow it.
@@ -100,14 +100,11 @@ class Tensor(_core.TensorBase):
         strides = _core.reshape_strides(self, target)
         if strides is None:
             return self.copy().reshape(target)
-        return _core.view(self, 0, target, strides, self._root())
+        return _core.view(self, 0, target, strides, _execute.root_of(self))
 
     def as_readonly(self) -> Tensor:
         """Return a view that nobody may write through."""
-        return _core.view(self, 0, self.shape, self.strides, self._root(), readonly=True)
-
-    def _root(self) -> object:
-        return self if self.base is None else self.base
+        return _core.view(self, 0, self.shape, self.strides, _execute.root_of(self), readonly=True)
 
     # ---- copies ----------------------------------------------------------------------------------
 
@@ -185,7 +182,6 @@ class Tensor(_core.TensorBase):
         """
         copy = _execute.check_copy(copy)
         if copy is not True and self.host_accessible:
-            _core.synchronize(self)
             return _core.as_ndarray(self)
         if copy is False:
             raise CopyRefusedError(
@@ -371,8 +367,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     copy = _execute.check_copy(copy)
     placement = _wanted(device)
     if isinstance(x, _core.TensorBase):
-        base = x if x.base is None else x.base
-        view = _core.view(x, 0, x.shape, x.strides, base)
+        view = _core.view(x, 0, x.shape, x.strides, _execute.root_of(x))
         return _execute.move(_execute.as_usm(view), placement, copy)  # type: ignore[return-value]
     if type(x).__name__ == "PyCapsule":
         tensor, copied = _execute.import_capsule(x)

@@ -24,8 +24,9 @@ ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 99), (2, 0)
 
 def usm(kind, **fields):
     """USM of row 0, a root device with its default context; the host reaches all but "device"."""
-    return Offer(**{"device": ROOT, "row": 0, "usm_type": kind, "default_context": True,
-                    "host_reachable": kind != "device", **fields})  # fmt: skip
+    return Offer(**{"device": ROOT, "row": 0, "root": ROOT, "usm_type": kind,
+                    "default_context": True, "host_reachable": kind != "device",
+                    **fields})  # fmt: skip
 
 
 def elsewhere(kind, **fields):
@@ -74,6 +75,33 @@ TABLE = {
     "system, other row": (SYSTEM, OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
     "system, to the host": (
         SYSTEM, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    # a host view hands over its memory by the same rules
+    "host view of default, its root": (
+        usm("shared", device=HOST), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "host view of default tile, its root": (
+        usm("shared", device=HOST, row=3), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "host view of default tile, own row": (
+        usm("shared", device=HOST, row=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "host view of system, its root": (
+        usm("system", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+    ),
+    "host view of system, other row": (
+        usm("system", device=HOST), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
+    ),
+    "host view of private, its root": (
+        elsewhere("shared", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+    ),
+    "host view of private, own row": (
+        elsewhere("shared", device=HOST), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    # we ourselves know the rows
+    "ours, system, own row": (SYSTEM, ROOT, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "ours, private, own row": (
+        elsewhere("device"), OWN, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     # to the host
     "device, to the host": (
@@ -206,6 +234,12 @@ TENSORS = {
     "sub-device": lambda private, half: sx.zeros((2, 3), device=half),
     "system": lambda private, half: sx.as_tensor(np.zeros((2, 3), "float32")),
     "host view": lambda private, half: sx.host_view(shared()),
+    "host view of private": lambda private, half: sx.host_view(
+        sx.zeros((2, 3), device=private, usm_type="shared")
+    ),
+    "host view of system": lambda private, half: sx.host_view(
+        sx.as_tensor(np.zeros((2, 3), "float32"))
+    ),
     "host view, readonly": lambda private, half: sx.host_view(shared().as_readonly()),
     "host view of an array": lambda private, half: sx.host_view(np.zeros((2, 3), "float32")),
 }

@@ -80,6 +80,7 @@ TYPES = {
     "adopt": {"base": "object", "return": "Tensor"},
     "allocate": {"return": "Tensor"},
     "as_ndarray": {"tensor": "TensorBase", "return": "NDArray[Any]"},
+    "as_usm": {"base": "object", "return": "Tensor"},
     "capsule_from_pointer": {"return": "CapsuleType"},
     "consume_capsule": {
         "capsule": "CapsuleType",

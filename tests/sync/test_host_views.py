@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host view waits for the work on the queue of the memory that it is a view of."""
+
+from __future__ import annotations
+
+import ml_dtypes  # noqa: F401 (NumPy knows the dtypes by name)
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from lab import DTYPE, LENGTH, NBYTES, of, usm
+
+#: Ways from a host view of shared or host USM to data that has to be there.
+WAYS = {
+    "copy_from": lambda view: sx.empty(LENGTH, DTYPE, usm_type="shared", device=0).copy_from(view),
+    "exchange with numpy": lambda view: sx.exchange(view, np),
+    "exchange with a callable": lambda view: sx.exchange(view, np.asarray),
+    "host_view, a copy": lambda view: sx.host_view(view, copy=True),
+    "host_view of it": lambda view: sx.host_view(sx.host_view(view)),
+    "from_dlpack": sx.from_dlpack,
+    "from_dlpack, no copy": lambda view: sx.from_dlpack(view, copy=False),
+    "from_dlpack, a copy": lambda view: sx.from_dlpack(view, copy=True),
+    "as_tensor": lambda view: sx.as_tensor(view).to_numpy(),
+    "as_tensor on a device": lambda view: sx.as_tensor(view, device=view.base.device),
+    "as_tensor on the CPU": lambda view: sx.as_tensor(view, device="opencl:cpu"),
+    "from_dlpack of NumPy": np.from_dlpack,
+    "asarray": np.asarray,
+    "__array__": lambda view: view.__array__(),
+    "a copy by __array__": lambda view: view.__array__(copy=True),
+    "memoryview": memoryview,
+}
+
+
+@pytest.mark.parametrize("own_queue", [False, True], ids=["the device's queue", "its own queue"])
+@pytest.mark.parametrize("usm_type", ["shared", "host"])
+@pytest.mark.parametrize("way", WAYS)
+def test_no_way_out_of_a_host_view_is_ahead_of_pending_work(bench, way, usm_type, own_queue):
+    queue = bench.queue("in_order") if own_queue else bench.gpu.sycl_queue
+    tensor = bench.tensor(usm_type, device=queue if own_queue else None)
+    memory, view = usm(tensor), sx.host_view(tensor)
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        result = WAYS[way](view)
+        return of(np.asarray(result if isinstance(result, np.ndarray) else memoryview(result)))
+
+    assert bench.stale(repeat) == []
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])
+def test_a_dtype_without_a_buffer_format_waits_too(bench, dtype):
+    """NumPy asks for such an array through ``__array__`` alone."""
+    queue = bench.queue("in_order")
+    tensor = sx.zeros(NBYTES // np.dtype(dtype).itemsize, dtype, usm_type="shared", device=queue)
+    view, memory = sx.host_view(tensor), usm(Bytes(tensor))
+
+    def repeat(value):
+        bench.write(queue, memory, value)
+        return of(np.asarray(view).view(DTYPE))
+
+    assert bench.stale(repeat) == []
+
+
+class Bytes:
+    """A tensor of any dtype as dpctl sees it, who knows no bfloat16."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        fields = self.tensor.__sycl_usm_array_interface__
+        return {**fields, "typestr": "|u1", "shape": (NBYTES,)}
