@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes.util
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,11 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import opencl_gpu.build as opencl_gpu
 from fake_gpu.build import build, environment, installed
 
 HERE = Path(__file__).parent
 #: Variables that change which devices there are, or what they can do.
-PREFIXES = ("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
+PREFIXES = ("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_", "OPENCL_")
 #: And those among them that are about the tests.
 OURS = (
     "SYCL_EXT_FUZZ",
@@ -52,20 +52,18 @@ def cpu(_scratch: Path | None = None) -> dict[str, str]:
 
 
 def _two_platforms(scratch: Path) -> dict[str, str]:
-    """Two copies of one driver are two platforms; the wheel has two, conda has links."""
-    drivers: dict[int, Path] = {}
-    for path in sorted(_driver().parent.glob("libintelocl.so*")):
-        if path.suffix != ".py":
-            drivers.setdefault(path.stat().st_ino, path)
-    if len(drivers) == 1:
-        drivers[0] = Path(shutil.copy(_driver(), scratch))
-    first, second, *_ = drivers.values()
-    return {**_opencl(first, second), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+    """Two copies of one driver are two platforms."""
+    return {**_opencl(*opencl_gpu.drivers(2, scratch)), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
 def _stand_in_gpu(scratch: Path, **settings: object) -> dict[str, str]:
     build(scratch)
     return {**_opencl(_driver()), **environment(scratch, **settings)}
+
+
+def _opencl_gpu(scratch: Path, **settings: object) -> dict[str, str]:
+    opencl_gpu.build(scratch)
+    return {**_opencl(_driver()), **opencl_gpu.environment(scratch, **settings)}
 
 
 def _out_of_memory(_scratch: Path) -> dict[str, str]:
@@ -92,6 +90,7 @@ class Bed:
     folder: str
     environment: Callable[[Path], dict[str, str]]
     missing: Callable[[], str] = lambda: ""  # why it cannot run here
+    also: tuple[str, ...] = ()  # tests of other folders
 
 
 BEDS = {
@@ -101,6 +100,16 @@ BEDS = {
     "stand_in_gpu_strict": Bed(
         "stand_in_gpu",
         lambda scratch: _stand_in_gpu(scratch, strict_ctx=1, p2p=1, fp64=0),
+    ),
+    "opencl_gpu": Bed(
+        "opencl_gpu",
+        lambda scratch: _opencl_gpu(scratch, gpus=2),
+        also=(
+            "stand_in_gpu/test_doctor.py",
+            "stand_in_gpu/test_gpu_exchange.py",
+            "stand_in_gpu/test_gpu_fast_path.py",
+            "stand_in_gpu/test_gpu_memory.py",
+        ),
     ),
     "out_of_memory": Bed("out_of_memory", _out_of_memory),
     "no_usm": Bed(
@@ -130,7 +139,7 @@ def run(name: str, scratch: Path, *arguments: str, **how: object) -> subprocess.
         "pytest",
         "-p",
         "no:cacheprovider",
-        str(HERE / "beds" / bed.folder),
+        *(str(HERE / "beds" / tests) for tests in (bed.folder, *bed.also)),
     ]
     return subprocess.run([*command, *arguments], env=variables, cwd=HERE, **how)
 

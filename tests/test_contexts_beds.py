@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of ``beds/contexts`` on two platforms, and on the stand-in GPUs in three moods."""
+"""Runs the tests of ``beds/contexts`` on two platforms, and on GPUs of four kinds."""
 
 import subprocess
 import sys
@@ -11,6 +11,7 @@ import beds
 #: name -> the bed whose devices it has, and what is different
 MOODS = {
     "two_platforms": ("two_platforms", {}),
+    "opencl_gpu": ("opencl_gpu", {}),
     "stand_in_gpu": ("stand_in_gpu", {}),
     "stand_in_gpu_strict": ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1"}),
     "stand_in_gpu_peers": ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1", "FAKEGPU_P2P": "1"}),

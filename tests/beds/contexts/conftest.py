@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The places of a bed: a root device, its tiles, a private context, and what is around them."""
 
+import contextlib
 import os
 from dataclasses import dataclass, field
 
@@ -23,36 +24,46 @@ class Places:
     tiles_use_the_default_context: bool
     peers: bool  # the other device's memory can be copied to directly
     host_memory: bool  # all memory is the host's
+    across_contexts: bool  # one command copies device USM of one context to another
+    counted: bool  # somebody counts the copies
     sources: dict[str, sx.Device] = field(init=False)
 
     def __post_init__(self):
         self.sources = {"root": self.root, "sub-device": self.tile, "private": self.private}
 
+    def to_the_default_context(self, source):
+        """Device USM of a source goes to the default context unasked, or that is refused."""
+        if source == "root" or self.across_contexts:
+            return contextlib.nullcontext()
+        return pytest.raises(BufferError, match="two copies, through the host.*pass copy=True")
+
 
 @pytest.fixture(scope="session")
 def places():
     bed = os.environ["SYCL_EXT_BED"]
-    gpu = bed.startswith("stand_in_gpu")
-    root = sx.device("level_zero:gpu:0" if gpu else 1)
-    tile, sibling = root.create_sub_devices("numa" if gpu else 1)
+    stand_in = bed.startswith("stand_in_gpu")
+    root = sx.device(1)
+    tile, sibling = root.create_sub_devices("numa" if stand_in else 1)
     return Places(
         root=root,
         tile=tile,
         sibling=sibling,
         private=sx.register_context(dpctl.SyclContext([root.sycl_device])),
         other_platform=sx.device(0),
-        other_device=sx.device("level_zero:gpu:1") if gpu else None,
+        other_device=sx.device(2) if stand_in else None,
         tiles_use_the_default_context=bed == "stand_in_gpu",
         peers=bed == "stand_in_gpu_peers",
-        host_memory=not gpu,
+        host_memory=bed == "two_platforms",
+        across_contexts=bed != "opencl_gpu",
+        counted=stand_in,
     )
 
 
 @pytest.fixture
 def count_copies(places):
     """A function that says how many copy commands were carried out since it was last called."""
-    if places.host_memory:
-        return lambda: None  # plain memcpy: nobody counts
+    if not places.counted:
+        return lambda: None
     from fake_gpu import control
 
     adapter = control.loaded()

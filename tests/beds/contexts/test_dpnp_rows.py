@@ -57,10 +57,12 @@ def test_the_same_with_us(places, source):
     tensor = sx.as_tensor(array)
     assert tensor.ptr == pointer(array)
     assert tensor.sycl_context == array.sycl_context
-    for again in (dpnp.from_dlpack(tensor), sx.exchange(array, dpnp)):
-        assert again.sycl_device == places.root.sycl_device
-        assert again.sycl_context == places.root.sycl_context
-        assert read(again) == VALUES.tolist()
+    for take in (lambda: dpnp.from_dlpack(tensor), lambda: sx.exchange(array, dpnp)):
+        with places.to_the_default_context(source):
+            again = take()
+            assert again.sycl_device == places.root.sycl_device
+            assert again.sycl_context == places.root.sycl_context
+            assert read(again) == VALUES.tolist()
     assert np.from_dlpack(sx.host_view(array)).tolist() == VALUES.tolist()
 
 
@@ -131,7 +133,10 @@ def test_dpctl_memory(places, source):
 @SOURCES
 def test_dpnp_takes_a_tensor(places, source):
     tensor = sx.empty(6, device=places.sources[source]).copy_from(VALUES)
-    array = dpnp.from_dlpack(tensor)
+    with places.to_the_default_context(source) as refused:
+        array = dpnp.from_dlpack(tensor)
+    if refused:
+        return
     shareable = source == "root" or (
         source == "sub-device" and places.tiles_use_the_default_context
     )
@@ -155,7 +160,9 @@ def test_dpnp_takes_a_tensor_where_it_is(places, source):
 @SOURCES
 def test_round_trip(places, source):
     array = dpnp_on(places.sources[source])
-    again = sx.exchange(sx.exchange(array, places.root), dpnp)
+    with places.to_the_default_context(source):
+        sx.exchange(array, places.root)
+    again = sx.exchange(sx.exchange(array, places.root, copy=True), dpnp)
     assert again.sycl_device in (places.root.sycl_device, places.sources[source].sycl_device)
     assert again.sycl_context.get_devices() == places.root.sycl_context.get_devices()
     assert read(again) == VALUES.tolist()

@@ -10,7 +10,7 @@ VALUES = np.arange(6, dtype="float32")
 
 
 def usm():
-    return sx.empty(6, "float32", device="level_zero:gpu:0").copy_from(VALUES)
+    return sx.empty(6, "float32", device="gpu").copy_from(VALUES)
 
 
 def test_a_consumer_of_usm_gets_it_as_it_is():
@@ -43,9 +43,9 @@ def test_what_a_consumer_said_is_not_lost():
     assert isinstance(caught.value.__cause__, NotImplementedError)
 
 
-def test_a_result_of_the_host_on_a_device():
+def test_a_result_of_the_host_on_a_device(gpus, cpu):
     """In the other direction."""
-    for device in ("level_zero:gpu:0", "level_zero:gpu:1", "opencl:cpu"):
-        back = sx.exchange(np.sqrt(sx.exchange(usm(), np)), device)
-        assert back.device is sx.device(device)
+    for device in (*gpus, cpu):
+        back = sx.exchange(np.sqrt(sx.exchange(usm(), np)), device.filter_string)
+        assert back.device is device
         assert np.array_equal(back.to_numpy(), np.sqrt(VALUES))

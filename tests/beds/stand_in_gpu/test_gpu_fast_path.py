@@ -6,7 +6,7 @@ import beds
 #: Without dpnp, whose kernels make SYCL prefer the CPU to the stand-in.
 COMPARE = """
 import sycl_ext as sx
-assert sx.device().name == "Fake GPU 0"
+assert sx.device().device_type == "gpu"
 import test_fast_path as on_cpu
 for thing in on_cpu.THINGS:
     for name in ("as_tensor", "from_dlpack", "host_view"):

@@ -1,0 +1,85 @@
+"""Compile the layer and say which environment makes a process see the posing GPU.
+
+Touches `out_dir` only; imports nothing of this project.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from fake_gpu.build import compiler, installed, run
+
+LIBRARY = "libopencl_gpu.so"
+SOURCE = Path(__file__).parent / "layer.cpp"
+FLAGS = ("-O1", "-std=c++17", "-shared", "-fPIC")
+
+
+def build(out_dir: Path) -> Path:
+    """Compile the layer into `out_dir`, unless it is newer than all it is made of."""
+    library = Path(out_dir) / LIBRARY
+    headers = installed("intel-sycl-rt", "include/CL/cl_layer.h")
+    if library.exists():
+        newest = max(file.stat().st_mtime for file in (SOURCE, headers, Path(__file__)))
+        if library.stat().st_mtime > newest:
+            return library
+
+    library.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = library.with_name(f"{LIBRARY}.{os.getpid()}")
+    command = [*compiler(), *FLAGS, "-isystem", str(headers.parents[1])]
+    run([*command, str(SOURCE), "-o", str(unfinished)])
+    unfinished.replace(library)  # a process that runs keeps the file it has loaded
+    return library
+
+
+def drivers(count: int, out_dir: Path) -> list[Path]:
+    """`count` files of Intel's OpenCL runtime, each a platform of its own.
+
+    The wheel has two copies, conda has links to one; what is missing is copied to `out_dir`: a
+    process loads a file once, however many names it has.
+    """
+    driver = installed("intel-opencl-rt", "lib/libintelocl.so")
+    found = {driver.stat().st_ino: driver}
+    for path in sorted(driver.parent.glob("libintelocl.so*")):
+        if path.suffix != ".py":
+            found.setdefault(path.stat().st_ino, path)
+    while len(found) < count:
+        copy = _copy(driver, Path(out_dir).resolve() / f"driver_{len(found)}")
+        found[copy.stat().st_ino] = copy
+    return list(found.values())[:count]
+
+
+def _copy(driver: Path, folder: Path) -> Path:
+    """A copy of the driver, with links to the files that it looks for in its own folder."""
+    copy = folder / driver.name
+    if not copy.exists():
+        unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
+        unfinished.mkdir(parents=True)
+        for file in driver.parent.glob("*.*"):
+            if not file.name.startswith(driver.name):
+                (unfinished / file.name).symlink_to(file)
+        shutil.copy(driver, unfinished)
+        with contextlib.suppress(OSError):  # another process was faster
+            unfinished.rename(folder)
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return copy
+
+
+def environment(
+    out_dir: Path, *, cpus: int = 1, gpus: int = 1, system_usm: bool = False
+) -> dict[str, str]:
+    """The variables for a process that shall see `cpus` CPU devices, and `gpus` GPUs after them.
+
+    Each device is a platform of its own, with its own default context.
+    """
+    library = Path(out_dir).resolve() / LIBRARY
+    if not library.exists():
+        raise FileNotFoundError(f"{library} is not there: call build({str(out_dir)!r}) first")
+    return {
+        "OCL_ICD_FILENAMES": os.pathsep.join(map(str, drivers(cpus + gpus, out_dir))),
+        "OPENCL_LAYERS": str(library),
+        "OPENCL_GPU_CPUS": str(cpus),
+        "OPENCL_GPU_SYSTEM_USM": str(int(system_usm)),
+    }
