@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import kernels.build as kernels
 import opencl_gpu.build as opencl_gpu
 from fake_gpu.build import build, environment, installed
 
@@ -61,9 +62,11 @@ def _stand_in_gpu(scratch: Path, **settings: object) -> dict[str, str]:
     return {**_opencl(_driver()), **environment(scratch, **settings)}
 
 
-def _opencl_gpu(scratch: Path, **settings: object) -> dict[str, str]:
-    opencl_gpu.build(scratch)
-    return {**_opencl(_driver()), **opencl_gpu.environment(scratch, **settings)}
+def _opencl_gpu(_scratch: Path, **settings: object) -> dict[str, str]:
+    folder = HERE.parent / "build" / "opencl_gpu"  # stays: it may hold a copy of the driver
+    opencl_gpu.build(folder)
+    devices = opencl_gpu.environment(folder, **settings)
+    return {**_opencl(_driver()), **devices, **kernels.environment()}
 
 
 def _out_of_memory(_scratch: Path) -> dict[str, str]:
