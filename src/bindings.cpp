@@ -533,14 +533,48 @@ void bind_dlpack(py::module_& m) {
       "A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over.");
 }
 
+// What Python holds of an IpcExport: its end, too, is without the GIL.
+class IpcExportObject {
+ public:
+  explicit IpcExportObject(const sycl_ext::Memory& memory) {
+    const sycl_ext::ReleasedGil released;
+    handle_ = std::make_unique<sycl_ext::IpcExport>(memory);
+  }
+  ~IpcExportObject() {
+    const sycl_ext::ReleasedGil released;
+    handle_.reset();
+  }
+  std::string bytes() const { return handle_->bytes(); }
+
+ private:
+  std::unique_ptr<sycl_ext::IpcExport> handle_;
+};
+
 void bind_ipc(py::module_& m) {
-  py::class_<sycl_ext::IpcExport>(m, "IpcExport", "An inter-process handle; keeps its memory.")
+  py::class_<IpcExportObject>(m, "IpcExport", "An inter-process handle; keeps its memory.")
       .def(py::init([](const Tensor& tensor) {
-             return std::make_unique<sycl_ext::IpcExport>(tensor.memory);
+             return std::make_unique<IpcExportObject>(tensor.memory);
            }),
            py::arg("tensor"))
       .def_property_readonly(
-          "data", [](const sycl_ext::IpcExport& handle) { return py::bytes(handle.bytes()); });
+          "data", [](const IpcExportObject& handle) { return py::bytes(handle.bytes()); });
+  m.def(
+      "allocate_dedicated",
+      [](const Row& row, const std::string& dtype, const py::sequence& shape,
+         const std::string& order, const std::optional<Queue>& queue) {
+        const sycl_ext::DType& element = sycl_ext::dtype_named(dtype);
+        sycl_ext::Layout layout = compact(read_dims(shape), order, element.itemsize());
+        const auto nbytes =
+            static_cast<std::size_t>(sycl_ext::element_count(layout)) * element.itemsize();
+        const sycl_ext::ReleasedGil released;
+        sycl_ext::Memory memory =
+            sycl_ext::allocate_dedicated(row, nbytes, queue.value_or(Queue()));
+        std::byte* const data = memory->data;
+        return Tensor{std::move(memory), data, &element, std::move(layout), false, false};
+      },
+      py::arg("row"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
+      py::arg("queue") = std::nullopt,
+      "A new compact tensor in 'device' USM that other processes may be shown.");
   m.def("has_ipc", &sycl_ext::has_ipc, py::arg("row"),
         "Whether other processes can open the device memory of a row.");
   m.def(
@@ -561,7 +595,11 @@ void bind_ipc(py::module_& m) {
          bool readonly) {
         using sycl_ext::Error;
         const sycl_ext::Layout layout = strided(read_dims(shape), read_dims(strides));
-        const sycl_ext::Memory memory = sycl_ext::open_ipc(row, handle, nbytes);
+        const std::string bytes = handle;
+        const sycl_ext::Memory memory = [&] {
+          const sycl_ext::ReleasedGil released;
+          return sycl_ext::open_ipc(row, bytes, nbytes);
+        }();
         if (offset > nbytes) sycl_ext::fail(Error::Kind::value, "offset is ", offset);
         Tensor tensor{
             memory, memory->data + offset, &sycl_ext::dtype_named(dtype), layout, readonly, false};

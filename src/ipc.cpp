@@ -5,8 +5,14 @@
 #include <cstddef>
 #include <optional>
 #include <sycl/ext/intel/info/device.hpp>
+#include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 
+#if defined(__linux__)
+#include <dlfcn.h>
+#endif
+
+#include "forked.hpp"
 #include "sycl_handles.hpp"
 
 // The older of two namespaces: the runtimes 2026.0 to 2026.2 all have it, and a module that is
@@ -25,6 +31,53 @@ void require_ipc(const Row& row) {
        "makes memory that processes can share where there is any");
 }
 
+// One allocation of the driver, which may hold many blocks of the runtime.
+struct DriverAllocation {
+  const std::byte* begin;
+  std::size_t nbytes;
+};
+
+// The allocation that holds `pointer`; nullopt: there is no Level Zero driver to ask.
+// Error(buffer): the driver knows of none.  The adapters load the Level Zero loader by themselves,
+// so it is asked for under its name, and never loaded here.
+std::optional<DriverAllocation> driver_allocation(const Row& row, const void* pointer) {
+#if defined(__linux__)
+  if (row.sycl->device.get_backend() != sycl::backend::ext_oneapi_level_zero) return std::nullopt;
+  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (!loader) return std::nullopt;
+  using GetAddressRange = std::uint32_t (*)(ze_context_handle_t, const void*, void**, std::size_t*);
+  const auto get_range = reinterpret_cast<GetAddressRange>(dlsym(loader, "zeMemGetAddressRange"));
+  dlclose(loader);  // the adapters keep it
+  if (!get_range) return std::nullopt;
+  const auto context = sycl_call("asking for the Level Zero context", [&] {
+    return sycl::get_native<sycl::backend::ext_oneapi_level_zero>(row.sycl->context);
+  });
+  void* begin = nullptr;
+  std::size_t nbytes = 0;
+  const std::uint32_t error = get_range(context, pointer, &begin, &nbytes);
+  constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;
+  if (error == uninitialized || error == unsupported) return std::nullopt;  // not the adapters' one
+  if (error) {
+    fail(Error::Kind::buffer, "the driver of device (14, ", row.id, ") knows of no memory at ",
+         pointer, " (zeMemGetAddressRange: error ", error, ")");
+  }
+  return DriverAllocation{static_cast<const std::byte*>(begin), nbytes};
+#else
+  return std::nullopt;
+#endif
+}
+
+// Error(buffer) unless the block starts an allocation of the driver, and lies in it.
+void require_own_allocation(const char* what, const Row& row, const void* data,
+                            std::size_t nbytes) {
+  const std::optional<DriverAllocation> found = driver_allocation(row, data);
+  if (!found || (found->begin == data && nbytes <= found->nbytes)) return;
+  fail(Error::Kind::buffer, what, " leads to ", nbytes, " bytes at ", data,
+       ", which are not an allocation of their own: the driver has ", found->nbytes, " bytes at ",
+       static_cast<const void*>(found->begin),
+       "; when UR_L0_USM_ALLOCATOR is set, let it pool no device memory above 4 MiB");
+}
+
 struct Opened {
   void* pointer;
   sycl::context context;
@@ -32,6 +85,7 @@ struct Opened {
 
 void close_ipc(void* state) {
   const std::unique_ptr<Opened> opened(static_cast<Opened*>(state));
+  if (forked) return;  // it is the parent's
   try {
     ipc::close(opened->pointer, opened->context);
   } catch (...) {  // nobody is left to be told
@@ -66,18 +120,29 @@ IpcExport::IpcExport(Memory memory) : memory_(std::move(memory)) {
          "sycl_ext.ipc_empty");
   }
   require_ipc(*memory_->row);
-  if (!memory_->is_ours()) {
+  if (!is_dedicated(*memory_)) {
     fail(Error::Kind::buffer,
-         "the memory was allocated by another library, and a handle is for a block as a whole; "
-         "copy it to memory from sycl_ext.ipc_empty");
+         "the memory was not made by sycl_ext.ipc_empty: it may lie in one allocation with other "
+         "data, and an inter-process handle would show all of that; copy it: "
+         "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)");
   }
-  handle_ = std::make_unique<Handle>();
-  // The last step: who has a handle gives it back.
-  handle_->value = sycl_call("getting an inter-process handle",
-                             [&] { return ipc::get(memory_->data, memory_->row->sycl->context); });
+  require_own_allocation("the tensor", *memory_->row, memory_->data, memory_->nbytes);
+  auto handle = std::make_unique<Handle>();
+  handle->value = sycl_call("getting an inter-process handle",
+                            [&] { return ipc::get(memory_->data, memory_->row->sycl->context); });
+  // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
+  if (handle->value->data().empty()) {
+    fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
+         memory_->row->id, "), ", memory_->row->name, ", gave none");
+  }
+  handle_ = std::move(handle);  // the last step: who has a handle gives it back
 }
 
 IpcExport::~IpcExport() {
+  if (forked) {
+    static_cast<void>(handle_.release());  // the parent gives it back
+    return;
+  }
   try {
     ipc::put(*handle_->value, memory_->row->sycl->context);
   } catch (...) {  // the handle goes with the block, then
@@ -97,9 +162,14 @@ Memory open_ipc(const Row& row, const std::string& handle, std::size_t nbytes) {
   void* const pointer = sycl_call("opening an inter-process handle", [&] {
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, row.sycl->device);
   });
+  if (!pointer) {  // an error that the Level Zero adapter v1 has lost
+    fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",
+         row.id, "), ", row.name, ", mapped nothing");
+  }
   opened->pointer = pointer;
   Owner owner(opened.release(), close_ipc);
   auto* const data = static_cast<std::byte*>(pointer);
+  require_own_allocation("the inter-process handle", row, data, nbytes);
   UsmKind kind;
   const Row& where = locate_usm("the inter-process handle", data, nbytes, row, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));

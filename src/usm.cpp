@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "usm.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -91,6 +92,10 @@ void give_back_usm(const Allocation& block) noexcept {
   const Row& row = *block.row;
   give_back(block, pool_of(row, block.kind), large_pool_of(row, block.kind),
             [&row](void* data) { free_usm(data, row); });
+}
+
+void give_back_dedicated(const Allocation& block) noexcept {
+  if (block.data) free_usm(block.data, *block.row);
 }
 
 LargeBlockPool& large_host_pool() {
@@ -289,33 +294,63 @@ Allocation::~Allocation() {
   allocations_alive.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
-  const KindRow& wanted = row_for(kind);
-  require_usm(row, row.*wanted.aspect, wanted.name);
-  require_not_forked([&row] { return is_cpu(row); });
-  if (nbytes == 0) return own({nullptr, 0}, 0, kind, &row, std::move(queue), give_back_usm);
-  Block block = take_kept(nbytes, pool_of(row, kind), large_pool_of(row, kind));
-  const auto take_fresh = [&] {
-    block = {fresh_usm(nbytes, wanted, row), BlockPool::rounded(nbytes)};
-  };
-  if (!block.data) take_fresh();
+namespace {
+
+// A block of `size` bytes, for `nbytes` of them.  Where there is no room, what is kept is given
+// back first.
+Block take_fresh_usm(std::size_t size, std::size_t nbytes, const KindRow& wanted, const Row& row) {
+  Block block{fresh_usm(size, wanted, row), size};
   if (!block.data) {
     release_cached_memory();
-    take_fresh();
+    block.data = fresh_usm(size, wanted, row);
   }
   // What is missing may be in blocks that wait for the work on them.
   for (int tries = 0; !block.data && threads_aside() > 0 && tries < 1000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     release_cached_memory();
-    take_fresh();
+    block.data = fresh_usm(size, wanted, row);
   }
   if (!block.data) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
+  return block;
+}
+
+Memory own_usm(Block block, std::size_t nbytes, UsmKind kind, const Row& row, Queue queue,
+               Allocation::Free free_block) {
   try {
-    return own(block, nbytes, kind, &row, std::move(queue), give_back_usm);
+    return own(block, nbytes, kind, &row, std::move(queue), free_block);
   } catch (...) {
-    free_usm(block.data, row);
+    if (block.data) free_usm(block.data, row);
     throw;
   }
+}
+
+}  // namespace
+
+Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
+  const KindRow& wanted = row_for(kind);
+  require_usm(row, row.*wanted.aspect, wanted.name);
+  require_not_forked([&row] { return is_cpu(row); });
+  Block block{nullptr, 0};
+  if (nbytes > 0) {
+    block = take_kept(nbytes, pool_of(row, kind), large_pool_of(row, kind));
+    if (!block.data) block = take_fresh_usm(BlockPool::rounded(nbytes), nbytes, wanted, row);
+  }
+  return own_usm(block, nbytes, kind, row, std::move(queue), give_back_usm);
+}
+
+Memory allocate_dedicated(const Row& row, std::size_t nbytes, Queue queue) {
+  // The smallest multiple of Level Zero's page size that is more than the adapters pool.
+  constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
+  const KindRow& wanted = row_for(UsmKind::device);
+  require_usm(row, row.usm_device, wanted.name);
+  require_not_forked([&row] { return is_cpu(row); });
+  Block block{nullptr, 0};
+  if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, wanted, row);
+  return own_usm(block, nbytes, UsmKind::device, row, std::move(queue), give_back_dedicated);
+}
+
+bool is_dedicated(const Allocation& block) noexcept {
+  return block.is_freed_by(give_back_dedicated);
 }
 
 Memory allocate_host(std::size_t nbytes) {

@@ -62,6 +62,7 @@ class Allocation {
   bool is_host_copy() const noexcept { return free_block_ && !row; }
   // Whether this is a block as we allocated it, from its first byte on.
   bool is_ours() const noexcept { return free_block_; }
+  bool is_freed_by(Free function) const noexcept { return free_block_ == function; }
 
  private:
   Owner owner_;      // of a borrowed block
@@ -76,6 +77,13 @@ using Memory = std::shared_ptr<const Allocation>;
 // has no USM of that kind.  An empty queue stands for the row's.  Work that is pending on the queue
 // when the last handle goes is waited for, so that no command ever touches freed memory.
 Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue = {});
+
+// A new block of 'device' USM for other processes: it comes from no pool, and goes back to none, as
+// far as we can say so.  The Level Zero adapters hand out parts of slabs, and a handle between
+// processes shows the whole slab; what is larger than they pool (4 MiB, unless UR_L0_USM_ALLOCATOR
+// says more) is an allocation of the driver by itself, so the block is at least that large.
+Memory allocate_dedicated(const Row& row, std::size_t nbytes, Queue queue = {});
+bool is_dedicated(const Allocation& block) noexcept;
 
 // Page-aligned host memory (kind `system`, no row): page alignment avoids the slow path of memcpy
 // between a page-aligned USM block and a malloc block of another offset.
@@ -100,8 +108,10 @@ long live_allocations() noexcept;
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
               Owner owner);
 
-// The kind of the USM block that contains `pointer`, as the runtime sees it from the row's context.
-// False: not USM of that context (on Level Zero: of no context of that driver).
+// The kind of the USM that contains `pointer`, as the runtime sees it from the row's context.
+// False: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero the
+// runtime answers for the driver's allocation, which may be a slab with many blocks: a pointer past
+// the end of its block, or into a block that was freed, still has a kind.
 bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept;
 
 // Row of the block that contains the pointer, of all contexts in the table; nullptr: plain host

@@ -232,6 +232,11 @@ def allocate(
 ) -> Tensor:
     """A new compact tensor."""
 
+def allocate_dedicated(
+    row: Row, dtype: str, shape: Sequence[int], order: str, queue: Queue | None = None
+) -> Tensor:
+    """A new compact tensor in 'device' USM that other processes may be shown."""
+
 def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
     """A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base."""
 

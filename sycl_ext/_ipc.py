@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floor 7. `ipc_empty`, `ipc_handle`, `ipc_open`: one piece of memory in several processes.
 
-Two roads, and never a copy: device USM by the inter-process handles of SYCL, where the device has
-them; else shared host memory, which a device with system USM reads in place.
+Two mechanisms, and never a copy: device USM by the inter-process handles of SYCL, where the device
+has them; else shared host memory, which a device with system USM reads in place.
+
+The runtime follows the bytes of a SYCL handle without a check: a process, a descriptor there, an
+offset.  So they are not sent.  They lie in a block of shared host memory of the process that made
+them, the *record*, and what is sent says where that is.  Who opens the handle reads them there: no
+message can change them, and they are gone when the handle is, as the descriptor in them may by then
+be that of another file.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -17,6 +24,7 @@ from sycl_ext._device_words import DeviceWords, read_words
 from sycl_ext._devices import Device, by_id, place
 from sycl_ext._dtypes import dtype_name
 from sycl_ext._indexing import as_shape
+from sycl_ext._peers import Permission, require_descriptor
 from sycl_ext._pickle import nearest, part_of, strides_of, words_of
 from sycl_ext._shared_memory import Block, BlockKey, make_block, open_block
 
@@ -29,13 +37,19 @@ __all__ = ["IpcHandle", "ipc_empty", "ipc_handle", "ipc_open"]
 
 _ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
 
+#: A record: what it is, the size of the device block, the length of the bytes; then the bytes.
+_RECORD = struct.Struct("<16sQQ")
+_RECORD_MARK = b"sycl_ext IPC 1\0\0"
+_RECORD_SIZE = 4096
+
 
 @dataclass(frozen=True)
 class IpcHandle:
     """What another process opens a tensor's memory with: small, and made to be sent.
 
-    Handles are made by `ipc_handle`.  In the process that made it a handle keeps the memory; keep
-    the handle there until the others have opened it.  Pickled, it is a few hundred bytes.
+    Handles are made by `ipc_handle`.  In the process that made it a handle keeps the memory, and it
+    can be opened as long as it is kept there.  Pickled, it is a few hundred bytes, which say where
+    to find the memory, and hold nothing else.
     """
 
     road: Literal["sycl", "shared memory"]
@@ -49,7 +63,7 @@ class IpcHandle:
     _offset: int = field(repr=False)  # of the first element, in bytes
     _device: DeviceWords = field(repr=False)
     _uuid: bytes = field(repr=False)  # of the root device; empty: the device does not say
-    _key: bytes | BlockKey = field(repr=False)
+    _key: BlockKey = field(repr=False)  # of the shared host memory, or of the record
     _keep: object = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -59,24 +73,23 @@ class IpcHandle:
 
 def _read_handle(*values: Any) -> IpcHandle:
     """Make a handle of the parts of a pickle, once their types have been checked."""
-    kinds = (str, tuple, str, bool, tuple, int, int, tuple, bytes)
-    if [type(value) for value in values[:-1]] == list(kinds):
+    kinds = (str, tuple, str, bool, tuple, int, int, tuple, bytes, tuple)
+    if [type(value) for value in values] == list(kinds):
         road, shape, dtype, readonly, strides, nbytes, offset, device, uuid, key = values
-        numbers = (*shape, *strides, *key) if type(key) is tuple else (*shape, *strides)
         if (
             dtype in _ITEMSIZE
-            and all(type(number) is int for number in numbers)
+            and all(type(number) is int for number in (*shape, *strides, *key))
             and len(shape) == len(strides)
             and all(n >= 0 for n in shape)
             and prod(max(n, 1) for n in shape) * _ITEMSIZE[dtype] < 1 << 63
             and 0 <= offset <= nbytes < 1 << 63
-            and (road, type(key)) in (("sycl", bytes), ("shared memory", tuple))
-            and (road == "sycl" or len(key) == len(BlockKey._fields))
+            and road in ("sycl", "shared memory")
+            and len(key) == len(BlockKey._fields)
         ):
-            key = key if road == "sycl" else BlockKey(*key)
+            where = BlockKey(*key)
             words = read_words(device)
             return IpcHandle(
-                road, shape, dtype, readonly, strides, nbytes, offset, words, uuid, key
+                road, shape, dtype, readonly, strides, nbytes, offset, words, uuid, where
             )
     raise ValueError("this is no pickle of a sycl_ext.IpcHandle")
 
@@ -98,8 +111,10 @@ def ipc_empty(
     Returns
     -------
     Tensor
-        In device USM where the device has inter-process handles (a GPU on Level Zero); else in
-        shared host memory (`usm_type` "system"), when the device reads host memory (the CPU).
+        In device USM where the device has inter-process handles (a GPU on Level Zero), in an
+        allocation of its own of at least 4 MiB, because a handle shows an allocation as a whole;
+        else in shared host memory (`usm_type` "system"), when the device reads host memory (the
+        CPU).
 
     Raises
     ------
@@ -123,7 +138,7 @@ def ipc_empty(
     where = place(device)
     row = where.device._row
     if _core.has_ipc(row):
-        return _core.allocate(row, "device", name, lengths, order, where.queue)
+        return _core.allocate_dedicated(row, name, lengths, order, where.queue)
     _require_system_usm(where.device)
     block = make_block(max(prod(lengths), 1) * _ITEMSIZE[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
@@ -157,7 +172,7 @@ def _view_of_block(
     return _core.view(whole, first, shape, strides, block)
 
 
-def ipc_handle(t: Tensor, /) -> IpcHandle:
+def ipc_handle(t: Tensor, /, *, peer: int | None = None) -> IpcHandle:
     """Return what another process opens the memory of a tensor with.
 
     Nothing is copied: writing on either side is seen on the other.  The two processes have to agree
@@ -166,18 +181,25 @@ def ipc_handle(t: Tensor, /) -> IpcHandle:
     Parameters
     ----------
     t : Tensor
-        From `ipc_empty`, or a view of such a tensor; on a device with inter-process handles, any
-        tensor in device USM that this package has allocated.
+        From `ipc_empty`, or a view of such a tensor.
+    peer : int, optional
+        The process that will open the memory (its id).  It may take file descriptors of this
+        process, and debug it, as long as the handle is kept (``prctl(PR_SET_PTRACER)``).  Device
+        USM needs that where ``kernel.yama.ptrace_scope`` is 1 and this process is not a descendant
+        of the peer's; elsewhere it changes nothing.  One process at a time.
 
     Returns
     -------
     IpcHandle
-        It keeps the memory, and the memory has to be kept until the other process has opened it.
+        It keeps the memory, and has to be kept until the other process has opened it; device USM
+        has to be kept as long as the other process uses it.
 
     Raises
     ------
     BufferError
         When the memory cannot be shared: nothing is copied silently.
+    ValueError
+        When there is no process `peer`.
 
     Examples
     --------
@@ -194,21 +216,23 @@ def ipc_handle(t: Tensor, /) -> IpcHandle:
         raise BufferError("the tensor has no elements, and so no memory to share")
     keep: object = t
     device = by_id(t.row_id)
-    key: bytes | BlockKey
+    permission = None if peer is None else Permission(peer)
+    nbytes, offset = _core.memory_of(t)
+    road: Literal["sycl", "shared memory"] = "shared memory"
     if isinstance(t.base, Block):
         key = t.base.key
     elif _core.has_ipc(device._row):
-        keep = _core.IpcExport(t)
-        key = keep.data
+        export = _core.IpcExport(t)
+        record = _write_record(export.data, nbytes)
+        road, key, keep = "sycl", record.key, (export, record, permission)
     else:
         raise BufferError(
             f"{t!r} is not in memory that processes can share; copy it: "
             "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)"
         )
     _core.synchronize(t)
-    nbytes, offset = _core.memory_of(t)
     return IpcHandle(
-        "shared memory" if isinstance(key, BlockKey) else "sycl",
+        road,
         t.shape,
         t.dtype_name,
         t.readonly,
@@ -220,6 +244,32 @@ def ipc_handle(t: Tensor, /) -> IpcHandle:
         key,
         keep,
     )
+
+
+def _write_record(data: bytes, nbytes: int) -> Block:
+    """Put the bytes of a SYCL handle where other processes can read them, as long as it lives."""
+    record = make_block(_RECORD_SIZE)
+    record.write(_RECORD.pack(_RECORD_MARK, nbytes, len(data)) + data)
+    return record
+
+
+def _read_record(key: BlockKey, nbytes: int) -> bytes:
+    """Return the bytes of a SYCL handle, for a block of so many bytes.
+
+    Raises
+    ------
+    BufferError
+        When the process that made it has let it go, when this process may not open it, or when it
+        is not what the handle says.
+    """
+    content = open_block(key, _RECORD_SIZE, readonly=True).read()
+    mark, found, length = _RECORD.unpack_from(content)
+    if mark != _RECORD_MARK or length > _RECORD_SIZE - _RECORD.size:
+        raise BufferError(f"process {key.process} shares other memory there than the handle says")
+    if found != nbytes:
+        raise BufferError(f"the block has {found} bytes, and the handle says {nbytes}")
+    require_descriptor(key.process, key.descriptor)
+    return content[_RECORD.size : _RECORD.size + length]
 
 
 def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
@@ -236,13 +286,15 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
     Returns
     -------
     Tensor
-        Read-only when the tensor was.  It stays valid when the process that made it has ended,
-        for shared host memory; device USM has to be kept there until this tensor is gone.
+        Read-only when the tensor was.  Shared host memory stays valid when the process that made it
+        has ended.  Device USM has to be kept there until this tensor is gone; the driver keeps its
+        mapping even longer, for the next time that the block is opened.
 
     Raises
     ------
     BufferError
-        When the memory is gone, or the device is not here.
+        When the memory is gone, the device is not here, or the kernel does not let this process
+        take it out of the other one; the message says why, and what to do.
     SyclError
         When the runtime does not take the handle.
 
@@ -257,7 +309,7 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
         raise TypeError(f"handle is a {type(handle).__name__}; it must be an IpcHandle")
     wanted = None if device is None else place(device).device
     try:
-        if isinstance(handle._key, BlockKey):
+        if handle.road == "shared memory":
             where = wanted or nearest(handle._device) or place(None).device
             _require_system_usm(where)
             block = open_block(handle._key, handle._nbytes, handle.readonly)
@@ -270,9 +322,10 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
                 handle._strides,
                 handle.readonly,
             )
+        device_here = _exact(handle, wanted)
         return _core.open_ipc(
-            _exact(handle, wanted)._row,
-            handle._key,
+            device_here._row,
+            _read_record(handle._key, handle._nbytes),
             handle._nbytes,
             handle._offset,
             handle.dtype,

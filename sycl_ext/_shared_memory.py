@@ -65,6 +65,14 @@ class Block:
         found = os.fstat(self._descriptor)
         return BlockKey(os.getpid(), self._descriptor, found.st_dev, found.st_ino)
 
+    def write(self, data: bytes) -> None:
+        """Put bytes at the beginning."""
+        self._mapping[: len(data)] = data
+
+    def read(self) -> bytes:
+        """Return all bytes."""
+        return self._mapping[:]
+
     def __repr__(self) -> str:
         return f"<Block of shared memory: {self.nbytes} bytes>"
 

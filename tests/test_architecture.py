@@ -41,6 +41,7 @@ PYTHON_FLOORS = [
         "_indexing",
         "_interpreter",
         "_paths",
+        "_peers",
         "_protocols",
         "_shared_memory",
         "_startup",

@@ -19,7 +19,7 @@ import pytest
 import beds
 import sycl_ext as sx
 from samples import assert_equal, values
-from sycl_ext import _core, _shared_memory
+from sycl_ext import _core, _ipc, _shared_memory
 
 
 def shared(shape=(4, 6), dtype="int32", **how):
@@ -258,12 +258,17 @@ def test_nobody_can_take_the_pages_away():
 
 
 def test_a_device_of_another_machine():
-    own = replace(sx.ipc_handle(shared()), road="sycl", _key=bytes(64), _uuid=b"of another one")
+    memory = sx.ipc_handle(shared())
+    own = replace(memory, road="sycl", _uuid=b"of another one")
     with pytest.raises(BufferError, match="this process does not have"):
         sx.ipc_open(own)
     here = replace(own, _uuid=_core.device_uuid(sx.device()._row))
+    with pytest.raises(BufferError, match="the block has 96 bytes, and the handle says 4096"):
+        sx.ipc_open(here)  # shared host memory is no record of a SYCL handle
+    record = _ipc._write_record(b"a SYCL handle", 96)
     with pytest.raises(BufferError, match="has no inter-process handles"):
-        sx.ipc_open(here)
+        sx.ipc_open(replace(here, _key=record.key))
+    del record
 
 
 # ---- processes that die --------------------------------------------------------------------------

@@ -79,6 +79,7 @@ TYPES = {
     "accelerate": {"function": "Callable[..., Any]", "return": "Callable[..., Any]"},
     "adopt": {"base": "object", "return": "Tensor"},
     "allocate": {"return": "Tensor"},
+    "allocate_dedicated": {"return": "Tensor"},
     "as_ndarray": {"tensor": "TensorBase", "return": "NDArray[Any]"},
     "as_usm": {"base": "object", "return": "Tensor"},
     "capsule_from_pointer": {"return": "CapsuleType"},

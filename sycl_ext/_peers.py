@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 1. What the kernel lets one process take out of another: file descriptors.
+
+A driver opens device memory of another process with a descriptor that it takes there with
+``pidfd_getfd``, which needs the rights of a debugger.  `require_descriptor` tries that before the
+driver does, because the driver's error says nothing of it; `Permission` grants it to one process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import threading
+import weakref
+from pathlib import Path
+
+__all__ = ["PTRACE_SCOPE", "Permission", "refusal", "require_descriptor"]
+
+#: What Linux's security module Yama allows: a number, or no such file where there is no Yama.
+PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
+
+_PIDFD_GETFD = 438  # the number of the system call, on every architecture
+_SET_PTRACER = 0x59616D61  # PR_SET_PTRACER of <sys/prctl.h>
+
+_ALLOW = "let process {maker} call sycl_ext.ipc_handle(t, peer={opener}), or start it from here"
+
+#: Why a descriptor cannot be taken, and the way out, by error number and ptrace_scope; None: any.
+_REASONS: tuple[tuple[int, int | None, str, str], ...] = (
+    (
+        errno.EPERM,
+        1,
+        "kernel.yama.ptrace_scope is 1, so a process may only take from its descendants, and from "
+        "who allows it",
+        _ALLOW + ", or run: sudo sysctl kernel.yama.ptrace_scope=0",
+    ),
+    (
+        errno.EPERM,
+        2,
+        "kernel.yama.ptrace_scope is 2, so only a process with CAP_SYS_PTRACE may",
+        "run: sudo sysctl kernel.yama.ptrace_scope=0",
+    ),
+    (
+        errno.EPERM,
+        3,
+        "kernel.yama.ptrace_scope is 3, which forbids it until the next boot",
+        "set it to 0 in /etc/sysctl.d and boot again",
+    ),
+    (
+        errno.EPERM,
+        None,
+        "it runs as another user, or cannot be traced, or a filter of this container forbids it",
+        "run both as one user, in a container with --cap-add SYS_PTRACE",
+    ),
+    (
+        errno.ENOSYS,
+        None,
+        "the kernel is older than 5.6, or a filter of this container hides the call",
+        "update the kernel, or the container runtime",
+    ),
+    (errno.ESRCH, None, "it has ended", "keep it until the memory is opened"),
+    (
+        errno.EBADF,
+        None,
+        "it has let the memory go",
+        "keep the handle there until the memory is opened",
+    ),
+)
+
+
+def refusal(maker: int, opener: int, error: int, scope: int | None) -> str:
+    """Say why one process cannot take a descriptor of another, and the way out.  Pure."""
+    cause, cure = next(
+        (
+            (cause, cure)
+            for number, at, cause, cure in _REASONS
+            if number == error and at in (None, scope)
+        ),
+        (os.strerror(error), "both have to run on one machine as one user"),
+    )
+    return (
+        f"process {opener} may not open the device memory of process {maker} (pidfd_getfd: "
+        f"{errno.errorcode.get(error, error)}): {cause}; " + cure.format(maker=maker, opener=opener)
+    )
+
+
+def ptrace_scope(path: Path = PTRACE_SCOPE) -> int | None:
+    """Return the setting of Yama; None: there is no Yama."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def require_descriptor(process: int, descriptor: int) -> None:
+    """Raise BufferError, with the cause, when a descriptor cannot be taken out of a process."""
+    if process == os.getpid():
+        return
+    try:
+        found = os.pidfd_open(process)
+        try:
+            os.close(_pidfd_getfd(found, descriptor))
+        finally:
+            os.close(found)
+    except OSError as error:
+        number = error.errno or 0
+        message = refusal(process, os.getpid(), number, ptrace_scope())
+        raise BufferError(message) from error
+
+
+def _pidfd_getfd(process: int, descriptor: int) -> int:
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    result = call(ctypes.c_long(_PIDFD_GETFD), process, descriptor, ctypes.c_uint(0))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "pidfd_getfd")
+    return int(result)
+
+
+def _set_ptracer(process: int) -> None:
+    zero = ctypes.c_ulong(0)
+    call = ctypes.CDLL(None, use_errno=True).prctl
+    if call(_SET_PTRACER, ctypes.c_ulong(process), zero, zero, zero) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PTRACER)")
+
+
+class Permission:
+    """Lets one process, and its descendants, take descriptors of this one; ends with the object.
+
+    That is ``prctl(PR_SET_PTRACER)``, which also lets that process debug this one.  The kernel
+    holds one such process, so a second one is refused while the first may.
+
+    Raises
+    ------
+    ValueError
+        When there is no such process.
+    BufferError
+        When another process is allowed already.
+    """
+
+    _lock = threading.Lock()
+    _peer = 0  # who may
+    _count = 0  # objects that say so
+
+    def __init__(self, peer: int) -> None:
+        if isinstance(peer, bool) or not isinstance(peer, int):
+            raise TypeError(f"peer is {peer!r}; it must be the id of a process")
+        if not 0 < peer < 1 << 31 or not Path(f"/proc/{peer}").exists():
+            raise ValueError(f"peer is {peer}, and there is no such process")
+        cls = type(self)
+        with cls._lock:
+            if cls._count and cls._peer != peer:
+                raise BufferError(
+                    f"process {cls._peer} may open the device memory of this process already, and "
+                    f"the kernel allows one; drop its handles before you allow process {peer}"
+                )
+            if ptrace_scope() == 1:  # elsewhere it changes nothing, or does not exist
+                _set_ptracer(peer)
+            cls._peer = peer
+            cls._count += 1
+            weakref.finalize(self, cls._end, os.getpid())
+
+    @classmethod
+    def _end(cls, maker: int) -> None:
+        if maker != os.getpid():  # this process was forked, and the permission is the parent's
+            return
+        with cls._lock:
+            cls._count -= 1
+            if cls._count == 0 and ptrace_scope() == 1:
+                _set_ptracer(0)
