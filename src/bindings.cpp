@@ -22,6 +22,7 @@
 #include "origins.hpp"
 #include "signals.hpp"
 #include "tensor_object.hpp"
+#include "untrusted.hpp"
 
 namespace py = pybind11;
 using sycl_ext::Imported;
@@ -284,12 +285,12 @@ void bind_queues(py::module_& m) {
       py::arg("address"), "The queue at an address that the caller vouches for.");
   m.def(
       "queue_at_untrusted",
-      [](std::uintptr_t queue) { return Queue::from_untrusted_address(address(queue)); },
+      [](std::uintptr_t queue) { return sycl_ext::queue_at_untrusted(address(queue)); },
       py::arg("address"), "The queue at an address; ValueError when no queue can be there.");
   m.def(
       "queue_of_capsule",
       [](const py::object& capsule) {
-        return Queue::from_untrusted_address(referenced(capsule, "SyclQueueRef"));
+        return sycl_ext::queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
       },
       py::arg("capsule"), "The queue in a 'SyclQueueRef' capsule.");
 }

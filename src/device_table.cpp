@@ -379,13 +379,6 @@ const Row& row_of_context(const void* context, const void* device) {
   });
 }
 
-void require_context_at(const void* address) {
-  if (!looks_alike(default_row().sycl->context, address)) {
-    fail(Error::Kind::value, "there is no sycl::context of this process's SYCL runtime at address ",
-         address);
-  }
-}
-
 const Row& row_of_device(const void* device) {
   return sycl_call("looking up a device",
                    [&]() -> const Row& { return table().home_of(device_at(device)); });

@@ -101,8 +101,6 @@ const Row& row_of(const void* device, const void* context);
 const Row& row_of(const Queue& queue);
 // Row of a context: of its only device, or of `device` when that is given.
 const Row& row_of_context(const void* context, const void* device);
-// Error(value) when no sycl::context of this process's runtime can be at the address.
-void require_context_at(const void* address);
 // Row of a root device, or the home of a sub-device.
 const Row& row_of_device(const void* device);
 // Rows of the parts of a device, in the order of the runtime.  The same device cut in the same way

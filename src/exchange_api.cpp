@@ -2,6 +2,7 @@
 #include "exchange_api.hpp"
 
 #include "error.hpp"
+#include "untrusted.hpp"
 
 namespace sycl_ext {
 
@@ -190,7 +191,7 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
     void* stream = nullptr;
     const int id = tensor.memory->row->root_id;
     if (table->current_work_stream(kDLOneAPI, id, &stream) != 0) PyErr_Clear();
-    if (stream) tensor.memory->queue.order_after(Queue::from_untrusted_address(stream));
+    if (stream) tensor.memory->queue.order_after(queue_at_untrusted(stream));
   }
   return imported;
 }

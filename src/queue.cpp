@@ -105,18 +105,6 @@ Queue Queue::from_address(const void* address) {
                    [&] { return Queue(state_of(*static_cast<const sycl::queue*>(address))); });
 }
 
-Queue Queue::from_untrusted_address(const void* address) {
-  // A queue of our own to compare with; it never runs anything.
-  static const sycl::queue reference = sycl_call("creating a queue", [] {
-    return sycl::queue(sycl::default_selector_v, [](sycl::exception_list) {});
-  });
-  if (!looks_alike(reference, address)) {
-    fail(Error::Kind::value, "there is no sycl::queue of this process's SYCL runtime at address ",
-         address, "; pass a dpctl.SyclQueue, or the address of a live sycl::queue");
-  }
-  return from_address(address);
-}
-
 bool Queue::operator==(const Queue& other) const noexcept {
   if (state_ == other.state_) return true;
   return state_ && other.state_ && state_->queue == other.state_->queue;

@@ -31,11 +31,9 @@ class Queue {
   Queue() = default;
   explicit Queue(std::shared_ptr<QueueState> state) : state_(std::move(state)) {}
 
-  // A copy of the `sycl::queue` at an address that the caller vouches for.
+  // A copy of the `sycl::queue` at an address that the caller vouches for; untrusted.hpp has the
+  // way for other addresses.
   static Queue from_address(const void* address);
-  // The same for an address from a stranger: Error(value) when no `sycl::queue` of this process's
-  // runtime can be there (the memory is read safely, and its control block compared with ours).
-  static Queue from_untrusted_address(const void* address);
 
   explicit operator bool() const noexcept { return state_ != nullptr; }
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue

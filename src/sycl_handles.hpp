@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floor 1. The only header that spells <sycl/...>: what stands behind Queue and Row.  It is
-// included by queue.cpp, device_table.cpp, usm.cpp and ipc.cpp (which needs one SYCL header more),
-// and by nothing else, which keeps a clean build short. Only calls that hide no kernel are used
-// (the module is compiled by a plain C++ compiler).
+// included by queue.cpp, untrusted.cpp, device_table.cpp, usm.cpp and ipc.cpp (which needs one SYCL
+// header more), and by nothing else, which keeps a clean build short. Only calls that hide no
+// kernel are used (the module is compiled by a plain C++ compiler).
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,6 @@
 #include <utility>
 
 #include "error.hpp"
-#include "process_memory.hpp"
 
 namespace sycl_ext {
 
@@ -30,27 +29,6 @@ struct AsyncErrors {
   std::string first;  // the first of several is the cause
   std::atomic<bool> any{false};
 };
-
-// What libstdc++ keeps in a SYCL object: one shared_ptr to the implementation.  The control block
-// of that pointer starts with a vtable, the same for every object of one class of this runtime.
-struct SharedPointerImage {
-  const void* object;
-  const void* control_block;
-};
-
-// Whether a live object of the class of `ours` can be at `address`; reads memory safely.
-template <class SyclObject>
-bool looks_alike(const SyclObject& ours, const void* address) {
-  static_assert(sizeof(SyclObject) == sizeof(SharedPointerImage));
-  const auto control_vtable = [](const void* object, const void** vtable) {
-    SharedPointerImage image{};
-    return read_process_memory(object, &image, sizeof image) && image.object &&
-           image.control_block && read_process_memory(image.control_block, vtable, sizeof *vtable);
-  };
-  const void *expected = nullptr, *found = nullptr;
-  return reinterpret_cast<std::uintptr_t>(address) % alignof(SyclObject) == 0 &&
-         control_vtable(&ours, &expected) && control_vtable(address, &found) && expected == found;
-}
 
 struct QueueState {
   sycl::queue queue;

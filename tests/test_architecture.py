@@ -15,7 +15,7 @@ CPP_FLOORS = [
     {"append_only", "error", "process_memory", "thread_end"},
     {"block_pool", "dtype", "forked", "interruptible", "layout", "sycl_handles"},
     {"queue", "strided"},
-    {"device_table"},
+    {"device_table", "untrusted"},
     {"usm"},
     {"tensor"},
     {"copy", "dlpack_export", "dlpack_import", "ipc"},
@@ -82,7 +82,7 @@ FOREIGN_HEADERS = {
 PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|frameobject|structmember)\.h", "python_guard"
 
 #: Who may reach SYCL at all; every other unit compiles without it.
-SYCL_UNITS = {"device_table.cpp", "ipc.cpp", "queue.cpp", "usm.cpp"}
+SYCL_UNITS = {"device_table.cpp", "ipc.cpp", "queue.cpp", "untrusted.cpp", "usm.cpp"}
 
 #: Pure modules: they decide, and touch neither the core nor a device.
 PURE_PYTHON = {

@@ -16,6 +16,7 @@
 #include "dlpack_import.hpp"
 #include "ipc.hpp"
 #include "sycl_handles.hpp"
+#include "untrusted.hpp"
 
 // ---- the gates
 // -----------------------------------------------------------------------------------
@@ -317,7 +318,7 @@ const std::vector<Operation>& operations() {
        }},
       {"queues",
        [](const World& w) {
-         const Queue queue = Queue::from_untrusted_address(w.row.queue().share());
+         const Queue queue = queue_at_untrusted(w.row.queue().share());
          CHECK(queue == w.row.queue() && queue.same_context(w.row.queue()));
          require_context_at(w.row.context_address());
          Queue::delete_reference(queue.new_reference());

@@ -7,6 +7,7 @@
 #include "copy.hpp"
 #include "samples.hpp"
 #include "tensor.hpp"
+#include "untrusted.hpp"
 
 using namespace sycl_ext;
 
@@ -38,8 +39,8 @@ TEST(device_rows) {
   CHECK(find_row(-1) == nullptr && find_row(row_count()) == nullptr);
   CHECK_FAILS(value, "no device 1000000", row_at(1000000));
   CHECK_FAILS(value, "no sycl::context", require_context_at(&nothing));
-  CHECK_FAILS(value, "no sycl::queue", Queue::from_untrusted_address(&nothing));
-  CHECK_FAILS(value, "no sycl::queue", Queue::from_untrusted_address(reinterpret_cast<void*>(16)));
+  CHECK_FAILS(value, "no sycl::queue", queue_at_untrusted(&nothing));
+  CHECK_FAILS(value, "no sycl::queue", queue_at_untrusted(reinterpret_cast<void*>(16)));
 }
 
 TEST(memory_of_each_kind) {

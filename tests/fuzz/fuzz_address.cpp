@@ -7,6 +7,7 @@
 
 #include "input.hpp"
 #include "rows.hpp"
+#include "untrusted.hpp"
 
 using namespace sycl_ext;
 
@@ -52,8 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t nbyt
   if (how % 4 == 1) address = reinterpret_cast<void*>(input.take<std::uint64_t>());
   if (how % 4 == 2) address = static_cast<const std::byte*>(address) + how % 16;
   if (how % 4 == 3) address = how & 16 ? rows()[0].get().device_address() : nullptr;
-  REQUIRE(refuses([&] { Queue::from_untrusted_address(address); }));
+  REQUIRE(refuses([&] { queue_at_untrusted(address); }));
   REQUIRE(refuses([&] { require_context_at(address); }));
-  REQUIRE(Queue::from_untrusted_address(rows()[0].get().queue().share()));
+  REQUIRE(queue_at_untrusted(rows()[0].get().queue().share()));
   return 0;
 }
