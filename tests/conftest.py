@@ -94,7 +94,7 @@ _skipped: list[str] = []
 
 
 def pytest_runtest_logreport(report):
-    if report.skipped:
+    if report.skipped and not hasattr(report, "wasxfail"):
         _skipped.append(report.nodeid)
 
 

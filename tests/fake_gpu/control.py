@@ -1,6 +1,6 @@
-"""The switches and counters of a stand-in GPU that this process has loaded, through ctypes.
+"""The switches and counters of the stand-in that this process has loaded, through ctypes.
 
-Imports nothing of this project.
+A stand-in adapter and the stand-in Level Zero driver export the same functions.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import os
 from pathlib import Path
+
+from level_zero.build import LIBRARY as DRIVER
 
 from .build import LIBRARY
 
@@ -25,17 +27,23 @@ SWITCHES = {
 }
 
 
+def path() -> Path:
+    """Where this process finds its stand-in: an adapter, or a Level Zero driver."""
+    if driver := os.environ.get("ZEL_LIBRARY_PATH"):
+        return Path(driver) / DRIVER
+    forced = os.environ.get("UR_ADAPTERS_FORCE_LOAD")
+    return Path(forced or Path(os.environ.get("UR_ADAPTERS_SEARCH_PATH", "")) / LIBRARY)
+
+
 def loaded() -> ctypes.CDLL:
-    """The adapter that the SYCL runtime has loaded: after the first enumeration of devices.
+    """The stand-in that the SYCL runtime has loaded: after the first enumeration of devices.
 
     Never a second copy, whose counters would stand still.
     """
-    forced = os.environ.get("UR_ADAPTERS_FORCE_LOAD")
-    path = Path(forced or Path(os.environ.get("UR_ADAPTERS_SEARCH_PATH", "")) / LIBRARY)
     try:
-        library = ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        library = ctypes.CDLL(str(path()), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError as error:
-        message = f"{path} is not loaded: was the process started in its environment(), "
+        message = f"{path()} is not loaded: was the process started in its environment(), "
         raise RuntimeError(message + "and have devices been enumerated?") from error
     for name in COUNTERS:
         getattr(library, name).argtypes = []

@@ -127,7 +127,7 @@ def settled():
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_each_call_fails_in_turn(name, world, adapter):
+def test_each_call_fails_in_turn(name, world, adapter, blocks):
     operation = OPERATIONS[name]
     # exchange hands on what the consumer makes of the failure
     allowed = (MemoryError, sx.SyclError, *([BufferError] if "exchange" in name else []))
@@ -137,7 +137,7 @@ def test_each_call_fails_in_turn(name, world, adapter):
     before = adapter.fakegpu_calls()
     assert operation(world) == wanted
     calls = adapter.fakegpu_calls() - before
-    live, allocations = settled(), adapter.fakegpu_live_allocations()
+    live, allocations = settled(), blocks()
     for number in range(1, calls + 1):
         adapter.fakegpu_fail_at(number)
         try:
@@ -147,7 +147,7 @@ def test_each_call_fails_in_turn(name, world, adapter):
         # No error: what failed was tried again, or was a convenience.
         assert found in (None, wanted), f"call {number} of {calls}"
         assert settled() == live, f"call {number} of {calls}"
-        assert adapter.fakegpu_live_allocations() == allocations, f"call {number} of {calls}"
+        assert blocks() == allocations, f"call {number} of {calls}"
     assert world.sources() == sources
     assert operation(world) == wanted
 

@@ -405,11 +405,12 @@ def test_memory_under_the_wrong_id(gpus, cpu):
         assert set(liar.deleted) == {1}
 
 
-def test_an_extent_beyond_the_allocation(gpu):
+def test_an_extent_beyond_the_allocation(gpu, pools):
+    """Where memory comes out of a pool, the driver knows the slab alone: that one's end is seen."""
     memory = dpctl.memory.MemoryUSMDevice(64, queue=gpu.sycl_queue)
     interface = memory.__sycl_usm_array_interface__
     assert sx.as_tensor(memory).nbytes == 64
-    for shape in (65, 4096, 2**30):
+    for shape in (2**30,) if pools else (65, 4096, 2**30):
         memory_like = type(
             "X", (), {"__sycl_usm_array_interface__": {**interface, "shape": (shape,)}}
         )

@@ -65,10 +65,14 @@ def test_a_tile_is_found_again(tiles, gpus):
     assert pickle.loads(pickle.dumps(other)).device is gpus[1]
 
 
-def test_a_gpu_is_found_under_another_id(gpus):
+def test_a_gpu_is_found_under_another_id(gpus, level_zero):
     """Device 2 here is device 0 where the CPU is hidden, and there is one GPU less."""
     data = pickle.dumps(numbers(gpus[1], "shared"))
-    alone = {"UR_ADAPTERS_FORCE_LOAD": control.loaded()._name, "FAKEGPU_DEVICES": "2"}
+    if level_zero:
+        alone = {**os.environ, "ONEAPI_DEVICE_SELECTOR": "level_zero:gpu"}
+    else:
+        alone = {"UR_ADAPTERS_FORCE_LOAD": str(control.path())}
+    alone["FAKEGPU_DEVICES"] = "2"
     code = f"import pickle; t = pickle.loads({data!r}); print(t.device.filter_string, t.device.id)"
     shown = beds.python(code, alone)
     assert shown.strip() == "level_zero:gpu:1 1"

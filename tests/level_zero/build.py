@@ -1,0 +1,135 @@
+"""Compile the stand-in Level Zero driver and say which environment makes a process see it.
+
+Touches `out_dir` only; imports nothing of this project but the builder of the stand-in adapter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from fake_gpu.build import compiler, installed, run
+
+#: The name by which the adapters' static loader looks for a loader; this one is the driver, too.
+LIBRARY = "libze_loader.so.1"
+SOURCES = Path(__file__).parent / "driver"
+#: A folder with level_zero/ze_api.h, where the system's own has none.
+HEADERS = os.environ.get("SYCL_EXT_LEVEL_ZERO_HEADERS")
+FLAGS = ("-O1", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall")
+LINK_FLAGS = ("-shared", "-pthread", f"-Wl,-soname,{LIBRARY}")
+#: Who looks functions up in a Level Zero loader.
+CALLERS = ("ur_adapter_level_zero.so.0", "ur_adapter_level_zero_v2.so.0", "umf.so.1")
+#: And the names there.
+LOOKED_UP = re.compile(rb"\bze[A-Z]\w{3,}\b|\bze[lrst]Get\w+ProcAddrTable\b")
+#: FAKEGPU_* of driver/settings.hpp, in lower case.
+SETTINGS = (
+    "devices",
+    "tiles",
+    "mem",
+    "delay_us",
+    "p2p",
+    "fp64",
+    "ipc",
+    "system_usm",
+    "early_free",
+    "ip_version",
+    "trace",
+    "fail_at",
+)
+
+
+def missing() -> str:
+    """Why the driver cannot be built here; empty: it can."""
+    header = Path(HEADERS or "/usr/include") / "level_zero" / "ze_api.h"
+    hint = "install libze-dev, or set SYCL_EXT_LEVEL_ZERO_HEADERS"
+    return "" if header.exists() else f"no {header}: {hint}"
+
+
+def build(out_dir: Path) -> Path:
+    """Compile the driver into `out_dir`, unless it is newer than all it is made of."""
+    if reason := missing():
+        raise FileNotFoundError(reason)
+    library = Path(out_dir) / LIBRARY
+    callers = [installed("intel-sycl-rt", f"lib/lib{name}") for name in CALLERS[:2]]
+    callers.append(installed("umf", f"lib/lib{CALLERS[2]}"))
+    sources = sorted(SOURCES.glob("*.[ch]pp"))
+    if library.exists():
+        newest = max(file.stat().st_mtime for file in (*sources, *callers, Path(__file__)))
+        if library.stat().st_mtime > newest:
+            return library
+
+    objects = Path(out_dir) / f"objects.{os.getpid()}"
+    objects.mkdir(parents=True, exist_ok=True)
+    stubs = objects / "stubs.cpp"
+    stubs.write_text(stubs_for(callers, sources))
+    units = [*(file for file in sources if file.suffix == ".cpp"), stubs]
+
+    include = ["-isystem", HEADERS] if HEADERS else []
+
+    def compiled(unit: Path) -> str:
+        target = str(objects / f"{unit.stem}.o")
+        run([*compiler(), *FLAGS, *include, "-c", str(unit), "-o", target])
+        return target
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        parts = list(pool.map(compiled, units))
+    unfinished = objects / LIBRARY
+    run([*compiler(), *LINK_FLAGS, *parts, "-o", str(unfinished)])
+    unfinished.replace(library)  # a process that runs keeps the file it has loaded
+    for file in objects.iterdir():
+        file.unlink()
+    objects.rmdir()
+    return library
+
+
+def stubs_for(callers: list[Path], sources: list[Path]) -> str:
+    """C++ source of what the adapters look up by name and the driver does not have.
+
+    A table of functions, which the static loader fills by name afterwards, is left as it is; any
+    other function says that it is not implemented.
+    """
+    names = set()
+    for caller in callers:
+        names |= {name.decode() for name in LOOKED_UP.findall(caller.read_bytes())}
+    text = "\n".join(file.read_text() for file in sources)
+    names -= set(re.findall(r"^ZE_API [\w ]+\*? ?(ze\w+)\(", text, re.MULTILINE))
+    lines = ['extern "C" int level_zero_stand_in_missing(const char* name);']
+    for name in sorted(names):
+        body = "0" if name.endswith("ProcAddrTable") else f'level_zero_stand_in_missing("{name}")'
+        lines.append(
+            f'extern "C" __attribute__((visibility("default"))) int {name}() {{ return {body}; }}'
+        )
+    return "\n".join([*lines, ""])
+
+
+def environment(
+    out_dir: Path, adapter: str, *, hierarchy: str = "COMPOSITE", **settings: object
+) -> dict[str, str]:
+    """The variables for a process that shall see the GPUs of the driver built into `out_dir`.
+
+    `adapter` is "v1" or "v2".  The OpenCL CPU device comes first and the GPUs after it; `settings`
+    are the FAKEGPU_* variables in lower case, as in ``tiles=1``.
+    """
+    unknown = settings.keys() - set(SETTINGS)
+    if unknown:
+        raise TypeError(f"no such setting: {sorted(unknown)}; there are {', '.join(SETTINGS)}")
+    library = Path(out_dir).resolve() / LIBRARY
+    if not library.exists():
+        raise FileNotFoundError(f"{library} is not there: call build({str(out_dir)!r}) first")
+    variables = {
+        "OCL_ICD_FILENAMES": str(installed("intel-opencl-rt", "lib/libintelocl.so")),
+        "SYCL_UR_USE_LEVEL_ZERO_V2": {"v1": "0", "v2": "1"}[adapter],
+        "ZEL_LIBRARY_PATH": str(library.parent),
+        "ZE_FLAT_DEVICE_HIERARCHY": hierarchy,
+    }
+    for name, value in settings.items():
+        number = int(value) if isinstance(value, bool) else value
+        variables[f"FAKEGPU_{name.upper()}"] = str(number)
+    return variables
+
+
+if __name__ == "__main__":
+    print(build(Path(sys.argv[1])))

@@ -1,0 +1,26 @@
+// Cards, their tiles, and which of them the hierarchy of the process shows.
+#pragma once
+
+#include <vector>
+
+#include "handle.hpp"
+#include "spec.hpp"
+
+namespace stand_in {
+
+struct Device : Object {
+  int card = 0;
+  int tile = -1;             // -1: the whole card
+  Device* parent = nullptr;  // the card of a tile
+  std::vector<Device*> tiles;
+};
+
+// Every card; its tiles stand in it.
+const std::vector<Device*>& cards();
+
+// What zeDeviceGet lists: cards (COMPOSITE), or their tiles (FLAT, COMBINED).
+const std::vector<Device*>& listed();
+
+bool are_peers(const Device& one, const Device& other);
+
+}  // namespace stand_in

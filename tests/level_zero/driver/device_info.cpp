@@ -1,0 +1,134 @@
+// What a device says of itself.
+#include <cstdio>
+#include <cstring>
+
+#include "clock.hpp"
+#include "device.hpp"
+#include "settings.hpp"
+
+using namespace stand_in;
+
+ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_properties_t* p) {
+  const Device& device = of<Device>(handle);
+  p->type = ZE_DEVICE_TYPE_GPU;
+  p->vendorId = 0x8086;
+  p->deviceId = 0x0bd5;  // Ponte Vecchio
+  // FLAT: a tile passes for a device without parts.
+  const bool part = device.parent && settings().hierarchy != Hierarchy::flat;
+  p->flags = part ? ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE : 0;
+  p->subdeviceId = part ? static_cast<std::uint32_t>(device.tile) : 0;
+  p->coreClockRate = 1000;
+  p->maxMemAllocSize = settings().memory;
+  p->maxHardwareContexts = 64;
+  p->numThreadsPerEU = 8;
+  p->physicalEUSimdWidth = 16;
+  p->numEUsPerSubslice = 8;
+  p->numSubslicesPerSlice = 8;
+  p->numSlices = 1;
+  // Nanoseconds for a tick in 1.0, ticks for a second since 1.2.
+  p->timerResolution = p->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? 1000000000 : 1;
+  p->timestampValidBits = kTimestampBits;
+  p->kernelTimestampValidBits = kTimestampBits;
+  std::memset(&p->uuid, 0, sizeof p->uuid);
+  p->uuid.id[0] = 0x86;
+  p->uuid.id[1] = 0x80;
+  p->uuid.id[8] = static_cast<std::uint8_t>(device.card + 1);
+  p->uuid.id[15] = static_cast<std::uint8_t>(device.tile + 1);
+  if (device.parent)
+    std::snprintf(p->name, sizeof p->name, "Fake GPU %d.%d", device.card, device.tile);
+  else
+    std::snprintf(p->name, sizeof p->name, "Fake GPU %d", device.card);
+  for (auto* next = static_cast<ze_base_properties_t*>(p->pNext); next;
+       next = static_cast<ze_base_properties_t*>(next->pNext)) {
+    if (next->stype == kIpVersion)
+      reinterpret_cast<IpVersion*>(next)->ipVersion = settings().ip_version;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetComputeProperties(ze_device_handle_t,
+                                                ze_device_compute_properties_t* p) {
+  p->maxTotalGroupSize = 1024;
+  p->maxGroupSizeX = p->maxGroupSizeY = p->maxGroupSizeZ = 1024;
+  p->maxGroupCountX = p->maxGroupCountY = p->maxGroupCountZ = 1u << 31;
+  p->maxSharedLocalMemory = 64 << 10;
+  p->numSubGroupSizes = 2;
+  p->subGroupSizes[0] = 16;
+  p->subGroupSizes[1] = 32;
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetModuleProperties(ze_device_handle_t,
+                                               ze_device_module_properties_t* p) {
+  p->spirvVersionSupported = ZE_MAKE_VERSION(1, 4);
+  p->flags = ZE_DEVICE_MODULE_FLAG_FP16 | ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
+  if (settings().fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
+  p->fp16flags = p->fp32flags = p->fp64flags = 0x3f;
+  p->maxArgumentsSize = 2048;
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t, std::uint32_t* count,
+                                                          ze_command_queue_group_properties_t* to) {
+  hand_out_one(count, to, [](ze_command_queue_group_properties_t& p) {
+    p.flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
+              ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY |
+              ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
+    p.maxMemoryFillPatternSize = 16;
+    p.numQueues = 1;
+  });
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetMemoryProperties(ze_device_handle_t, std::uint32_t* count,
+                                               ze_device_memory_properties_t* to) {
+  hand_out_one(count, to, [](ze_device_memory_properties_t& p) {
+    p.flags = 0;
+    p.maxClockRate = 3200;
+    p.maxBusWidth = 64;
+    p.totalSize = settings().memory;
+    std::snprintf(p.name, sizeof p.name, "HBM");
+  });
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetMemoryAccessProperties(ze_device_handle_t,
+                                                     ze_device_memory_access_properties_t* p) {
+  const auto plain = ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC;
+  p->hostAllocCapabilities = plain;
+  p->deviceAllocCapabilities = plain;
+  p->sharedSingleDeviceAllocCapabilities = plain;
+  p->sharedCrossDeviceAllocCapabilities = settings().peers ? plain : 0;
+  p->sharedSystemAllocCapabilities = settings().system_usm ? plain : 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetCacheProperties(ze_device_handle_t, std::uint32_t* count,
+                                              ze_device_cache_properties_t* to) {
+  hand_out_one(count, to, [](ze_device_cache_properties_t& p) { p.cacheSize = 64 << 20; });
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetImageProperties(ze_device_handle_t, ze_device_image_properties_t*) {
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetExternalMemoryProperties(ze_device_handle_t,
+                                                       ze_device_external_memory_properties_t* p) {
+  p->memoryAllocationImportTypes = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+  p->memoryAllocationExportTypes = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDevicePciGetPropertiesExt(ze_device_handle_t handle,
+                                               ze_pci_ext_properties_t* p) {
+  std::memset(&p->address, 0, sizeof p->address);
+  p->address.bus = static_cast<std::uint32_t>(of<Device>(handle).card + 1);
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeDeviceGetGlobalTimestamps(ze_device_handle_t, std::uint64_t* host,
+                                               std::uint64_t* device) {
+  *host = *device = now_ns();
+  return ZE_RESULT_SUCCESS;
+}

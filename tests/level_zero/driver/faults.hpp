@@ -1,0 +1,25 @@
+// Counters and switches that a test reads and turns while the process runs.
+#pragma once
+
+#include <atomic>
+
+namespace stand_in {
+
+struct Faults {
+  Faults();
+
+  std::atomic<long> calls{0};        // failable calls so far
+  std::atomic<long> fail_at{0};      // the n-th failable call from now on fails; 0: none
+  std::atomic<long> delay_us{0};     // pause before each command
+  std::atomic<long> copies{0};       // copy commands carried out
+  std::atomic<long> ipc_handles{0};  // handles not yet put back
+  std::atomic<bool> next_command_fails{false};
+
+  // Counts a failable call: allocation, creation of a command list, an appended command, an IPC
+  // handle. Whether it is the one that shall fail.
+  bool now();
+};
+
+Faults& faults();
+
+}  // namespace stand_in

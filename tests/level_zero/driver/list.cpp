@@ -1,0 +1,205 @@
+#include "list.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "clock.hpp"
+#include "faults.hpp"
+
+namespace stand_in {
+namespace {
+
+constexpr long kStepUs = 100;
+
+// A pause that ends at once when the delay is set to 0.
+void pause() {
+  for (long slept = 0; slept < faults().delay_us; slept += kStepUs)
+    usleep(static_cast<useconds_t>(std::min(kStepUs, faults().delay_us - slept)));
+}
+
+struct Lists {
+  std::mutex mutex;
+  std::vector<List*> all;
+};
+
+Lists& lists() {
+  static auto* only = new Lists;
+  return *only;
+}
+
+}  // namespace
+
+List::List(Kind kind, bool synchronous) : kind_(kind), synchronous_(synchronous) {
+  if (kind == Kind::immediate) thread_ = std::thread([this] { run(); });
+  std::lock_guard<std::mutex> lock(lists().mutex);
+  lists().all.push_back(this);
+}
+
+List::~List() {
+  {
+    std::lock_guard<std::mutex> lock(lists().mutex);
+    auto& all = lists().all;
+    all.erase(std::remove(all.begin(), all.end(), this), all.end());
+  }
+  if (!thread_.joinable()) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+ze_result_t List::append(Command command) {
+  if (faults().now()) return ZE_RESULT_ERROR_DEVICE_LOST;
+  if (kind_ == Kind::ordinary)
+    recorded_.push_back(std::move(command));
+  else
+    submit(command);
+  return ZE_RESULT_SUCCESS;
+}
+
+void List::execute(List& ordinary) {
+  for (const Command& command : ordinary.recorded_) submit(command);
+}
+
+void List::submit(const Command& command) {
+  Pending pending{command.waits, {}, command.signal};
+  pending.fails = faults().next_command_fails.exchange(false);
+  if (command.submit) pending.work = command.submit();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    pending_.push_back(std::move(pending));
+    changed_.notify_all();
+  }
+  if (synchronous_) wait(kForEver);
+}
+
+void List::run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || !pending_.empty(); });
+    if (pending_.empty()) return;
+    Pending pending = std::move(pending_.front());
+    pending_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    carry_out(pending);
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+// The memory is let go before anybody is told that the command is done.
+void List::carry_out(Pending& pending) {
+  for (const SignalPointer& signal : pending.waits) signal->wait(kForEver);
+  pause();
+  const std::uint64_t begin = now_ns();
+  if (pending.fails) failure_->happen();
+  const bool fails = failure_->untold();
+  if (pending.work && !fails) pending.work();
+  pending.work = nullptr;
+  if (pending.signal) pending.signal->set(fails ? failure_ : nullptr, begin, now_ns());
+}
+
+bool List::wait(std::uint64_t nanoseconds) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto idle = [this] { return pending_.empty() && !busy_; };
+  if (nanoseconds < (1ull << 60))
+    return changed_.wait_for(lock, std::chrono::nanoseconds(nanoseconds), idle);
+  changed_.wait(lock, idle);
+  return true;
+}
+
+void wait_for_all_lists() {
+  std::lock_guard<std::mutex> lock(lists().mutex);
+  for (List* list : lists().all) list->wait(kForEver);
+}
+
+namespace {
+
+template <class Handle>
+ze_result_t create(List::Kind kind, bool synchronous, Handle* out) {
+  if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  *out = handle_of<Handle>(new List(kind, synchronous));
+  return ZE_RESULT_SUCCESS;
+}
+
+template <class Handle>
+ze_result_t synchronize(Handle handle, std::uint64_t timeout) {
+  List& list = of<List>(handle);
+  if (!list.wait(timeout)) return ZE_RESULT_NOT_READY;
+  const bool waited = timeout >= (1ull << 60);
+  return list.failed(waited) ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace stand_in
+
+using namespace stand_in;
+
+// ---- command lists ---------------------------------------------------------------------------
+
+ZE_API ze_result_t zeCommandListCreate(ze_context_handle_t, ze_device_handle_t,
+                                       const ze_command_list_desc_t*,
+                                       ze_command_list_handle_t* out) {
+  return create(List::Kind::ordinary, false, out);
+}
+
+ZE_API ze_result_t zeCommandListCreateImmediate(ze_context_handle_t, ze_device_handle_t,
+                                                const ze_command_queue_desc_t* desc,
+                                                ze_command_list_handle_t* out) {
+  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS, out);
+}
+
+ZE_API ze_result_t zeCommandListDestroy(ze_command_list_handle_t list) {
+  delete &of<List>(list);
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeCommandListClose(ze_command_list_handle_t) { return ZE_RESULT_SUCCESS; }
+
+ZE_API ze_result_t zeCommandListReset(ze_command_list_handle_t list) {
+  of<List>(list).clear();
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeCommandListHostSynchronize(ze_command_list_handle_t list,
+                                                std::uint64_t timeout) {
+  return synchronize(list, timeout);
+}
+
+ZE_API ze_result_t zeCommandListIsImmediate(ze_command_list_handle_t list, ze_bool_t* yes) {
+  *yes = of<List>(list).is_immediate();
+  return ZE_RESULT_SUCCESS;
+}
+
+// ---- command queues --------------------------------------------------------------------------
+
+ZE_API ze_result_t zeCommandQueueCreate(ze_context_handle_t, ze_device_handle_t,
+                                        const ze_command_queue_desc_t* desc,
+                                        ze_command_queue_handle_t* out) {
+  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS, out);
+}
+
+ZE_API ze_result_t zeCommandQueueDestroy(ze_command_queue_handle_t queue) {
+  delete &of<List>(queue);
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t queue,
+                                                     std::uint32_t count,
+                                                     ze_command_list_handle_t* lists,
+                                                     ze_fence_handle_t fence) {
+  for (std::uint32_t i = 0; i < count; ++i) of<List>(queue).execute(of<List>(lists[i]));
+  if (fence) of<List>(queue).append({{}, {}, of<Event>(fence).to_signal()});
+  return ZE_RESULT_SUCCESS;
+}
+
+ZE_API ze_result_t zeCommandQueueSynchronize(ze_command_queue_handle_t queue,
+                                             std::uint64_t timeout) {
+  return synchronize(queue, timeout);
+}

@@ -1,0 +1,67 @@
+// Command lists and queues: what carries out commands, one after the other, on a thread.
+//
+// A command queue and an immediate command list are the same here; an ordinary list keeps its
+// commands until a queue is given them.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "device.hpp"
+#include "event.hpp"
+
+namespace stand_in {
+
+using Work = std::function<void()>;
+
+struct Command {
+  std::vector<SignalPointer> waits;
+  std::function<Work()> submit;  // claims the memory, and returns what is to be done; may be empty
+  SignalPointer signal;          // may be null
+};
+
+class List : public Object {
+ public:
+  enum class Kind { ordinary, immediate };
+
+  List(Kind kind, bool synchronous);
+  ~List();  // carries out what is pending
+
+  ze_result_t append(Command command);
+  void execute(List& ordinary);  // on a queue: what an ordinary list has recorded
+  void clear() { recorded_.clear(); }
+  bool wait(std::uint64_t nanoseconds);
+  bool is_immediate() const { return kind_ == Kind::immediate; }
+  bool failed(bool tell) { return tell ? failure_->tell() : failure_->untold(); }
+
+ private:
+  struct Pending {
+    std::vector<SignalPointer> waits;
+    Work work;
+    SignalPointer signal;
+    bool fails = false;
+  };
+
+  void submit(const Command& command);
+  void run();
+  void carry_out(Pending& pending);
+
+  const Kind kind_;
+  const bool synchronous_;
+  std::vector<Command> recorded_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Pending> pending_;
+  bool busy_ = false, stop_ = false;
+  const FailurePointer failure_ = std::make_shared<Failure>();
+  std::thread thread_;
+};
+
+void wait_for_all_lists();
+
+}  // namespace stand_in

@@ -1,0 +1,74 @@
+// USM: blocks of memory, how a command reaches their bytes, and frees that come too early.
+//
+// Device memory is mapped twice. The address that the program is given is PROT_NONE: a host that
+// touches it dies, as on a discrete GPU. Commands go through the second mapping.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "device.hpp"
+
+namespace stand_in {
+
+struct Block {
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block();  // unmaps
+
+  char* base = nullptr;   // what the program gets
+  char* bytes = nullptr;  // what commands read and write
+  std::size_t size = 0;
+  std::size_t mapped = 0;  // whole pages; 0: memory of the program's, imported
+  ze_memory_type_t type = ZE_MEMORY_TYPE_UNKNOWN;
+  Device* device = nullptr;
+  int file = -1;
+  std::uint64_t id = 0;
+  bool opened = false;           // by a handle: the memory of another process
+  std::atomic<int> commands{0};  // not done yet, which use it
+};
+
+// The bytes that a command uses, from its submission until it is done.
+class Place {
+ public:
+  Place(const void* pointer, std::size_t nbytes);
+
+  char* bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<void> use_;  // counts in Block::commands
+  char* bytes_;
+};
+
+class Memory {
+ public:
+  ze_result_t allocate(ze_memory_type_t type, Device* device, std::size_t size, std::size_t align,
+                       void** out);
+  // Maps what another block, perhaps of another process, is a mapping of; takes the file.
+  ze_result_t open(Device* device, int file, std::size_t size, void** out);
+  ze_result_t free(const void* pointer, const char* function);
+  ze_result_t import(void* pointer, std::size_t size);
+  ze_result_t release(void* pointer);
+
+  // The block around a pointer, or null.
+  std::shared_ptr<Block> around(const void* pointer);
+
+  long blocks();        // alive, imported memory not counted
+  long device_bytes();  // of all cards, opened memory not counted
+
+ private:
+  ze_result_t map(std::shared_ptr<Block> block, std::size_t align, void** out);
+
+  std::mutex mutex_;
+  std::map<const char*, std::shared_ptr<Block>> blocks_;  // by their first byte
+  std::map<int, std::size_t> used_;                       // bytes of each card
+  std::uint64_t next_id_ = 1;
+};
+
+Memory& memory();
+
+}  // namespace stand_in

@@ -1,0 +1,58 @@
+#include "settings.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace stand_in {
+namespace {
+
+long number(const char* name, long otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtol(text, nullptr, 0) : otherwise;
+}
+
+Hierarchy hierarchy() {
+  const char* text = std::getenv("ZE_FLAT_DEVICE_HIERARCHY");
+  if (text && !std::strcmp(text, "COMPOSITE")) return Hierarchy::composite;
+  if (text && !std::strcmp(text, "COMBINED")) return Hierarchy::combined;
+  return Hierarchy::flat;
+}
+
+Settings read() {
+  Settings s{};
+  s.cards = static_cast<int>(number("FAKEGPU_DEVICES", 2));
+  s.tiles = static_cast<int>(number("FAKEGPU_TILES", 2));
+  s.hierarchy = hierarchy();
+  s.memory = static_cast<std::size_t>(number("FAKEGPU_MEM", 1L << 30));
+  s.delay_us = number("FAKEGPU_DELAY_US", 0);
+  s.peers = number("FAKEGPU_P2P", 0) != 0;
+  s.fp64 = number("FAKEGPU_FP64", 1) != 0;
+  s.ipc = number("FAKEGPU_IPC", 1) != 0;
+  s.system_usm = number("FAKEGPU_SYSTEM_USM", 0) != 0;
+  s.early_free_aborts = number("FAKEGPU_EARLY_FREE", 1) != 0;
+  s.ip_version = static_cast<std::uint32_t>(number("FAKEGPU_IP_VERSION", 0x05004000));
+  s.trace = number("FAKEGPU_TRACE", 0) != 0;
+  s.fail_at = number("FAKEGPU_FAIL_AT", 0);
+  return s;
+}
+
+}  // namespace
+
+const Settings& settings() {
+  static const Settings values = read();
+  return values;
+}
+
+void note(const char* format, ...) {
+  if (!settings().trace) return;
+  va_list list;
+  va_start(list, format);
+  std::fprintf(stderr, "[ze] ");
+  std::vfprintf(stderr, format, list);
+  std::fputc('\n', stderr);
+  va_end(list);
+}
+
+}  // namespace stand_in
