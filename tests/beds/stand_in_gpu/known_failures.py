@@ -31,12 +31,6 @@ KNOWN_FAILURES = (
         run=False,
     ),
     KnownFailure(
-        ("level_zero_v1",),
-        "test_failures_of_the_runtime",
-        "the v1 adapter calls a failing urIPCGetMemHandleExp and urIPCOpenMemHandleExp a success, "
-        "and leaves an empty handle and a null pointer: the core has to look at what it got",
-    ),
-    KnownFailure(
         LEVEL_ZERO,
         "test_a_gpu_without_inter_process_handles",
         "the adapters give every device the IPC aspect: the driver's refusal comes as SyclError",
