@@ -429,14 +429,17 @@ void bind_tensors(py::module_& m) {
       "Row id (None: host memory), kind and bytes of the blocks that are kept.");
   m.def(
       "find_owner",
-      [](const Tensor& tensor) -> std::optional<std::pair<int, std::string>> {
+      [](const Tensor& tensor, bool thorough) -> std::optional<std::pair<int, std::string>> {
         UsmKind kind;
-        const Row* row =
-            tensor.memory->data ? sycl_ext::find_owner(tensor.memory->data, &kind) : nullptr;
+        const auto search = thorough ? sycl_ext::Search::thorough : sycl_ext::Search::quick;
+        const Row* row = tensor.memory->data
+                             ? sycl_ext::find_owner(tensor.memory->data, &kind, search)
+                             : nullptr;
         if (!row) return std::nullopt;
         return std::make_pair(row->id, std::string(sycl_ext::usm_kind_name(kind)));
       },
-      py::arg("tensor"), "Row and kind of host memory that is USM of a default context.");
+      py::arg("tensor"), py::arg("thorough") = false,
+      "Row and kind of host memory that is USM of a context of the table.");
   m.def(
       "as_usm",
       [](const Tensor& tensor, const py::object& base) {

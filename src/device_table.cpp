@@ -125,6 +125,28 @@ std::unique_ptr<Row> describe(const sycl::device& device, const sycl::context& c
   return row;
 }
 
+// Whether a context knows a pointer that was allocated in another one.  Asked of the runtime: what
+// drivers do differs, and may change.
+bool knows_pointers_of(const sycl::context& allocating, const sycl::device& device,
+                       const sycl::context& asked) {
+  for (const sycl::usm::alloc kind :
+       {sycl::usm::alloc::host, sycl::usm::alloc::shared, sycl::usm::alloc::device}) {
+    try {
+      void* const block = sycl::malloc(64, device, allocating, kind);
+      if (!block) continue;
+      bool known = false;
+      try {
+        known = sycl::get_pointer_type(block, asked) != sycl::usm::alloc::unknown;
+      } catch (const sycl::exception&) {  // not known
+      }
+      sycl::free(block, allocating);
+      return known;
+    } catch (const sycl::exception&) {  // another kind, perhaps
+    }
+  }
+  return false;
+}
+
 // For messages.
 std::string ways_to_cut(const sycl::device& device) {
   using Property = sycl::info::partition_property;
@@ -246,6 +268,7 @@ class Table {
     const Row* const whole = device == root.sycl->device
                                  ? nullptr
                                  : &home_of(device.get_info<sycl::info::device::parent_device>());
+    row->driver_wide = row->sycl->context != root.sycl->context && is_driver_wide(root, *row);
     std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto home = homes_.find(device);
     if (wanted == Wanted::home && home != homes_.end()) return *home->second;
@@ -261,6 +284,15 @@ class Table {
     return *added;
   }
 
+  // Asked once for each root device, when the first private context comes.
+  bool is_driver_wide(const Row& root, const Row& row) {
+    const std::lock_guard<std::mutex> lock(asking_);
+    const auto found = driver_wide_.find(root.id);
+    if (found != driver_wide_.end()) return found->second;
+    return driver_wide_[root.id] =
+               knows_pointers_of(root.sycl->context, root.sycl->device, row.sycl->context);
+  }
+
   // The caller holds the lock.
   const Row* append(std::unique_ptr<Row> owned) {
     Row& row = *owned;
@@ -274,6 +306,9 @@ class Table {
   int root_count_ = 0;
   std::mutex cutting_;  // taken before mutex_
   std::map<std::pair<int, std::string>, std::vector<const Row*>> cuts_;
+
+  std::mutex asking_;  // nothing is taken after it
+  std::map<int, bool> driver_wide_;
 
   mutable std::shared_mutex mutex_;  // for the maps, and for writing to the lists
   AppendOnly<std::unique_ptr<Row>> rows_;

@@ -53,6 +53,9 @@ class Row {
   // Aspects.
   bool fp16 = false, fp64 = false;
   bool usm_device = false, usm_shared = false, usm_host = false, usm_system = false;
+  // Whether the default context knows the pointers of this private one, too, as on Level Zero: then
+  // the runtime does not tell whose they are.
+  bool driver_wide = false;
   bool single_device = false;  // every allocation of the context was made on this very device
   bool host_memory =
       false;  // the device's memory is the host's: device USM can be read by the host

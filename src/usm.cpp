@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "extents.hpp"
 #include "forked.hpp"
 #include "interruptible.hpp"
 #include "sycl_handles.hpp"
@@ -183,9 +184,20 @@ SeenPointers& seen() noexcept {
 constexpr std::uint32_t nobodys = 1u << 24;
 constexpr std::size_t always_asked = 8;  // contexts; more than these are asked once
 
+// Blocks of private contexts that are alive; never destroyed.
+Extents<const Row>& private_blocks() {
+  static auto* const blocks = new Extents<const Row>;
+  return *blocks;
+}
+
+// A pointer that every context of the driver knows belongs to none of them for sure.
+void remember(const void* pointer, const Row& row) noexcept {
+  if (!row.driver_wide) seen().put(pointer, static_cast<std::uint32_t>(row.id));
+}
+
 Memory own(Block block, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
            Allocation::Free free_block) {
-  if (row && block.data) seen().put(block.data, static_cast<std::uint32_t>(row->id));
+  if (row && block.data) remember(block.data, *row);
   return std::make_shared<const Allocation>(static_cast<std::byte*>(block.data), nbytes,
                                             block.nbytes, kind, row, std::move(queue),
                                             Owner(nullptr, keep), free_block);
@@ -400,6 +412,17 @@ Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queu
                                             row, std::move(queue), std::move(owner), nullptr);
 }
 
+PrivateBlock::PrivateBlock(const void* data, std::size_t nbytes, const Row* row)
+    : data_(data),
+      nbytes_(nbytes),
+      row_(row && !row->default_context && nbytes > 0 ? row : nullptr) {
+  if (row_) private_blocks().add(data_, nbytes_, row_);
+}
+
+PrivateBlock::~PrivateBlock() {
+  if (row_) private_blocks().remove(data_, nbytes_, row_);
+}
+
 bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
   // A device without USM makes the runtime throw here, at some cost.
   if (!row.usm_device && !row.usm_shared && !row.usm_host) return false;
@@ -408,7 +431,7 @@ bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
     for (const KindRow& candidate : kinds) {
       if (candidate.sycl_kind == found && candidate.kind != UsmKind::system) {
         *kind = candidate.kind;
-        seen().put(pointer, static_cast<std::uint32_t>(row.id));
+        remember(pointer, row);
         return true;
       }
     }
@@ -417,21 +440,21 @@ bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
   return false;
 }
 
-const Row* find_owner(const void* pointer, UsmKind* kind) noexcept {
+const Row* find_owner(const void* pointer, UsmKind* kind, Search search) noexcept {
   try {
+    const Row* const ours = private_blocks().find(pointer);
+    if (ours && classify(pointer, *ours, kind)) return &owning_row(pointer, *ours, *kind);
     const std::optional<std::uint32_t> hint = seen().find(pointer);
     const Row* const last = hint && *hint < nobodys ? find_row(static_cast<int>(*hint)) : nullptr;
     if (last && classify(pointer, *last, kind)) return &owning_row(pointer, *last, *kind);
     const std::size_t count = context_count();
-    // Memory that was nobody's may have become somebody's: the default contexts, and where it costs
-    // little all contexts, are asked again.
-    const std::size_t asked =
-        hint && *hint >= nobodys && count > always_asked ? *hint - nobodys : 0;
+    const bool quick = search == Search::quick && count > always_asked;
+    const std::size_t asked = quick && hint && *hint >= nobodys ? *hint - nobodys : 0;
     for (std::size_t number = 0; number < count; ++number) {
       const Row& row = first_row_of_context(number);
       if (number < asked && row.kind != RowKind::root) {
         number = asked - 1;
-      } else if (classify(pointer, row, kind)) {
+      } else if (!row.driver_wide && classify(pointer, row, kind)) {
         return &owning_row(pointer, row, *kind);
       }
     }
@@ -443,7 +466,7 @@ const Row* find_owner(const void* pointer, UsmKind* kind) noexcept {
 
 std::string describe_owner(const void* pointer) {
   UsmKind kind;
-  const Row* const row = find_owner(pointer, &kind);
+  const Row* const row = find_owner(pointer, &kind, Search::thorough);
   if (!row) return "it is plain host memory, or USM of a context that is not registered";
   const char* const context = row->default_context ? "default" : "private";
   return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +

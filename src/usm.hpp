@@ -24,6 +24,21 @@ UsmKind usm_kind_named(const char* name);          // Error(value) for another w
 // What keeps a borrowed block alive, and how it is let go.  `release` must not throw.
 using Owner = std::unique_ptr<void, void (*)(void*)>;
 
+// Says, as long as it lives, that a block belongs to a private context.  Where every context of a
+// driver knows every pointer, nothing else tells it from memory of the default context.
+class PrivateBlock {
+ public:
+  PrivateBlock(const void* data, std::size_t nbytes, const Row* row);
+  ~PrivateBlock();
+  PrivateBlock(const PrivateBlock&) = delete;
+  PrivateBlock& operator=(const PrivateBlock&) = delete;
+
+ private:
+  const void* const data_;
+  const std::size_t nbytes_;
+  const Row* const row_;  // nullptr: of no private context
+};
+
 class Allocation {
   const Queue own_queue_;  // empty: the row's serves
 
@@ -65,6 +80,7 @@ class Allocation {
   bool is_freed_by(Free function) const noexcept { return free_block_ == function; }
 
  private:
+  const PrivateBlock private_block_{data, nbytes, row};
   Owner owner_;      // of a borrowed block
   Free free_block_;  // of a block of our own; nullptr: borrowed
   mutable bool idle_ = false;
@@ -114,14 +130,21 @@ Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queu
 // the end of its block, or into a block that was freed, still has a kind.
 bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept;
 
+// How far a question goes that the runtime answers once for each context.
+enum class Search { quick, thorough };
+
 // Row of the block that contains the pointer, of all contexts in the table; nullptr: plain host
-// memory, or USM of a context that nobody has told us of.  A pointer that was met before costs one
-// query, however many contexts there are: the row that it was last met in is asked first.  On Level
-// Zero every context of a driver knows every pointer, so there a block of a private context is told
-// from one of the default context only if it came with its context before.
-// (Host memory of a program with more than eight contexts: it is asked once whether it is USM of a
-// private one, and from then on only whether it is of a default one.)
-const Row* find_owner(const void* pointer, UsmKind* kind) noexcept;
+// memory, or USM of a context that nobody has told us of.
+//
+// On Level Zero every context of a driver knows every pointer.  So one context of the driver is
+// asked, and the memory counts as that of the default context, unless it lies in a block of a
+// private context that is alive here: one of our own, or one that came with its context.
+//
+// On OpenCL each context is asked, the one in which the pointer was last met first.  Memory that
+// was nobody's and lies in none of our blocks: a quick search of more than eight contexts asks the
+// default contexts and new ones alone, so it may miss a block that somebody else made in a private
+// context since.  What a miss would refuse takes a thorough search.
+const Row* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick) noexcept;
 
 // Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".
 std::string describe_owner(const void* pointer);

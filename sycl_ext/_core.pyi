@@ -280,8 +280,8 @@ def default_row() -> Row:
 def device_uuid(row: Row) -> bytes:
     """What identifies the device in every process; empty: it does not say."""
 
-def find_owner(tensor: TensorBase) -> tuple[int, str] | None:
-    """Row and kind of host memory that is USM of a default context."""
+def find_owner(tensor: TensorBase, thorough: bool = False) -> tuple[int, str] | None:
+    """Row and kind of host memory that is USM of a context of the table."""
 
 def from_host(
     pointer: SupportsIndex,

@@ -165,15 +165,18 @@ def root_of(x: object) -> object:
     return x if base is None else base
 
 
-def as_usm(tensor: _core.TensorBase) -> _core.TensorBase:
-    """Take host memory that turns out to be USM as the USM it is, and anything else as it is."""
+def as_usm(tensor: _core.TensorBase, *, thorough: bool = False) -> _core.TensorBase:
+    """Take host memory that turns out to be USM as the USM it is, and anything else as it is.
+
+    `thorough`: ask every context, because what is not found will be refused.
+    """
     if tensor.__dlpack_device__() != HOST:
         return tensor
     if tensor.row_id is not None:  # a host view of USM
         return _core.as_usm(tensor, tensor.base)
     if tensor.is_host_copy:  # which may not be made yet
         return tensor
-    owner = _core.find_owner(tensor)
+    owner = _core.find_owner(tensor, thorough)
     if owner is None:
         return tensor
     row_id, usm_type = owner
@@ -184,7 +187,7 @@ def settle_host(
     tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
 ) -> _core.TensorBase:
     """Bring host memory to a device."""
-    usm = as_usm(tensor)
+    usm = as_usm(tensor, thorough=copy is False)
     if usm.row_id is not None:
         return move(usm, placement, copy)
     placement = placement or place(None)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Floors of `src/`, lowest first.  A .hpp and its .cpp live on one floor.
 CPP_FLOORS = [
-    {"append_only", "error", "process_memory", "thread_end"},
+    {"append_only", "error", "extents", "process_memory", "thread_end"},
     {"block_pool", "dtype", "forked", "interruptible", "layout", "sycl_handles"},
     {"queue", "strided"},
     {"device_table", "untrusted"},

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose memory a pointer is, when nothing but the pointer says so: by what the runtime knows now."""
+
+import ctypes
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+
+NBYTES = 1 << 20
+
+
+@pytest.fixture
+def private(gpu):
+    return sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
+
+
+def at(address, nbytes=NBYTES):
+    """Host memory at an address, which nobody reads."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+
+
+def made_at(address, queue):
+    """A block of somebody else at an address that was freed a moment ago."""
+    made = []
+    for _ in range(100):
+        made.append(dpctl.memory.MemoryUSMShared(NBYTES, queue=queue))
+        if made[-1]._pointer == address:
+            return made[-1]
+    pytest.fail("the address was not given out again")
+
+
+def test_memory_at_the_address_of_a_freed_private_block(gpu, private):
+    tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
+    address = tensor.ptr
+    assert sx.as_tensor(at(address)).device is private
+    assert sx.as_tensor(at(address)[NBYTES // 2 :]).device is private
+    del tensor
+    sx.release_cached_memory()
+    block = made_at(address, gpu.sycl_queue)
+    for array in (np.asarray(block), np.asarray(block)[NBYTES // 2 :]):
+        found = sx.as_tensor(array, device=gpu, copy=False)
+        assert (found.device, found.usm_type) == (gpu, "shared")
+        found.__dlpack__(copy=False)
+
+
+def test_memory_at_the_address_of_a_borrowed_private_block(gpu, private):
+    block = dpctl.memory.MemoryUSMShared(NBYTES, queue=private.sycl_queue)
+    address = block._pointer
+    tensor = sx.as_tensor(block)
+    assert tensor.device is sx.as_tensor(at(address)[100:]).device is private
+    del tensor, block
+    block = made_at(address, gpu.sycl_queue)
+    assert sx.as_tensor(np.asarray(block), device=gpu, copy=False).device is gpu
+
+
+def test_private_memory_where_none_was(gpu, private):
+    """Of more contexts than are asked each time, one has got memory at an address since."""
+    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
+    devices = [sx.register_context(context) for context in contexts]
+    queue = devices[5].sycl_queue
+    address = dpctl.memory.MemoryUSMShared(NBYTES, queue=queue)._pointer
+    with pytest.raises(sx.CopyRefusedError):  # it is freed, so it is nobody's
+        sx.as_tensor(at(address), device=devices[5], copy=False)
+    block = made_at(address, queue)
+    found = sx.as_tensor(np.asarray(block), copy=False)
+    assert found.usm_type == "shared"
+    assert found.device.root_id == gpu.id
+
+
+def test_inside_of_a_private_block_where_nothing_was(gpu):
+    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
+    private = [sx.register_context(context) for context in contexts][5]
+    tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
+    address = tensor.ptr
+    del tensor
+    sx.release_cached_memory()
+    sx.as_tensor(at(address + 4096, 64))  # nobody's; copied
+    tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
+    assert tensor.ptr == address
+    assert sx.as_tensor(tensor.to_numpy(copy=False)[4096:]).device is private
