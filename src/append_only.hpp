@@ -23,12 +23,18 @@ class AppendOnly {
     return chunks_[place.chunk][place.offset];
   }
 
-  void push_back(T value) {
-    const std::size_t index = size_.load(std::memory_order_relaxed);
-    const Place place = place_of(index);
+  // Makes room for the next element: push_back() needs no memory then.
+  void reserve_next() {
+    const Place place = place_of(size_.load(std::memory_order_relaxed));
     std::unique_ptr<T[]>& chunk = chunks_[place.chunk];
     if (!chunk) chunk = std::make_unique<T[]>(first_chunk << place.chunk);
-    chunk[place.offset] = std::move(value);
+  }
+
+  void push_back(T value) {
+    reserve_next();
+    const std::size_t index = size_.load(std::memory_order_relaxed);
+    const Place place = place_of(index);
+    chunks_[place.chunk][place.offset] = std::move(value);
     size_.store(index + 1, std::memory_order_release);
   }
 

@@ -236,10 +236,21 @@ bool fits_fetch(const CopyLoops& loops) {
   return span.nbytes <= block_bytes && span.nbytes <= loops.nbytes() + runs * command_bytes;
 }
 
-// The gaps between elements belong to somebody else, so only a span without gaps is written at
-// once.
+// Whether the elements of the target fill their span without gaps, which belong to somebody else:
+// in order of their strides, each axis starts where the one before it ends.  (The number of bytes
+// alone does not tell: elements that lie on each other count for the gaps.)
 bool is_dense(const CopyLoops& loops) {
-  return span_of(loops, &CopyAxis::to).nbytes == loops.nbytes();
+  std::array<CopyAxis, max_ndim> axes;
+  std::copy_n(loops.axes.begin(), loops.ndim, axes.begin());
+  std::sort(axes.begin(), axes.begin() + loops.ndim,
+            [](const CopyAxis& a, const CopyAxis& b) { return std::abs(a.to) < std::abs(b.to); });
+  auto step = static_cast<std::int64_t>(loops.itemsize);
+  for (int i = 0; i < loops.ndim; ++i) {
+    if (axes[i].count == 1) continue;
+    if (std::abs(axes[i].to) != step) return false;
+    step *= axes[i].count;
+  }
+  return true;
 }
 
 bool fits_block(const CopyLoops& loops) { return loops.nbytes() <= block_bytes; }

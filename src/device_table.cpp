@@ -2,7 +2,9 @@
 #include "device_table.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
@@ -180,11 +182,30 @@ std::vector<sycl::device> make_parts(const sycl::device& device, const Partition
   return {};
 }
 
+// Runs `list`; a failure names the variable that decides which devices there are.
+template <class List>
+void list_devices(const List& list) {
+  try {
+    list();
+  } catch (const sycl::exception& error) {
+    const char* const name = "ONEAPI_DEVICE_SELECTOR";
+    const char* const selector = std::getenv(name);
+    const std::string found =
+        selector
+            ? std::string(name) + " is '" + selector +
+                  "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
+                  "'opencl:cpu' or '*:*' for all devices"
+            : std::string(name) + " is not set; `python -m sycl_ext doctor` looks for the cause";
+    fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
+         error.code().value(), "); ", found);
+  }
+}
+
 class Table {
  public:
   Table() {
     watch_for_forks();
-    sycl_call("listing the SYCL devices", [&] {
+    list_devices([&] {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {
         const sycl::context context = default_context(device.get_platform());
@@ -193,7 +214,7 @@ class Table {
         row->default_context = true;
         const std::string prefix = row->backend + ":" + row->device_type;
         row->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
-        homes_.emplace(device, append(std::move(row)));
+        append(std::move(row), true);
       }
     });
     root_count_ = static_cast<int>(rows_.size());
@@ -245,11 +266,16 @@ class Table {
     // One cut at a time: the parts of a second cut would be other devices on OpenCL.
     std::lock_guard<std::mutex> cutting(cutting_);
     if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
-    std::vector<const Row*> parts;
-    for (const sycl::device& part : make_parts(device, partition)) {
+    // The entry is made before the rows, so that none of them is in the table without it.
+    decltype(cuts_) cut;
+    std::vector<const Row*>& parts = cut[key];
+    const std::vector<sycl::device> made = make_parts(device, partition);
+    parts.reserve(made.size());
+    for (const sycl::device& part : made) {
       parts.push_back(&home_of(part, key.second, static_cast<int>(parts.size())));
     }
-    return cuts_.emplace(key, std::move(parts)).first->second;
+    cuts_.merge(cut);
+    return parts;
   }
 
  private:
@@ -279,9 +305,7 @@ class Table {
     row->kind = moves_in ? RowKind::sub_device : RowKind::context;
     row->parent = moves_in ? whole : home->second;
     row->default_context = row->sycl->context == root.sycl->context;
-    const Row* const added = append(std::move(row));
-    if (moves_in) homes_.emplace(added->sycl->device, added);
-    return *added;
+    return append(std::move(row), moves_in);
   }
 
   // Asked once for each root device, when the first private context comes.
@@ -293,15 +317,42 @@ class Table {
                knows_pointers_of(root.sycl->context, root.sycl->device, row.sycl->context);
   }
 
-  // The caller holds the lock.
-  const Row* append(std::unique_ptr<Row> owned) {
+  // Puts a row into all the lists, or when memory runs out, into none.  The caller holds the lock.
+  const Row& append(std::unique_ptr<Row> owned, bool is_home) {
     Row& row = *owned;
     row.id = static_cast<int>(rows_.size());
+    rows_.reserve_next();
+    contexts_.reserve_next();
+    NewEntry pair(&by_pair_, {row.sycl->device, row.sycl->context}, &row);
+    NewEntry context(&by_context_, row.sycl->context, &row);
+    std::optional<NewEntry<decltype(homes_)>> home;
+    if (is_home) home.emplace(&homes_, row.sycl->device, &row);
+    // From here on nothing needs memory.
     rows_.push_back(std::move(owned));
-    by_pair_.emplace(PairKey{row.sycl->device, row.sycl->context}, &row);
-    if (by_context_.emplace(row.sycl->context, &row).second) contexts_.push_back(&row);
-    return &row;
+    pair.commit();
+    if (context.commit()) contexts_.push_back(&row);
+    if (home) home->commit();
+    return row;
   }
+
+  // An entry that is in memory, with room for it in its map, and not yet in the map.
+  template <class Map>
+  class NewEntry {
+   public:
+    NewEntry(Map* map, typename Map::key_type key, const Row* row) : map_(map) {
+      map->reserve(map->size() + 1);
+      alone_.emplace(std::move(key), row);
+    }
+    // False: the map has an entry for that key.
+    bool commit() noexcept {
+      map_->merge(alone_);
+      return alone_.empty();
+    }
+
+   private:
+    Map* map_;
+    Map alone_;
+  };
 
   int root_count_ = 0;
   std::mutex cutting_;  // taken before mutex_
@@ -318,9 +369,16 @@ class Table {
   std::unordered_map<sycl::context, const Row*> by_context_;
 };
 
-// Never destroyed: a deleter may run after the static destructors.
+std::atomic<const Table*> made_table{nullptr};
+
+// Never destroyed: a deleter may run after the static destructors.  When the constructor throws,
+// the next call tries again.
 Table& table() {
-  static Table* const instance = new Table;
+  static Table* const instance = [] {
+    auto* const made = new Table;
+    made_table.store(made, std::memory_order_release);
+    return made;
+  }();
   return *instance;
 }
 
@@ -354,7 +412,12 @@ const void* Row::context_address() const noexcept { return &sycl->context; }
 int root_count() { return table().root_count(); }
 int row_count() { return static_cast<int>(table().rows().size()); }
 
-const Row* find_row(int id) noexcept {
+int rows_so_far() noexcept {
+  const Table* const made = made_table.load(std::memory_order_acquire);
+  return made ? static_cast<int>(made->rows().size()) : 0;
+}
+
+const Row* find_row(int id) {
   const auto& rows = table().rows();
   const auto index = static_cast<std::size_t>(id);
   return id >= 0 && index < rows.size() ? rows[index].get() : nullptr;
@@ -446,9 +509,9 @@ std::vector<const Row*> cut_device(const Row& row, const Partition& partition) {
   }
 }
 
-std::size_t context_count() noexcept { return table().contexts().size(); }
+std::size_t context_count() { return table().contexts().size(); }
 
-const Row& first_row_of_context(std::size_t number) noexcept { return *table().contexts()[number]; }
+const Row& first_row_of_context(std::size_t number) { return *table().contexts()[number]; }
 
 bool same_context(const Row& a, const Row& b) noexcept {
   return a.sycl->context == b.sycl->context;

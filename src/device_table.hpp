@@ -5,7 +5,9 @@
 // registration.  Rows are immortal: never removed, renumbered or reused, so a plain `const Row*`
 // is a valid handle for ever, and holding a row is holding its context.
 //
-// Nothing is enumerated before the first call of this file.
+// Nothing is enumerated before the first call of this file.  The enumeration itself fails where the
+// environment asks for devices in a way that the runtime does not understand: every function that
+// may be the first raises Error(runtime) then, each time, and none of them is noexcept.
 #pragma once
 
 #include <array>
@@ -88,7 +90,9 @@ int root_count();
 int row_count();
 // Error(value) when there is no such row; the message lists what exists.
 const Row& row_at(int id);
-const Row* find_row(int id) noexcept;  // nullptr: no such row
+const Row* find_row(int id);  // nullptr: no such row
+// The rows that there are now: enumerates nothing, and so cannot fail.
+int rows_so_far() noexcept;
 
 // Row of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
 const Row& default_row();
@@ -113,8 +117,8 @@ const Row& row_of_device(const void* device);
 std::vector<const Row*> cut_device(const Row& row, const Partition& partition);
 
 // The contexts of the table, default contexts first, and the first row of each.
-std::size_t context_count() noexcept;
-const Row& first_row_of_context(std::size_t number) noexcept;
+std::size_t context_count();
+const Row& first_row_of_context(std::size_t number);
 
 // Whether two rows are bound to one sycl::context.
 bool same_context(const Row& a, const Row& b) noexcept;

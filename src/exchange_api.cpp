@@ -190,8 +190,13 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
     // The table promises no synchronisation: later work on our queue has to see the producer's.
     void* stream = nullptr;
     const int id = tensor.memory->row->root_id;
-    if (table->current_work_stream(kDLOneAPI, id, &stream) != 0) PyErr_Clear();
-    if (stream) tensor.memory->queue.order_after(queue_at_untrusted(stream));
+    if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
+      // A view without any order would be read too early; the Python protocol has an order.
+      if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+      PyErr_Clear();
+      return std::nullopt;
+    }
+    tensor.memory->queue.order_after(queue_at_untrusted(stream));
   }
   return imported;
 }

@@ -384,7 +384,7 @@ std::vector<CachedMemory> cached_memory() {
     if (nbytes > 0) found.push_back({row, kind, nbytes});
   };
   add(nullptr, UsmKind::system, host_pool().kept() + large_host_pool().kept());
-  for (int id = 0; id < row_count(); ++id) {
+  for (int id = 0; id < rows_so_far(); ++id) {
     const Row& row = *find_row(id);
     for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host}) {
       LargeBlockPool* const large = large_pool_of(row, kind);
@@ -397,7 +397,7 @@ std::vector<CachedMemory> cached_memory() {
 void release_cached_memory() noexcept {
   host_pool().drain([](void* block) { std::free(block); });
   for (const auto& block : large_host_pool().drain()) std::free(block.data);
-  for (int id = 0; id < row_count(); ++id) {
+  for (int id = 0; id < rows_so_far(); ++id) {
     const Row& row = *find_row(id);
     for (BlockPool& pool : row.pools) {
       pool.drain([&row](void* block) { free_usm(block, row); });
@@ -440,14 +440,14 @@ bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
   return false;
 }
 
-const Row* find_owner(const void* pointer, UsmKind* kind, Search search) noexcept {
+const Row* find_owner(const void* pointer, UsmKind* kind, Search search) {
+  const std::size_t count = context_count();  // raises when there is no table to be had
   try {
     const Row* const ours = private_blocks().find(pointer);
     if (ours && classify(pointer, *ours, kind)) return &owning_row(pointer, *ours, *kind);
     const std::optional<std::uint32_t> hint = seen().find(pointer);
     const Row* const last = hint && *hint < nobodys ? find_row(static_cast<int>(*hint)) : nullptr;
     if (last && classify(pointer, *last, kind)) return &owning_row(pointer, *last, *kind);
-    const std::size_t count = context_count();
     const bool quick = search == Search::quick && count > always_asked;
     const std::size_t asked = quick && hint && *hint >= nobodys ? *hint - nobodys : 0;
     for (std::size_t number = 0; number < count; ++number) {

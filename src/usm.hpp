@@ -144,7 +144,7 @@ enum class Search { quick, thorough };
 // was nobody's and lies in none of our blocks: a quick search of more than eight contexts asks the
 // default contexts and new ones alone, so it may miss a block that somebody else made in a private
 // context since.  What a miss would refuse takes a thorough search.
-const Row* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick) noexcept;
+const Row* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick);
 
 // Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".
 std::string describe_owner(const void* pointer);

@@ -10,6 +10,7 @@ import numpy as np
 from sycl_ext import _core, _execute, _interfaces
 from sycl_ext._fast import accelerated
 from sycl_ext._protocols import HOST, CopyRefusedError
+from sycl_ext._scalars import Scalars
 from sycl_ext._trace import note, traced
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["HostView", "host_view"]
 
 
-class HostView(_core.TensorBase):
+class HostView(Scalars, _core.TensorBase):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
 
     NumPy, PyTorch, JAX and the like refuse a kDLOneAPI array without asking for a host copy; a host

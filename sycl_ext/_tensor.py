@@ -18,6 +18,7 @@ from sycl_ext._dtypes import dtype_name
 from sycl_ext._fast import accelerated
 from sycl_ext._indexing import as_shape, broadcast_strides, index_view, resolve_reshape
 from sycl_ext._protocols import CopyRefusedError
+from sycl_ext._scalars import Scalars
 from sycl_ext._trace import traced
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ __all__ = ["Tensor", "as_tensor", "empty", "from_dlpack", "zeros"]
 UsmType = Literal["device", "shared", "host"]
 
 
-class Tensor(_core.TensorBase):
+class Tensor(Scalars, _core.TensorBase):
     """A typed, strided view of USM that every DLPack library can take.
 
     Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes

@@ -59,7 +59,7 @@ PYTHON_FLOORS = [
     },
     {"_devices", "_doctor.command", "_exit"},
     {"_execute", "_memory"},
-    {"_interfaces", "_pickle"},
+    {"_interfaces", "_pickle", "_scalars"},
     {"_tensor"},
     {"_dask", "_host", "_ipc"},
     {"_exchange", "_staging"},

@@ -217,6 +217,9 @@ CASES = {
     "Tensor.to_numpy": {
         "copy": (lambda: tensor().to_numpy(copy="no"), TypeError, "copy is"),
     },
+    "Tensor.item": {
+        "several elements": (lambda: tensor().item(), ValueError, "one element"),
+    },
     "Tensor.__array__": {
         "no dtype": (lambda: tensor().__array__("flaot"), TypeError, "flaot"),
         "conversion without a copy": (

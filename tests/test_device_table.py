@@ -7,6 +7,7 @@ import dpnp
 import numpy as np
 import pytest
 
+import beds
 import sycl_ext as sx
 
 
@@ -282,3 +283,59 @@ def test_the_host_is_not_the_cpu_device(call):
 def test_host_accessible_names_the_kinds(root):
     with pytest.raises(ValueError, match="'device', 'shared', 'host' or 'system'"):
         root.host_accessible("hots")
+
+
+# ---- an environment that the runtime does not understand -----------------------------------------
+
+EVERYTHING = {
+    "devices": "sx.devices()",
+    "device": "sx.device()",
+    "device by id": "sx.device(0)",
+    "empty": "sx.empty(3)",
+    "from_dlpack": "sx.from_dlpack(array)",
+    "from_dlpack of a capsule": "sx.from_dlpack(array.__dlpack__())",
+    "from_dlpack of USM": "sx.from_dlpack(Usm())",
+    "from_dlpack, a copy": "sx.from_dlpack(array, copy=True)",
+    "as_tensor": "sx.as_tensor(array)",
+    "as_tensor of bytes": "sx.as_tensor(b'abc')",
+    "host_view": "sx.host_view(array)",
+    "host_view of bytes": "sx.host_view(b'abc')",
+    "exchange with numpy": "sx.exchange(array, np)",
+    "exchange with a device": "sx.exchange(array, 0)",
+    "exchange with a callable": "sx.exchange(array, memoryview)",
+    "explain": "sx.explain(array)",
+    "explain the host": "sx.explain(array, (1, 0))",
+    "explain numpy": "sx.explain(array, np)",
+    "ipc_empty": "sx.ipc_empty(3)",
+}
+
+
+@pytest.mark.parametrize("selector", ["gpu", "opencl:banana", "*:*:*:*"])
+def test_a_mistyped_selector(selector):
+    """Whatever comes first, and the second time: an error that names the variable, no crash."""
+    beds.python(
+        f"""
+import numpy as np
+import sycl_ext as sx
+
+class Usm:
+    def __dlpack_device__(self):
+        return (14, 0)
+    def __dlpack__(self, **keywords):
+        raise AssertionError("asked without a device table")
+
+array = np.arange(3)
+for name, call in {EVERYTHING!r}.items():
+    for _ in range(2):
+        try:
+            eval(call)
+        except sx.SyclError as error:
+            for words in ("ONEAPI_DEVICE_SELECTOR is {selector!r}", "unset it", "'opencl:cpu'"):
+                assert words in str(error), (name, error)
+        else:
+            raise AssertionError(name)
+sx.release_cached_memory()
+assert sx.live_exports() == 0
+""",
+        {**beds.cpu(), "ONEAPI_DEVICE_SELECTOR": selector},
+    )

@@ -146,8 +146,9 @@ def test_the_stream_of_a_device(root):
 class Table:
     """A table made by hand."""
 
-    def __init__(self, *, major=1, previous=None, fails=False, stream=None):
+    def __init__(self, *, major=1, previous=None, fails=False, stream=None, stream_fails=False):
         self.fails, self.address, self.made = fails, stream, []
+        self.stream_fails = stream_fails
         self.previous = previous
         self.struct = ExchangeApi(
             version=DLPackVersion(major, 3),
@@ -166,7 +167,7 @@ class Table:
 
     def stream(self, _type, _id, out):
         out[0] = self.address
-        return 0
+        return -1 if self.stream_fails else 0
 
 
 def producer(table):
@@ -226,4 +227,15 @@ def test_a_stream_that_is_no_queue():
     table = Table(stream=ctypes.addressof(nothing))
     with pytest.raises(ValueError, match="there is no sycl::queue"):
         sx.from_dlpack(producer(table)(sx.zeros(3)))
+    assert table.made[0].deleted == 1
+
+
+@pytest.mark.parametrize("says", ["that it failed", "nothing"])
+def test_a_table_without_a_stream(says):
+    """A view that nothing orders behind the producer's work would be read too early."""
+    table = Table(stream_fails=says == "that it failed")
+    made = producer(table)(sx.zeros(3))
+    assert sx.from_dlpack(made).shape == (3,)
+    assert len(made.calls) == 1  # the method has an order
+    assert made.calls[0]["stream"] is not None
     assert table.made[0].deleted == 1

@@ -3,6 +3,8 @@
 
 import gc
 import inspect
+import operator
+import re
 import weakref
 
 import ml_dtypes
@@ -374,6 +376,23 @@ def test_copy_from_overlapping_memory(to, source, usm_type):
     assert_equal(tensor, array)
 
 
+@pytest.mark.parametrize(
+    ("to", "source"),
+    [
+        ((), (1, slice(None, None, -1))),  # the source in the middle of the target
+        ((slice(2), slice(None)), (1, slice(None, None, -1))),  # at its end
+        ((slice(1, None), slice(None)), (1, slice(None, None, -1))),  # at its start
+        ((slice(1, 3), slice(None)), (slice(None, None, 3), slice(None, None, -1))),  # around it
+    ],
+)
+def test_copy_from_a_part_of_itself_that_is_repeated(to, source, usm_type):
+    """The two sides are of different extent: each end of either may be the inner one."""
+    tensor, array = numbered((4, 5), usm_type=usm_type)
+    array[to] = array[source].copy()
+    tensor[to].copy_from(tensor[source])
+    assert_equal(tensor, array)
+
+
 def test_copy_from_its_own_transpose(usm_type):
     tensor, array = numbered((5, 5), usm_type=usm_type)
     tensor.copy_from(tensor.T)
@@ -490,3 +509,56 @@ def test_bfloat16_as_plain_bytes():
     tensor = sx.zeros(3, "bfloat16").copy_from(np.array([1, 2, 3], ml_dtypes.bfloat16))
     found = buffers.ask(tensor, buffers.SIMPLE)
     assert (found["buf"], found["len"], found["itemsize"]) == (tensor.ptr, 6, 2)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+NUMBERS = [bool, int, float, complex, operator.index, lambda x: x.item()]
+
+
+def number_or_error(call, x):
+    try:
+        return call(x)
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+@pytest.mark.parametrize("call", NUMBERS)
+def test_one_element_is_a_number(call, shape, usm_type):
+    """As NumPy says.  The byte 53 is the digit 5 in text."""
+    for dtype in samples.DTYPE_NAMES:
+        for value in (53, 0, 1):
+            array = np.full((), value).astype(samples.numpy_dtype(dtype))
+            if call is operator.index:
+                array = array.reshape(shape)
+            tensor = sx.empty(shape, dtype, usm_type=usm_type).copy_from(array)
+            wanted = number_or_error(call, array)
+            for x in (tensor, tensor.as_readonly(), sx.host_view(tensor)):
+                assert repr(number_or_error(call, x)) == repr(wanted)  # NaN, too
+
+
+def test_item_is_a_number_of_python():
+    for dtype in samples.DTYPE_NAMES:
+        assert type(sx.zeros((), dtype).item()) in (bool, int, float, complex)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2,), (0, 3), (1, 2)])
+def test_several_elements_or_none_are_no_number(shape, usm_type):
+    tensor = sx.zeros(shape, "uint8", usm_type=usm_type)
+    for x in (tensor, sx.host_view(tensor)):
+        for call in (int, float, complex):
+            with pytest.raises(TypeError, match=f"one element, and this one has {tensor.size}"):
+                call(x)
+        with pytest.raises(TypeError, match=re.escape(str(shape))):
+            operator.index(x)
+        for call in (bool, lambda x: x.item()):
+            with pytest.raises(ValueError, match=f"{tensor.size}"):
+                call(x)
+
+
+def test_an_index_is_an_integer_of_no_dimensions():
+    assert [10, 20, 30][sx.zeros((), "uint8")] == 10
+    for tensor in (sx.zeros(1, "uint8"), sx.zeros((), "float32"), sx.zeros((), "bool")):
+        with pytest.raises(TypeError, match="only"):
+            operator.index(tensor)

@@ -105,6 +105,21 @@ sycl::context new_context(const Row& row) {
   return context;
 }
 
+// Nothing fails as long as it lives: for what a test asks after a failure.
+class Undisturbed {
+ public:
+  Undisturbed() : allocators_(allocators), runtime_(runtime) { allocators = runtime = {}; }
+  ~Undisturbed() {
+    allocators = allocators_;
+    runtime = runtime_;
+  }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+
+ private:
+  const Gate allocators_, runtime_;
+};
+
 // What was there before anything failed.
 struct World {
   const Row& row = default_row();
@@ -294,6 +309,27 @@ const std::vector<Operation>& operations() {
          const Row& row = row_of_context(&context, nullptr);
          CHECK(row.kind == RowKind::context && row.parent == &w.row && !row.default_context);
          CHECK(&row_of(row.queue()) == &row);
+       }},
+      {"register a context, and again after a failure",
+       [](const World& w) {
+         const sycl::context context = new_context(w.row);
+         const int before = row_count();
+         const std::size_t contexts = context_count();
+         const auto is_there_once = [&] {
+           const Row& row = row_of_context(&context, nullptr);
+           CHECK(row.id == before && row_count() == before + 1 && context_count() == contexts + 1);
+           CHECK(&row_of_context(&context, w.row.device_address()) == &row);
+           CHECK(&first_row_of_context(contexts) == &row);
+         };
+         try {
+           row_of_context(&context, nullptr);
+         } catch (...) {
+           const Undisturbed undisturbed;
+           CHECK(row_count() == before && context_count() == contexts);
+           is_there_once();
+           throw;
+         }
+         is_there_once();
        }},
       {"cut a device",
        [](const World& w) {

@@ -87,6 +87,10 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(t.to_device(device), sx.Tensor)
     assert_type(t.to_device((14, 0), copy=False), sx.Tensor)
     assert_type(t.to_numpy(), NDArray[Any])
+    if t.size == 1:
+        t.item()
+        numbers = bool(t), int(t), float(t), complex(t)
+        assert_type(numbers, tuple[bool, int, float, complex])
     assert_type(iter(t), Iterator[sx.Tensor])
     assert_type(t.__sycl_usm_array_interface__, dict[str, Any])
     assert_type(t.__dlpack_device__(), tuple[int, int])

@@ -161,6 +161,34 @@ def test_overlapping_copies(gpu, slices):
         np.testing.assert_array_equal(tensor.to_numpy(), array)
 
 
+#: Targets whose elements lie on each other: as many bytes as their span has, and gaps all the same.
+ON_EACH_OTHER = [
+    ((2, 2, 2), (1, 1, 5)),
+    ((2, 2, 2), (5, 1, 1)),
+    ((2, 2, 2), (1, -1, 5)),
+    ((3, 3), (2, 2)),
+    ((2, 4), (0, 2)),
+    ((4, 2), (2, 0)),
+    ((2, 2, 3), (3, 3, 4)),
+]
+
+
+@pytest.mark.parametrize(("shape", "strides"), ON_EACH_OTHER)
+def test_the_gaps_of_a_target_are_left_alone(gpu, shape, strides):
+    offsets = np.zeros((), int)
+    for length, stride in zip(shape, strides, strict=True):
+        offsets = offsets[..., None] + stride * np.arange(length)
+    first = int(1 - offsets.min())
+    size = int(offsets.max()) + first + 2
+    whole = sx.empty(size, "int64", device=gpu).copy_from(np.full(size, -1))
+    target = as_strided(whole, shape, strides, first)
+    target.copy_from(np.arange(target.size).reshape(shape))
+    found = whole.to_numpy()
+    written = np.isin(np.arange(size), offsets + first)
+    assert (found[~written] == -1).all()
+    assert (found[written] >= 0).all()
+
+
 def test_zeros(gpu, usm_type):
     for shape in ((), (0,), (3, 5), 3_000_000):
         sx.empty(shape, usm_type=usm_type, device=gpu).copy_from(np.float32(7))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 5. Tensors of one element as Python numbers, by NumPy's rules."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, cast
+
+from sycl_ext import _core
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Scalars"]
+
+
+class Scalars:
+    """What a class derived from ``TensorBase`` needs to stand for a number.
+
+    Without these methods Python takes the buffer of a tensor for text: ``int()`` of the byte 53 is
+    5.  Each of them waits for pending work on the tensor, and copies at most one element.
+    """
+
+    __slots__ = ()
+
+    def item(self) -> Any:
+        """Return the only element as a Python number.
+
+        Raises
+        ------
+        ValueError
+            When there are more elements than one, or none.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.zeros((1, 1), "int8").item()
+        0
+        """
+        size = _size_of(self)
+        if size != 1:
+            raise ValueError(f"item() takes a tensor of one element, and this one has {size}")
+        value = _element_of(self).item()
+        # NumPy leaves the elements of ml_dtypes (bfloat16, float8) as they are.
+        return value if isinstance(value, (bool, int, float, complex)) else float(value)
+
+    def __bool__(self) -> bool:
+        size = _size_of(self)
+        if size != 1:
+            raise ValueError(
+                f"the truth value of a tensor of {size} elements is ambiguous; look at x.size, or "
+                "compute any() or all() in an array library"
+            )
+        return bool(_element_of(self))
+
+    def __int__(self) -> int:
+        return int(_number_of(self, "int"))
+
+    def __float__(self) -> float:
+        return float(_number_of(self, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(_number_of(self, "complex"))
+
+    def __index__(self) -> int:
+        tensor = cast("_core.TensorBase", self)
+        if tensor.ndim != 0:
+            raise TypeError(
+                f"only an integer tensor of 0 dimensions is an index, and this one has shape "
+                f"{tensor.shape}; pass int(x)"
+            )
+        return operator.index(_element_of(self))
+
+
+def _size_of(tensor: Scalars) -> int:
+    return cast("_core.TensorBase", tensor).size
+
+
+def _number_of(tensor: Scalars, name: str) -> Any:
+    size = _size_of(tensor)
+    if size != 1:
+        raise TypeError(f"{name}() takes a tensor of one element, and this one has {size}")
+    return _element_of(tensor)
+
+
+def _element_of(tensor: Scalars) -> NDArray[Any]:
+    """Return the only element as an array of 0 dimensions, once the work on it is done."""
+    source = cast("_core.TensorBase", tensor)
+    if not source.host_accessible:
+        source = _core.copy_to_host(source)
+    return _core.as_ndarray(source).reshape(())
