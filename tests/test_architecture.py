@@ -65,7 +65,7 @@ PYTHON_FLOORS = [
     {"_exchange", "_staging"},
     {"_hooks"},
     {"__init__"},
-    {"_cli.drawing", "_cli.text", "_doctor.probe"},
+    {"_cli.drawing", "_cli.text", "_doctor.probe", "_doctor.self_test"},
     {"_cli.devices", "_cli.doctor", "_cli.picture"},
     {"_cli.demo"},
     {"_cli.__init__"},

@@ -24,6 +24,7 @@ from sycl_ext._doctor.facts import (
     Finding,
     Gpu,
     Library,
+    Measurement,
     Node,
     Step,
     User,
@@ -84,6 +85,12 @@ ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}
 
 #: Facts, the check that fires, and words of its cause and of its cure.
 BROKEN = {
+    "a kernel that keeps processes apart": (
+        replace(WELL, ptrace_scope=1),
+        "ptrace-scope",
+        "ptrace_scope is 1",
+        "sudo sysctl kernel.yama.ptrace_scope=0",
+    ),
     "no libsycl": (
         fails("import sycl_ext", NO_LIBSYCL, devices=(), libraries=()),
         "runtime",
@@ -744,7 +751,18 @@ def test_the_errors_page_quotes_what_is_said(error):
 def test_the_report_is_documented():
     """The fields are what programs rely on: new ones are described, none goes away unseen."""
     text = (ROOT / "docs" / "doctor.md").read_text()
-    for record in (Facts, Finding, DeviceFacts, Driver, Gpu, Library, Node, Step, User):
+    for record in (
+        Facts,
+        Finding,
+        DeviceFacts,
+        Driver,
+        Gpu,
+        Library,
+        Measurement,
+        Node,
+        Step,
+        User,
+    ):
         for field in fields(record):
             assert f"`{field.name}`" in text, f"{record.__name__}.{field.name}"
     ids = {row[1] for row in BROKEN.values()}

@@ -53,6 +53,8 @@ UPGRADES = {
     "dpnp": "python -m pip install --upgrade dpnp dpctl",
     "torch": "python -m pip install --upgrade torch",
 }
+#: When the kernel does not let a process take a descriptor of another one.
+ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 #: And when the self-test of a device fails without them.
 DRIVER_UPGRADES = {
     "cpu": "python -m pip install --upgrade intel-opencl-rt",
@@ -357,12 +359,31 @@ def self_tests_pass(facts: Facts) -> Iterator[Finding]:
         if step.outcome in ("ok", "skipped") or (step.name != "exit" and who not in kinds):
             continue
         cure = UPGRADES.get(test) or DRIVER_UPGRADES.get(kinds.get(who, "cpu"), INSTALL_GPU)
+        if "pidfd_getfd" in step.detail:
+            cure = ALLOW_PTRACE
         yield Finding(
             "self-test",
             "problem",
             f"{who}: the test {test!r} {how(step)}" if test else f"the process {how(step)} at exit",
             step.detail,
             with_requirements(cure, facts),
+        )
+
+
+def processes_share(facts: Facts) -> Iterator[Finding]:
+    """Find a kernel that keeps processes from opening each other's device memory."""
+    if facts.ptrace_scope and any(device.backend == "level_zero" for device in facts.devices):
+        one = "let the process that has the memory call sycl_ext.ipc_handle(t, peer=PID), or "
+        yield Finding(
+            "ptrace-scope",
+            "warning",
+            "a process may not open the device memory of another one with sycl_ext.ipc_open",
+            f"kernel.yama.ptrace_scope is {facts.ptrace_scope}, and the driver takes a file "
+            "descriptor out of the other process, which needs the rights of a debugger",
+            ALLOW_PTRACE,
+            f"or, for one process: {one}start it from the one that opens"
+            if facts.ptrace_scope == 1
+            else "",
         )
 
 
@@ -458,6 +479,7 @@ CHECKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     nodes_exist,
     gpu_has_driver,
     self_tests_pass,
+    processes_share,
     double_precision,
     usable_memory,
 )

@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from sycl_ext import _icd
+from sycl_ext import _icd, _peers
 from sycl_ext._doctor.facts import (
     ONCE,
     SELECTORS,
@@ -28,6 +28,7 @@ from sycl_ext._doctor.facts import (
     Facts,
     Gpu,
     Library,
+    Measurement,
     Node,
     Step,
     User,
@@ -64,13 +65,18 @@ LEVEL_ZERO = ("libze_loader.so.1", "libze_intel_gpu.so.1")
 #: How lines begin that a dying process adds to what it has to say.
 NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
 
+#: How a process is described that had to be ended.
+HANG = "it did not end within"
+
 #: The step in which a process died that had done everything.
 AT_EXIT = "exit"
 
 INTEL, DISPLAY = "0x8086", "0x03"  # the vendor, and the class of all display controllers
 
 
-def collect(root: Path = Path("/"), timeout: float = 120, *, quick: bool = False) -> Facts:
+def collect(
+    root: Path = Path("/"), timeout: float = 120, *, quick: bool = False, full: bool = False
+) -> Facts:
     """Find out everything.
 
     Parameters
@@ -81,6 +87,8 @@ def collect(root: Path = Path("/"), timeout: float = 120, *, quick: bool = False
         How many seconds a process of the self-test may take.
     quick : bool
         Leave out the packages that take long to import.
+    full : bool
+        Test each device for half a minute, in a process of its own.
     """
     environment = relevant(os.environ)
     gpus, nodes = intel_gpus(root), render_nodes(root)
@@ -88,8 +96,11 @@ def collect(root: Path = Path("/"), timeout: float = 120, *, quick: bool = False
     named = named_drivers(os.environ, embedded)
     if gpus:
         named += [(path, "Level Zero") for path in LEVEL_ZERO]
-    order = {"what": "runtime", "packages": PROBED[:2] if quick else PROBED}
+    packages = PROBED[:2] if quick else PROBED
+    order = {"what": "runtime", "packages": packages, "tested": not full}
     runtime = run_probe(order, os.environ, timeout)
+    devices = runtime.devices()
+    tested = test_fully(devices, packages, timeout) if full else Probed()
     return Facts(
         python=platform.python_version(),
         executable=sys.executable,
@@ -105,9 +116,12 @@ def collect(root: Path = Path("/"), timeout: float = 120, *, quick: bool = False
         gpus=gpus,
         nodes=nodes,
         user=who(),
-        steps=runtime.steps(),
+        ptrace_scope=_peers.ptrace_scope(root / _peers.PTRACE_SCOPE.relative_to("/")),
+        full=full,
+        steps=(*runtime.steps(), *tested.steps()),
+        measurements=tested.measurements(),
         libraries=runtime.libraries(),
-        devices=runtime.devices(),
+        devices=devices,
         devices_without_selector=without_selector(os.environ, timeout),
         runtime_messages=runtime.messages(),
     )
@@ -275,6 +289,26 @@ def without_selector(environment: Mapping[str, str], timeout: float) -> tuple[De
     return run_probe({"what": "devices"}, kept, timeout).devices()
 
 
+def test_fully(
+    devices: tuple[DeviceFacts, ...], packages: tuple[str, ...], timeout: float
+) -> Probed:
+    """Test each device, one after the other, in a process of its own."""
+    found = Probed()
+    for device in devices:
+        prefix = f"device {device.id}: "
+        if not device.usm_types:
+            detail = "the device has no USM"
+            found.records.append({"step": f"{prefix}all", "outcome": "skipped", "detail": detail})
+            continue
+        order = {"what": "device", "device": device.id, "packages": packages}
+        for record in run_probe(order, os.environ, timeout, after_hang=False).records:
+            if record.get("step") == AT_EXIT:
+                record["step"] = prefix + AT_EXIT
+            if record.get("step", record.get("by", "")).startswith(prefix):
+                found.records.append({**record, "device": device.id})
+    return found
+
+
 class Probed:
     """What came back from the processes of `probe`."""
 
@@ -299,6 +333,14 @@ class Probed:
         rows: list[dict[str, Any]] = next((record["devices"] for record in self.of("devices")), [])
         return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
 
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Return how fast the copies were."""
+        return tuple(
+            Measurement(record["device"], **values)
+            for record in self.of("measured")
+            for values in record["measured"]
+        )
+
     def libraries(self) -> tuple[Library, ...]:
         """Return what was loaded, in order."""
         owners = package_files()
@@ -314,8 +356,17 @@ class Probed:
         return tuple(dict.fromkeys(self.stderr))
 
 
-def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout: float) -> Probed:
-    """Run `probe`, and again without the step that it died in, until it comes to its end."""
+def run_probe(
+    order: Mapping[str, Any],
+    environment: Mapping[str, str],
+    timeout: float,
+    *,
+    after_hang: bool = True,
+) -> Probed:
+    """Run `probe`, and again without the step that it died in, until it comes to its end.
+
+    After a step that hangs only with `after_hang`.
+    """
     probed = Probed()
     skip: list[str] = []
     while True:
@@ -329,7 +380,7 @@ def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout:
         crashed = begun[-1] if begun and begun[-1] not in done else AT_EXIT
         detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
         probed.records.append({"step": crashed, "outcome": "crashed", "detail": detail})
-        if crashed == AT_EXIT:
+        if crashed == AT_EXIT or (end.startswith(HANG) and not after_hang):
             return probed
         # What was tested need not be tested again; an import has to be made again.
         skip += [crashed, *(name for name in done if name.startswith(("device ", "load ")))]
@@ -346,21 +397,32 @@ def run_once(
         command = [sys.executable, "-c", source, json.dumps(order), str(report)]
         with log.open("w") as stderr:
             try:
-                done = subprocess.run(
-                    command,
-                    env=dict(environment),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=stderr,
-                    timeout=timeout,
-                    check=False,
-                )
-                end = how_it_ended(done.returncode)
+                end = how_it_ended(run_alone(command, environment, stderr, timeout))
             except subprocess.TimeoutExpired:
-                end = f"it did not end within {timeout:g} s"
+                end = f"{HANG} {timeout:g} s"
         lines = [line.strip()[:300] for line in log.read_text(errors="replace").splitlines()]
         records = [json.loads(line) for line in report.read_text().splitlines()]
         return records, [line for line in lines if line], end
+
+
+def run_alone(
+    command: list[str], environment: Mapping[str, str], stderr: IO[str], timeout: float
+) -> int:
+    """Run a command, and return its exit code; on a timeout, it ends with all that it started."""
+    null = subprocess.DEVNULL
+    with subprocess.Popen(
+        command,
+        env=dict(environment),
+        stdin=null,
+        stdout=null,
+        stderr=stderr,
+        start_new_session=True,  # Ctrl-C is for the doctor, which then ends it
+    ) as process:
+        try:
+            return process.wait(timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
 
 
 def how_it_ended(returncode: int) -> str:

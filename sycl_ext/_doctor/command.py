@@ -29,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--quick", action="store_true", help="leave dpnp and torch out: their imports take a while"
     )
     parser.add_argument(
+        "--full",
+        action="store_true",
+        help="test each device for half a minute: bandwidth, sub-devices, another process, Ctrl-C",
+    )
+    parser.add_argument(
         "--root",
         type=Path,
         default=Path("/"),
@@ -47,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Examine this machine, print the report, and return the exit code."""
-    facts = collect(options.root, options.timeout, quick=options.quick)
+    facts = collect(options.root, options.timeout, quick=options.quick, full=options.full)
     findings = examine(facts)
     print((as_json if options.json else as_text)(facts, findings))
     return exit_code(findings, strict=options.strict)

@@ -135,10 +135,22 @@ class DeviceFacts:
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """How fast a copy is, beside one plain memcpy command between the same two blocks."""
+
+    device: int
+    what: str
+    nbytes: int
+    gb_per_s: float
+    plain_gb_per_s: float
+
+
+@dataclass(frozen=True)
 class Step:
     """Something that was tried in a process of its own.
 
-    Its name is ``"import dpnp"``, ``"list devices"`` or ``"device 0: copy"``.
+    Its name is ``"import dpnp"``, ``"list devices"`` or ``"device 0: copy"``.  The detail is an
+    error, why it was skipped, or what the full self-test has found out.
     """
 
     name: str
@@ -164,7 +176,10 @@ class Facts:
     gpus: tuple[Gpu, ...] = ()
     nodes: tuple[Node, ...] = ()
     user: User = User()
+    ptrace_scope: int | None = None
+    full: bool = False
     steps: tuple[Step, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
     libraries: tuple[Library, ...] = ()
     devices: tuple[DeviceFacts, ...] = ()
     devices_without_selector: tuple[DeviceFacts, ...] = ()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 11. What can crash, for the doctor: imports, drivers, and a self-test of each device.
+"""Floor 11. What can crash, for the doctor: imports, drivers, and the tests of each device.
 
 `collect` runs this file in a process of its own, ``python -c <this file> ORDER REPORT``, so it
 imports nothing but the standard library at its top.  It appends each step to REPORT, as a line of
-JSON, before and after it is done: a process that dies has said in which step.
+JSON, before and after it is done: a process that dies has said in which step.  What is tried on a
+device is in `self_test`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,8 @@ from typing import Any
 #: The libraries of the runtime, among those that a process has loaded.
 RUNTIME = re.compile(r"/lib(sycl|ur_\w+|OpenCL|ze_\w+|intelocl|umf)\.so[^/]*$")
 
-#: What the self-test moves.
-DATA = bytes(range(256)) * 16
+#: Seconds after which the full self-test of a device begins no further test.
+FULL_SECONDS = 30
 
 
 class Probe:
@@ -40,26 +42,34 @@ class Probe:
         with self.report.open("a") as file:
             print(json.dumps(record), file=file, flush=True)
 
-    def step(self, name: str, function: Callable[[], None]) -> bool:
+    def step(self, name: str, function: Callable[[], object]) -> bool:
         """Do a step, and say whether it went well."""
         if name in self.skip:
             return False
         self.tell(begin=name)
-        error = failure_of(function)
-        self.tell(step=name, outcome="failed" if error else "ok", detail=error)
+        outcome, detail, measured = try_out(function)
+        if measured:
+            self.tell(measured=measured, by=name)
+        self.tell(step=name, outcome=outcome, detail=detail)
         new = loaded_libraries() - self.loaded
         self.loaded |= new
         self.tell(libraries=sorted(new), loaded_by=name)
-        return not error
+        return outcome == "ok"
 
 
-def failure_of(function: Callable[[], None]) -> str:
-    """Run a function, and return its error; empty: there was none."""
+def try_out(function: Callable[[], object]) -> tuple[str, str, list[Any]]:
+    """Run a function; return the outcome, an error or what it says, and what it has measured."""
     try:
-        function()
+        result = function()
     except Exception as error:
-        return describe(error)
-    return ""
+        if type(error).__name__ == "Skip":
+            return "skipped", textwrap.shorten(str(error), 300, placeholder=" ..."), []
+        return "failed", describe(error), []
+    return (
+        "ok",
+        result if isinstance(result, str) else "",
+        result if isinstance(result, list) else [],
+    )
 
 
 def describe(error: BaseException) -> str:
@@ -76,87 +86,6 @@ def loaded_libraries() -> set[str]:
     lines = maps.read_text(errors="replace").splitlines() if maps.exists() else []
     paths = (line.split(maxsplit=5)[-1] for line in lines if "/" in line)
     return {path for path in paths if RUNTIME.search(path)}
-
-
-# ---- the self-test of a device -------------------------------------------------------------------
-
-
-def tensors(device: Any) -> Any:
-    """Yield a tensor with DATA for each kind of USM of the device."""
-    import sycl_ext as sx
-
-    for kind in device.usm_types:
-        if kind != "system":
-            yield sx.empty(len(DATA), "uint8", usm_type=kind, device=device).copy_from(DATA)
-
-
-def expect(found: object, wanted: object, what: str) -> None:
-    """Complain about a value."""
-    if found != wanted:
-        raise AssertionError(what)
-
-
-def allocate(device: Any) -> None:
-    """Allocate each kind of USM."""
-    import sycl_ext as sx
-
-    for kind in device.usm_types:
-        if kind != "system":
-            expect(sx.empty(1 << 20, "uint8", usm_type=kind, device=device).usm_type, kind, kind)
-
-
-def copy(device: Any) -> None:
-    """Copy there and back."""
-    for tensor in tensors(device):
-        expect(tensor.to_numpy(copy=True).tobytes(), DATA, f"{tensor.usm_type} USM lost its bytes")
-
-
-def export(device: Any) -> None:
-    """Hand out capsules, old and new."""
-    for tensor in tensors(device):
-        for version in (None, (1, 0)):
-            if tensor.__dlpack__(max_version=version) is None:
-                raise AssertionError("no capsule")
-
-
-def import_(device: Any) -> None:
-    """Take a capsule in."""
-    import sycl_ext as sx
-
-    for tensor in tensors(device):
-        taken = sx.from_dlpack(tensor.__dlpack__(max_version=(1, 0)))
-        expect(taken.ptr, tensor.ptr, f"{tensor.usm_type} USM came back at another address")
-
-
-def with_dpnp(device: Any) -> None:
-    """Let dpnp view the memory, and take it back."""
-    import dpnp
-
-    import sycl_ext as sx
-
-    for tensor in tensors(device):
-        taken = sx.from_dlpack(dpnp.from_dlpack(tensor))
-        expect(taken.ptr, tensor.ptr, f"dpnp moved {tensor.usm_type} USM to another address")
-        expect(taken.to_numpy(copy=True).tobytes(), DATA, "the bytes are not the same")
-
-
-def with_torch(device: Any) -> None:
-    """Let torch have the bytes."""
-    import torch
-
-    import sycl_ext as sx
-
-    for tensor in tensors(device):
-        found = sx.exchange(tensor, torch)
-        expect(bytes(found.cpu().tolist()), DATA, f"the bytes of {tensor.usm_type} USM are others")
-
-
-#: What is tested after which import.
-SELF_TESTS: dict[str, dict[str, Callable[[Any], None]]] = {
-    "sycl_ext": {"allocate": allocate, "copy": copy, "export": export, "import": import_},
-    "dpnp": {"dpnp": with_dpnp},
-    "torch": {"torch": with_torch},
-}
 
 
 # ---- orders --------------------------------------------------------------------------------------
@@ -185,23 +114,50 @@ def list_devices(probe: Probe) -> list[Any]:
     return found
 
 
-def test_runtime(probe: Probe, packages: list[str]) -> None:
+def imported(probe: Probe, packages: list[str]) -> Iterator[str]:
+    """Import packages that are installed, one after the other, and yield those that can be."""
+    for package in packages:
+        installed = importlib.util.find_spec(package) is not None
+        if installed and probe.step(f"import {package}", partial(import_package, package)):
+            yield package
+
+
+def test_runtime(probe: Probe, packages: list[str], tested: bool) -> None:
     """Import what exchanges memory, library after library, and test each device with each."""
     devices: list[Any] = []
-    for package in packages:
-        if importlib.util.find_spec(package) is None:
-            continue
-        if not probe.step(f"import {package}", partial(import_package, package)):
-            continue
+    for package in imported(probe, packages):
         if package == "sycl_ext":
             devices = list_devices(probe)
-        for device in devices:
-            for name, test in SELF_TESTS.get(package, {}).items():
+        for device in devices if tested else ():
+            for name, test in self_tests("SHORT", package).items():
                 step = f"device {device.id}: {name}"
                 if device.usm_types:
                     probe.step(step, partial(test, device))
                 elif step not in probe.skip:
                     probe.tell(step=step, outcome="skipped", detail="the device has no USM")
+
+
+def test_device(probe: Probe, packages: list[str], number: int) -> None:
+    """Test one device with all there is, for half a minute."""
+    end = 0.0
+    for package in imported(probe, packages):
+        import sycl_ext as sx
+
+        device = sx.device(number)
+        end = end or time.monotonic() + FULL_SECONDS
+        for name, test in self_tests("FULL", package).items():
+            step = f"device {number}: {name}"
+            if time.monotonic() < end:
+                probe.step(step, partial(test, device))
+            elif step not in probe.skip:
+                probe.tell(step=step, outcome="skipped", detail=f"{FULL_SECONDS} s were over")
+
+
+def self_tests(which: str, package: str) -> dict[str, Callable[[Any], object]]:
+    """Return the tests that need a package, with their names."""
+    module = importlib.import_module("sycl_ext._doctor.self_test")
+    found: dict[str, Callable[[Any], object]] = getattr(module, which).get(package, {})
+    return found
 
 
 def test_devices(probe: Probe) -> None:
@@ -232,7 +188,9 @@ def main(order: dict[str, Any], report: Path) -> None:
     """Carry out an order."""
     probe = Probe(order["skip"], report)
     if order["what"] == "runtime":
-        test_runtime(probe, order["packages"])
+        test_runtime(probe, order["packages"], order["tested"])
+    elif order["what"] == "device":
+        test_device(probe, order["packages"], order["device"])
     elif order["what"] == "drivers":
         test_drivers(probe, order["paths"])
     else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
 from sycl_ext._doctor.facts import SCHEMA, Facts, Finding, Outcome, Step
@@ -32,7 +32,7 @@ def as_json(facts: Facts, findings: Sequence[Finding]) -> str:
 
 def as_text(facts: Facts, findings: Sequence[Finding]) -> str:
     """Return the report for people: what is there, and at the end what is wrong."""
-    sections = {
+    sections: dict[str, Callable[[Facts], Iterator[str]]] = {
         "runtime": runtime_lines,
         "drivers": driver_lines,
         "Intel GPUs": gpu_lines,
@@ -40,6 +40,8 @@ def as_text(facts: Facts, findings: Sequence[Finding]) -> str:
         "devices": device_lines,
         "self-test": self_test_lines,
     }
+    if facts.full:
+        sections["full self-test"] = full_lines
     parts = [f"sycl_ext {facts.packages.get('sycl_ext', '?')} in {facts.prefix}"]
     for title, lines_of in sections.items():
         lines = "\n".join(lines_of(facts)).splitlines()
@@ -126,6 +128,32 @@ def self_test_lines(facts: Facts) -> Iterator[str]:
         done = ", ".join(MARKS[step.outcome].format(name_in(step, group)) for step in steps)
         wrong = any(step.outcome in ("failed", "crashed") for step in steps)
         yield wrapped(done, f"{'WRONG' if wrong else 'ok':5}  {group.ljust(width)}  ")
+
+
+def full_lines(facts: Facts) -> Iterator[str]:
+    """Describe what the full self-test found out, device by device."""
+    for device in facts.devices:
+        yield f"device {device.id}: {device.name} ({device.filter_string}, {device.driver_version})"
+        group = f"device {device.id}"
+        for step in facts.steps:
+            if step.name.startswith(f"{group}: ") and step.detail:
+                outcome = "" if step.outcome == "ok" else f"{step.outcome}: "
+                yield wrapped(f"{name_in(step, group)}: {outcome}{step.detail}", "  ", "    ")
+        rows = [
+            (
+                f"{one.what}, {one.nbytes / (1 << 20):g} MiB",
+                f"{one.gb_per_s:.2f}",
+                f"{one.plain_gb_per_s:.2f}",
+                f"{one.gb_per_s / one.plain_gb_per_s:.2f}" if one.plain_gb_per_s else "",
+            )
+            for one in facts.measurements
+            if one.device == device.id
+        ]
+        if rows:
+            header = ("copy", "GB/s", "memcpy", "ratio")
+            yield "\n".join(
+                f"  {line}" for line in table(header, rows, right="GB/s memcpy ratio").splitlines()
+            )
 
 
 def name_in(step: Step, group: str) -> str:
