@@ -18,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import kernels.build as kernels
 import level_zero.build as level_zero
 import opencl_gpu.build as opencl_gpu
 from fake_gpu.build import build, environment, installed
+from kernels.build import environment as kernel_environment
 
 HERE = Path(__file__).parent
 #: Variables that change which devices there are, or what they can do.
@@ -78,7 +78,7 @@ def _opencl_gpu(_scratch: Path, **settings: object) -> dict[str, str]:
     folder = HERE.parent / "build" / "opencl_gpu"  # stays: it may hold a copy of the driver
     opencl_gpu.build(folder)
     devices = opencl_gpu.environment(folder, **settings)
-    return {**_opencl(_driver()), **devices, **kernels.environment()}
+    return {**_opencl(_driver()), **devices, **kernel_environment()}
 
 
 def _level_zero(adapter: str, **settings: object) -> dict[str, str]:

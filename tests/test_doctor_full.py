@@ -24,7 +24,7 @@ CPU_DEVICE = (ALL, "shared host memory", 9)
 LEVEL_ZERO = (ALL, "device USM", 9)
 #: A GPU on OpenCL, which has neither handles nor, in these environments, system USM.
 OPENCL_GPU = (
-    {**ALL, "second process": "skipped", "sub-devices": "skipped"},
+    {**ALL, "second process": "skipped"},
     "neither inter-process handles nor system USM",
     9,
 )

@@ -31,6 +31,12 @@ REPEATS = 3
 #: Seconds of work that Ctrl-C is to interrupt the wait for, and the pause before it.
 PENDING, PAUSE = 3.0, 0.3
 
+#: How a device is partitioned: the first of these that it allows.
+PARTITIONS: dict[str, str | list[int]] = {
+    "tiles": "next_partitionable",
+    "parts of one compute unit": [1, 1],
+}
+
 Test: TypeAlias = Callable[[sx.Device], "str | list[dict[str, Any]] | None"]
 
 
@@ -161,26 +167,29 @@ def fastest(function: Callable[[], object], queue: Any) -> float:
 
 
 def sub_devices(device: sx.Device) -> str:
-    """Use the tiles of a GPU, or two parts of another device."""
-    units = device.sycl_device.max_compute_units
-    partition = "next_partitionable" if device.device_type == "gpu" else [1, 1]
-    if partition != "next_partitionable" and units < 2:
-        raise Skip("the device has one compute unit")
-    try:
-        parts = device.create_sub_devices(partition)
-    except (sx.SyclError, BufferError, ValueError) as error:
-        raise Skip(f"it cannot be partitioned: {error}") from error
+    """Use the tiles of a device, or two parts of it."""
+    what, parts = partitioned(device)
     for part in parts:
-        for run in (allocate, copy, export):
-            run(part)
+        allocate(part)
+        copy(part)
         kind = own_kinds(part)[0]
         tensor = sx.empty(len(DATA), "uint8", usm_type=kind, device=part).copy_from(DATA)
         moved = tensor.to_device(device, copy=True)
         expect(
             moved.to_numpy(copy=True).tobytes(), DATA, "a copy to the root device is not the same"
         )
-    what = "tiles" if device.device_type == "gpu" else "parts of one compute unit"
     return f"{len(parts)} {what}"
+
+
+def partitioned(device: sx.Device) -> tuple[str, tuple[sx.Device, ...]]:
+    """Return what the device is partitioned into, and the sub-devices."""
+    refused = ""
+    for what, partition in PARTITIONS.items():
+        try:
+            return what, device.create_sub_devices(partition)
+        except (sx.SyclError, BufferError, ValueError) as error:
+            refused = str(error)
+    raise Skip(f"it cannot be partitioned: {refused}")
 
 
 #: A process that opens a handle, checks the bytes, and changes them.
