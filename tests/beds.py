@@ -136,6 +136,11 @@ BEDS = {
             "stand_in_gpu/test_gpu_memory.py",
         ),
     ),
+    "opencl_gpu_kernels": Bed(
+        "../test_pending.py",
+        lambda scratch: _opencl_gpu(scratch),
+        also=("../test_pending_faults.py", "../test_sync_dpnp.py"),
+    ),
     "level_zero_v1": Bed("stand_in_gpu", lambda _scratch: _level_zero("v1"), level_zero.missing),
     "level_zero_v2": Bed("stand_in_gpu", lambda _scratch: _level_zero("v2"), level_zero.missing),
     "out_of_memory": Bed("out_of_memory", _out_of_memory),

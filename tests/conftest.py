@@ -33,7 +33,7 @@ from sycl_ext import _core
 #: left alone with them in the end.
 WAITING = ("test_sync.py", "test_beds.py", "test_contexts_beds.py", "test_contexts_extension.py")
 #: Files whose tests share what one of them builds.
-TOGETHER = ("test_contexts_extension.py",)
+TOGETHER = ("test_contexts_extension.py", "test_pending.py")
 
 
 def pytest_collection_modifyitems(items):

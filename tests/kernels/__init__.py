@@ -15,7 +15,7 @@ import ctypes
 import functools
 from typing import Any
 
-from .build import build
+from . import build
 
 #: Elements of the kernels: what they fill with, and what they copy.
 ITEM = ctypes.sizeof(ctypes.c_long)
@@ -27,7 +27,7 @@ UNKNOWN = 3  # sycl::usm::alloc::unknown
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build()))
+    library = ctypes.CDLL(str(build.build()))
     pointer, number, signed = ctypes.c_void_p, ctypes.c_ulong, ctypes.c_long
     signatures = {
         "lab_error": (ctypes.c_char_p,),
@@ -54,10 +54,10 @@ def _checked(result: Any) -> Any:
 class Gate:
     """What a kernel waits for; leaving it as a context manager opens it."""
 
-    def __init__(self, address: int) -> None:
+    def __init__(self, address: int, watch_ms: int) -> None:
         self.address = address
         self._flag = ctypes.c_int.from_address(address)
-        _checked(_library().lab_watch(address, WATCH_MS))
+        _checked(_library().lab_watch(address, watch_ms))
 
     def open(self) -> None:
         if self._flag.value == 0:
@@ -82,8 +82,8 @@ class Kernels:
         gates = _checked(_library().lab_gates(queue.addressof_ref()))
         self._gates = iter(range(gates, gates + 4 * _library().lab_gate_count(), 4))
 
-    def gate(self) -> Gate:
-        return Gate(next(self._gates))
+    def gate(self, *, watch_ms: int = WATCH_MS) -> Gate:
+        return Gate(next(self._gates), watch_ms)
 
     def fill(self, queue: Any, gate: Gate, target: int, nbytes: int, value: int) -> None:
         """Submit a kernel that sets memory to repetitions of an int64."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose memory a pointer is, when nothing but the pointer says so: by what the runtime knows now."""
+"""Whose memory a pointer is, when only the pointer says so: by what the runtime knows now."""
 
 import ctypes
 

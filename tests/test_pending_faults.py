@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that hung or died because of a kernel that was pending; each is one of its own."""
+
+import os
+import textwrap
+
+import pytest
+
+import beds
+from kernels.build import environment
+
+START = """
+import faulthandler
+import gc
+import threading
+import time
+
+import dpctl
+import dpctl.memory
+import sycl_ext as sx
+from kernels import Kernels
+
+device = sx.device()
+own = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property=["in_order"])
+kernels = Kernels(own)
+
+
+def pending(tensor, queue, milliseconds=300):
+    # A kernel, and after it a host task that wants the GIL, as dpctl submits it for each kernel.
+    memory = dpctl.memory.as_usm_memory(tensor)
+    other = dpctl.memory.MemoryUSMHost(memory.nbytes, queue=queue)
+    queue.wait()
+    kernels.fill(queue, kernels.gate(watch_ms=milliseconds), tensor.ptr, tensor.nbytes, 7)
+    event = queue.memcpy_async(other, memory, memory.nbytes)
+    queue._submit_keep_args_alive((memory, other), [event])
+
+
+def must_return_within(seconds):
+    faulthandler.dump_traceback_later(seconds, exit=True)
+
+"""
+
+
+def run(code):
+    """In a process with the devices of this one, which must not fail."""
+    known = {**os.environ, **environment()}  # the kernels that another process has compiled
+    beds.python(START + textwrap.dedent(code), known)
+
+
+# ---- the end of a process ------------------------------------------------------------------------
+
+ENDS = {
+    "a global": "",
+    "a cycle": """
+        class Cycle:
+            pass
+
+        gc.disable()
+        cycle = Cycle()
+        cycle.itself, cycle.tensor = cycle, tensor
+        del cycle, tensor
+    """,
+    "a daemon thread that waits": """
+        threading.Thread(target=tensor.to_numpy, daemon=True).start()
+        time.sleep(0.05)
+    """,
+    "a daemon thread that holds it": """
+        def hold(tensor):
+            time.sleep(100)
+
+        threading.Thread(target=hold, args=[tensor], daemon=True).start()
+        del tensor
+        time.sleep(0.05)
+    """,
+}
+
+
+@pytest.mark.parametrize("queue", ["device.sycl_queue", "own"])
+@pytest.mark.parametrize("name", ENDS)
+def test_the_end_of_the_process(name, queue):
+    """Whoever holds a tensor with a pending kernel when the interpreter goes."""
+    submit = f"""
+        tensor = sx.zeros(1000, "int64", device={queue})
+        kernels.fill({queue}, kernels.gate(watch_ms=500), tensor.ptr, tensor.nbytes, 7)
+    """
+    run(textwrap.dedent(submit) + textwrap.dedent(ENDS[name]) + "must_return_within(20)")
+
+
+# ---- the GIL -------------------------------------------------------------------------------------
+
+
+@pytest.mark.xfail(reason="the C exchange table orders queues with the GIL", strict=True)
+def test_the_c_exchange_table_waits_without_the_gil():
+    run("""
+        import tvm_ffi
+
+        tensor = sx.zeros(1000, "int64", device=own)
+        pending(tensor, own)
+        must_return_within(10)
+        tvm_ffi.from_dlpack(tensor)
+        device.sycl_queue.wait()
+    """)
+
+
+@pytest.mark.xfail(
+    reason="a deallocator asks a queue whether it is empty with the GIL", strict=True
+)
+def test_a_tensor_is_dropped_while_an_export_orders_queues():
+    """The export holds the device's queue until a host task of another one has had the GIL."""
+    run("""
+        tensor = sx.zeros(1000, "int64", device=own)
+        dropped = sx.zeros(1000, "int64")
+        device.sycl_queue.wait()
+        pending(tensor, own)
+        export = threading.Thread(
+            target=lambda: tensor.__dlpack__(stream=device.sycl_queue, max_version=(1, 0))
+        )
+        must_return_within(10)
+        export.start()
+        time.sleep(0.1)
+        del dropped
+        export.join()
+    """)
