@@ -20,6 +20,7 @@
 #include "ipc.hpp"
 #include "numpy_bridge.hpp"
 #include "origins.hpp"
+#include "runtimes.hpp"
 #include "signals.hpp"
 #include "tensor_object.hpp"
 #include "untrusted.hpp"
@@ -287,6 +288,10 @@ void bind_queues(py::module_& m) {
       "queue_at_untrusted",
       [](std::uintptr_t queue) { return sycl_ext::queue_at_untrusted(address(queue)); },
       py::arg("address"), "The queue at an address; ValueError when no queue can be there.");
+  m.def("loaded_libsycl", &sycl_ext::loaded_libsycl,
+        "The files of all SYCL runtimes that are loaded, ours first.");
+  m.def("has_other_libsycl", &sycl_ext::has_other_libsycl,
+        "Whether another SYCL runtime than ours is loaded.");
   m.def(
       "queue_of_capsule",
       [](const py::object& capsule) {

@@ -2,6 +2,7 @@
 #include "exchange_api.hpp"
 
 #include "error.hpp"
+#include "runtimes.hpp"
 #include "untrusted.hpp"
 
 namespace sycl_ext {
@@ -182,6 +183,11 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
   if (table->managed_tensor_from_py_object_no_sync(producer, &managed) != 0 || !managed) {
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
     PyErr_Clear();  // the Python protocol says what is wrong
+    return std::nullopt;
+  }
+  if (managed->dl_tensor.device.device_type == kDLOneAPI && has_other_libsycl()) {
+    // The work stream may be of that runtime: the Python protocol asks for data that is ready.
+    if (managed->deleter) managed->deleter(managed);
     return std::nullopt;
   }
   Imported imported = import_managed(managed, {nullptr, settle, exported_memory(managed)});

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "error.hpp"
+#include "runtimes.hpp"
 
 namespace sycl_ext {
 
@@ -173,10 +174,19 @@ Description read(const sycl_ext_view& view, const void* queue) {
           queue ? Queue::from_address(queue) : Queue()};
 }
 
+// Calls `release(owner)` once, when it goes.  An Owner lets go of no NULL; then the function itself
+// is what is owned, as an extension may keep its memory without a pointer to say so.
+Owner owner_of(void* owner, void (*release)(void*)) {
+  if (!release) return Owner(nullptr, [](void*) {});
+  if (owner) return Owner(owner, release);
+  return Owner(reinterpret_cast<void*>(release),
+               [](void* function) { reinterpret_cast<void (*)(void*)>(function)(nullptr); });
+}
+
 PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,
                void (*release)(void* owner)) {
   return guarded<PyObject*>(nullptr, [&] {
-    Owner keep(owner, release ? release : [](void*) {});
+    Owner keep = owner_of(owner, release);
     Description found = read(*view, queue);
     return wrap_tensor(
         borrow_usm(static_cast<std::byte*>(view->data), found.dtype, std::move(found.layout),
@@ -204,7 +214,7 @@ const void* queue_of_owner(void* owner) {
 
 void release_owner(void* owner) { delete static_cast<Tensor*>(owner); }
 
-constexpr sycl_ext_api table{
+const sycl_ext_api table{
     sycl_ext_api_major,
     sizeof(sycl_ext_api),
     count_rows,
@@ -223,6 +233,7 @@ constexpr sycl_ext_api table{
     queue_of_owner,
     release_owner,
     release_python_object,
+    libsycl_major(),
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "error.hpp"
 #include "exchange_api.hpp"
 #include "numpy_bridge.hpp"
+#include "runtimes.hpp"
 
 namespace sycl_ext {
 
@@ -97,10 +98,11 @@ std::optional<DLDevice> read_device(PyObject* pair) {
   return DLDevice{static_cast<DLDeviceType>(values[0]), static_cast<std::int32_t>(values[1])};
 }
 
-// The queue that a producer shows; empty without an exception: none.
+// The queue that a producer shows; empty without an exception: none; Py_NotImplemented: it may work
+// with another SYCL runtime (_queues.OTHER_RUNTIME).
 PyRef queue_of_producer(PyObject* x) {
   static PyObject* const name = intern("sycl_queue");
-  if (!_PyType_Lookup(Py_TYPE(x), name)) return nullptr;
+  if (!_PyType_Lookup(Py_TYPE(x), name) && !has_other_libsycl()) return nullptr;
   PyRef queue(in_python([&] { return PyObject_CallOneArg(fast_path_hooks().producer_queue, x); }));
   if (!queue) throw PythonError();
   if (queue.get() == Py_None) queue.reset();
@@ -150,6 +152,7 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
     return pass_on;
   }
   const PyRef queue(device->device_type == kDLOneAPI ? queue_of_producer(x) : nullptr);
+  if (queue.get() == Py_NotImplemented) return pass_on;
   const PyRef capsule(ask_producer(x, *device, queue.get()));
   if (capsule) {
     if (!is_versioned(capsule.get()) && is_from_jax(Py_TYPE(x))) return pass_on;

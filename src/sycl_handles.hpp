@@ -17,6 +17,7 @@
 #include <sycl/properties/all_properties.hpp>
 #include <sycl/queue.hpp>
 #include <sycl/usm.hpp>
+#include <sycl/version.hpp>
 #include <utility>
 
 #include "error.hpp"

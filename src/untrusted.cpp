@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "untrusted.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,6 +11,7 @@
 #include <string>
 
 #include "process_memory.hpp"
+#include "runtimes.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -218,14 +217,6 @@ Finding examine_queue(const ObjectImage& image) {
 
 // ---- what is said of it -------------------------------------------------------------------------
 
-// The file of the library that something belongs to; empty: to none.
-std::string library_of(const void* address) {
-  Dl_info info{};
-  return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
-}
-
-std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // A class, as users know it.
 struct Words {
   const char *name, *in_dpctl;
@@ -240,11 +231,11 @@ struct Words {
          what.in_dpctl, " instead");
   }
   const std::string theirs = library_of(found.vtable), own = library_of(ours.vtable);
-  if (name_of(theirs).rfind("libsycl", 0) == 0 && theirs != own) {
-    fail(Error::Kind::value, "at address ", address, " is an object of ", name_of(theirs), " (",
-         theirs, "), and this package uses ", name_of(own), " (", own,
+  if (names_libsycl(file_name(theirs)) && theirs != own) {
+    fail(Error::Kind::value, "at address ", address, " is an object of ", file_name(theirs), " (",
+         theirs, "), and this package uses ", file_name(own), " (", own,
          "); two SYCL runtimes share neither queues nor contexts: pass a ", what.name, " of ",
-         name_of(own), ", or stream=None, which waits for the data on the host");
+         file_name(own), ", or stream=None, which waits for the data on the host");
   }
   fail(Error::Kind::value, "there is no ", what.name, " of this process's SYCL runtime at address ",
        address,

@@ -36,6 +36,7 @@ from sycl_ext._protocols import (  # noqa: E402
     SupportsDLPack,
     SyclError,
 )
+from sycl_ext._runtimes import TwoRuntimesWarning, warn_of_others  # noqa: E402
 from sycl_ext._staging import staged  # noqa: E402
 from sycl_ext._tensor import Tensor, as_tensor, empty, from_dlpack, zeros  # noqa: E402
 
@@ -55,6 +56,7 @@ __all__ = [
     "SupportsDLPack",
     "SyclError",
     "Tensor",
+    "TwoRuntimesWarning",
     "as_tensor",
     "cached_memory",
     "capsule_from_pointer",
@@ -78,4 +80,5 @@ __all__ = [
     "zeros",
 ]
 
+warn_of_others()
 _startup.remember_package()

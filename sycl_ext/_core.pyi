@@ -308,6 +308,9 @@ def from_usm(
 def has_ipc(row: Row) -> bool:
     """Whether other processes can open the device memory of a row."""
 
+def has_other_libsycl() -> bool:
+    """Whether another SYCL runtime than ours is loaded."""
+
 def host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""
 
@@ -322,6 +325,9 @@ def live_exports() -> int:
 
 def live_origins() -> list[tuple[int, list[int], str, tuple[int, int], list[str]]]:
     """(address, shape, dtype, device, stack) of each export that is alive, oldest first."""
+
+def loaded_libsycl() -> list[str]:
+    """The files of all SYCL runtimes that are loaded, ours first."""
 
 def make_capsule(
     tensor: TensorBase,

@@ -10,7 +10,13 @@ from sycl_ext import _core
 from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
 from sycl_ext._negotiate import Offer, Plan, Route, Wish, plan
 from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
-from sycl_ext._queues import NO_SYNC, is_torch_tensor, producer_queue, queue_from
+from sycl_ext._queues import (
+    NO_SYNC,
+    OTHER_RUNTIME,
+    is_torch_tensor,
+    producer_queue,
+    queue_from,
+)
 from sycl_ext._trace import note, traced
 
 __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
@@ -369,13 +375,21 @@ def _view(
     if announced[0] == DeviceType.ONE_API and 0 <= announced[1] < _core.row_count():
         queue = producer_queue(x)
         keywords["stream"] = queue or by_id(announced[1]).sycl_queue
+    if queue is OTHER_RUNTIME:  # no queue of ours is for it; its data has to be ready
+        keywords["stream"] = None
     try:
         capsule = _call_dlpack(x, keywords, too_old)
     except Exception as error:
         refusals.append(error)
         return None
-    tensor, copied = import_capsule(capsule, announced)
-    if queue is not None:
+    try:
+        tensor, copied = import_capsule(capsule, announced)
+    except BufferError as error:
+        if queue is not OTHER_RUNTIME:
+            raise
+        refusals.append(error)  # its memory is unknown to our driver; a copy to the host is not
+        return None
+    if queue is not None and queue is not OTHER_RUNTIME:
         order_behind(tensor, queue)
     if copied and copy is False:
         raise CopyRefusedError(f"copy=False, and the {type(x).__name__} made a copy")

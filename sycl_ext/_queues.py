@@ -8,9 +8,13 @@ import sys
 from typing import Any, Final
 
 from sycl_ext import _core
+from sycl_ext._runtimes import warn_of_others
 
 #: The value of ``stream=`` that asks for no synchronisation.
 NO_SYNC: Final = -1
+
+#: What stands for the queue of a producer that may work with another SYCL runtime.
+OTHER_RUNTIME: Final = NotImplemented
 
 _FORMS = (
     "None, -1, a dpctl.SyclQueue, a 'SyclQueueRef' capsule, an object with _get_capsule(), the "
@@ -47,12 +51,25 @@ def producer_queue(x: Any) -> object | None:
 
     That is the ``dpctl.SyclQueue`` that it shows, and the address of the current stream's queue for
     tensors of torch, which show nothing and wait for nothing.  None: the producer shows none.
+
+    `OTHER_RUNTIME`: another SYCL runtime is loaded, and the producer shows no queue of ours.  It
+    may follow a queue of ours as one of its own, so it is asked for data that is ready.
     """
-    if is_torch_tensor(x):
-        address: int = sys.modules["torch"].xpu.current_stream(x.device).sycl_queue
-        return address
-    queue = getattr(x, "sycl_queue", None)
-    return queue if is_dpctl_queue(queue) else None
+    shown: object = (
+        sys.modules["torch"].xpu.current_stream(x.device).sycl_queue
+        if is_torch_tensor(x)
+        else getattr(x, "sycl_queue", None)
+    )
+    if is_dpctl_queue(shown):
+        return shown
+    if not _core.has_other_libsycl():
+        return shown if is_torch_tensor(x) else None
+    try:
+        queue_from(shown)
+    except (TypeError, ValueError):
+        warn_of_others()
+        return OTHER_RUNTIME
+    return shown
 
 
 def queue_from(obj: Any) -> _core.Queue:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CPP_FLOORS = [
     {"append_only", "error", "extents", "process_memory", "thread_end"},
     {"block_pool", "dtype", "forked", "interruptible", "layout", "sycl_handles"},
-    {"queue", "strided"},
+    {"queue", "runtimes", "strided"},
     {"device_table", "untrusted"},
     {"usm"},
     {"tensor"},
@@ -43,6 +43,7 @@ PYTHON_FLOORS = [
         "_paths",
         "_peers",
         "_protocols",
+        "_runtimes",
         "_shared_memory",
         "_startup",
         "_text",
@@ -82,7 +83,14 @@ FOREIGN_HEADERS = {
 PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|frameobject|structmember)\.h", "python_guard"
 
 #: Who may reach SYCL at all; every other unit compiles without it.
-SYCL_UNITS = {"device_table.cpp", "ipc.cpp", "queue.cpp", "untrusted.cpp", "usm.cpp"}
+SYCL_UNITS = {
+    "device_table.cpp",
+    "ipc.cpp",
+    "queue.cpp",
+    "runtimes.cpp",
+    "untrusted.cpp",
+    "usm.cpp",
+}
 
 #: Pure modules: they decide, and touch neither the core nor a device.
 PURE_PYTHON = {

@@ -18,6 +18,7 @@ import beds
 import sycl_ext as sx
 from contexts import labs
 from samples import LAYOUTS, bits, values
+from sycl_ext import _core
 
 pytestmark = pytest.mark.timeout(300)  # the first test builds four modules
 
@@ -297,6 +298,19 @@ for lab in ("table_lab", "scatter_rows"):
     else:
         raise AssertionError(lab)
 """)
+
+
+def test_an_extension_for_another_sycl_runtime_is_refused():
+    """It would hand over queues of its own libsycl, which ours must not follow."""
+    labs.build_all()
+    assert labs.load("version_lab").__name__ == "version_lab"
+    ours = _core.loaded_libsycl()[0].rpartition(".so.")[2]
+    with pytest.raises(
+        ImportError,
+        match=rf"works with libsycl\.so\.{ours}, and this extension was built against "
+        r"libsycl\.so\.8: .*build it again",
+    ):
+        labs.load("version_lab_8")
 
 
 # ---- the example ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 """The C table for extensions, asked for what is not there; see also test_contexts_extension."""
 
 import ctypes
+import gc
 
 import dpctl
 import pytest
@@ -20,6 +21,28 @@ GetRow = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctype
 QueueOfRow = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Error))
 RowOf = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
 ViewOf = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.c_void_p)
+Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class View(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("ndim", ctypes.c_int32),
+        ("dtype_code", ctypes.c_uint8),
+        ("dtype_bits", ctypes.c_uint8),
+        ("dtype_lanes", ctypes.c_uint16),
+        ("row", ctypes.c_int32),
+        ("usm_kind", ctypes.c_int32),
+        ("readonly", ctypes.c_int32),
+        ("owner", ctypes.c_void_p),
+    )
+
+
+Wrap = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.POINTER(View), ctypes.c_void_p, ctypes.c_void_p, Release
+)
 
 
 class Table(ctypes.Structure):
@@ -37,6 +60,12 @@ class Table(ctypes.Structure):
         ("row_of_pointer", ctypes.c_void_p),
         ("as_tensor", ctypes.c_void_p),
         ("view_of", ViewOf),
+        ("wrap", Wrap),
+        ("make", ctypes.c_void_p),
+        ("queue_of_owner", ctypes.c_void_p),
+        ("release_owner", ctypes.c_void_p),
+        ("release_object", Release),
+        ("libsycl_major", ctypes.c_uint32),
     )
 
 
@@ -72,3 +101,48 @@ def test_a_view_of_what_has_no_device(table):
         table.view_of(sx.host_view(bytearray(3)), None)
     with pytest.raises(TypeError, match="a sycl_ext tensor is needed, not a list"):
         table.view_of([], None)
+
+
+def test_the_runtime_of_the_table(table):
+    assert table.nbytes == ctypes.sizeof(Table)
+    (ours,) = _core.loaded_libsycl()
+    assert ours.endswith(f".so.{table.libsycl_major}")
+
+
+#: What is wrong with a view, and what is raised for it.
+WRONG_VIEWS = {
+    "row": ({"row": 999}, ValueError),
+    "dtype": ({"dtype_bits": 7}, BufferError),
+    "ndim": ({"ndim": -1}, ValueError),
+    "memory": ({"data": 1 << 40}, BufferError),
+}
+
+
+@pytest.mark.parametrize("owner", [None, 0x1234])
+@pytest.mark.parametrize("wrong", [None, *WRONG_VIEWS])
+def test_an_owner_is_released_once(table, owner, wrong):
+    """On every path, and also when it is NULL: memory may be kept without a pointer."""
+    memory = sx.zeros(3, usm_type="shared")
+    shape = (ctypes.c_int64 * 1)(3)
+    view = View(memory.ptr, shape, None, 1, 2, 32, 1, memory.device.id)
+    changes, error = WRONG_VIEWS[wrong] if wrong else ({}, None)
+    for name, value in changes.items():
+        setattr(view, name, value)
+    released = []
+    release = Release(released.append)
+    if error is None:
+        tensor = table.wrap(ctypes.byref(view), None, owner, release)
+        other = tensor[1:]
+        assert tensor.ptr == memory.ptr
+        del tensor
+        assert released == []
+        del other
+    else:
+        with pytest.raises(error):
+            table.wrap(ctypes.byref(view), None, owner, release)
+    gc.collect()
+    assert released == [owner]
+    # Without `release` there is nothing to do; and what drops Python objects drops no NULL.
+    if error is None:
+        for function in (Release(), table.release_object):
+            assert table.wrap(ctypes.byref(view), None, None, function).ptr == memory.ptr

@@ -29,6 +29,8 @@ _NANOBIND = Path(nanobind.__file__).parent
 #: name -> source, more sources, flags
 LABS = {
     "table_lab": ("table_lab.cpp", [], []),
+    "version_lab": ("version_lab.cpp", [], []),
+    "version_lab_8": ("version_lab.cpp", [], ["-DSYCL_EXT_LIBSYCL_MAJOR=8"]),
     "views_pybind11": ("views_lab.cpp", [], [f"-I{pybind11.get_include()}"]),
     "views_nanobind": (
         "views_lab.cpp",

@@ -8,7 +8,9 @@
  * <sycl_ext/core.hpp> instead.
  *
  * Version: `major` changes when an entry changes; entries are appended, and `nbytes` grows with
- * them.  A consumer asks for its own major version and for at least the bytes that it knows.
+ * them.  The name of the capsule and the first two entries stay as they are in every version.  A
+ * consumer asks for its own major version, for at least the bytes that it knows, and, when it uses
+ * SYCL, for the `libsycl_major` that it was built against.
  */
 #pragma once
 
@@ -102,8 +104,8 @@ typedef struct {
   int32_t (*view_of)(PyObject* tensor, sycl_ext_view* out);
   /* A sycl_ext.Tensor over USM of somebody else.  Reads data, shape, strides (NULL: compact),
    * ndim, dtype, row and readonly.  `queue` is the sycl::queue that work on it goes to (NULL: the
-   * row's).  Takes `owner` over, also when it fails: `release` is called once, on any thread, when
-   * the last view is gone and the queue is idle. */
+   * row's).  Takes `owner`, which may be NULL, over, also when it fails: `release` (NULL: nothing
+   * to do) is called once, on any thread, when the last view is gone and the queue is idle. */
   PyObject* (*wrap)(const sycl_ext_view* view, const void* queue, void* owner,
                     void (*release)(void* owner));
   /* A new sycl_ext.Tensor.  Reads shape, ndim, dtype, row and usm_kind. */
@@ -116,6 +118,10 @@ typedef struct {
   void (*release_owner)(void* owner);
   /* Drops a reference to a Python object; good as `release`. */
   void (*release_object)(void* object);
+
+  /* The SYCL runtime whose objects these addresses are: 9 for libsycl.so.9.  The objects of another
+   * one, and its functions on these, are undefined behaviour. */
+  uint32_t libsycl_major;
 } sycl_ext_api;
 
 #ifdef __cplusplus

@@ -27,9 +27,15 @@
 #include <sycl/platform.hpp>
 #include <sycl/properties/all_properties.hpp>
 #include <sycl/queue.hpp>
+#include <sycl/version.hpp>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+// The SYCL runtime that an extension is built against, as the number in the file name of libsycl.
+#ifndef SYCL_EXT_LIBSYCL_MAJOR
+#define SYCL_EXT_LIBSYCL_MAJOR __LIBSYCL_MAJOR_VERSION
+#endif
 
 namespace sycl_ext {
 
@@ -88,6 +94,14 @@ inline const sycl_ext_api* import_api() {
                  "built for table %d (%zu bytes); install the sycl_ext that it was built with, or "
                  "build it again",
                  table->major, table->nbytes, int{sycl_ext_api_major}, sizeof(sycl_ext_api));
+    return nullptr;
+  }
+  if (table->libsycl_major != SYCL_EXT_LIBSYCL_MAJOR) {
+    PyErr_Format(PyExc_ImportError,
+                 "the installed sycl_ext works with libsycl.so.%u, and this extension was built "
+                 "against libsycl.so.%d: two SYCL runtimes share no objects; build it again with "
+                 "the SYCL headers and library of this environment (intel-sycl-rt)",
+                 table->libsycl_major, int{SYCL_EXT_LIBSYCL_MAJOR});
     return nullptr;
   }
   return table;
