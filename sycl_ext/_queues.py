@@ -46,7 +46,7 @@ def is_torch_tensor(x: object) -> bool:
     return cls is not None and isinstance(x, cls)
 
 
-def producer_queue(x: Any) -> object | None:
+def producer_queue(x: Any) -> object:
     """Return the queue that a producer of USM works on, in a form that it takes as ``stream``.
 
     That is the ``dpctl.SyclQueue`` that it shows, and the address of the current stream's queue for

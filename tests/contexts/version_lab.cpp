@@ -6,8 +6,15 @@
 #define LAB_INIT(name) LAB_JOIN(PyInit_, name)
 
 PyMODINIT_FUNC LAB_INIT(LAB_NAME)() {
-  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "version_lab", nullptr, -1, nullptr,
-                                   nullptr, nullptr, nullptr, nullptr};
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "version_lab",
+                                   nullptr,
+                                   -1,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
   try {
     sycl_ext::api();
   } catch (const sycl_ext::python_error&) {
