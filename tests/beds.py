@@ -143,6 +143,9 @@ BEDS = {
     ),
     "level_zero_v1": Bed("stand_in_gpu", lambda _scratch: _level_zero("v1"), level_zero.missing),
     "level_zero_v2": Bed("stand_in_gpu", lambda _scratch: _level_zero("v2"), level_zero.missing),
+    "level_zero_no_pools": Bed(
+        "stand_in_gpu", lambda _scratch: _level_zero("v2", pools=False), level_zero.missing
+    ),
     "out_of_memory": Bed("out_of_memory", _out_of_memory),
     "no_usm": Bed(
         "no_usm",

@@ -31,7 +31,13 @@ from sycl_ext import _core
 
 #: Files whose tests start other processes and wait for them; they come first, so that no worker is
 #: left alone with them in the end.
-WAITING = ("test_sync.py", "test_beds.py", "test_contexts_beds.py", "test_contexts_extension.py")
+WAITING = (
+    "test_sync.py",
+    "test_beds.py",
+    "test_level_zero.py",
+    "test_contexts_beds.py",
+    "test_contexts_extension.py",
+)
 #: Files whose tests share what one of them builds.
 TOGETHER = ("test_contexts_extension.py", "test_pending.py")
 

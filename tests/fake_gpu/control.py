@@ -27,6 +27,11 @@ SWITCHES = {
 }
 
 
+#: Of the Level Zero driver alone.
+DRIVER_COUNTERS = ("fakegpu_opened_allocations",)
+DRIVER_SWITCHES = {"fakegpu_lose_devices": []}
+
+
 def path() -> Path:
     """Where this process finds its stand-in: an adapter, or a Level Zero driver."""
     if driver := os.environ.get("ZEL_LIBRARY_PATH"):
@@ -45,10 +50,11 @@ def loaded() -> ctypes.CDLL:
     except OSError as error:
         message = f"{path()} is not loaded: was the process started in its environment(), "
         raise RuntimeError(message + "and have devices been enumerated?") from error
-    for name in COUNTERS:
+    is_driver = path().name == DRIVER
+    for name in (*COUNTERS, *(DRIVER_COUNTERS if is_driver else ())):
         getattr(library, name).argtypes = []
         getattr(library, name).restype = ctypes.c_long
-    for name, arguments in SWITCHES.items():
+    for name, arguments in {**SWITCHES, **(DRIVER_SWITCHES if is_driver else {})}.items():
         getattr(library, name).argtypes = arguments
         getattr(library, name).restype = None
     return library

@@ -28,6 +28,7 @@ LOOKED_UP = re.compile(rb"\bze[A-Z]\w{3,}\b|\bze[lrst]Get\w+ProcAddrTable\b")
 SETTINGS = (
     "devices",
     "tiles",
+    "cslices",
     "mem",
     "delay_us",
     "p2p",
@@ -106,12 +107,18 @@ def stubs_for(callers: list[Path], sources: list[Path]) -> str:
 
 
 def environment(
-    out_dir: Path, adapter: str, *, hierarchy: str = "COMPOSITE", **settings: object
+    out_dir: Path,
+    adapter: str,
+    *,
+    hierarchy: str = "COMPOSITE",
+    pools: bool = True,
+    **settings: object,
 ) -> dict[str, str]:
     """The variables for a process that shall see the GPUs of the driver built into `out_dir`.
 
-    `adapter` is "v1" or "v2".  The OpenCL CPU device comes first and the GPUs after it; `settings`
-    are the FAKEGPU_* variables in lower case, as in ``tiles=1``.
+    `adapter` is "v1" or "v2"; without `pools` the driver sees every allocation and every free.  The
+    OpenCL CPU device comes first and the GPUs after it; `settings` are the FAKEGPU_* variables in
+    lower case, as in ``tiles=1``.
     """
     unknown = settings.keys() - set(SETTINGS)
     if unknown:
@@ -125,6 +132,8 @@ def environment(
         "ZEL_LIBRARY_PATH": str(library.parent),
         "ZE_FLAT_DEVICE_HIERARCHY": hierarchy,
     }
+    if not pools:
+        variables["UR_L0_DISABLE_USM_ALLOCATOR"] = "1"
     for name, value in settings.items():
         number = int(value) if isinstance(value, bool) else value
         variables[f"FAKEGPU_{name.upper()}"] = str(number)

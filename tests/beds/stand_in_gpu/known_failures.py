@@ -14,7 +14,7 @@ class KnownFailure:
     run: bool = True  #: False: it would hang
 
 
-LEVEL_ZERO = ("level_zero_v1", "level_zero_v2")
+LEVEL_ZERO = ("level_zero_v1", "level_zero_v2", "level_zero_no_pools")
 
 KNOWN_FAILURES = (
     KnownFailure(

@@ -1,5 +1,6 @@
 #include "device.hpp"
 
+#include "faults.hpp"
 #include "settings.hpp"
 
 namespace stand_in {
@@ -86,4 +87,6 @@ ZE_API ze_result_t zeDeviceGetP2PProperties(ze_device_handle_t one, ze_device_ha
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zeDeviceGetStatus(ze_device_handle_t) { return ZE_RESULT_SUCCESS; }
+ZE_API ze_result_t zeDeviceGetStatus(ze_device_handle_t) {
+  return faults().lost ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
+}

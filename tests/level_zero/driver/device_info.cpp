@@ -75,7 +75,7 @@ ZE_API ze_result_t zeDeviceGetCommandQueueGroupProperties(ze_device_handle_t, st
               ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY |
               ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
     p.maxMemoryFillPatternSize = 16;
-    p.numQueues = 1;
+    p.numQueues = static_cast<std::uint32_t>(settings().cslices);
   });
   return ZE_RESULT_SUCCESS;
 }

@@ -1,7 +1,8 @@
 #include "event.hpp"
 
 #include <chrono>
-#include <cstring>
+
+#include "faults.hpp"
 
 namespace stand_in {
 
@@ -81,7 +82,8 @@ struct Pool : Object {
 ze_result_t wait(Event& event, std::uint64_t nanoseconds) {
   const SignalPointer signal = event.current();
   if (!signal->wait(nanoseconds)) return ZE_RESULT_NOT_READY;
-  return signal->failed(nanoseconds >= kLong) ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
+  const bool failed = signal->failed(nanoseconds >= kLong) || faults().lost;
+  return failed ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct Faults {
   std::atomic<long> copies{0};       // copy commands carried out
   std::atomic<long> ipc_handles{0};  // handles not yet put back
   std::atomic<bool> next_command_fails{false};
+  std::atomic<bool> lost{false};  // every device, for ever: nothing is carried out any more
 
   // Counts a failable call: allocation, creation of a command list, an appended command, an IPC
   // handle. Whether it is the one that shall fail.

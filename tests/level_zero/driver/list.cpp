@@ -13,9 +13,9 @@ namespace {
 
 constexpr long kStepUs = 100;
 
-// A pause that ends at once when the delay is set to 0.
+// A pause that ends at once when the delay is set to 0, or the device is lost.
 void pause() {
-  for (long slept = 0; slept < faults().delay_us; slept += kStepUs)
+  for (long slept = 0; slept < faults().delay_us && !faults().lost; slept += kStepUs)
     usleep(static_cast<useconds_t>(std::min(kStepUs, faults().delay_us - slept)));
 }
 
@@ -53,7 +53,7 @@ List::~List() {
 }
 
 ze_result_t List::append(Command command) {
-  if (faults().now()) return ZE_RESULT_ERROR_DEVICE_LOST;
+  if (faults().lost || faults().now()) return ZE_RESULT_ERROR_DEVICE_LOST;
   if (kind_ == Kind::ordinary)
     recorded_.push_back(std::move(command));
   else
@@ -98,7 +98,7 @@ void List::carry_out(Pending& pending) {
   for (const SignalPointer& signal : pending.waits) signal->wait(kForEver);
   pause();
   const std::uint64_t begin = now_ns();
-  if (pending.fails) failure_->happen();
+  if (pending.fails || faults().lost) failure_->happen();
   const bool fails = failure_->untold();
   if (pending.work && !fails) pending.work();
   pending.work = nullptr;
@@ -123,6 +123,7 @@ namespace {
 
 template <class Handle>
 ze_result_t create(List::Kind kind, bool synchronous, Handle* out) {
+  if (faults().lost) return ZE_RESULT_ERROR_DEVICE_LOST;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   *out = handle_of<Handle>(new List(kind, synchronous));
   return ZE_RESULT_SUCCESS;
@@ -133,7 +134,8 @@ ze_result_t synchronize(Handle handle, std::uint64_t timeout) {
   List& list = of<List>(handle);
   if (!list.wait(timeout)) return ZE_RESULT_NOT_READY;
   const bool waited = timeout >= (1ull << 60);
-  return list.failed(waited) ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
+  const bool failed = list.failed(waited) || faults().lost;
+  return failed ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
 }
 
 }  // namespace
@@ -202,4 +204,10 @@ ZE_API ze_result_t zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t q
 ZE_API ze_result_t zeCommandQueueSynchronize(ze_command_queue_handle_t queue,
                                              std::uint64_t timeout) {
   return synchronize(queue, timeout);
+}
+
+// Waits for all that a device was given; here: for everything.
+ZE_API ze_result_t zeDeviceSynchronize(ze_device_handle_t) {
+  wait_for_all_lists();
+  return faults().lost ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
 }

@@ -85,6 +85,7 @@ ze_result_t Memory::map(std::shared_ptr<Block> block, std::size_t align, void** 
 ze_result_t Memory::allocate(ze_memory_type_t type, Device* device, std::size_t size,
                              std::size_t align, void** out) {
   *out = nullptr;
+  if (faults().lost) return ZE_RESULT_ERROR_DEVICE_LOST;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
   if (size == 0) return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
   if (align > kLargestAlignment) return ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT;
@@ -166,6 +167,12 @@ long Memory::blocks() {
   std::lock_guard<std::mutex> lock(mutex_);
   return std::count_if(blocks_.begin(), blocks_.end(),
                        [](const auto& entry) { return entry.second->mapped != 0; });
+}
+
+long Memory::opened() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::count_if(blocks_.begin(), blocks_.end(),
+                       [](const auto& entry) { return entry.second->opened; });
 }
 
 long Memory::device_bytes() {

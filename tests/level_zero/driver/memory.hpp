@@ -58,6 +58,7 @@ class Memory {
   std::shared_ptr<Block> around(const void* pointer);
 
   long blocks();        // alive, imported memory not counted
+  long opened();        // of these, memory of other processes
   long device_bytes();  // of all cards, opened memory not counted
 
  private:

@@ -24,6 +24,7 @@ Settings read() {
   Settings s{};
   s.cards = static_cast<int>(number("FAKEGPU_DEVICES", 2));
   s.tiles = static_cast<int>(number("FAKEGPU_TILES", 2));
+  s.cslices = static_cast<int>(number("FAKEGPU_CSLICES", 1));
   s.hierarchy = hierarchy();
   s.memory = static_cast<std::size_t>(number("FAKEGPU_MEM", 1L << 30));
   s.delay_us = number("FAKEGPU_DELAY_US", 0);

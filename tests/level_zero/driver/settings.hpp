@@ -11,6 +11,7 @@ enum class Hierarchy { flat, composite, combined };
 struct Settings {
   int cards;                 // FAKEGPU_DEVICES
   int tiles;                 // FAKEGPU_TILES: of each card; 0: a card that cannot be partitioned
+  int cslices;               // FAKEGPU_CSLICES: compute queues of each tile; 1: it has no parts
   Hierarchy hierarchy;       // ZE_FLAT_DEVICE_HIERARCHY, as Intel's driver reads it
   std::size_t memory;        // FAKEGPU_MEM: bytes of device memory of each card
   long delay_us;             // FAKEGPU_DELAY_US: pause before each command

@@ -29,6 +29,7 @@ ZE_API ze_result_t zeInitDrivers(std::uint32_t* count, ze_driver_handle_t* drive
 
 // ---- since 1.13 and 1.14 ---------------------------------------------------------------------
 
+ZE_API ze_result_t zeDeviceSynchronize(ze_device_handle_t device);
 ZE_API ze_context_handle_t zeDriverGetDefaultContext(ze_driver_handle_t driver);
 
 constexpr auto kHostImported = static_cast<ze_memory_type_t>(4);  // ZE_MEMORY_TYPE_HOST_IMPORTED
