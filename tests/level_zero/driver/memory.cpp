@@ -27,8 +27,15 @@ constexpr std::size_t kLargestAlignment = 2 << 20;
   std::abort();
 }
 
-// Address space, aligned.
-char* reserve(std::size_t size, std::size_t align) {
+// Address space, aligned: where such a block was freed last if that is free, as the heaps of a
+// driver hand out an address again.
+char* reserve(std::size_t size, std::size_t align, char* freed) {
+  if (freed && reinterpret_cast<std::uintptr_t>(freed) % align == 0) {
+    void* again = mmap(freed, size, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (again == freed) return freed;
+    if (again != MAP_FAILED) munmap(again, size);
+  }
   const std::size_t room = size + align;
   void* start = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
@@ -64,7 +71,7 @@ Place::Place(const void* pointer, std::size_t nbytes)
 ze_result_t Memory::map(std::shared_ptr<Block> block, std::size_t align, void** out) {
   const bool hidden = block->type == ZE_MEMORY_TYPE_DEVICE;
   const int access = PROT_READ | PROT_WRITE;
-  block->base = reserve(block->mapped, std::max(align, kAlignment));
+  block->base = reserve(block->mapped, std::max(align, kAlignment), freed_[block->mapped]);
   if (!block->base) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   block->bytes = block->base;
   if (mmap(block->base, block->mapped, hidden ? PROT_NONE : access, MAP_SHARED | MAP_FIXED,
@@ -131,6 +138,7 @@ ze_result_t Memory::free(const void* pointer, const char* function) {
     corrupted("memory was freed before a command that uses it was done", *block);
   if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->opened)
     used_[block->device->card] -= block->mapped;
+  freed_[block->mapped] = block->base;
   blocks_.erase(found);
   return ZE_RESULT_SUCCESS;
 }

@@ -67,6 +67,7 @@ class Memory {
   std::mutex mutex_;
   std::map<const char*, std::shared_ptr<Block>> blocks_;  // by their first byte
   std::map<int, std::size_t> used_;                       // bytes of each card
+  std::map<std::size_t, char*> freed_;                    // the last of each size
   std::uint64_t next_id_ = 1;
 };
 
