@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 12. The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
+// Floor 13. The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
 // logic.  Python's side of the house decides; these functions do.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -13,6 +13,7 @@
 
 #include "capsule.hpp"
 #include "copy.hpp"
+#include "deferred_free.hpp"
 #include "exchange_api.hpp"
 #include "extension_api.hpp"
 #include "fast_path.hpp"
@@ -20,6 +21,7 @@
 #include "ipc.hpp"
 #include "numpy_bridge.hpp"
 #include "origins.hpp"
+#include "runtime_call.hpp"
 #include "runtimes.hpp"
 #include "signals.hpp"
 #include "tensor_object.hpp"
@@ -253,15 +255,26 @@ void bind_rows(py::module_& m) {
 }
 
 void bind_queues(py::module_& m) {
-  static const sycl_ext::Interrupts interrupts{sycl_ext::takes_signals, sycl_ext::handle_signals};
-  sycl_ext::set_interrupts(&interrupts);
-  m.def("threads_aside", &sycl_ext::threads_aside,
-        "Threads that wait for a device, some of them in place of a wait that was given up.");
-  m.def("raise_dropped_signal", &sycl_ext::raise_dropped_signal,
-        "Raises what a signal handler raised in a buffer request a moment ago, if it did.");
+  static const sycl_ext::Interpreter python{sycl_ext::holds_gil, sycl_ext::ReleasedGil::release,
+                                            sycl_ext::ReleasedGil::take, sycl_ext::takes_signals,
+                                            sycl_ext::handle_signals};
+  sycl_ext::interpreter = &python;
+  m.def("check_gil_at_runtime_calls", &sycl_ext::check_gil_at_runtime_calls, py::arg("check"),
+        "For tests: whether a call that can wait ends the process when the GIL is held.");
+  m.def("interrupted_waits", &sycl_ext::interrupted_waits,
+        "Waits that a signal ended, and whose work is still pending.");
+  m.def("deferred_frees", &sycl_ext::deferred_frees,
+        "Blocks that will be freed when the work on them is done.");
+  m.def(
+      "raise_dropped_signal",
+      [](const py::object& tensor) { sycl_ext::raise_dropped_signal(tensor.ptr()); },
+      py::arg("tensor"),
+      "Raises what a signal handler raised in the last buffer request, if nobody has seen it.");
   py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
       .def_property_readonly("in_order", &Queue::in_order)
-      .def_property_readonly("has_pending_work", &Queue::has_pending_work)
+      .def_property_readonly(
+          "has_pending_work",
+          py::cpp_function(&Queue::has_pending_work, py::call_guard<sycl_ext::ReleasedGil>()))
       .def(
           "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
       .def("same_context", &Queue::same_context, py::arg("other"))
@@ -409,6 +422,14 @@ void bind_tensors(py::module_& m) {
         sycl_ext::synchronize(tensor);
       },
       py::arg("tensor"), "Waits for the pending work on the tensor's queue.");
+  m.def(
+      "order_after",
+      [](const Queue& queue, const Tensor& tensor) {
+        const sycl_ext::ReleasedGil released;
+        sycl_ext::order_after(queue, tensor.memory);
+      },
+      py::arg("queue"), py::arg("tensor"),
+      "Later work on the queue sees all work on the tensor that was submitted so far.");
   m.def(
       "queue_of",
       [](const Tensor& tensor) -> std::optional<Queue> {

@@ -40,7 +40,7 @@ void destroy_capsule(PyObject* capsule) {
   if (!managed->deleter) return;
   std::optional<SavedException> saved;  // the deleter may be Python, and a consumer may have raised
   if (PyErr_Occurred()) saved.emplace();
-  managed->deleter(managed);
+  hang_at_thread_end([managed] { managed->deleter(managed); });
 }
 
 template <class Managed>

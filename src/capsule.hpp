@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 8. PyCapsules: the four DLPack names, wrapping, consuming exactly once.
+// Floor 9. PyCapsules: the four DLPack names, wrapping, consuming exactly once.
 #pragma once
 
 #include "dlpack_export.hpp"

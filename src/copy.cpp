@@ -7,8 +7,10 @@
 #include <exception>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "error.hpp"
+#include "interpreter.hpp"
 #include "strided.hpp"
 
 namespace sycl_ext {
@@ -136,17 +138,19 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
 class KeptWhileBusy {
  public:
   KeptWhileBusy(const Queue& queue, const Memory& a, const Memory& b) noexcept
-      : queue_(queue), a_(a), b_(b), exceptions_(std::uncaught_exceptions()) {}
+      : a_(a), b_(b), exceptions_(std::uncaught_exceptions()) {
+    queues_.add(queue);
+  }
   ~KeptWhileBusy() {
     if (std::uncaught_exceptions() == exceptions_) return;
-    queue_.outlive_work(a_);
-    queue_.outlive_work(b_);
+    free_after_work(queues_, a_);
+    free_after_work(queues_, b_);
   }
   KeptWhileBusy(const KeptWhileBusy&) = delete;
   KeptWhileBusy& operator=(const KeptWhileBusy&) = delete;
 
  private:
-  const Queue& queue_;
+  QueueSet queues_;
   const Memory &a_, &b_;
   int exceptions_;
 };
@@ -169,7 +173,7 @@ class Staging {
   void fetch(const CopyLoops& piece) {
     const Span span = span_of(piece, &CopyAxis::from);
     Block& block = next();
-    block.event = queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes);
+    block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes)};
     const std::optional<CopyLoops> before = std::exchange(waiting_, piece);
     waiting_->from = block.memory->data - span.begin;
     if (before) scatter(*before, other());
@@ -184,7 +188,7 @@ class Staging {
   void store(const CopyLoops& piece) {
     const Span span = span_of(piece, &CopyAxis::to);
     Block& block = gather(piece, -span.begin);
-    block.event = queue_.submit_copy(piece.to + span.begin, block.memory->data, span.nbytes);
+    block.events = {queue_.submit_copy(piece.to + span.begin, block.memory->data, span.nbytes)};
   }
   // The same where the target has gaps: one command for each run, and one wait for all of them.
   void store_runs(const CopyLoops& piece) {
@@ -194,21 +198,26 @@ class Staging {
     Block& block = gather(packed, 0);
     const std::byte* from = block.memory->data;
     for_each_run(piece, run.outer_ndim, [&](std::byte* to) {
-      block.event = queue_.submit_copy(to, from, run.nbytes);
+      block.events.push_back(queue_.submit_copy(to, from, run.nbytes));
       from += run.nbytes;
     });
   }
-  void finish_storing() { queue_.wait(); }
+  void finish_storing() {
+    std::vector<Event> events = std::move(other().events);
+    const std::vector<Event>& last = blocks_[turn_].events;
+    events.insert(events.end(), last.begin(), last.end());
+    queue_.finish(std::move(events));
+  }
 
  private:
   struct Block {
     Memory memory;
-    Event event;
+    std::vector<Event> events;  // of all commands that use it
   };
   // Puts the elements into the next block, the first one at `start`.
   Block& gather(CopyLoops loops, std::int64_t start) {
     Block& block = next();
-    block.event.wait();
+    wait_for_all(std::exchange(block.events, {}));
     loops.to = block.memory->data + start;
     merge_axes(&loops);
     copy_strided(loops);
@@ -216,8 +225,8 @@ class Staging {
   }
   Block& next() { return blocks_[turn_ ^= 1]; }
   Block& other() { return blocks_[turn_ ^ 1]; }
-  static void scatter(const CopyLoops& piece, const Block& block) {
-    block.event.wait();
+  static void scatter(const CopyLoops& piece, Block& block) {
+    wait_for_all(std::exchange(block.events, {}));
     copy_strided(piece);
   }
 
@@ -253,7 +262,12 @@ bool is_dense(const CopyLoops& loops) {
   return true;
 }
 
-bool fits_block(const CopyLoops& loops) { return loops.nbytes() <= block_bytes; }
+// Each run of a target with gaps is a command, whose event is kept until it is done.
+bool fits_block(const CopyLoops& loops) {
+  constexpr std::size_t most_runs = 4096;
+  return loops.nbytes() <= block_bytes &&
+         (is_dense(loops) || loops.nbytes() / target_run(loops).nbytes <= most_runs);
+}
 
 // Whether one command does it best.
 bool is_one_command(const CopyLoops& loops) {
@@ -299,6 +313,7 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   if (to_host && from_host) return copy_strided(loops);
+  const WithoutGil released;
   const Row& reading = from_host ? *to.memory->row : *from.memory->row;
   const KeptWhileBusy read(reading.queue(), from.memory, to.memory);
   if (to_host) return fetch(loops, *from.memory->row);
@@ -315,10 +330,15 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 }  // namespace
 
 void synchronize(const Memory& memory) {
-  const Queue& queue = memory->queue;
-  if (!queue || !queue.has_pending_work()) return;
-  const KeptWhileBusy kept(queue, memory, memory);
-  queue.wait();
+  if (!memory->may_have_work()) return;
+  const WithoutGil released;
+  for (const Queue* queue : memory->queues()) queue->wait();
+}
+
+void order_after(const Queue& queue, const Memory& memory) {
+  if (!memory->may_have_work()) return;
+  const WithoutGil released;
+  for (const Queue* producer : memory->queues()) queue.order_after(*producer);
 }
 
 void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
@@ -362,6 +382,7 @@ void fill_zero(const Tensor& compact) {
   if (compact.host_accessible()) {
     std::memset(compact.data, 0, nbytes);
   } else {
+    const WithoutGil released;
     const Queue& queue = compact.memory->row->queue();
     const KeptWhileBusy kept(queue, compact.memory, compact.memory);
     queue.fill_zero(compact.data, nbytes);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 6. The copy engine: any strides on both sides, host and device on either side.
+// Floor 7. The copy engine: any strides on both sides, host and device on either side.
 //
-// Every function returns when the data has arrived.  None of them touches Python: the caller
-// releases the GIL around them.
+// Every function returns when the data has arrived.  None of them touches Python.  They release the
+// GIL where the runtime is called; a caller releases it around a host copy that is long.
 #pragma once
 
 #include "tensor.hpp"
 
 namespace sycl_ext {
 
-// Waits for the work that is pending on the queue of the memory.
+// Waits for the work that is pending on the queues of the memory.
 void synchronize(const Memory& memory);
+// Later work on the queue sees what was submitted to the queues of the memory so far.
+void order_after(const Queue& queue, const Memory& memory);
 void synchronize(const Tensor& tensor);
 
 // Copies the elements of `from` to `to`; both have one shape and one dtype.  Pending work on both

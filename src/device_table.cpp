@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "append_only.hpp"
-#include "forked.hpp"
+#include "fork.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 3. The device table: integer -> (device, context, in-order queue), the table that DLPack
+// Floor 4. The device table: integer -> (device, context, in-order queue), the table that DLPack
 // lacks.  Rows 0..R-1 are the root devices in the order of sycl::device::get_devices(), each with
 // its platform's default context; rows for sub-devices and registered contexts follow in order of
 // registration.  Rows are immortal: never removed, renumbered or reused, so a plain `const Row*`
@@ -72,6 +72,8 @@ class Row {
     const Queue* const made = made_queue_.load(std::memory_order_acquire);
     return made ? *made : first_queue();
   }
+  // The same if it was made; nullptr: no command was ever submitted to it.
+  const Queue* made_queue() const noexcept { return made_queue_.load(std::memory_order_acquire); }
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;

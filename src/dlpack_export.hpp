@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 6. Tensor -> DLManagedTensor[Versioned]: one template for both ABIs, one allocation per
+// Floor 7. Tensor -> DLManagedTensor[Versioned]: one template for both ABIs, one allocation per
 // managed tensor, and a deleter that needs neither the GIL nor a living interpreter.
 #pragma once
 

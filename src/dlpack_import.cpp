@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "error.hpp"
-#include "thread_end.hpp"
+#include "forced_unwind.hpp"
 
 namespace sycl_ext {
 

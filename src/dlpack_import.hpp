@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 6. DLManagedTensor[Versioned] -> Tensor.  Everything that a consumer can check about a
+// Floor 7. DLManagedTensor[Versioned] -> Tensor.  Everything that a consumer can check about a
 // stranger's struct is checked here, before any of it is believed.
 #pragma once
 

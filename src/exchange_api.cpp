@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange_api.hpp"
 
+#include "copy.hpp"
 #include "error.hpp"
 #include "runtimes.hpp"
 #include "untrusted.hpp"
@@ -57,15 +58,16 @@ const Tensor& shareable(PyObject* object) {
   return tensor;
 }
 
-// The table promises no synchronisation: a consumer asks for the stream of the device and uses
-// that.  The host has no stream, so there the work is waited for; and work on a queue of the
-// tensor's own goes before what comes later on the row's.
+// The table promises no synchronisation: a consumer asks for the stream of the device that the
+// struct names, the root device, and uses that.  So all work on the memory goes before what comes
+// later on that stream.  The host has no stream: there the work is waited for.
 const Tensor& ordered(const Tensor& tensor) {
-  const Allocation& memory = *tensor.memory;
   if (tensor.on_host) {
     wait_for_pending_work(tensor);
-  } else if (memory.has_own_queue()) {
-    memory.row->queue().order_after(memory.queue);
+  } else if (tensor.memory->may_have_work()) {
+    const Memory memory = tensor.memory;
+    const ReleasedGil released;
+    order_after(row_at(memory->row->root_id).queue(), memory);
   }
   return tensor;
 }
@@ -202,7 +204,9 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
       PyErr_Clear();
       return std::nullopt;
     }
-    tensor.memory->queue.order_after(queue_at_untrusted(stream));
+    const Queue producer = queue_at_untrusted(stream);
+    const ReleasedGil released;
+    tensor.memory->queue.order_after(producer);
   }
   return imported;
 }

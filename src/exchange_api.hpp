@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 10. The DLPack C exchange API (1.3), both ways: the table that our types offer as
+// Floor 11. The DLPack C exchange API (1.3), both ways: the table that our types offer as
 // `__dlpack_c_exchange_api__`, and the use of a producer's table.
 #pragma once
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 
+#include "copy.hpp"
 #include "error.hpp"
 #include "runtimes.hpp"
 
@@ -212,7 +213,20 @@ const void* queue_of_owner(void* owner) {
   return static_cast<const Tensor*>(owner)->memory->queue.share();
 }
 
-void release_owner(void* owner) { delete static_cast<Tensor*>(owner); }
+// Whose host memory it is reads it without asking any queue, so the work of the extension on it is
+// waited for here.  A thread without the GIL may be one of the runtime's, in a host task that this
+// work is waiting for.
+void release_owner(void* owner) {
+  const std::unique_ptr<Tensor> tensor(static_cast<Tensor*>(owner));
+  if (tensor->memory->kind != UsmKind::system || !tensor->memory->may_have_work()) return;
+  if (!holds_gil()) return;
+  PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil: signals wait, too
+  try {
+    synchronize(*tensor);
+  } catch (const Error&) {  // the next call that waits for the queue raises it
+  }
+  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
+}
 
 const sycl_ext_api table{
     sycl_ext_api_major,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 10. The C table for extensions (sycl_ext/include/sycl_ext/c_api.h): the device table, views
+// Floor 11. The C table for extensions (sycl_ext/include/sycl_ext/c_api.h): the device table, views
 // of memory, and the way back to Python, behind function pointers and plain types.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 11. Entry points without Python between a call and the core.
+// Floor 12. Entry points without Python between a call and the core.
 //
 // A public function is written in Python, with its rules and its docstring.  The hot ones are
 // wrapped in an `Accelerated` object, which answers the calls that need no negotiation (in 100 ns

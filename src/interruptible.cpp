@@ -4,83 +4,147 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "fork.hpp"
+#include "interpreter.hpp"
+
 namespace sycl_ext {
 
 namespace {
 
-std::atomic<const Interrupts*> interrupts{nullptr};
-std::atomic<int> aside{0};
-thread_local bool interrupted = false;
+constexpr std::chrono::milliseconds between_signals{50};
 
-// A wait that was handed to a thread of its own.
-struct Watch {
+std::atomic<int> interrupted{0};
+
+// A wait that was handed to a detached thread.
+struct Wait {
+  explicit Wait(std::function<void()> body) : body(std::move(body)) {}
+
+  // In the detached thread.
+  void run() {
+    std::exception_ptr raised;
+    try {
+      body();
+    } catch (...) {
+      raised = std::current_exception();
+    }
+    body = nullptr;  // what it owns goes before the wait counts as over
+    const std::lock_guard<std::mutex> lock(mutex);
+    error = std::move(raised);
+    done = true;
+    if (is_interrupted) --interrupted;
+    changed.notify_one();
+  }
+
+  // In the thread that waits.  True: it is over.
+  bool is_over_after(std::chrono::milliseconds timeout) {
+    std::unique_lock<std::mutex> lock(mutex);
+    return changed.wait_for(lock, timeout, [this] { return done; });
+  }
+  void interrupt() noexcept {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (done) return;
+    is_interrupted = true;
+    ++interrupted;
+  }
+
+  std::function<void()> body;
   std::mutex mutex;
   std::condition_variable changed;
-  bool done = false;
+  bool done = false, is_interrupted = false;
   std::exception_ptr error;
 };
 
-}  // namespace
-
-void set_interrupts(const Interrupts* value) noexcept { interrupts = value; }
-
-bool gave_up() noexcept { return interrupted; }
-
-int threads_aside() noexcept { return aside; }
-
-void run_aside(std::function<void()> body) {
-  ++aside;
-  try {
-    std::thread([body = std::move(body)]() mutable {
-      body();
-      body = nullptr;  // what it holds goes before the thread counts as gone
-      --aside;
-    }).detach();
-  } catch (...) {
-    --aside;
-    throw;
+// Detached threads, each kept for the next wait when its own is over.
+class Threads {
+ public:
+  // Throws std::system_error when there is no thread to be had.
+  void run(std::shared_ptr<Wait> wait) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waits_.push_back(std::move(wait));
+    if (idle_ >= waits_.size()) return changed_.notify_one();
+    try {
+      std::thread([this] { serve(); }).detach();
+    } catch (...) {
+      waits_.pop_back();
+      throw;
+    }
   }
+
+  std::mutex& mutex() noexcept { return mutex_; }
+
+ private:
+  void serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      ++idle_;
+      changed_.wait(lock, [this] { return !waits_.empty(); });
+      --idle_;
+      std::shared_ptr<Wait> wait = std::move(waits_.front());
+      waits_.pop_front();
+      lock.unlock();
+      wait->run();
+      wait.reset();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Wait>> waits_;
+  std::size_t idle_ = 0;
+};
+
+// A child has none of the threads, and starts with new ones.  Never destroyed: the threads stay
+// until the process ends.
+class ThreadsOfProcess final : ForkHandler {
+ public:
+  Threads& get() noexcept { return *threads_; }
+
+ private:
+  void before_fork() noexcept override { threads_->mutex().lock(); }
+  void after_fork_in_parent() noexcept override { threads_->mutex().unlock(); }
+  void after_fork_in_child() noexcept override {
+    threads_ = new Threads;  // the old condition variable counts threads that are gone
+    interrupted = 0;
+  }
+
+  Threads* threads_ = new Threads;
+};
+
+Threads& threads() {
+  static ThreadsOfProcess* const instance = new ThreadsOfProcess;
+  return instance->get();
 }
 
-void wait_interruptibly(const std::function<bool()>& done, const std::function<void()>& wait) {
-  constexpr std::chrono::microseconds short_wait{500};  // over before a thread would be worth it
-  constexpr std::chrono::milliseconds between_checks{50};
-  interrupted = false;
-  const Interrupts* const may = interrupts;
-  if (!may || !may->possible()) return wait();
-  const auto end = std::chrono::steady_clock::now() + short_wait;
-  while (std::chrono::steady_clock::now() < end) {
-    if (done()) return wait();
-    std::this_thread::yield();
+}  // namespace
+
+int interrupted_waits() noexcept { return interrupted; }
+
+void wait_interruptibly(std::function<void()> body) {
+  const Interpreter* const python = interpreter;
+  if (!python || !python->is_interruptible()) return body();
+  const auto wait = std::make_shared<Wait>(std::move(body));
+  try {
+    threads().run(wait);
+  } catch (const std::system_error&) {  // no thread: a wait that signals do not end
+    return wait->body();
   }
-  const auto watch = std::make_shared<Watch>();
-  run_aside([watch, wait] {
-    std::exception_ptr error;
+  while (!wait->is_over_after(between_signals)) {
     try {
-      wait();
+      python->handle_signals();
     } catch (...) {
-      error = std::current_exception();
+      wait->interrupt();
+      throw;
     }
-    const std::lock_guard<std::mutex> lock(watch->mutex);
-    watch->error = std::move(error);
-    watch->done = true;
-    watch->changed.notify_one();
-  });
-  std::unique_lock<std::mutex> lock(watch->mutex);
-  while (!watch->changed.wait_for(lock, between_checks, [&] { return watch->done; })) {
-    lock.unlock();
-    interrupted = true;  // if the check throws
-    may->check();
-    interrupted = false;
-    lock.lock();
   }
-  if (watch->error) std::rethrow_exception(watch->error);
+  if (wait->error) std::rethrow_exception(wait->error);
 }
 
 }  // namespace sycl_ext

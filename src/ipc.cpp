@@ -12,7 +12,7 @@
 #include <dlfcn.h>
 #endif
 
-#include "forked.hpp"
+#include "fork.hpp"
 #include "sycl_handles.hpp"
 
 // The older of two namespaces: the runtimes 2026.0 to 2026.2 all have it, and a module that is
@@ -85,7 +85,7 @@ struct Opened {
 
 void close_ipc(void* state) {
   const std::unique_ptr<Opened> opened(static_cast<Opened*>(state));
-  if (forked) return;  // it is the parent's
+  if (is_forked_child()) return;  // it is the parent's
   try {
     ipc::close(opened->pointer, opened->context);
   } catch (...) {  // nobody is left to be told
@@ -139,7 +139,7 @@ IpcExport::IpcExport(Memory memory) : memory_(std::move(memory)) {
 }
 
 IpcExport::~IpcExport() {
-  if (forked) {
+  if (is_forked_child()) {
     static_cast<void>(handle_.release());  // the parent gives it back
     return;
   }

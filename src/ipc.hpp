@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 6. Device USM of one process, opened by another one on the same device: the inter-process
+// Floor 7. Device USM of one process, opened by another one on the same device: the inter-process
 // handles of SYCL.
 #pragma once
 

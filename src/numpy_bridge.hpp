@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 10. numpy.ndarray objects, made through NumPy's C API (pybind11 finds it at run time, so no
+// Floor 11. numpy.ndarray objects, made through NumPy's C API (pybind11 finds it at run time, so no
 // NumPy headers are needed, and every NumPy since 1.26 is served, ml_dtypes included).
 #pragma once
 

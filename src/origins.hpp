@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 8. Where each managed tensor that is still alive came from; off unless it is asked for.
+// Floor 9. Where each managed tensor that is still alive came from; off unless it is asked for.
 #pragma once
 
 #include <Python.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 7. Holding, releasing and avoiding the GIL; <Python.h> for the files above.
+// Floor 8. Holding, releasing and avoiding the GIL; <Python.h> for the files above.
 //
 // The GIL is the outermost lock: code that holds a C++ lock never takes it.
 #pragma once
@@ -10,27 +10,35 @@
 #include <memory>
 #include <utility>
 
-#include "thread_end.hpp"
+#include "forced_unwind.hpp"
+#include "interpreter.hpp"
 
 namespace sycl_ext {
 
 // Lets other Python threads run while this one blocks.
 class ReleasedGil {
  public:
-  ReleasedGil() noexcept : state_(PyEval_SaveThread()), outer_(std::exchange(current_, state_)) {}
-  ~ReleasedGil() {
-    current_ = outer_;
-    hang_at_thread_end([this] { PyEval_RestoreThread(state_); });
-  }
+  ReleasedGil() noexcept : released_(release()) {}
+  ~ReleasedGil() { take(released_); }
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
 
   // Of the thread that asks; nullptr: it holds the GIL, or Python does not know it.
   static PyThreadState* current() noexcept { return current_; }
 
+  // The same as functions, for the core (interpreter.hpp).
+  static Interpreter::Released release() noexcept {
+    PyThreadState* const state = PyEval_SaveThread();
+    return {state, std::exchange(current_, state)};
+  }
+  static void take(Interpreter::Released released) {
+    current_ = static_cast<PyThreadState*>(released.outer);
+    hang_at_thread_end([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(released.state)); });
+  }
+
  private:
   static inline thread_local PyThreadState* current_ = nullptr;
-  PyThreadState *state_, *outer_;
+  const Interpreter::Released released_;
 };
 
 // A destructor may run while an exception is pending, and must leave it as it was.
@@ -54,14 +62,28 @@ inline bool python_is_alive() noexcept {
 #endif
 }
 
+// Whether this thread holds the GIL.  (PyGILState_Check says yes in every thread of a process that
+// has had a sub-interpreter.)
+inline bool holds_gil() noexcept {
+  PyThreadState* const mine = python_is_alive() ? PyGILState_GetThisThreadState() : nullptr;
+#if PY_VERSION_HEX >= 0x030D0000
+  return mine && mine == PyThreadState_GetUnchecked();
+#else
+  return mine && mine == _PyThreadState_UncheckedGet();
+#endif
+}
+
 // Thrown where a call into Python has failed: the Python exception is set already.
 struct PythonError {};
 
-// Python may run in there, and end the thread.
+// Drops a reference, with the GIL.  What runs in there may be Python, which may release the GIL and
+// be ended when it asks for it again.
+inline void drop(PyObject* object) noexcept {
+  hang_at_thread_end([object] { Py_XDECREF(object); });
+}
+
 struct DecRef {
-  void operator()(PyObject* object) const noexcept {
-    hang_at_thread_end([object] { Py_XDECREF(object); });
-  }
+  void operator()(PyObject* object) const noexcept { drop(object); }
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;
 
@@ -78,7 +100,7 @@ inline void release_python_object(void* object) {
   const PyGILState_STATE state = hang_at_thread_end([] { return PyGILState_Ensure(); });
   {
     const SavedException saved;
-    Py_DECREF(static_cast<PyObject*>(object));
+    drop(static_cast<PyObject*>(object));
   }
   PyGILState_Release(state);
 }

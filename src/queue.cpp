@@ -1,26 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue.hpp"
 
-#include "forked.hpp"
+#include <algorithm>
+#include <optional>
+
+#include "fork.hpp"
 #include "interruptible.hpp"
+#include "runtime_call.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
-std::shared_ptr<QueueState> state_of(const sycl::queue& queue) {
-  return std::shared_ptr<QueueState>(
-      new QueueState{queue, queue.is_in_order(), {true}, {0}, {0}, nullptr});
-}
-
 bool is_cpu(const QueueState& state) { return state.queue.get_device().is_cpu(); }
+
+std::shared_ptr<QueueState> make_state(sycl::queue queue, bool shared,
+                                       std::shared_ptr<AsyncErrors> errors) {
+  const std::shared_ptr<QueueState> state(new QueueState{std::move(queue)});
+  state->in_order = state->queue.is_in_order();
+  state->answers_at_once = state->queue.get_backend() == sycl::backend::opencl;
+  state->shared = shared;
+  state->errors = std::move(errors);
+  return state;
+}
 
 // Counts a submission when it is over, whether or not it succeeded.  (Counted before, a thread that
 // finds the queue empty in between would take it for done.)
 class Submission {
  public:
-  explicit Submission(const QueueState& state) : state_(state) {
+  explicit Submission(const QueueState& state) : state_(state), call_("submitting a command") {
     require_not_forked([&] { return is_cpu(state); });
   }
   ~Submission() { ++state_.submitted; }
@@ -29,23 +38,46 @@ class Submission {
 
  private:
   const QueueState& state_;
+  const RuntimeCall call_;
 };
 
-// Has the asynchronous errors of the queue delivered to our handler; a stranger's queue keeps its
-// own.  Whether there are any that nobody has been told of.
-bool collect_errors(QueueState& state) {
+// Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
+// its own.  Whether there are any that nobody has been told of.
+bool collect_errors(const QueueState& state) {
   if (!state.errors) return false;
-  state.queue.throw_asynchronous();
+  const RuntimeCall call("collecting asynchronous errors");
+  sycl::queue(state.queue).throw_asynchronous();
   return state.errors->any;
 }
 
-void wait_until_done(QueueState& state) {
+// Whether all that was submitted is done, as the runtime says.
+bool is_empty(const QueueState& state) {
+  if (is_forked_child() && !is_cpu(state)) return true;  // it was the parent's
   const std::uint64_t submitted = state.submitted;
-  sycl_call("waiting for a queue", [&] {
-    state.queue.wait();
-    collect_errors(state);
-  });
+  const RuntimeCall call("asking whether a queue is empty");
+  if (!state.queue.ext_oneapi_empty()) return false;
   state.done = submitted;
+  return true;
+}
+
+// The event of all that was submitted so far; empty when it is done.
+std::optional<sycl::event> mark(const QueueState& state) {
+  if (is_empty(state)) return std::nullopt;
+  const RuntimeCall call("submitting a barrier");
+  return sycl::queue(state.queue).ext_oneapi_submit_barrier();
+}
+
+// A command that has failed has a status of its own.
+bool is_over(const sycl::event& event) {
+  using Status = sycl::info::event_command_status;
+  const RuntimeCall call("asking for the status of a command");
+  const Status status = event.get_info<sycl::info::event::command_execution_status>();
+  return status != Status::submitted && status != Status::running;
+}
+
+void wait_for(sycl::event event) {
+  const RuntimeCall call("waiting for a command");
+  event.wait();
 }
 
 void raise_pending(const QueueState& state) {
@@ -81,28 +113,34 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
   };
   return sycl_call("creating a queue", [&] {
     sycl::queue queue(context, device, handler, {sycl::property::queue::in_order{}});
-    return std::shared_ptr<QueueState>(
-        new QueueState{std::move(queue), true, {false}, {0}, {0}, std::move(errors)});
+    return make_state(std::move(queue), false, std::move(errors));
   });
 }
 
-void Event::wait() const {
-  if (!state_) return;
-  const auto done = [this] {
-    try {
-      return state_->event.get_info<sycl::info::event::command_execution_status>() ==
-             sycl::info::event_command_status::complete;
-    } catch (...) {
-      return true;  // the wait says what is wrong
-    }
-  };
-  wait_interruptibly(
-      done, [state = state_] { sycl_call("waiting for a copy", [&] { state->event.wait(); }); });
+void wait_for_all(std::vector<Event> events) {
+  events.erase(std::remove_if(events.begin(), events.end(),
+                              [](const Event& event) { return !event.state_; }),
+               events.end());
+  if (events.empty()) return;
+  wait_interruptibly([events = std::move(events)] {
+    sycl_call("waiting for commands", [&] {
+      for (const Event& event : events) wait_for(event.state_->event);
+    });
+  });
+}
+
+bool Event::is_done() const noexcept {
+  try {
+    return !state_ || is_over(state_->event);
+  } catch (...) {
+    return true;
+  }
 }
 
 Queue Queue::from_address(const void* address) {
-  return sycl_call("reading a queue",
-                   [&] { return Queue(state_of(*static_cast<const sycl::queue*>(address))); });
+  return sycl_call("reading a queue", [&] {
+    return Queue(make_state(*static_cast<const sycl::queue*>(address), true, nullptr));
+  });
 }
 
 bool Queue::operator==(const Queue& other) const noexcept {
@@ -132,53 +170,70 @@ void Queue::delete_reference(void* reference) noexcept {
   delete static_cast<sycl::queue*>(reference);
 }
 
-bool Queue::is_busy() const noexcept {
-  if (!state_->may_have_work()) return false;
+bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
+
+bool Queue::is_known_idle() const noexcept {
+  if (!may_have_work()) return true;
   try {
-    if (forked && !is_cpu(*state_)) return false;  // it was the parent's
-    const std::uint64_t submitted = state_->submitted;
-    if (!state_->queue.ext_oneapi_empty()) return true;
-    state_->done = submitted;
+    return state_->answers_at_once && is_empty(*state_);
+  } catch (...) {
     return false;
+  }
+}
+
+bool Queue::has_pending_work() const noexcept {
+  if (!may_have_work()) return false;
+  try {
+    // A command that has ended may have left an error behind.
+    return !is_empty(*state_) || collect_errors(*state_);
   } catch (...) {
     return true;  // wait() says what is wrong
   }
 }
 
-bool Queue::has_pending_work() const noexcept {
-  const bool used = state_->may_have_work();
-  if (is_busy()) return true;
-  try {
-    // A command that has ended may have left an error behind.
-    return used && collect_errors(*state_);
-  } catch (...) {
-    return true;
+void Queue::wait() const {
+  if (!may_have_work()) return;
+  // A question that is answered at once needs no detached thread.
+  if (state_->answers_at_once &&
+      sycl_call("waiting for a queue", [this] { return is_empty(*state_); })) {
+    return tell_errors();
   }
+  wait_interruptibly([state = state_] {
+    sycl_call("waiting for a queue", [&] {
+      const std::uint64_t submitted = state->submitted;
+      if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all);
+      state->done = submitted;
+    });
+  });
+  tell_errors();
 }
 
-void Queue::wait() const {
-  if (!state_->may_have_work()) return;
-  wait_interruptibly([this] { return !has_pending_work(); },
-                     [state = state_] { wait_until_done(*state); });
+void Queue::finish(std::vector<Event> events) const {
+  wait_interruptibly([state = state_, events = std::move(events)] {
+    sycl_call("waiting for commands", [&] {
+      for (const Event& event : events) {
+        if (event.state_) wait_for(event.state_->event);
+      }
+      is_empty(*state);  // counts as done what is
+    });
+  });
+  tell_errors();
+}
+
+void Queue::tell_errors() const {
+  sycl_call("collecting asynchronous errors", [this] { return collect_errors(*state_); });
   raise_pending(*state_);
 }
 
-void Queue::wait_noexcept() const noexcept {
-  try {
-    // An error that is kept is not for the caller, who frees memory: the next wait() raises it.
-    if (is_busy()) wait_until_done(*state_);
-  } catch (...) {
-  }
-}
-
-void Queue::outlive_work(std::shared_ptr<const void> what) const noexcept {
-  try {
-    if (gave_up() && is_busy()) {
-      return run_aside([queue = *this, what = std::move(what)] { queue.wait_noexcept(); });
-    }
-  } catch (...) {  // there is no thread to be had
-  }
-  wait_noexcept();
+Event Queue::marker() const {
+  if (!may_have_work()) return Event();
+  return sycl_call("submitting a barrier", [&] {
+    std::optional<sycl::event> all = mark(*state_);
+    if (!all) return Event();
+    const RuntimeCall call("flushing a queue");
+    sycl::queue(state_->queue).ext_oneapi_prod();
+    return Event(std::make_shared<EventState>(EventState{std::move(*all)}));
+  });
 }
 
 bool Queue::order_after(const Queue& producer) const {
@@ -189,33 +244,32 @@ bool Queue::order_after(const Queue& producer) const {
     return false;
   }
   sycl_call("ordering one queue after another", [&] {
-    sycl::event done = producer.state_->queue.ext_oneapi_submit_barrier();
+    const std::optional<sycl::event> done = mark(producer.state());
+    if (!done) return;
     const Submission counted(*state_);
-    state_->queue.ext_oneapi_submit_barrier({done});
+    state_->queue.ext_oneapi_submit_barrier({*done});
   });
   return true;
 }
 
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
-  submit_copy(to, from, nbytes);
-  wait();
+  if (nbytes != 0) finish({submit_copy(to, from, nbytes)});
 }
 
 Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
   if (nbytes == 0) return Event();
-  const Submission counted(*state_);
   return sycl_call("copying USM", [&] {
+    const Submission counted(*state_);
     return Event(std::make_shared<EventState>(EventState{state_->queue.memcpy(to, from, nbytes)}));
   });
 }
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {
   if (nbytes == 0) return;
-  sycl_call("zeroing USM", [&] {
+  finish({sycl_call("zeroing USM", [&] {
     const Submission counted(*state_);
-    state_->queue.memset(to, 0, nbytes);
-  });
-  wait();
+    return Event(std::make_shared<EventState>(EventState{state_->queue.memset(to, 0, nbytes)}));
+  })});
 }
 
 }  // namespace sycl_ext

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 2. A SYCL queue as the core sees it: something to wait for, to order after, to copy with.
+// Floor 3. A SYCL queue as the core sees it: something to wait for, to order after, to copy with.
 //
 // `Queue` is a shared handle.  It remembers whether anybody but us can submit to it: as long as
 // nobody can, there is never pending work on it (every operation of the core waits for itself),
 // and an export needs no synchronisation at all.
+//
+// What takes the queue's lock or can wait is a RuntimeCall (runtime_call.hpp): the caller does not
+// hold the GIL.  Waits are for events: the v1 Level Zero adapter keeps a queue locked while the
+// queue itself is waited for.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace sycl_ext {
 
@@ -19,12 +24,17 @@ class Event {
  public:
   Event() = default;
   explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
-  // Blocks until the command is done, or Ctrl-C; an empty event is done.
-  void wait() const;
+  // Whether it is done (or will never be).
+  bool is_done() const noexcept;
 
  private:
-  std::shared_ptr<EventState> state_;
+  friend class Queue;
+  friend void wait_for_all(std::vector<Event> events);
+  std::shared_ptr<EventState> state_;  // nullptr: done
 };
+
+// Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them.
+void wait_for_all(std::vector<Event> events);
 
 class Queue {
  public:
@@ -40,23 +50,26 @@ class Queue {
   bool in_order() const noexcept;
   bool same_context(const Queue& other) const;
 
-  // Address of the `sycl::queue`; from now on a stranger can submit to it.
+  // Address of the `sycl::queue`; from now on others can submit to it.
   const void* share() const noexcept;
   // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; shares the queue, too.
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
 
-  // Whether something that was submitted is not done.
-  bool is_busy() const noexcept;
-  // True when a call of wait() would have something to wait for (or to report).
+  // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
+  bool may_have_work() const noexcept;
+  // True: nothing is pending.  False: something is, or that cannot be said without a wait.
+  bool is_known_idle() const noexcept;
+  // Whether wait() would have something to wait for, or to report.
   bool has_pending_work() const noexcept;
   // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong
   // asynchronously.
   void wait() const;
-  void wait_noexcept() const noexcept;
-  // Sees to it that `what` lives until the pending work, which may touch it, is done: by a wait, or
-  // where waiting was just given up, by a thread of its own.
-  void outlive_work(std::shared_ptr<const void> what) const noexcept;
+  // The same for commands of this queue, all that the caller has submitted.
+  void finish(std::vector<Event> events) const;
+  // The event of all work submitted so far; empty when nothing is pending.  It has been handed to
+  // the device, so that it ends without anybody waiting for it.
+  Event marker() const;
 
   // Later work on this queue sees what `producer` has been given so far.  True: an event
   // dependency does it; false: it took a wait on the host (an out-of-order queue, or one of another
@@ -72,6 +85,8 @@ class Queue {
   const QueueState& state() const noexcept { return *state_; }
 
  private:
+  void tell_errors() const;
+
   std::shared_ptr<QueueState> state_;
 };
 

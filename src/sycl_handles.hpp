@@ -34,10 +34,14 @@ struct AsyncErrors {
 struct QueueState {
   sycl::queue queue;
   bool in_order = false;
-  mutable std::atomic<bool> shared{false};  // a stranger can submit to it
+  // Whether the runtime can always say at once if work is pending.  The Level Zero adapters lock
+  // the queue for the question, and v1 keeps it locked while somebody waits for the queue
+  // (https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp).
+  bool answers_at_once = false;
+  mutable std::atomic<bool> shared{false};  // a third party can submit to it
   // Our own submissions, counted when each has returned, and how many of them were seen done.
   mutable std::atomic<std::uint64_t> submitted{0}, done{0};
-  std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a stranger's
+  std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
 
   bool may_have_work() const noexcept { return shared || submitted != done; }
 };

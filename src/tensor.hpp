@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 5. The one immutable value that all protocols speak: a typed, strided view of a Memory.
+// Floor 6. The one immutable value that all protocols speak: a typed, strided view of a Memory.
 #pragma once
 
 #include "dtype.hpp"

@@ -5,53 +5,127 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "copy.hpp"
 #include "error.hpp"
+#include "interruptible.hpp"
+#include "signals.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
 // A host copy that is made once, by the first thread that needs it.
-struct LazyCopy {
-  explicit LazyCopy(Tensor source) : source(std::move(source)) {}
-  std::mutex mutex;
-  Tensor source;
-  std::optional<Tensor> result;
+class LazyCopy {
+ public:
+  explicit LazyCopy(Tensor source) : source_(std::move(source)) {}
+
+  // Must not hold the GIL.  No lock is held during the copy, in which signal handlers may run.
+  Tensor get() {
+    for (;;) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (result_) return *result_;
+      if (copies_ && copier_ == std::this_thread::get_id()) {
+        lock.unlock();
+        return copy_to_host(source_);  // a signal handler, in the middle of the copy of its thread
+      }
+      if (!copies_) {
+        copies_ = true;
+        copier_ = std::this_thread::get_id();
+        lock.unlock();
+        return make();
+      }
+      lock.unlock();
+      wait_interruptibly([this] {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [this] { return !copies_; });
+      });
+    }
+  }
+
+ private:
+  Tensor make() {
+    struct Ended {
+      LazyCopy* copy;
+      ~Ended() {
+        const std::lock_guard<std::mutex> lock(copy->mutex_);
+        copy->copies_ = false;
+        copy->changed_.notify_all();
+      }
+    } const ended{this};
+    Tensor made = copy_to_host(source_);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    result_ = made;
+    return made;
+  }
+
+  const Tensor source_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool copies_ = false;
+  std::thread::id copier_;
+  std::optional<Tensor> result_;
 };
 
+// All instances over one Memory hold one of them, its representative: only that one shows the
+// collector the Python object that owns the memory, so that each reference is counted once.
 struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
+  TensorObject* representative;    // nullptr: it is the representative itself
+  long handles;                    // of the Memory, held by instances; of a representative
+  bool cleared;                    // by the collector: it represents and is represented no more
   Tensor tensor;                   // all but its bytes, as long as there is a lazy copy to be made
   std::shared_ptr<LazyCopy> lazy;  // empty: the bytes of `tensor` are in place
 };
 
 PyTypeObject* base_type = nullptr;
 
-// Whether this is a thread of somebody who works with tensors, and not one of the SYCL runtime,
-// where dpctl drops what a command has used: waiting there for the command would have no end.
-thread_local bool may_wait __attribute__((tls_model("initial-exec"))) = false;
-
 TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorObject*>(object); }
 
-// Makes the lazy copy, once.
+// Lets the instance count as one that holds its Memory.
+void join(TensorObject* self) noexcept {
+  void*& known = self->tensor.memory->representative();
+  if (known) {
+    self->representative = static_cast<TensorObject*>(known);
+    Py_INCREF(reinterpret_cast<PyObject*>(self->representative));
+    ++self->representative->handles;
+  } else {
+    known = self;
+    self->representative = nullptr;
+    self->handles = 1;
+  }
+}
+
+// The reverse; the caller drops the representative that it returns.
+PyObject* leave(TensorObject* self) noexcept {
+  if (TensorObject* const other = std::exchange(self->representative, nullptr)) {
+    --other->handles;
+    return reinterpret_cast<PyObject*>(other);
+  }
+  self->tensor.memory->representative() = nullptr;  // nobody else holds it: they would hold `self`
+  return nullptr;
+}
+
 void make_ready(TensorObject* self) {
   const std::shared_ptr<LazyCopy> lazy = self->lazy;
+  std::optional<Tensor> result;
   {
     const ReleasedGil released;
-    const std::lock_guard<std::mutex> lock(lazy->mutex);
-    if (!lazy->result) lazy->result = copy_to_host(lazy->source);
+    result = lazy->get();
   }
   if (!self->lazy) return;  // another thread was faster
-  self->tensor = *lazy->result;
+  const PyRef representative(leave(self));
+  const Tensor source = std::exchange(self->tensor, *std::move(result));
   self->lazy.reset();
+  join(self);
 }
 
 // The tensor with its bytes in place.  After the first call it never changes again.
@@ -70,56 +144,66 @@ PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
   return nullptr;
 }
 
-// The Python object that this tensor alone keeps alive through its memory.  Memory that others
-// hold, too, is none of the collector's business.
-PyObject* sole_owner(const TensorObject* self) noexcept {
+// The Python object that owns the memory, when nothing but the instances that this one represents
+// keeps it alive; nullptr: others do, or it is not the representative.
+PyObject* visible_owner(const TensorObject* self) noexcept {
   const Memory& memory = self->tensor.memory;
-  if (!memory || memory.use_count() != 1) return nullptr;
+  if (self->representative || memory.use_count() != self->handles) return nullptr;
   return static_cast<PyObject*>(memory->owner_released_by(release_python_object));
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(cast(self)->base);
-  Py_VISIT(sole_owner(cast(self)));
+  Py_VISIT(reinterpret_cast<PyObject*>(cast(self)->representative));
+  Py_VISIT(visible_owner(cast(self)));
   return 0;
+}
+
+// Memory of no bytes that is there already when no exception may be thrown.
+const Memory& nothing() {
+  static const Memory memory = allocate_host(0);
+  return memory;
 }
 
 // An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array.
 int clear(PyObject* self) {
-  TensorObject* object = cast(self);
-  Py_CLEAR(object->base);
-  if (sole_owner(object)) {
-    Tensor empty{allocate_host(0), nullptr, object->tensor.dtype, Layout(1), true, true};
-    std::swap(object->tensor, empty);
-  }
+  TensorObject* const object = cast(self);
+  drop(std::exchange(object->base, nullptr));
+  if (!object->tensor.memory->owner_released_by(release_python_object)) return 0;
+  PyObject* const representative = leave(object);
+  Tensor source{nothing(), nullptr, object->tensor.dtype, Layout(1), true, true};
+  std::swap(object->tensor, source);
+  object->lazy.reset();
+  object->handles = 0;  // `nothing` has no representative
+  object->cleared = true;
+  drop(representative);
   return 0;
 }
 
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  if (type->tp_finalize && PyObject_CallFinalizerFromDealloc(self) < 0) return;  // it lives again
+  if (type->tp_finalize &&
+      hang_at_thread_end([self] { return PyObject_CallFinalizerFromDealloc(self); }) < 0) {
+    return;  // it lives again
+  }
   PyObject_GC_UnTrack(self);
   // A producer's deleter may be Python, which must not see an exception that is on its way.
   std::optional<SavedException> saved;
   if (PyErr_Occurred()) saved.emplace();
   TensorObject* object = cast(self);
-  if (object->weakrefs) PyObject_ClearWeakRefs(self);
-  Py_CLEAR(object->base);
-  // Freeing waits for pending work, and a large block takes the runtime a while.
-  Memory& memory = object->tensor.memory;
-  if (memory.use_count() == 1) {
-    const bool idle = !memory->queue || !memory->queue.is_busy();
-    if (idle) memory->assume_idle();
-    if (!idle || memory->nbytes >= gil_threshold) {
-      const ReleasedGil released;
-      // Borrowed memory goes back to an owner who may read it at once, on another queue.
-      if (!idle && !memory->is_ours() && may_wait) memory->queue.wait_noexcept();
-      memory.reset();
-    }
-  }
+  if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
+  drop(std::exchange(object->base, nullptr));
+  PyObject* const representative = object->cleared ? nullptr : leave(object);
+  Memory memory = std::move(object->tensor.memory);
   object->lazy.~shared_ptr();
   object->tensor.~Tensor();
+  if (memory.use_count() == 1 && memory->nbytes >= gil_threshold) {
+    const ReleasedGil released;  // a large block takes the operating system a while
+    memory.reset();
+  }
+  memory.reset();
+  drop(representative);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -261,7 +345,34 @@ void require_buffer_request(const Tensor& tensor, int flags) {
   }
 }
 
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+// An exception of a signal handler that ended a buffer request.  NumPy drops every exception of a
+// buffer request, this one included, and goes on to __array__, which has to raise it again.
+struct DroppedSignal {
+  const PyObject* tensor = nullptr;
+  PyObject *exception = nullptr, *traceback = nullptr;
+
+  void forget() noexcept {
+    tensor = nullptr;
+    drop(std::exchange(exception, nullptr));
+    drop(std::exchange(traceback, nullptr));
+  }
+};
+DroppedSignal dropped_signal;
+
+// The exception that is set.
+void remember_signal(const PyObject* tensor) noexcept {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  dropped_signal.forget();
+  Py_XINCREF(value);
+  dropped_signal.exception = value;
+  dropped_signal.traceback = value ? PyException_GetTraceback(value) : nullptr;
+  dropped_signal.tensor = tensor;
+  PyErr_Restore(type, value, traceback);
+}
+
+int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded(-1, [&] {
     const Tensor& tensor = ready(cast(self));
@@ -290,6 +401,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     Py_INCREF(self);
     return 0;
   });
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  ended_by_signal = false;
+  const int result = fill_buffer(self, view, flags);
+  if (result < 0 && ended_by_signal && PyErr_Occurred()) remember_signal(self);
+  return result;
 }
 
 void release_buffer(PyObject*, Py_buffer* view) {
@@ -393,7 +511,8 @@ PyMethodDef methods[] = {
 };
 
 template <class T>
-PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
+PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type,
+                          std::shared_ptr<LazyCopy> lazy = nullptr) {
   if (!type) type = reinterpret_cast<PyTypeObject*>(hooks().tensor_class);
   if (!type) {
     PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
@@ -401,12 +520,13 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   }
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
-  may_wait = true;
+  this_thread_may_ask_queues();
   TensorObject* object = cast(self);
   new (&object->tensor) Tensor(std::forward<T>(tensor));
-  new (&object->lazy) std::shared_ptr<LazyCopy>();
+  new (&object->lazy) std::shared_ptr<LazyCopy>(std::move(lazy));
   Py_XINCREF(base);
   object->base = base;
+  join(object);
   return self;
 }
 
@@ -414,6 +534,7 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
 
 PyTypeObject* tensor_base_type() {
   if (base_type) return base_type;
+  nothing();
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("A typed, strided view of memory; the base of Tensor and "
                                     "HostView.")},
@@ -456,9 +577,7 @@ PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type)
                   false,  // a copy is its owner's own
                   true};
   auto lazy = std::make_shared<LazyCopy>(std::move(source));
-  PyObject* self = allocate_object(std::move(promised), base, type);
-  if (self) cast(self)->lazy = std::move(lazy);
-  return self;
+  return allocate_object(std::move(promised), base, type, std::move(lazy));
 }
 
 PyObject* base_of(PyObject* object) noexcept {
@@ -474,16 +593,27 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
 }
 
 void wait_for_pending_work(const Tensor& tensor) {
-  const Queue& queue = tensor.memory->queue;
-  if (!queue || !queue.has_pending_work()) return;
+  if (!tensor.memory->may_have_work()) return;
   const Memory keep = tensor.memory;
   const ReleasedGil released;
   synchronize(keep);
 }
 
+void raise_dropped_signal(const PyObject* tensor) {
+  if (dropped_signal.tensor != tensor) return;
+  const PyRef exception(std::exchange(dropped_signal.exception, nullptr));
+  const PyRef traceback(std::exchange(dropped_signal.traceback, nullptr));
+  dropped_signal.tensor = nullptr;
+  // In a handler of Python's it has a longer traceback: then it was not dropped.
+  const PyRef now(exception ? PyException_GetTraceback(exception.get()) : nullptr);
+  if (!exception || now != traceback) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  throw PythonError();
+}
+
 bool is_worth_releasing(const Tensor& tensor) noexcept {
   return tensor.nbytes() >= gil_threshold || !tensor.host_accessible() ||
-         (tensor.memory->queue && tensor.memory->queue.has_pending_work());
+         tensor.memory->may_have_work();
 }
 
 bool is_tensor(PyObject* object) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 9. The Python type behind Tensor and HostView, written against the C API: pybind11's
+// Floor 10. The Python type behind Tensor and HostView, written against the C API: pybind11's
 // dispatch and instance bookkeeping cost several times what an exchange may cost here.
 //
 // The type holds a Tensor, answers its attributes, speaks the buffer protocol and the two DLPack
@@ -47,6 +47,10 @@ PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and
 // after.
 void wait_for_pending_work(const Tensor& tensor);
+
+// Raises what a signal handler raised when it ended the last buffer request to the tensor, unless
+// the exception has reached a handler of Python's.
+void raise_dropped_signal(const PyObject* tensor);
 
 // Work on so many bytes releases the GIL.
 inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 3. Addresses that are said to be those of a sycl::queue or a sycl::context: an int, a
+// Floor 4. Addresses that are said to be those of a sycl::queue or a sycl::context: an int, a
 // capsule, a stream of a C table.
 //
 // Nothing at such an address is followed before it is checked, and memory is read by system calls

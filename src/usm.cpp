@@ -16,8 +16,10 @@
 #endif
 
 #include "extents.hpp"
-#include "forked.hpp"
+#include "fork.hpp"
+#include "interpreter.hpp"
 #include "interruptible.hpp"
+#include "runtime_call.hpp"
 #include "sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -42,7 +44,10 @@ const KindRow& row_for(UsmKind kind) noexcept { return kinds[static_cast<std::si
 
 using Block = LargeBlockPool::Block;
 
-std::atomic<long> allocations_alive{0};
+std::atomic<long> blocks_alive{0};
+
+// How long an allocation waits for pending work to make room.
+constexpr std::chrono::seconds longest_wait_for_room{5};
 
 void keep(void*) {}
 
@@ -59,7 +64,10 @@ BlockPool& pool_of(const Row& row, UsmKind kind) noexcept {
 bool is_cpu(const Row& row) noexcept { return row.device_type == "cpu"; }
 
 void free_usm(void* block, const Row& row) noexcept {
-  if (forked && !is_cpu(row)) return;  // it is the parent's
+  if (is_forked_child() && !is_cpu(row)) return;  // it is the parent's
+  if (is_process_ending()) return;
+  const WithoutGil released;
+  const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
   try {
     sycl::free(block, row.sycl->context);
   } catch (...) {  // a deleter never raises; the block is lost
@@ -68,7 +76,7 @@ void free_usm(void* block, const Row& row) noexcept {
 
 // Keeps a block in one of two pools, and frees what they do not keep.
 template <class Release>
-void give_back(const Allocation& block, BlockPool& small, LargeBlockPool* large,
+void give_back(const HeldBlock& block, BlockPool& small, LargeBlockPool* large,
                Release release) noexcept {
   if (!block.data) return;
   if (BlockPool::serves(block.capacity)) {
@@ -89,13 +97,13 @@ LargeBlockPool* large_pool_of(const Row& row, UsmKind kind) noexcept {
   return kind == UsmKind::host ? &row.staging_blocks : nullptr;
 }
 
-void give_back_usm(const Allocation& block) noexcept {
+void give_back_usm(const HeldBlock& block) noexcept {
   const Row& row = *block.row;
   give_back(block, pool_of(row, block.kind), large_pool_of(row, block.kind),
             [&row](void* data) { free_usm(data, row); });
 }
 
-void give_back_dedicated(const Allocation& block) noexcept {
+void give_back_dedicated(const HeldBlock& block) noexcept {
   if (block.data) free_usm(block.data, *block.row);
 }
 
@@ -105,7 +113,7 @@ LargeBlockPool& large_host_pool() {
   return *pool;
 }
 
-void give_back_host(const Allocation& block) noexcept {
+void give_back_host(const HeldBlock& block) noexcept {
   give_back(block, host_pool(), &large_host_pool(), [](void* data) { std::free(data); });
 }
 
@@ -196,11 +204,12 @@ void remember(const void* pointer, const Row& row) noexcept {
 }
 
 Memory own(Block block, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
-           Allocation::Free free_block) {
+           HeldBlock::Free free_block) {
   if (row && block.data) remember(block.data, *row);
-  return std::make_shared<const Allocation>(static_cast<std::byte*>(block.data), nbytes,
-                                            block.nbytes, kind, row, std::move(queue),
-                                            Owner(nullptr, keep), free_block);
+  return std::make_shared<const Allocation>(
+      HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, row,
+                Owner(nullptr, keep), free_block),
+      std::move(queue));
 }
 
 const Row& owning_row(const void* pointer, const Row& row, UsmKind kind) {
@@ -216,6 +225,13 @@ const Row& owning_row(const void* pointer, const Row& row, UsmKind kind) {
 
 // nullptr: there is no room.
 void* fresh_usm(std::size_t nbytes, const KindRow& wanted, const Row& row) {
+  // What was freed a moment ago may be on its way back.
+  if (!BlockPool::serves(nbytes) && deferred_frees() > 0) {
+    const WithoutGil released;
+    settle_deferred_frees(std::chrono::milliseconds(2));
+  }
+  const WithoutGil released;
+  const RuntimeCall call("allocating USM");
   try {
     return sycl::malloc(BlockPool::rounded(nbytes), row.sycl->device, row.sycl->context,
                         wanted.sycl_kind);
@@ -247,63 +263,97 @@ const Queue& queue_of(const Queue& own_queue, const Row* row) {
   return own_queue || !row ? own_queue : row->queue();
 }
 
-// Whether the work that is pending on a queue is done in less time than a thread takes to start.
-bool ends_soon(const Queue& queue) noexcept {
-  if (!queue.is_busy()) return true;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
-  do {
-    std::this_thread::yield();
-    if (!queue.is_busy()) return true;
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
+// Whether this thread may ask queues whether they are idle.  In a thread of the runtime, where
+// dpctl drops what a command has used, the question would be a deadlock: somebody may keep the
+// queue locked who waits for the host task that runs there.
+thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
+
+// Whether nothing is pending, as far as that can be said at once.
+bool is_idle(const QueueSet& queues) noexcept {
+  const WithoutGil released;
+  return std::all_of(queues.begin(), queues.end(),
+                     [](const Queue* queue) { return queue->is_known_idle(); });
 }
 
-// Has a thread wait for the work on a block, and release it.  Waits here when there is none.
-void leave_to_a_thread(Allocation* block) noexcept {
+// On the heap; where there is no memory for that, the block is never freed.
+std::shared_ptr<const void> share_block(HeldBlock block) noexcept {
   try {
-    auto heir = std::make_shared<Allocation>(block);
-    run_aside([heir = std::move(heir)]() mutable { heir.reset(); });
-  } catch (...) {  // no memory for an heir, or no thread, and the heir has waited already
-    block->queue.wait_noexcept();
+    return std::make_shared<const HeldBlock>(std::move(block));
+  } catch (...) {
+    block.free_block = nullptr;
+    (void)block.owner.release();
+    return nullptr;
   }
 }
 
 }  // namespace
 
-Allocation::Allocation(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
-                       const Row* row, Queue own_queue, Owner owner, Free free_block)
-    : own_queue_(apart_from(row, std::move(own_queue))),
-      data(data),
+HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
+                     const Row* row, Owner owner, Free free_block) noexcept
+    : data(data),
       nbytes(nbytes),
       capacity(capacity),
       kind(kind),
       row(row),
-      queue(queue_of(own_queue_, row)),
-      owner_(std::move(owner)),
-      free_block_(free_block) {
-  allocations_alive.fetch_add(1, std::memory_order_relaxed);
+      owner(std::move(owner)),
+      free_block(free_block) {
+  blocks_alive.fetch_add(1, std::memory_order_relaxed);
 }
 
-Allocation::Allocation(Allocation* from) noexcept
-    : own_queue_(from->own_queue_),
-      data(from->data),
-      nbytes(from->nbytes),
-      capacity(from->capacity),
-      kind(from->kind),
-      row(from->row),
-      queue(queue_of(own_queue_, row)),
-      owner_(std::move(from->owner_)),
-      free_block_(std::exchange(from->free_block_, nullptr)),
-      waits_(true) {
-  allocations_alive.fetch_add(1, std::memory_order_relaxed);
+HeldBlock::HeldBlock(HeldBlock&& other) noexcept
+    : data(other.data),
+      nbytes(other.nbytes),
+      capacity(other.capacity),
+      kind(other.kind),
+      row(other.row),
+      owner(std::move(other.owner)),
+      free_block(std::exchange(other.free_block, nullptr)),
+      is_held_(std::exchange(other.is_held_, false)) {}
+
+HeldBlock::~HeldBlock() {
+  if (free_block) free_block(*this);
+  owner.reset();
+  if (is_held_) blocks_alive.fetch_sub(1, std::memory_order_relaxed);
 }
+
+Allocation::Allocation(HeldBlock&& block, Queue own_queue)
+    : own_queue_(apart_from(block.row, std::move(own_queue))),
+      block_(std::move(block)),
+      data(block_.data),
+      nbytes(block_.nbytes),
+      capacity(block_.capacity),
+      kind(block_.kind),
+      row(block_.row),
+      queue(queue_of(own_queue_, row)) {}
 
 Allocation::~Allocation() {
-  if (queue && !idle_ && !ends_soon(queue)) {
-    waits_ ? queue.wait_noexcept() : leave_to_a_thread(this);
+  if (!may_have_work() || (may_ask && is_idle(queues()))) return;
+  const bool is_borrowed = !is_ours();
+  free_after_work(queues(), share_block(std::move(block_)));
+  if (!is_borrowed) return;
+  // Its owner would like to have it back at once where nothing is pending after all.
+  const WithoutGil released;
+  settle_deferred_frees(std::chrono::milliseconds(20));
+}
+
+void this_thread_may_ask_queues() noexcept { may_ask = true; }
+
+QueueSet Allocation::queues() const noexcept {
+  QueueSet set;
+  if (own_queue_) set.add(own_queue_);
+  if (!row) return set;
+  if (const Queue* const made = row->made_queue()) set.add(*made);
+  if (row->kind == RowKind::sub_device && row->default_context) {
+    if (const Queue* const made = find_row(row->root_id)->made_queue()) set.add(*made);
   }
-  if (free_block_) free_block_(*this);
-  allocations_alive.fetch_sub(1, std::memory_order_relaxed);
+  return set;
+}
+
+bool Allocation::may_have_work() const noexcept {
+  for (const Queue* one : queues()) {
+    if (one->may_have_work()) return true;
+  }
+  return false;
 }
 
 namespace {
@@ -316,9 +366,11 @@ Block take_fresh_usm(std::size_t size, std::size_t nbytes, const KindRow& wanted
     release_cached_memory();
     block.data = fresh_usm(size, wanted, row);
   }
-  // What is missing may be in blocks that wait for the work on them.
-  for (int tries = 0; !block.data && threads_aside() > 0 && tries < 1000; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  // What is missing may be in blocks that are freed when the work on them is done.
+  const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
+  while (!block.data && deferred_frees() > 0 && std::chrono::steady_clock::now() < end) {
+    const WithoutGil released;
+    wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
     release_cached_memory();
     block.data = fresh_usm(size, wanted, row);
   }
@@ -327,7 +379,7 @@ Block take_fresh_usm(std::size_t size, std::size_t nbytes, const KindRow& wanted
 }
 
 Memory own_usm(Block block, std::size_t nbytes, UsmKind kind, const Row& row, Queue queue,
-               Allocation::Free free_block) {
+               HeldBlock::Free free_block) {
   try {
     return own(block, nbytes, kind, &row, std::move(queue), free_block);
   } catch (...) {
@@ -376,7 +428,7 @@ Memory allocate_host(std::size_t nbytes) {
   }
 }
 
-long live_allocations() noexcept { return allocations_alive.load(std::memory_order_relaxed); }
+long live_allocations() noexcept { return blocks_alive.load(std::memory_order_relaxed); }
 
 std::vector<CachedMemory> cached_memory() {
   std::vector<CachedMemory> found;
@@ -395,6 +447,9 @@ std::vector<CachedMemory> cached_memory() {
 }
 
 void release_cached_memory() noexcept {
+  // What is freed comes back to where we take from; an interrupted copy holds blocks that follow
+  // it.
+  for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
   host_pool().drain([](void* block) { std::free(block); });
   for (const auto& block : large_host_pool().drain()) std::free(block.data);
   for (int id = 0; id < rows_so_far(); ++id) {
@@ -408,8 +463,9 @@ void release_cached_memory() noexcept {
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
               Owner owner) {
-  return std::make_shared<const Allocation>(static_cast<std::byte*>(data), nbytes, nbytes, kind,
-                                            row, std::move(queue), std::move(owner), nullptr);
+  return std::make_shared<const Allocation>(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes,
+                                                      kind, row, std::move(owner), nullptr),
+                                            std::move(queue));
 }
 
 PrivateBlock::PrivateBlock(const void* data, std::size_t nbytes, const Row* row)

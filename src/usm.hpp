@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 4. Unified shared memory: who owns a block, of which kind it is, to which row it is bound.
+// Floor 5. Unified shared memory: who owns a block, of which kind it is, to which row it is bound.
 //
 // A `Memory` is a shared handle; the last one to go releases the block.  That may happen on any
 // thread, without the GIL and after the interpreter is gone, so nothing here knows Python.  It may
 // even be a thread of the runtime, in the middle of a command that the block's queue waits for, so
-// nothing here waits for long: a block with work on it is left to a thread that waits.
+// nothing here waits: a block with work on it is freed when that work is done (deferred_free.hpp).
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "deferred_free.hpp"
 #include "device_table.hpp"
 
 namespace sycl_ext {
@@ -39,8 +40,34 @@ class PrivateBlock {
   const Row* const row_;  // nullptr: of no private context
 };
 
+// A block and its way back.  Whoever destroys it releases the block, on any thread; the runtime is
+// asked without the GIL.
+struct HeldBlock {
+  // How a block of our own is given back.
+  using Free = void (*)(const HeldBlock&) noexcept;
+
+  std::byte* data;  // nullptr when nbytes is 0
+  std::size_t nbytes;
+  std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
+  UsmKind kind;
+  const Row* row;   // nullptr: plain host memory that belongs to no device
+  Owner owner;      // of a borrowed block
+  Free free_block;  // of a block of our own; nullptr: borrowed
+
+  HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind, const Row* row,
+            Owner owner, Free free_block) noexcept;
+  HeldBlock(HeldBlock&& other) noexcept;
+  ~HeldBlock();
+  HeldBlock& operator=(HeldBlock&&) = delete;
+
+ private:
+  bool is_held_ = true;  // false: moved from
+};
+
 class Allocation {
   const Queue own_queue_;  // empty: the row's serves
+  HeldBlock block_;
+  mutable void* representative_ = nullptr;
 
  public:
   std::byte* const data;  // nullptr when nbytes is 0
@@ -48,50 +75,46 @@ class Allocation {
   const std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
   const UsmKind kind;
   const Row* const row;  // nullptr: plain host memory that belongs to no device
-  // The queue that work on the block goes to: what an export synchronises with, and what is waited
-  // for before the block is freed.  Empty when there is no row.
+  // The queue that our own work on the block goes to.  Empty when there is no row.
   const Queue& queue;
 
-  // How a block of our own is given back.
-  using Free = void (*)(const Allocation&) noexcept;
-
   // An empty `own_queue` stands for the row's.
-  Allocation(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
-             const Row* row, Queue own_queue, Owner owner, Free free_block);
+  Allocation(HeldBlock&& block, Queue own_queue);
+  // Work that may still touch the block is not waited for: the block is freed after it.
   ~Allocation();
-  // Takes over what `from` holds, which ends before the work on it: the heir waits.
-  explicit Allocation(Allocation* from) noexcept;
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
+  // Every queue whose work may touch the block: its own; that of its row, which is what the copy
+  // engine and the exchange table tell others to use; and that of the root device, under whose id
+  // memory of a sub-device is handed out.
+  QueueSet queues() const noexcept;
+  // False: no work is pending on any of them.  Does not ask the runtime.
+  bool may_have_work() const noexcept;
+
   // The owner of a borrowed block that `release` lets go; nullptr: another kind of owner, or none.
   void* owner_released_by(void (*release)(void*)) const noexcept {
-    return owner_.get_deleter() == release ? owner_.get() : nullptr;
+    return block_.owner.get_deleter() == release ? block_.owner.get() : nullptr;
   }
-  // Whether `queue` is another one than the row's.
-  bool has_own_queue() const noexcept { return static_cast<bool>(own_queue_); }
-  // Says that nothing is pending, so that the destructor need not ask the runtime again.  For the
-  // last holder alone.
-  void assume_idle() const noexcept { idle_ = true; }
+  // For Python's side: the instance that represents the memory to the collector; under the GIL.
+  void*& representative() const noexcept { return representative_; }
   // Whether this is host memory of our own making (allocate_host).
-  bool is_host_copy() const noexcept { return free_block_ && !row; }
+  bool is_host_copy() const noexcept { return block_.free_block && !row; }
   // Whether this is a block as we allocated it, from its first byte on.
-  bool is_ours() const noexcept { return free_block_; }
-  bool is_freed_by(Free function) const noexcept { return free_block_ == function; }
-
- private:
-  const PrivateBlock private_block_{data, nbytes, row};
-  Owner owner_;      // of a borrowed block
-  Free free_block_;  // of a block of our own; nullptr: borrowed
-  mutable bool idle_ = false;
-  const bool waits_ = false;
+  bool is_ours() const noexcept { return block_.free_block; }
+  bool is_freed_by(HeldBlock::Free function) const noexcept {
+    return block_.free_block == function;
+  }
 };
 
 using Memory = std::shared_ptr<const Allocation>;
 
+// Says that this thread is none of the SYCL runtime's: it frees idle blocks itself, instead of
+// leaving them to the thread that frees what is pending.
+void this_thread_may_ask_queues() noexcept;
+
 // A new block, freed by us.  Error(memory) names size, kind and device; Error(buffer): the device
-// has no USM of that kind.  An empty queue stands for the row's.  Work that is pending on the queue
-// when the last handle goes is waited for, so that no command ever touches freed memory.
+// has no USM of that kind.  An empty queue stands for the row's.
 Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue = {});
 
 // A new block of 'device' USM for other processes: it comes from no pool, and goes back to none, as

@@ -249,6 +249,9 @@ def cached_memory() -> list[tuple[int | None, str, int]]:
 def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over."""
 
+def check_gil_at_runtime_calls(check: bool) -> None:
+    """For tests: whether a call that can wait ends the process when the GIL is held."""
+
 def consume_capsule(
     capsule: CapsuleType, expected: tuple[int, int] | None = None
 ) -> tuple[Tensor, bool]:
@@ -276,6 +279,9 @@ def cut_device(row: Row, kind: PartitionKind, counts: Sequence[int], domain: str
 
 def default_row() -> Row:
     """Row of the device that SYCL's default selector chooses."""
+
+def deferred_frees() -> int:
+    """Blocks that will be freed when the work on them is done."""
 
 def device_uuid(row: Row) -> bytes:
     """What identifies the device in every process; empty: it does not say."""
@@ -313,6 +319,9 @@ def has_other_libsycl() -> bool:
 
 def host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""
+
+def interrupted_waits() -> int:
+    """Waits that a signal ended, and whose work is still pending."""
 
 def lazy_host_copy(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """A host copy that is made when its bytes are first needed."""
@@ -353,6 +362,9 @@ def open_ipc(
 ) -> Tensor:
     """A tensor in the block behind an inter-process handle of another process."""
 
+def order_after(queue: Queue, tensor: TensorBase) -> None:
+    """Later work on the queue sees all work on the tensor that was submitted so far."""
+
 def queue_at(address: SupportsIndex) -> Queue:
     """The queue at an address that the caller vouches for."""
 
@@ -365,8 +377,8 @@ def queue_of(tensor: TensorBase) -> Queue | None:
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
 
-def raise_dropped_signal() -> None:
-    """Raises what a signal handler raised in a buffer request a moment ago, if it did."""
+def raise_dropped_signal(tensor: object) -> None:
+    """Raises what a signal handler raised in the last buffer request, if nobody has seen it."""
 
 def release_cached_memory() -> None:
     """Gives the blocks that are kept for the next allocations back to the runtime."""
@@ -422,9 +434,6 @@ def set_hooks(
 
 def synchronize(tensor: TensorBase) -> None:
     """Waits for the pending work on the tensor's queue."""
-
-def threads_aside() -> int:
-    """Threads that wait for a device, some of them in place of a wait that was given up."""
 
 def trace_origins(package: str) -> None:
     """Remembers where each export comes from, from now on; frames below `package` do not count."""

@@ -146,9 +146,8 @@ def _synchronize_export(tensor: _core.TensorBase, stream: Any) -> None:
         _core.synchronize(tensor)
         return
     consumer = _check_stream(stream)
-    producer = _core.queue_of(tensor)
-    if consumer is not None and producer is not None:
-        consumer.order_after(producer)
+    if consumer is not None:
+        _core.order_after(consumer, tensor)
 
 
 # ---- import --------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class HostView(Scalars, _core.TensorBase):
         return self.is_host_copy
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        _core.raise_dropped_signal()  # NumPy has asked for a buffer first
+        _core.raise_dropped_signal(self)  # NumPy has asked for a buffer first
         array = _core.as_ndarray(self)
         if dtype is not None and np.dtype(dtype) != array.dtype:
             if copy is False:

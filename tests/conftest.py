@@ -27,6 +27,9 @@ import sycl_ext as sx
 from samples import USM_TYPES
 from sycl_ext import _core
 
+# A call into the SYCL runtime that can wait, made with the GIL held, ends the process.
+_core.check_gil_at_runtime_calls(True)
+
 # ---- several workers -----------------------------------------------------------------------------
 
 #: Files whose tests start other processes and wait for them; they come first, so that no worker is

@@ -117,6 +117,7 @@ TYPES = {
         "tensor_class": "type[TensorBase]",
     },
     "open_ipc": {"return": "Tensor"},
+    "raise_dropped_signal": {"tensor": "object"},
     "view": {"base": "object", "return": "Tensor"},
     "Queue.__eq__": {"arg0": "object"},
     "Queue.capsule": {"return": "CapsuleType"},

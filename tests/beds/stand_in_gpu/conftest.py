@@ -5,7 +5,6 @@ Most of these tests run on other GPUs, too: `beds.py` says where, and `LACKS` wh
 """
 
 import contextlib
-import gc
 import os
 import time
 
@@ -16,6 +15,7 @@ from known_failures import known_failure
 
 import sycl_ext as sx
 from fake_gpu import control
+from generated import alive
 from sycl_ext import _core
 
 #: Environment -> what its tests cannot use: a fixture, or the name of a test, and why.
@@ -137,6 +137,13 @@ def hold(adapter):
     return holding
 
 
+def allocations_left(blocks):
+    """USM allocations when everything that can go has gone."""
+    alive()
+    _core.release_cached_memory()
+    return blocks()
+
+
 @pytest.fixture(autouse=True)
 def no_memory_left(request):
     """Every USM allocation of a test is freed by its end, as far as somebody counts them."""
@@ -144,18 +151,10 @@ def no_memory_left(request):
         yield
         return
     adapter, blocks = map(request.getfixturevalue, ("adapter", "blocks"))
-    _core.release_cached_memory()
-    before = blocks()
+    before = allocations_left(blocks)
     yield
     adapter.fakegpu_fail_at(0)
     adapter.fakegpu_set_delay_us(0)
     if getattr(request.node, "failed", False):
         return  # its traceback holds what the test had
-    # dpctl lets go of a command's arguments on a thread of its own, some time after the command.
-    for _ in range(200):
-        _core.release_cached_memory()
-        if blocks() <= before:
-            break
-        gc.collect()
-        time.sleep(0.01)
-    assert blocks() <= before
+    assert allocations_left(blocks) <= before

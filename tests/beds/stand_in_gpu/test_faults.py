@@ -122,8 +122,9 @@ def world(gpus, cpu):
 
 def settled():
     """The live counters, without what is kept for the next allocation."""
+    counts = alive()
     _core.release_cached_memory()
-    return alive()
+    return counts
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

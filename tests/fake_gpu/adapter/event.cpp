@@ -89,6 +89,7 @@ ur_result_t event_wait(uint32_t count, const ur_event_handle_t* events) {
   ur_result_t first_failure = UR_RESULT_SUCCESS;
   for (uint32_t i = 0; i < count; ++i) {
     const ur_result_t outcome = events[i]->wait();
+    if (outcome != UR_RESULT_SUCCESS) events[i]->is_told = true;
     if (first_failure == UR_RESULT_SUCCESS) first_failure = outcome;
   }
   return first_failure;

@@ -2,6 +2,7 @@
 // Floor 4: knows contexts; of queues it knows the name only.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -22,6 +23,7 @@ struct ur_event_handle_t_ : fakegpu::Handle {
   void finish(ur_result_t outcome, uint64_t started);
 
   const fakegpu::Ref<ur_queue_handle_t_> queue;
+  std::atomic<bool> is_told{false};  // somebody who waited for it has seen its failure
   const ur_command_t command;
   const uint64_t submitted_at;
   uint64_t started_at = 0;  // these two are written before the event is done, read after

@@ -16,7 +16,7 @@ bool Command::is_ready() const {
 
 void Command::run() {
   const uint64_t started = now();
-  ur_result_t outcome = fails ? UR_RESULT_ERROR_DEVICE_LOST : UR_RESULT_SUCCESS;
+  ur_result_t outcome = fails ? UR_RESULT_ERROR_DEVICE_LOST : earlier_failure;
   for (const EventRef& input : inputs) {
     if (input->wait() != UR_RESULT_SUCCESS) outcome = UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS;
   }
@@ -48,6 +48,7 @@ ur_result_t ur_queue_handle_t_::submit(ur_command_t kind, Fence fence, fakegpu::
   command.work = std::move(work);
   command.fails = fakegpu::take_async_error();
   for (uint32_t i = 0; i < waits.count; ++i) command.inputs.emplace_back(waits.events[i]);
+  command.is_fence = fence != Fence::none && command.inputs.empty();
   const std::vector<EventRef> inputs = command.inputs;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -108,13 +109,17 @@ void ur_queue_handle_t_::work_until_closed() {
     Command command = std::move(*next);
     pending_.erase(next);
     running_ = command.event;
+    if (command.is_fence) {
+      command.earlier_failure = take_failure();
+    }
     lock.unlock();
     command.run();
     const ur_result_t outcome = command.event->wait();
+    const EventRef ended = command.event;
     command = Command();  // lets go of events while nothing is locked
     lock.lock();
     running_ = EventRef();
-    if (first_failure_ == UR_RESULT_SUCCESS) first_failure_ = outcome;
+    if (outcome != UR_RESULT_SUCCESS && !first_failed_) first_failed_ = ended;
     if (pending_.empty()) idle_.notify_all();
   }
 }
@@ -127,7 +132,12 @@ bool ur_queue_handle_t_::is_empty() {
 ur_result_t ur_queue_handle_t_::finish() {
   std::unique_lock<std::mutex> lock(mutex_);
   idle_.wait(lock, [this] { return pending_.empty() && !running_; });
-  return std::exchange(first_failure_, UR_RESULT_SUCCESS);
+  return take_failure();
+}
+
+ur_result_t ur_queue_handle_t_::take_failure() {
+  const EventRef failed = std::exchange(first_failed_, EventRef());
+  return failed && !failed->is_told ? failed->wait() : UR_RESULT_SUCCESS;
 }
 
 void ur_queue_handle_t_::close() {
@@ -135,7 +145,7 @@ void ur_queue_handle_t_::close() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     closing_ = true;
-    last_barrier_ = EventRef();  // an event holds its queue: let the circle go
+    last_barrier_ = first_failed_ = EventRef();  // an event holds its queue: let the circle go
   }
   changed_.notify_all();
   thread_.join();

@@ -29,6 +29,8 @@ struct Command {
   std::vector<EventRef> before;  // implied by fences: order only
   std::function<void()> work;
   bool fails = false;
+  bool is_fence = false;  // for all commands before it: it fails when one of them has failed
+  ur_result_t earlier_failure = UR_RESULT_SUCCESS;
 
   bool is_ready() const;
   void run();
@@ -71,7 +73,9 @@ struct ur_queue_handle_t_ : fakegpu::Handle {
   Pending pending_;
   fakegpu::EventRef running_;
   fakegpu::EventRef last_barrier_;
-  ur_result_t first_failure_ = UR_RESULT_SUCCESS;
+  ur_result_t take_failure();  // what nobody has been told of; the caller holds the lock
+
+  fakegpu::EventRef first_failed_;
   bool closing_ = false;
   std::thread thread_;
 };
