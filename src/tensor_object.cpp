@@ -345,30 +345,47 @@ void require_buffer_request(const Tensor& tensor, int flags) {
   }
 }
 
-// An exception of a signal handler that ended a buffer request.  NumPy drops every exception of a
-// buffer request, this one included, and goes on to __array__, which has to raise it again.
-struct DroppedSignal {
-  const PyObject* tensor = nullptr;
-  PyObject *exception = nullptr, *traceback = nullptr;
+// Where a thread of Python is: a frame, and the instruction in it.
+struct Place {
+  const void* frame = nullptr;
+  long instruction = -1;
 
-  void forget() noexcept {
-    tensor = nullptr;
-    drop(std::exchange(exception, nullptr));
-    drop(std::exchange(traceback, nullptr));
+  bool operator==(const Place& other) const {
+    return frame == other.frame && instruction == other.instruction;
   }
 };
-DroppedSignal dropped_signal;
+
+Place place_of(PyFrameObject* frame) {
+  if (!frame) return {};
+  const PyRef instruction(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_lasti"));
+  if (!instruction) throw PythonError();
+  return {frame, PyLong_AsLong(instruction.get())};
+}
+
+// An exception of a signal handler that ended a buffer request.  NumPy drops every exception of a
+// buffer request, this one included, and goes on to __array__ in the same call, which raises it
+// again.  (Not the exception itself, which would hold frames.)
+struct DroppedSignal {
+  const PyObject* tensor = nullptr;
+  Place place;
+  PyRef type, args;
+};
+DroppedSignal& dropped_signal() {
+  static auto* const dropped = new DroppedSignal;  // the interpreter goes before static objects do
+  return *dropped;
+}
 
 // The exception that is set.
-void remember_signal(const PyObject* tensor) noexcept {
+void remember_signal(const PyObject* tensor) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  dropped_signal.forget();
-  Py_XINCREF(value);
-  dropped_signal.exception = value;
-  dropped_signal.traceback = value ? PyException_GetTraceback(value) : nullptr;
-  dropped_signal.tensor = tensor;
+  DroppedSignal& dropped = dropped_signal();
+  Py_XINCREF(type);
+  dropped.type.reset(type);
+  dropped.args.reset(value ? PyObject_GetAttrString(value, "args") : nullptr);
+  dropped.tensor = tensor;
+  dropped.place = place_of(PyEval_GetFrame());
   PyErr_Restore(type, value, traceback);
 }
 
@@ -406,8 +423,11 @@ int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   ended_by_signal = false;
   const int result = fill_buffer(self, view, flags);
-  if (result < 0 && ended_by_signal && PyErr_Occurred()) remember_signal(self);
-  return result;
+  if (result >= 0 || !ended_by_signal) return result;
+  return guarded(-1, [&] {
+    remember_signal(self);
+    return result;
+  });
 }
 
 void release_buffer(PyObject*, Py_buffer* view) {
@@ -600,14 +620,14 @@ void wait_for_pending_work(const Tensor& tensor) {
 }
 
 void raise_dropped_signal(const PyObject* tensor) {
-  if (dropped_signal.tensor != tensor) return;
-  const PyRef exception(std::exchange(dropped_signal.exception, nullptr));
-  const PyRef traceback(std::exchange(dropped_signal.traceback, nullptr));
-  dropped_signal.tensor = nullptr;
-  // In a handler of Python's it has a longer traceback: then it was not dropped.
-  const PyRef now(exception ? PyException_GetTraceback(exception.get()) : nullptr);
-  if (!exception || now != traceback) return;
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  DroppedSignal& dropped = dropped_signal();
+  if (dropped.tensor != tensor) return;
+  dropped.tensor = nullptr;
+  const PyRef type = std::move(dropped.type), args = std::move(dropped.args);
+  const PyRef caller(reinterpret_cast<PyObject*>(PyFrame_GetBack(PyEval_GetFrame())));
+  const Place now = place_of(reinterpret_cast<PyFrameObject*>(caller.get()));
+  if (!(now == dropped.place)) return;  // another call: that one has raised it
+  PyErr_SetObject(type.get(), args.get());
   throw PythonError();
 }
 

@@ -75,6 +75,7 @@ class Allocation {
   const std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
   const UsmKind kind;
   const Row* const row;  // nullptr: plain host memory that belongs to no device
+  const PrivateBlock private_block{data, nbytes, row};
   // The queue that our own work on the block goes to.  Empty when there is no row.
   const Queue& queue;
 

@@ -137,11 +137,16 @@ def hold(adapter):
     return holding
 
 
-def allocations_left(blocks):
-    """USM allocations when everything that can go has gone."""
-    alive()
-    _core.release_cached_memory()
-    return blocks()
+@pytest.fixture(scope="session")
+def left():
+    """How many blocks are alive when everything that can go has gone."""
+
+    def left():
+        alive()
+        _core.release_cached_memory()
+        return blocks()
+
+    return left
 
 
 @pytest.fixture(autouse=True)
@@ -150,11 +155,11 @@ def no_memory_left(request):
     if "adapter" in LACKING:
         yield
         return
-    adapter, blocks = map(request.getfixturevalue, ("adapter", "blocks"))
-    before = allocations_left(blocks)
+    adapter, left = map(request.getfixturevalue, ("adapter", "allocations_left"))
+    before = left()
     yield
     adapter.fakegpu_fail_at(0)
     adapter.fakegpu_set_delay_us(0)
     if getattr(request.node, "failed", False):
         return  # its traceback holds what the test had
-    assert allocations_left(blocks) <= before
+    assert left() <= before
