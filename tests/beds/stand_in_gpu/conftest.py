@@ -138,7 +138,7 @@ def hold(adapter):
 
 
 @pytest.fixture(scope="session")
-def left():
+def allocations_left(blocks):
     """How many blocks are alive when everything that can go has gone."""
 
     def left():
