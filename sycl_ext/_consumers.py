@@ -48,6 +48,11 @@ class Consumer:
         What it takes: host memory alone, USM alone, or either.
     usm_types : callable
         Kinds of USM that a consumer of host memory takes, too, as it is set up now.
+    root_only : bool
+        Whether it refuses memory of a sub-device under the id of its root device.
+    drops_stream : bool
+        Whether it does not say on which queue it will use the memory, so that the work that is
+        pending on it has to be waited for.
     takes : {"producer", "capsule", "legacy capsule"}
         What its function is called with.
     strides : {"any", "nonnegative", "compact"}
@@ -74,6 +79,8 @@ class Consumer:
     entry: str = "from_dlpack"
     memory: Literal["any", "host", "usm"] = "any"
     usm_types: Callable[[], tuple[str, ...]] = tuple
+    root_only: bool = False
+    drops_stream: bool = False
     takes: Literal["producer", "capsule", "legacy capsule"] = "producer"
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1
@@ -168,12 +175,14 @@ CONSUMERS: tuple[Consumer, ...] = (
         "torch",
         memory="host",
         usm_types=_torch_usm_types,
+        root_only=True,
+        drops_stream=True,
         strides="nonnegative",
         readonly="dropped",
         lacks=("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"),
         reason="2.13 on the CPU: RuntimeError on kDLOneAPI; aborts on negative strides "
         "(pytorch#188023); ignores the read-only flag; has five of the float8 dtypes; with XPU it "
-        "takes USM of kind device",
+        "takes USM of kind device, of a root device alone, and names no stream (pytorch#195825)",
     ),
     Consumer(
         "jax",

@@ -101,7 +101,7 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     first: Exception | None = None
     for attempt in _attempts(source, who, copy, host_copy):
         _check(attempt, copy, host_copy, first)
-        handed = _prepare(source, attempt, copy)
+        handed = _prepare(source, who, attempt, copy)
         try:
             result = call(_in_form(handed, who))
         except Exception as error:
@@ -150,7 +150,9 @@ def _attempts(
     offer = _execute.offer_of(source)
     attempts = []
     if who.takes_usm(source.usm_type) and source.row_id is not None:
-        attempts.append(_Attempt(None, _execute.plan_for(offer, None, copy)))
+        attempts.append(
+            _Attempt(None, _execute.plan_for(offer, None, copy, root_only=who.root_only))
+        )
     elif who.memory == "usm":
         default = place(None).device.__dlpack_device__()
         attempts.append(_Attempt(None, _execute.plan_for(offer, default, copy)))
@@ -181,13 +183,21 @@ def _check(attempt: _Attempt, copy: bool | None, host_copy: bool, first: Excepti
         ) from first
 
 
-def _prepare(source: _core.TensorBase, attempt: _Attempt, copy: bool | None) -> _core.TensorBase:
+def _prepare(
+    source: _core.TensorBase, who: Consumer, attempt: _Attempt, copy: bool | None
+) -> _core.TensorBase:
     """Make what the attempt promises."""
     if attempt.device == HOST:
         own = attempt.compact or attempt.plan.route is Route.HOST_COPY
         return host_view(source, copy=True if own else copy)
     usm = as_tensor(source)
-    return usm.copy() if attempt.compact or (copy is True) else usm
+    if who.root_only and (attempt.compact or attempt.plan.copies):
+        usm = usm.to_device(usm.device.root_id, copy=True)
+    elif attempt.compact or copy is True:
+        usm = usm.copy()
+    if who.drops_stream:
+        _core.synchronize(usm)
+    return usm
 
 
 def _in_form(handed: _core.TensorBase, who: Consumer) -> Any:

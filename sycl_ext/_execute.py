@@ -52,6 +52,7 @@ def plan_for(
     *,
     versioned: bool = True,
     ours: bool = False,
+    root_only: bool = False,
 ) -> Plan:
     """Look the device up in the table, and plan.
 
@@ -69,7 +70,7 @@ def plan_for(
                 direct = offer.usm_type != "device" or _core.copies_directly(
                     _core.row(offer.row), target
                 )
-    wish = Wish(device, check_copy(copy), versioned, known, direct, ours, system_usm)
+    wish = Wish(device, check_copy(copy), versioned, known, direct, ours, system_usm, root_only)
     return plan(offer, wish)
 
 

@@ -47,6 +47,10 @@ class Relation(Enum):
         "stands for"
     )
     DIRECT = "the memory belongs to another row, and the runtime copies between the two directly"
+    SUB_DEVICE = (
+        "the memory is on a sub-device, such as a tile, and this consumer takes memory of root "
+        "devices alone"
+    )
     INDIRECT = "the memory belongs to another row, and the runtime cannot copy between the two"
     SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
     HOST_ONLY = "it is host memory, and not USM"
@@ -64,6 +68,7 @@ RULES: dict[Relation, tuple[Route, Route, Route]] = {
     Relation.SAME: (Route.VIEW, Route.VIEW, Route.COPY),
     Relation.OTHER_CONTEXT: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.DIRECT: (Route.COPY, Route.REFUSE, Route.COPY),
+    Relation.SUB_DEVICE: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.INDIRECT: (Route.REFUSE, Route.REFUSE, Route.VIA_HOST),
     Relation.SYSTEM_USM: (Route.VIEW, Route.VIEW, Route.COPY),
     Relation.HOST_ONLY: (Route.COPY, Route.REFUSE, Route.COPY),
@@ -129,6 +134,8 @@ class Wish:
         root ids.
     system_usm : bool
         Whether plain host memory will do, because the device reads it.
+    root_only : bool
+        Whether memory of a sub-device will not do, although it is bound to the default context.
     """
 
     device: DLDevice | None = None
@@ -138,6 +145,7 @@ class Wish:
     direct: bool = True
     ours: bool = False
     system_usm: bool = False
+    root_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,7 +204,8 @@ def relation(offer: Offer, wish: Wish) -> Relation:
         # A third party takes memory under a root id for USM of the default context, also when it
         # comes from a host view.
         if offer.default_context and offer.usm_type != "system":
-            return Relation.SAME
+            on_root = offer.row == wanted[1]
+            return Relation.SUB_DEVICE if wish.root_only and not on_root else Relation.SAME
         return Relation.OTHER_CONTEXT if wish.direct else Relation.INDIRECT
     if own_entry:
         return Relation.SAME

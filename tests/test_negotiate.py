@@ -98,6 +98,19 @@ TABLE = {
     "host view of private, own row": (
         elsewhere("shared", device=HOST), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
+    # a consumer that takes memory of root devices alone
+    "default tile, its root, root alone": (
+        usm("device", row=3), ROOT, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
+    ),
+    "default tile, unaware, root alone": (
+        usm("device", row=3), None, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
+    ),
+    "default root, root alone": (
+        usm("device"), None, {"root_only": True}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "private, root alone": (
+        elsewhere("device"), None, {"root_only": True}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+    ),
     # we ourselves know the rows
     "ours, system, own row": (SYSTEM, ROOT, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY)),
     "ours, private, own row": (

@@ -71,7 +71,7 @@ ABSENT = """\
 | library | why |
 | --- | --- |
 | cupy | its `from_dlpack` takes CUDA and ROCm memory alone, and needs such a device |
-| torch on XPU | needs an Intel GPU; takes USM `device` memory of the default context alone |
+| torch on XPU | needs an Intel GPU; takes `device` USM of root devices' default contexts alone |
 | openvino | no DLPack; imported before dpnp, its TBB breaks dpnp |
 | numba, dask.array | no DLPack |
 | ml_dtypes | a set of dtypes, without arrays of its own |

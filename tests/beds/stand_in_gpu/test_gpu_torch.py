@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch with XPU as a consumer: a module that refuses what torch refuses, as no torch with XPU runs
+here.
+"""
+
+import sys
+import types
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from samples import assert_equal, values
+from sycl_ext import _core
+
+
+class Xpu(types.ModuleType):
+    """Takes 'device' USM of root devices, in their default context, and asks without a stream."""
+
+    def __init__(self):
+        super().__init__("torch")
+        self.xpu = types.SimpleNamespace(is_available=lambda: True)
+        self.seen = []
+
+    def from_dlpack(self, x):
+        self.seen.append((x.__dlpack_device__()[0], bool(_core.queue_of(x).has_pending_work)))
+        if x.__dlpack_device__()[0] != 14:
+            return sx.from_dlpack(x)
+        capsule = x.__dlpack__(max_version=(1, 0), stream=-1)
+        found = sx.from_dlpack(capsule)
+        if found.usm_type != "device" or found.device.kind != "root":
+            raise RuntimeError("Pointer argument is not of a root device")
+        return found
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    module = Xpu()
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+def on(device, usm_type="device"):
+    return sx.empty((4, 6), "int32", usm_type=usm_type, device=device).copy_from(
+        values((4, 6), "int32")
+    )
+
+
+def test_memory_of_a_root_device_is_a_view(gpu, torch):
+    tensor = on(gpu)
+    assert sx.exchange(tensor, torch).ptr == tensor.ptr
+    assert sx.explain(tensor, torch).copies == 0
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_memory_of_a_tile_goes_to_its_root(tiles, gpu, torch, copy):
+    """Under the root's id torch would refuse it, and a host copy would be the way out."""
+    tensor = on(tiles[1])
+    if tensor.device._row.default_context is False:
+        pytest.fail("tiles are bound to the default context on Level Zero")
+    found = sx.exchange(tensor, torch, copy=copy)
+    assert (found.device, found.usm_type) == (gpu, "device")
+    assert found.ptr != tensor.ptr
+    assert_equal(found, values((4, 6), "int32"))
+    assert [kind for kind, _ in torch.seen] == [14]
+    plan = sx.explain(tensor, torch, copy=copy)
+    assert plan.copies == 1
+    assert str(plan).startswith("one copy on the device")
+    assert "root devices alone" in str(plan) or copy
+
+
+def test_a_tile_is_refused_without_a_copy(tiles, torch):
+    with pytest.raises(sx.CopyRefusedError, match="takes a copy.*root devices alone"):
+        sx.exchange(on(tiles[0]), torch, copy=False)
+    assert torch.seen == []
+
+
+def test_a_private_context_goes_to_the_default_one(gpu, torch):
+    private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
+    found = sx.exchange(on(private), torch)
+    assert found.device is gpu
+    assert_equal(found, values((4, 6), "int32"))
+
+
+@pytest.mark.parametrize("usm_type", ["shared", "host"])
+def test_other_kinds_go_to_the_host(gpu, torch, usm_type):
+    assert_equal(sx.exchange(on(gpu, usm_type), torch), values((4, 6), "int32"))
+    assert [kind for kind, _ in torch.seen] == [1]
+
+
+@pytest.mark.parametrize("on_tile", [False, True])
+def test_pending_work_is_done_before_torch_is_asked(gpu, tiles, torch, adapter, on_tile):
+    """It does not say on which queue it will use the memory."""
+    tensor = sx.zeros(4096, "uint8", device=tiles[0] if on_tile else gpu)
+    ones = dpctl.memory.MemoryUSMHost(4096, queue=tensor.sycl_queue)
+    memoryview(ones)[:] = b"\1" * 4096
+    adapter.fakegpu_set_delay_us(50_000)
+    tensor.sycl_queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), ones, 4096)
+    found = sx.exchange(tensor, torch)
+    assert torch.seen == [(14, False)]
+    assert (found.to_numpy() == np.uint8(1)).all()
