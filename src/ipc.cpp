@@ -27,8 +27,49 @@ namespace {
 void require_ipc(const Row& row) {
   if (has_ipc(row)) return;
   fail(Error::Kind::buffer, "device (14, ", row.id, "), ", row.name,
-       ", has no inter-process handles (the aspect ext_oneapi_ipc_memory); sycl_ext.ipc_empty "
+       ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
+       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc_empty "
        "makes memory that processes can share where there is any");
+}
+
+// A function of the Level Zero loader; nullptr: there is no such driver behind the row.  The
+// adapters load the loader by themselves, so it is asked for under its name, and never loaded here.
+template <class Function>
+Function level_zero_function(const Row& row, const char* name) {
+#if defined(__linux__)
+  if (row.sycl->device.get_backend() != sycl::backend::ext_oneapi_level_zero) return nullptr;
+  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (!loader) return nullptr;
+  const auto function = reinterpret_cast<Function>(dlsym(loader, name));
+  dlclose(loader);  // the adapters keep it
+  return function;
+#else
+  return nullptr;
+#endif
+}
+
+// What the functions of a loader answer that is loaded, and that the adapters do not use.
+constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;
+
+// Whether the driver shares memory between processes; the aspect of the device does not ask it.
+bool driver_has_ipc(const Row& row) {
+  struct IpcProperties {  // ze_driver_ipc_properties_t
+    std::uint32_t type = 2;
+    void* next = nullptr;
+    std::uint32_t flags = 0;
+  } properties;
+  constexpr std::uint32_t memory = 1;
+  using GetIpcProperties = std::uint32_t (*)(ze_driver_handle_t, IpcProperties*);
+  const auto get_properties =
+      level_zero_function<GetIpcProperties>(row, "zeDriverGetIpcProperties");
+  if (!get_properties) return true;
+  try {
+    const auto driver =
+        sycl::get_native<sycl::backend::ext_oneapi_level_zero>(row.sycl->device.get_platform());
+    return get_properties(driver, &properties) != 0 || properties.flags & memory;
+  } catch (const sycl::exception&) {  // it cannot be asked
+    return true;
+  }
 }
 
 // One allocation of the driver, which may hold many blocks of the runtime.
@@ -38,16 +79,10 @@ struct DriverAllocation {
 };
 
 // The allocation that holds `pointer`; nullopt: there is no Level Zero driver to ask.
-// Error(buffer): the driver knows of none.  The adapters load the Level Zero loader by themselves,
-// so it is asked for under its name, and never loaded here.
+// Error(buffer): the driver knows of none.
 std::optional<DriverAllocation> driver_allocation(const Row& row, const void* pointer) {
-#if defined(__linux__)
-  if (row.sycl->device.get_backend() != sycl::backend::ext_oneapi_level_zero) return std::nullopt;
-  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!loader) return std::nullopt;
   using GetAddressRange = std::uint32_t (*)(ze_context_handle_t, const void*, void**, std::size_t*);
-  const auto get_range = reinterpret_cast<GetAddressRange>(dlsym(loader, "zeMemGetAddressRange"));
-  dlclose(loader);  // the adapters keep it
+  const auto get_range = level_zero_function<GetAddressRange>(row, "zeMemGetAddressRange");
   if (!get_range) return std::nullopt;
   const auto context = sycl_call("asking for the Level Zero context", [&] {
     return sycl::get_native<sycl::backend::ext_oneapi_level_zero>(row.sycl->context);
@@ -55,16 +90,12 @@ std::optional<DriverAllocation> driver_allocation(const Row& row, const void* po
   void* begin = nullptr;
   std::size_t nbytes = 0;
   const std::uint32_t error = get_range(context, pointer, &begin, &nbytes);
-  constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;
-  if (error == uninitialized || error == unsupported) return std::nullopt;  // not the adapters' one
+  if (error == uninitialized || error == unsupported) return std::nullopt;
   if (error) {
     fail(Error::Kind::buffer, "the driver of device (14, ", row.id, ") knows of no memory at ",
          pointer, " (zeMemGetAddressRange: error ", error, ")");
   }
   return DriverAllocation{static_cast<const std::byte*>(begin), nbytes};
-#else
-  return std::nullopt;
-#endif
 }
 
 // Error(buffer) unless the block starts an allocation of the driver, and lies in it.
@@ -100,7 +131,7 @@ struct IpcExport::Handle {
 
 bool has_ipc(const Row& row) {
   return row.usm_device && sycl_call("asking for the aspects of a device", [&] {
-           return row.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory);
+           return row.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) && driver_has_ipc(row);
          });
 }
 

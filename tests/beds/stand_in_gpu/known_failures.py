@@ -14,8 +14,6 @@ class KnownFailure:
     run: bool = True  #: False: it would hang
 
 
-LEVEL_ZERO = ("level_zero_v1", "level_zero_v2", "level_zero_no_pools")
-
 KNOWN_FAILURES = (
     KnownFailure(
         ("level_zero_v1",),
@@ -29,11 +27,6 @@ KNOWN_FAILURES = (
         "test_a_lazy_host_view_can_be_asked_again",
         "the same for the copy of a lazy host view",
         run=False,
-    ),
-    KnownFailure(
-        LEVEL_ZERO,
-        "test_a_gpu_without_inter_process_handles",
-        "the adapters give every device the IPC aspect: the driver's refusal comes as SyclError",
     ),
 )
 
