@@ -39,7 +39,9 @@ EXPECTED = {
     "stand_in_gpu_strict": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "level_zero_v1": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "level_zero_v2": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
+    "level_zero_no_pools": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "opencl_gpu": [CPU_DEVICE, OPENCL_GPU, OPENCL_GPU],
+    "opencl_gpu_kernels": [CPU_DEVICE, OPENCL_GPU],
     "out_of_memory": [CPU_DEVICE],
     "no_usm": [NO_USM, CPU_DEVICE],
 }
