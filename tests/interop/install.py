@@ -24,6 +24,8 @@ ENVIRONMENTS = {
     ".venv-interop": HERE / "requirements.txt",
     ".venv-numpy1": HERE / "requirements-numpy1.txt",
 }
+#: An environment without the project: a SYCL runtime that a library of it is linked to.
+OLDER_RUNTIME = ".venv-runtime8"
 #: What the wheel is made of.
 SOURCES = (
     "CMakeLists.txt",
@@ -104,12 +106,16 @@ def main() -> None:
             environment: pool.submit(make_environment, environment, requirements)
             for environment, requirements in environments.items()
         }
+        older = pool.submit(
+            make_environment, ROOT / OLDER_RUNTIME, HERE / "requirements-runtime8.txt"
+        )
         small = ROOT / ".venv-numpy1"
         made[small].result()
         wheel = make_wheel(small)  # while the libraries of the other one still arrive
         for environment in reversed(environments):
             made[environment].result()
             install_project(environment, wheel, environments[environment])
+        older.result()
 
 
 if __name__ == "__main__":

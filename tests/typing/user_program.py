@@ -154,7 +154,7 @@ def expect_refusals(t: sx.Tensor) -> None:
     except sx.CopyRefusedError as refused:
         both: tuple[BufferError, ValueError] = refused, refused
         print(both)
-    except (sx.ExchangeError, sx.SyclError) as error:
+    except (sx.ExchangeError, sx.SyclError, sx.TwoRuntimesWarning) as error:
         print(error.__cause__)
 
 
