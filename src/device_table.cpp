@@ -2,10 +2,14 @@
 #include "device_table.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <shared_mutex>
+#include <sycl/backend.hpp>
+#include <sycl/ext/oneapi/backend/level_zero.hpp>
+#include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <unordered_map>
 #include <utility>
 
@@ -75,9 +79,39 @@ struct PairHash {
   }
 };
 
-bool is_sub_device(const sycl::device& device) {
-  return device.get_info<sycl::info::device::partition_type_property>() !=
-         sycl::info::partition_property::no_partition;
+// The device that a sub-device is a part of; nullopt: it is none.  On Level Zero a device tells how
+// it was partitioned only if this process did it; its parent it knows in any case.
+std::optional<sycl::device> parent_of(const sycl::device& device) {
+  using Partition = sycl::info::partition_property;
+  const bool partitioned =
+      device.get_info<sycl::info::device::partition_type_property>() != Partition::no_partition;
+  if (!partitioned && device.get_backend() == sycl::backend::opencl) return std::nullopt;
+  try {
+    return device.get_info<sycl::info::device::parent_device>();
+  } catch (const sycl::exception&) {
+    if (partitioned) throw;
+    return std::nullopt;
+  }
+}
+
+// The devices that a composite device is made of: the root devices of the tiles of a card, whose
+// own device is not listed (ZE_FLAT_DEVICE_HIERARCHY=COMBINED).
+std::vector<sycl::device> components_of(const sycl::device& device) {
+  using Components = sycl::ext::oneapi::experimental::info::device::component_devices;
+  if (!device.has(sycl::aspect::ext_oneapi_is_composite)) return {};
+  return device.get_info<Components>();
+}
+
+// What two contexts have in common that a driver cannot tell apart; 0: each is its own.  The second
+// Level Zero adapter gives every context of all devices the driver's default context.
+std::uintptr_t native_context(const sycl::context& context) {
+  constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
+  if (context.get_backend() != level_zero) return 0;
+  try {
+    return reinterpret_cast<std::uintptr_t>(sycl::get_native<level_zero>(context));
+  } catch (const sycl::exception&) {  // an adapter without native handles
+    return 0;
+  }
 }
 
 // Whether a sub-device may use the default context of its root: OpenCL says no.
@@ -98,9 +132,8 @@ bool is_served(const sycl::device& device, const sycl::context& context) {
     return std::find(devices.begin(), devices.end(), one) != devices.end();
   };
   if (listed(device)) return true;
-  for (sycl::device part = device; is_sub_device(part);) {
-    part = part.get_info<sycl::info::device::parent_device>();
-    if (listed(part)) return can_live_in(context, device);
+  for (auto whole = parent_of(device); whole; whole = parent_of(*whole)) {
+    if (listed(*whole)) return can_live_in(context, device);
   }
   return false;
 }
@@ -123,7 +156,8 @@ std::unique_ptr<Row> describe(const sycl::device& device, const sycl::context& c
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
   // is_cpu() alone would trust backends that nobody has tried.
   row->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
-  row->sycl = std::make_shared<const RowHandles>(RowHandles{device, context});
+  row->sycl =
+      std::make_shared<const RowHandles>(RowHandles{device, context, native_context(context)});
   return row;
 }
 
@@ -226,9 +260,13 @@ class Table {
   // The first row of each context.
   const AppendOnly<const Row*>& contexts() const noexcept { return contexts_; }
 
-  const Row& of(const sycl::device& device, const sycl::context& context) {
+  const Row& of(const sycl::device& device, const sycl::context& asked) {
+    if (const Row* row = look_up(by_pair_, {device, asked})) return *row;
+    const sycl::context context = known_as(asked);
     if (const Row* row = look_up(by_pair_, {device, context})) return *row;
     const Row& root = root_of(device);
+    // A driver knows memory of a card in contexts of its tiles, where no queue reaches it.
+    if (!is_served(device, context)) return home_of(device);
     // Wherever it is met first, a sub-device that can live in the default context is at home there.
     const sycl::context& common = root.sycl->context;
     if (context != common && !look_up(homes_, device) && can_live_in(common, device)) {
@@ -249,11 +287,14 @@ class Table {
     return add(std::move(row), root, Wanted::home);
   }
 
-  const Row& root_of(sycl::device device) const {
-    while (is_sub_device(device)) device = device.get_info<sycl::info::device::parent_device>();
-    for (int id = 0; id < root_count_; ++id) {
-      const Row& root = *rows_[static_cast<std::size_t>(id)];
-      if (root.sycl->device == device) return root;
+  // The root device that a device is, or is a part of; of a composite device the first that it is
+  // made of.
+  const Row& root_of(const sycl::device& device) const {
+    for (std::optional<sycl::device> whole = device; whole; whole = parent_of(*whole)) {
+      if (const Row* root = find_root(*whole)) return *root;
+      for (const sycl::device& component : components_of(*whole)) {
+        if (const Row* root = find_root(component)) return *root;
+      }
     }
     fail(Error::Kind::value, "the device '", device.get_info<sycl::info::device::name>(),
          "' is not among the ", root_count_,
@@ -288,12 +329,28 @@ class Table {
     return found == map.end() ? nullptr : found->second;
   }
 
+  const Row* find_root(const sycl::device& device) const {
+    for (int id = 0; id < root_count_; ++id) {
+      const Row& root = *rows_[static_cast<std::size_t>(id)];
+      if (root.sycl->device == device) return &root;
+    }
+    return nullptr;
+  }
+
+  // The context of the table that the driver takes for the same one, or the context itself.
+  sycl::context known_as(const sycl::context& context) const {
+    const std::uintptr_t native = native_context(context);
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    const auto found = native ? by_native_.find(native) : by_native_.end();
+    return found == by_native_.end() ? context : found->second->sycl->context;
+  }
+
   // Appends a described row, unless another thread was faster.
   const Row& add(std::unique_ptr<Row> row, const Row& root, Wanted wanted) {
     const sycl::device& device = row->sycl->device;
-    const Row* const whole = device == root.sycl->device
-                                 ? nullptr
-                                 : &home_of(device.get_info<sycl::info::device::parent_device>());
+    const std::optional<sycl::device> parent =
+        device == root.sycl->device ? std::nullopt : parent_of(device);
+    const Row* const whole = parent ? &home_of(*parent) : &root;
     row->driver_wide = row->sycl->context != root.sycl->context && is_driver_wide(root, *row);
     std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto home = homes_.find(device);
@@ -302,7 +359,7 @@ class Table {
     if (found != by_pair_.end()) return *found->second;
     const bool moves_in = home == homes_.end();
     row->root_id = root.id;
-    row->kind = moves_in ? RowKind::sub_device : RowKind::context;
+    row->kind = moves_in && parent ? RowKind::sub_device : RowKind::context;
     row->parent = moves_in ? whole : home->second;
     row->default_context = row->sycl->context == root.sycl->context;
     return append(std::move(row), moves_in);
@@ -327,10 +384,13 @@ class Table {
     NewEntry context(&by_context_, row.sycl->context, &row);
     std::optional<NewEntry<decltype(homes_)>> home;
     if (is_home) home.emplace(&homes_, row.sycl->device, &row);
+    std::optional<NewEntry<decltype(by_native_)>> native;
+    if (row.sycl->native_context) native.emplace(&by_native_, row.sycl->native_context, &row);
     // From here on nothing needs memory.
     rows_.push_back(std::move(owned));
     pair.commit();
     if (context.commit()) contexts_.push_back(&row);
+    if (native) native->commit();
     if (home) home->commit();
     return row;
   }
@@ -367,6 +427,7 @@ class Table {
   std::unordered_map<PairKey, const Row*, PairHash> by_pair_;
   std::unordered_map<sycl::device, const Row*> homes_;
   std::unordered_map<sycl::context, const Row*> by_context_;
+  std::unordered_map<std::uintptr_t, const Row*> by_native_;
 };
 
 std::atomic<const Table*> made_table{nullptr};
@@ -507,6 +568,25 @@ std::vector<const Row*> cut_device(const Row& row, const Partition& partition) {
            ways_to_cut(row.sycl->device));
     });
   }
+}
+
+void meet_unlisted_devices() noexcept {
+  static std::once_flag met;
+  std::call_once(met, [] {
+    const auto meet = [](const auto& make) {
+      try {
+        make();
+      } catch (...) {  // a device without parts, a driver without cards
+      }
+    };
+    const Partition tiles{Partition::Kind::affinity_domain, {}, "next_partitionable"};
+    for (int id = 0; id < root_count(); ++id) {
+      const sycl::device& device = row_at(id).sycl->device;
+      if (device.get_backend() == sycl::backend::opencl) continue;
+      meet([&] { make_parts(device, tiles); });
+    }
+    meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
+  });
 }
 
 std::size_t context_count() { return table().contexts().size(); }

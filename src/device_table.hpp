@@ -118,6 +118,11 @@ const Row& row_of_device(const void* device);
 // Error(value): no such partition; Error(runtime): the device cannot be cut so.
 std::vector<const Row*> cut_device(const Row& row, const Partition& partition);
 
+// Has the runtime make the devices that it does not list: the tiles of its GPUs, and the cards
+// whose tiles it lists.  Until a process has seen a device in this way, the runtime names no owner
+// for memory on it, and fails.
+void meet_unlisted_devices() noexcept;
+
 // The contexts of the table, default contexts first, and the first row of each.
 std::size_t context_count();
 const Row& first_row_of_context(std::size_t number);

@@ -57,6 +57,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
 struct RowHandles {
   sycl::device device;
   sycl::context context;
+  std::uintptr_t native_context;  // 0: no driver shares it between contexts
 };
 
 // Runs `call`, and turns what SYCL throws into Error(runtime) with its text.

@@ -529,10 +529,23 @@ std::string describe_owner(const void* pointer) {
          " context of device (14, " + std::to_string(row->id) + ")";
 }
 
+namespace {
+
+sycl::device device_of(const void* pointer, const sycl::context& context) {
+  try {
+    return sycl::get_pointer_device(pointer, context);
+  } catch (const sycl::exception&) {
+    meet_unlisted_devices();
+    return sycl::get_pointer_device(pointer, context);
+  }
+}
+
+}  // namespace
+
 const Row& allocating_row(const void* pointer, const Row& row) {
   if (row.single_device) return row;
   return sycl_call("asking for the device of a pointer", [&]() -> const Row& {
-    const sycl::device device = sycl::get_pointer_device(pointer, row.sycl->context);
+    const sycl::device device = device_of(pointer, row.sycl->context);
     return device == row.sycl->device ? row : row_of(&device, &row.sycl->context);
   });
 }
@@ -543,7 +556,7 @@ const Row& row_in_context(const void* pointer, const void* context) {
     try {
       const auto devices = handle.get_devices();
       if (devices.size() == 1 || !pointer) return devices.front();
-      return sycl::get_pointer_device(pointer, handle);
+      return device_of(pointer, handle);
     } catch (const sycl::exception& error) {
       fail(Error::Kind::buffer, "the pointer ", pointer,
            " is not USM of the context that came with it (", error.what(), "); ",

@@ -76,7 +76,7 @@ PYTHON_FLOORS = [
 
 #: Who may spell a foreign header: a pattern of it, and the files.
 FOREIGN_HEADERS = {
-    r"sycl/": {"sycl_handles.hpp", "ipc.cpp"},
+    r"sycl/": {"sycl_handles.hpp", "device_table.cpp", "ipc.cpp"},
     r"pybind11/": {"numpy_bridge.cpp", "bindings.cpp"},
 }
 

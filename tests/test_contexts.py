@@ -102,6 +102,21 @@ def test_a_sub_device_of_somebody_else(root):
     assert sx.device(part) is row
 
 
+def test_a_part_of_a_part(root):
+    units = root.sycl_device.max_compute_units
+    (whole,) = root.create_sub_devices([units])
+    for part in whole.create_sub_devices(1):
+        assert (part.kind, part.root_id) == ("sub_device", root.id)
+        assert (part.parent, part.parent.parent) == (whole, root)
+        tensor = sx.zeros(3, device=part)
+        assert tensor.device is part
+        assert tensor.__dlpack_device__() == (14, root.id)
+    inner = root.sycl_device.create_sub_devices(partition=[units])[0]
+    inner = inner.create_sub_devices(partition=1)[0]
+    found = sx.device(dpctl.SyclQueue(inner))  # of somebody else
+    assert (found.root_id, found.parent.parent) == (root.id, root)
+
+
 # ---- (14, id) both ways --------------------------------------------------------------------------
 
 

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <sycl/backend.hpp>
+#include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/usm.hpp>
 #include <sycl_ext/core.hpp>
 #include <thread>
@@ -182,7 +184,18 @@ PyObject* row_of_pointer(PyObject*, PyObject* address) {
   });
 }
 
+// row_of_native_device(handle) -> id: of a device of Level Zero that came without SYCL
+PyObject* row_of_native_device(PyObject*, PyObject* handle) {
+  return guarded([&] {
+    constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
+    const auto native = static_cast<ze_device_handle_t>(PyLong_AsVoidPtr(handle));
+    const sycl::device device = sycl::make_device<level_zero>(native);
+    return PyLong_FromLong(device_row::of(device).id());
+  });
+}
+
 PyMethodDef methods[] = {
+    {"row_of_native_device", row_of_native_device, METH_O, nullptr},
     {"stress", stress, METH_VARARGS, nullptr},
     {"times", times, METH_NOARGS, nullptr},
     {"block", block, METH_VARARGS, nullptr},
