@@ -96,7 +96,10 @@ assert (tile.kind, tile.parent, tile.root_id) == ("sub_device", gpus[1], gpus[1]
 assert sx.zeros(5, device=tile).__dlpack_device__() == (14, gpus[1].id)
 assert sx.register_context(gpus[1].sycl_context, tile) is tile
 assert sx.register_context(dpctl.SyclContext([gpus[1].sycl_device]), tile).parent is tile
-"""
+slices = tile.create_sub_devices("cslice")
+assert [(part.parent, part.root_id) for part in slices] == [(tile, gpus[1].id)] * 4
+""",
+        FAKEGPU_CSLICES="4",
     )
 
 
@@ -138,6 +141,45 @@ assert tensor.device.name == "Fake GPU 0"
 assert (tensor.device.kind, tensor.device.root_id) == ("context", gpus[0].id)
 """,
         ZE_FLAT_DEVICE_HIERARCHY="COMBINED",
+    )
+
+
+def test_memory_of_a_compute_slice(run):
+    """A pointer leads to the tile; the slice is known where its queue comes along."""
+    run(
+        """
+tile = gpus[0].create_sub_devices("next_partitionable")[1]
+slices = tile.create_sub_devices("cslice")
+assert len(slices) == 4
+for number, part in enumerate(slices):
+    assert (part.kind, part.parent, part.root_id) == ("sub_device", tile, gpus[0].id)
+    assert (part.partition, part.part) == ("cslice", number)
+part = slices[2]
+tensor = sx.zeros(1000, device=part)
+assert tensor.device is part
+assert sx.from_dlpack(tensor).device is part
+assert sx.from_dlpack(tensor.__dlpack__()).device is part
+block = dpctl.memory.MemoryUSMDevice(4096, queue=part.sycl_queue)
+assert sx.as_tensor(block).device is part
+assert sx.as_tensor(Described(block._pointer, 4096, gpus[0].sycl_queue)).device is tile
+tensor.copy_from(np.arange(1000, dtype="float32"))
+assert tensor.to_device(gpus[1]).to_numpy()[999] == 999
+""",
+        FAKEGPU_CSLICES="4",
+    )
+
+
+def test_a_slice_of_a_tile_that_this_process_has_not_partitioned(run):
+    """A part of a part whose parent does not say that it is one."""
+    run(
+        """
+tiles = handles(ze.zeDeviceGetSubDevices, native_gpus()[0])
+tensor = sx.as_tensor(Described(native_block(tiles[0]), 4096, gpus[0].sycl_queue))
+part = tensor.device.create_sub_devices("cslice")[1]
+assert (part.parent, part.root_id) == (tensor.device, gpus[0].id)
+assert sx.zeros(5, device=part).__dlpack_device__() == (14, gpus[0].id)
+""",
+        FAKEGPU_CSLICES="4",
     )
 
 
