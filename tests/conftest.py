@@ -42,7 +42,7 @@ WAITING = (
     "test_contexts_extension.py",
 )
 #: Files whose tests share what one of them builds.
-TOGETHER = ("test_contexts_extension.py", "test_pending.py")
+TOGETHER = ("test_contexts_extension.py", "test_level_zero_devices.py", "test_pending.py")
 
 
 def pytest_collection_modifyitems(items):
