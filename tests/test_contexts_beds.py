@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of ``beds/contexts`` on two platforms, and on GPUs of four kinds."""
+"""Runs the tests of ``beds/contexts`` on two platforms, and on GPUs of six kinds."""
 
 import subprocess
 import sys
@@ -14,6 +14,8 @@ MOODS = {
     "opencl_gpu": ("opencl_gpu", {}),
     "stand_in_gpu": ("stand_in_gpu", {}),
     "stand_in_gpu_strict": ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1"}),
+    "level_zero_v1": ("level_zero_v1", {}),
+    "level_zero_v2": ("level_zero_v2", {}),
     "stand_in_gpu_peers": ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1", "FAKEGPU_P2P": "1"}),
 }
 
@@ -36,6 +38,8 @@ def run(name, scratch):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", MOODS)
 def test_contexts(name, tmp_path_factory):
+    if reason := beds.BEDS[MOODS[name][0]].missing():
+        pytest.skip(reason)
     scratch = tmp_path_factory.getbasetemp()  # the stand-in GPU is built once
     done = run(name, scratch)
     assert done.returncode == 0, done.stdout

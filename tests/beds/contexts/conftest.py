@@ -41,7 +41,7 @@ class Places:
 @pytest.fixture(scope="session")
 def places():
     bed = os.environ["SYCL_EXT_BED"]
-    stand_in = bed.startswith("stand_in_gpu")
+    stand_in = bed.startswith(("stand_in_gpu", "level_zero"))
     root = sx.device(1)
     tile, sibling = root.create_sub_devices("numa" if stand_in else 1)
     return Places(
@@ -51,7 +51,7 @@ def places():
         private=sx.register_context(dpctl.SyclContext([root.sycl_device])),
         other_platform=sx.device(0),
         other_device=sx.device(2) if stand_in else None,
-        tiles_use_the_default_context=bed == "stand_in_gpu",
+        tiles_use_the_default_context=bed in ("stand_in_gpu", "level_zero_v1", "level_zero_v2"),
         peers=bed == "stand_in_gpu_peers",
         host_memory=bed == "two_platforms",
         across_contexts=bed != "opencl_gpu",
