@@ -46,19 +46,11 @@ EXPECTED = {
     "no_usm": [NO_USM, CPU_DEVICE],
 }
 
-#: What fails there today, and why.
-KNOWN = {
-    "level_zero_v1": "the adapter locks the queue while it waits, and Ctrl-C has to wait with it",
-}
-
 
 def environments():
     for name in ("cpu", *beds.BEDS):
         missing = "" if name == "cpu" else beds.BEDS[name].missing()
-        marks = [pytest.mark.skipif(bool(missing), reason=missing)]
-        if name in KNOWN:
-            marks.append(pytest.mark.xfail(reason=KNOWN[name], strict=True))
-        yield pytest.param(name, marks=marks)
+        yield pytest.param(name, marks=pytest.mark.skipif(bool(missing), reason=missing))
 
 
 def run(scratch, *arguments, environment="cpu", **variables):
