@@ -49,6 +49,17 @@ def run(code):
 
 # ---- the end of a process ------------------------------------------------------------------------
 
+START_OF_END = """
+    queues = [dpctl.SyclQueue(device.sycl_context, device.sycl_device) for _ in range(4)]
+    tensors = [sx.zeros(200_000, "int64", device=queue) for queue in queues for _ in range(4)]
+    for queue in queues:
+        queue.wait()
+    kernels = Kernels(queues[0])
+    gate = kernels.gate(watch_ms=1000)  # the interpreter is gone by then
+    for tensor in tensors:
+        kernels.fill(tensor.sycl_queue, gate, tensor.ptr, tensor.nbytes, 7)
+    del tensor, kernels, gate
+"""
 ENDS = {
     "a global": "",
     "a cycle": """
@@ -57,33 +68,24 @@ ENDS = {
 
         gc.disable()
         cycle = Cycle()
-        cycle.itself, cycle.tensor = cycle, tensor
-        del cycle, tensor
+        cycle.itself, cycle.tensors = cycle, tensors
+        del cycle, tensors
     """,
-    "a daemon thread that waits": """
-        threading.Thread(target=tensor.to_numpy, daemon=True).start()
-        time.sleep(0.05)
-    """,
-    "a daemon thread that holds it": """
-        def hold(tensor):
-            time.sleep(100)
-
-        threading.Thread(target=hold, args=[tensor], daemon=True).start()
-        del tensor
+    "daemon threads": """
+        for tensor in tensors:
+            threading.Thread(target=tensor.to_numpy, daemon=True).start()
+        del tensor, tensors
         time.sleep(0.05)
     """,
 }
 
 
-@pytest.mark.parametrize("queue", ["device.sycl_queue", "own"])
+@pytest.mark.xfail(reason="memory is freed by a thread that the runtime does not know", strict=True)
 @pytest.mark.parametrize("name", ENDS)
-def test_the_end_of_the_process(name, queue):
-    """Whoever holds a tensor with a pending kernel when the interpreter goes."""
-    submit = f"""
-        tensor = sx.zeros(1000, "int64", device={queue})
-        kernels.fill({queue}, kernels.gate(watch_ms=500), tensor.ptr, tensor.nbytes, 7)
-    """
-    run(textwrap.dedent(submit) + textwrap.dedent(ENDS[name]) + "must_return_within(20)")
+def test_the_end_of_the_process(name):
+    """Whoever holds tensors with pending kernels when the interpreter goes."""
+    for _ in range(3 if "threads" in name else 1):
+        run(textwrap.dedent(START_OF_END) + textwrap.dedent(ENDS[name]) + "must_return_within(20)")
 
 
 # ---- the GIL -------------------------------------------------------------------------------------
