@@ -26,6 +26,7 @@ from sycl_ext._doctor.facts import (
     Library,
     Measurement,
     Node,
+    Runtime,
     Step,
     User,
 )
@@ -155,6 +156,12 @@ BROKEN = {
         "package",
         "SIGSEGV",
         "python -m pip install --upgrade dpnp dpctl",
+    ),
+    "jax will bring a libsycl": (
+        replace(WELL, other_runtimes=(Runtime("jax-oneapi-plugin 0.11.2", "intel-sycl-rt==2025"),)),
+        "another-runtime",
+        "share no queues and no contexts",
+        "python -m pip install --upgrade jax-oneapi-plugin",
     ),
     "torch brings a libsycl": (
         replace(WELL, libraries=TWO),
@@ -622,6 +629,45 @@ def test_two_libsycl(tmp_path):
     assert str(second) in finding.problem
     assert finding.cause.startswith("import torch loads another one")
     assert finding.cure == "python -m pip install --upgrade sycl_ext torch"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "other"),
+    [
+        ("intel-sycl-rt==2025.1.1; extra == 'oneapi'", True),
+        ("intel_sycl_rt (==2025.3.3)", True),
+        ("dpcpp-cpp-rt<2026,>=2024.1", True),
+        ("intel-sycl-rt<=2025.3", True),
+        ("intel-sycl-rt~=2027.0", True),
+        ("intel-sycl-rt<2027,>=2026.0", False),
+        ("intel-sycl-rt==2026.2.0", False),
+        ("intel-sycl-rt>=2025", False),
+        ("intel-sycl-rt", False),
+        ("numpy<2025", False),
+    ],
+)
+def test_what_asks_for_another_runtime(requirement, other):
+    assert collect.wants_other_year(requirement, 2026) is other
+
+
+@pytest.mark.parametrize("how", ["asks", "brings"])
+def test_a_package_that_will_load_another_runtime(tmp_path, how):
+    """It is named before anything of it is imported."""
+    folder = tmp_path / "jax_oneapi_plugin-0.11.2.dist-info"
+    folder.mkdir()
+    wants = {"asks": "intel-sycl-rt==2025.1.1", "brings": "libsycl-0a1b2c3d.so.8"}[how]
+    needs = f"Requires-Dist: {wants}\n" if how == "asks" else ""
+    (folder / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: jax-oneapi-plugin\nVersion: 0.11.2\n{needs}"
+    )
+    (folder / "RECORD").write_text(f"jax.libs/{wants},,\n" if how == "brings" else "")
+    code, report = examine("--quick", PYTHONPATH=str(tmp_path))
+    finding = only(report)
+    assert (code, finding.id, finding.severity) == (0, "another-runtime", "warning")
+    assert finding.problem.startswith("jax-oneapi-plugin 0.11.2 works with another SYCL runtime")
+    assert wants in finding.problem
+    assert finding.cure == "python -m pip install --upgrade jax-oneapi-plugin"
+    assert finding.then == "or use jax-oneapi-plugin in a process of its own"
 
 
 @pytest.mark.parametrize("selector", ["level_zero:gpu", "opencl:*"])

@@ -138,6 +138,21 @@ def one_runtime(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def one_runtime_wanted(facts: Facts) -> Iterator[Finding]:
+    """Find packages that will load a second SYCL runtime, before they do."""
+    for runtime in facts.other_runtimes:
+        name = runtime.package.partition(" ")[0]
+        yield Finding(
+            "another-runtime",
+            "warning",
+            f"{runtime.package} works with another SYCL runtime than sycl_ext ({runtime.wants})",
+            "two of them in one process share no queues and no contexts, and some pairs end the "
+            "process at the first queue of the second one",
+            f"python -m pip install --upgrade {shlex.quote(name)}",
+            f"or use {name} in a process of its own",
+        )
+
+
 def own_runtime(facts: Facts) -> Iterator[Finding]:
     """Find a runtime that is not the one of this environment."""
     loaded = [library for library in facts.libraries if library.family == "libsycl"]
@@ -469,6 +484,7 @@ def with_requirements(command: str, facts: Facts) -> str:
 CHECKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     runtime_loads,
     one_runtime,
+    one_runtime_wanted,
     own_runtime,
     packages_load,
     nothing_hidden,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import signal
 import stat
 import subprocess
@@ -30,6 +31,7 @@ from sycl_ext._doctor.facts import (
     Library,
     Measurement,
     Node,
+    Runtime,
     Step,
     User,
 )
@@ -45,6 +47,11 @@ PACKAGES = (
     "numpy",
     "torch",
 )
+
+#: The packages of SYCL runtimes: their versions are years, and a year has a libsycl of its own.
+RUNTIMES = ("intel-sycl-rt", "dpcpp-cpp-rt")
+#: A SYCL runtime, as compilers and wheels name it.
+LIBSYCL = re.compile(r"libsycl(-preview|-[0-9a-f]{8})?\.so\.\d+")
 
 #: The packages whose imports and exchanges are tested, in order.
 PROBED = ("sycl_ext", "dpctl", "dpnp", "torch")
@@ -121,6 +128,7 @@ def collect(
         steps=(*runtime.steps(), *tested.steps()),
         measurements=tested.measurements(),
         libraries=runtime.libraries(),
+        other_runtimes=other_runtimes(),
         devices=devices,
         devices_without_selector=without_selector(os.environ, timeout),
         runtime_messages=runtime.messages(),
@@ -441,3 +449,33 @@ def package_files() -> dict[str, str]:
             if ".so" in file.name:
                 found[os.path.realpath(str(file.locate()))] = label
     return found
+
+
+def other_runtimes() -> tuple[Runtime, ...]:
+    """Return the packages that bring a SYCL runtime beside ours, or ask for one of another year."""
+    try:
+        year = int(metadata.version("intel-sycl-rt").partition(".")[0])
+    except (metadata.PackageNotFoundError, ValueError):
+        return ()
+    found = {}
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"] or ""
+        if name.lower().replace("_", "-") in RUNTIMES:
+            continue
+        brought = [file.name for file in distribution.files or [] if LIBSYCL.fullmatch(file.name)]
+        asked = [text for text in distribution.requires or [] if wants_other_year(text, year)]
+        for wants in (*brought, *asked)[:1]:
+            found[name] = Runtime(f"{name} {distribution.version}", wants)
+    return tuple(found[name] for name in sorted(found))
+
+
+def wants_other_year(requirement: str, year: int) -> bool:
+    """Say whether a requirement is one of a SYCL runtime that this year's does not fulfil."""
+    name, specifiers = re.match(r"\s*([\w.-]*)([^;]*)", requirement).groups()  # type: ignore[union-attr]
+    if name.lower().replace("_", "-") not in RUNTIMES:
+        return False
+    bounds = re.findall(r"(==|~=|<=|<)\s*(\d{4})", specifiers)
+    return any(
+        year > int(bound) - (operator == "<") or (operator in ("==", "~=") and year != int(bound))
+        for operator, bound in bounds
+    )

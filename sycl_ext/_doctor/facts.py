@@ -79,6 +79,14 @@ class Library:
 
 
 @dataclass(frozen=True)
+class Runtime:
+    """A package that wants another SYCL runtime than ours: a file it brings, or a requirement."""
+
+    package: str
+    wants: str
+
+
+@dataclass(frozen=True)
 class Driver:
     """A driver's library: what names it, and why it cannot be loaded (empty: it can)."""
 
@@ -181,6 +189,7 @@ class Facts:
     steps: tuple[Step, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     libraries: tuple[Library, ...] = ()
+    other_runtimes: tuple[Runtime, ...] = ()
     devices: tuple[DeviceFacts, ...] = ()
     devices_without_selector: tuple[DeviceFacts, ...] = ()
     runtime_messages: tuple[str, ...] = ()
