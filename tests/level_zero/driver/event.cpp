@@ -35,12 +35,8 @@ bool Signal::wait(std::uint64_t nanoseconds) {
 
 bool Signal::failed(bool tell) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const bool failed = failure_ != nullptr;
-  if (failed && tell) {
-    failure_->tell();
-    failure_ = nullptr;
-  }
-  return failed;
+  if (!failure_) return false;
+  return tell ? failure_->tell() : failure_->untold();
 }
 
 void Signal::times(std::uint64_t* begin, std::uint64_t* end) {
