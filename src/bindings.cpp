@@ -20,6 +20,7 @@
 #include "interruptible.hpp"
 #include "ipc.hpp"
 #include "numpy_bridge.hpp"
+#include "offer_watch.hpp"
 #include "origins.hpp"
 #include "runtime_call.hpp"
 #include "runtimes.hpp"
@@ -516,6 +517,14 @@ void bind_tensors(py::module_& m) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  py::class_<sycl_ext::OfferWatch>(
+      m, "OfferWatch", "Watches what is done with a tensor on this thread, until end().")
+      .def(py::init<>())
+      .def("refused", &sycl_ext::OfferWatch::refused,
+           "Whether the memory was asked for, and not taken.")
+      .def("end", &sycl_ext::OfferWatch::end, "Ends the watch.");
+  m.def("note_offer_asked", &sycl_ext::OfferWatch::asked,
+        "Tells the watch of this thread that the memory was asked for.");
   m.def("live_exports", &sycl_ext::live_exports, "Managed tensors whose deleter has not run yet.");
   m.def(
       "trace_origins", &sycl_ext::trace_origins, py::arg("package"),

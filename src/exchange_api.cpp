@@ -3,6 +3,7 @@
 
 #include "copy.hpp"
 #include "error.hpp"
+#include "offer_watch.hpp"
 #include "runtimes.hpp"
 #include "untrusted.hpp"
 
@@ -73,20 +74,24 @@ const Tensor& ordered(const Tensor& tensor) {
 }
 
 int from_object(void* object, DLManagedTensorVersioned** out) {
+  OfferWatch::asked();
   return guarded(-1, [&] {
     const Tensor& tensor = ordered(shareable(static_cast<PyObject*>(object)));
     *out = export_as(tensor, tensor.dl_device());
+    OfferWatch::taken();
     return 0;
   });
 }
 
 int borrow_from_object(void* object, DLTensor* out) {
+  OfferWatch::asked();
   return guarded(-1, [&] {
     const Tensor& tensor = shareable(static_cast<PyObject*>(object));
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
     }
     *out = borrow_dl_tensor(ordered(tensor), tensor.dl_device());
+    OfferWatch::taken();
     return 0;
   });
 }

@@ -16,6 +16,7 @@
 #include "copy.hpp"
 #include "error.hpp"
 #include "interruptible.hpp"
+#include "offer_watch.hpp"
 #include "signals.hpp"
 
 namespace sycl_ext {
@@ -391,6 +392,7 @@ void remember_signal(const PyObject* tensor) {
 
 int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
+  OfferWatch::asked();
   return guarded(-1, [&] {
     const Tensor& tensor = ready(cast(self));
     require_buffer_request(tensor, flags);
@@ -416,6 +418,7 @@ int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->internal = dims.release();
     view->obj = self;
     Py_INCREF(self);
+    OfferWatch::taken();
     return 0;
   });
 }
@@ -437,6 +440,7 @@ void release_buffer(PyObject*, Py_buffer* view) {
 // ---- DLPack -------------------------------------------------------------------------------------
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
+  OfferWatch::asked();
   const DLDevice device = cast(self)->tensor.dl_device();
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
 }
@@ -500,8 +504,9 @@ bool is_no_sync(PyObject* stream) {
 PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
                  PyObject* keyword_names) {
   std::array<PyObject*, 4> values;
+  OfferWatch::asked();
   if (!parse_export_keywords(n_positional, args, keyword_names, &values)) return nullptr;
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+  return OfferWatch::handed_out(guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor& tensor = ready(cast(self));
     const int versioned = versioned_wish(values[max_version]);
     const bool synchronise = values[stream] == Py_None;
@@ -515,7 +520,7 @@ PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
     return PyObject_CallFunctionObjArgs(hooks().export_negotiated, self, values[stream],
                                         values[max_version], values[dl_device], values[copy],
                                         nullptr);
-  });
+  }));
 }
 
 PyMethodDef methods[] = {

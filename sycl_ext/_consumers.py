@@ -65,6 +65,10 @@ class Consumer:
         Whether it takes the NULL pointer of an array without elements.
     zero_dim : bool
         Whether it survives arrays of 0 dimensions.
+    any_context : bool
+        Whether it learns the context of the memory, and so takes it in a private one as it is.
+    is_library : bool
+        Whether whatever it raises is a refusal: it does nothing but take arrays.
     lacks : tuple of str
         Dtypes that it does not have.
     narrows : callable
@@ -87,6 +91,8 @@ class Consumer:
     readonly: Literal["kept", "dropped", "refused"] = "kept"
     null_data: bool = True
     zero_dim: bool = True
+    any_context: bool = False
+    is_library: bool = True
     lacks: tuple[str, ...] = ()
     narrows: Callable[[], tuple[str, ...]] = tuple
     reason: str = ""
@@ -268,9 +274,10 @@ CONSUMERS: tuple[Consumer, ...] = (
         memory="usm",
         strides="compact",
         readonly="dropped",
+        any_context=True,
         reason="0.22: bytes without shape, strides or a read-only flag",
     ),
-    Consumer("sycl_ext", reason="this package"),
+    Consumer("sycl_ext", any_context=True, reason="this package"),
 )
 
 
@@ -289,7 +296,8 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     """
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
-    row = next((row for row in CONSUMERS if row.package == package), Consumer(package or "?"))
+    unknown = Consumer(package or "?", is_library=isinstance(consumer, ModuleType))
+    row = next((row for row in CONSUMERS if row.package == package), unknown)
     if not isinstance(consumer, ModuleType):
         if not callable(consumer):
             kind = type(consumer)

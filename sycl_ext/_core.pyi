@@ -208,6 +208,16 @@ class TensorBase:
     def __dlpack_device__(self) -> tuple[int, int]:
         """The pair (device type, device id) of DLPack."""
 
+class OfferWatch:
+    """Watches what is done with a tensor on this thread, until end()."""
+
+    def __init__(self) -> None: ...
+    def end(self) -> None:
+        """Ends the watch."""
+
+    def refused(self) -> bool:
+        """Whether the memory was asked for, and not taken."""
+
 class IpcExport:
     """An inter-process handle; keeps its memory."""
 
@@ -349,6 +359,9 @@ def make_capsule(
 
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor lies in, and where its first element is."""
+
+def note_offer_asked() -> None:
+    """Tells the watch of this thread that the memory was asked for."""
 
 def open_ipc(
     row: Row,

@@ -13,7 +13,7 @@ from sycl_ext._consumers import Consumer, find_consumer
 from sycl_ext._devices import Device, place
 from sycl_ext._host import host_view
 from sycl_ext._negotiate import Plan, Route
-from sycl_ext._protocols import HOST, CopyRefusedError, DLDevice, ExchangeError
+from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
 from sycl_ext._tensor import Tensor, as_tensor
 from sycl_ext._trace import note, traced
 
@@ -29,6 +29,11 @@ class _Attempt:
     device: DLDevice | None  # None: as an unaware consumer of USM gets it
     plan: Plan
     compact: bool = False  # a copy is needed whatever the plan says
+
+    @property
+    def copies(self) -> int:
+        """How often the data is copied."""
+        return self.plan.copies + self.compact
 
 
 @overload
@@ -57,7 +62,12 @@ def exchange(
 def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: bool = True) -> Any:
     """Hand an array to a consumer, in the best form that it takes.
 
-    The direct way is tried first; a consumer that refuses it, whatever it raises, gets a host view.
+    The direct way is tried first; a consumer that refuses it gets a host view, and then a copy.  A
+    library refuses by whatever it raises.  A function of yours refuses when it raises a
+    ``BufferError``, or anything after it has asked for the memory (through DLPack, the buffer
+    protocol or ``__sycl_usm_array_interface__``, or where it is) and has not taken it; every other
+    exception is its own, goes through, and the function is not called again.
+
     What is known to end a consumer's process or to make it write to read-only memory is never
     handed over (``sycl_ext._consumers`` has the table).
 
@@ -80,7 +90,7 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     Raises
     ------
     ExchangeError
-        When the consumer refuses everything; its own exception is the ``__cause__``.
+        When the consumer refuses everything; its own first exception is the ``__cause__``.
     CopyRefusedError
         When only a copy would do, and ``copy=False`` or ``host_copy=False``.
 
@@ -98,22 +108,33 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         raise BufferError(refusal)
-    first: Exception | None = None
+    said: list[Exception] = []
+    forbidden: BufferError | None = None
     for attempt in _attempts(source, who, copy, host_copy):
-        _check(attempt, copy, host_copy, first)
-        handed = _prepare(source, who, attempt, copy)
-        try:
-            result = call(_in_form(handed, who))
-        except Exception as error:
-            first = first or error
+        forbidden = _forbidden(attempt, copy, host_copy)
+        if forbidden is not None:
             continue
-        copies = attempt.plan.copies + attempt.compact
-        note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, copies)
+        handed = _in_form(_prepare(source, who, attempt, copy), who)
+        watch = _core.OfferWatch()
+        try:
+            result = call(handed)
+        except Exception as error:
+            refused = watch.refused() or isinstance(error, BufferError)
+            if not (who.is_library or refused):
+                raise
+            said.append(error)
+            continue
+        finally:
+            watch.end()
+        note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, attempt.copies)
         return result
+    cause = said[0] if said else None  # the best form, and so the refusal that says most
+    if forbidden is not None:
+        raise forbidden from cause
     raise ExchangeError(
-        f"{who.package} refused {source!r}: {type(first).__name__}: {first}"
+        f"{who.package} refused {source!r}: {type(cause).__name__}: {cause}"
         + (f" (known about it: {who.reason})" if who.reason else "")
-    ) from first
+    ) from cause
 
 
 def _is_device(consumer: Any) -> bool:
@@ -150,9 +171,9 @@ def _attempts(
     offer = _execute.offer_of(source)
     attempts = []
     if who.takes_usm(source.usm_type) and source.row_id is not None:
-        attempts.append(
-            _Attempt(None, _execute.plan_for(offer, None, copy, root_only=who.root_only))
-        )
+        own = (int(DeviceType.ONE_API), source.row_id) if who.any_context else None
+        found = _execute.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
+        attempts.append(_Attempt(None, found))
     elif who.memory == "usm":
         default = place(None).device.__dlpack_device__()
         attempts.append(_Attempt(None, _execute.plan_for(offer, default, copy)))
@@ -166,21 +187,16 @@ def _attempts(
     return [_Attempt(a.device, a.plan.noting(needed), compact=a.plan.copies == 0) for a in attempts]
 
 
-def _check(attempt: _Attempt, copy: bool | None, host_copy: bool, first: Exception | None) -> None:
-    """Raise what the user's arguments forbid."""
-    try:
-        attempt.plan.check()
-    except BufferError as error:
-        raise error from first
-    to_host = attempt.device == HOST
-    copies = attempt.plan.copies + attempt.compact
+def _forbidden(attempt: _Attempt, copy: bool | None, host_copy: bool) -> BufferError | None:
+    """Say what forbids an attempt: the plan, or the user's arguments."""
+    if attempt.plan.error is not None:
+        return attempt.plan.error(attempt.plan.reason)
     why = ". ".join((attempt.plan.reason, *attempt.plan.notes))
-    if copies and copy is False:
-        raise CopyRefusedError(f"copy=False, and this consumer needs a copy: {why}") from first
-    if copies and to_host and not host_copy:
-        raise CopyRefusedError(
-            f"host_copy=False, and this consumer needs a host copy: {why}"
-        ) from first
+    if attempt.copies and copy is False:
+        return CopyRefusedError(f"copy=False, and this consumer needs a copy: {why}")
+    if attempt.copies and attempt.device == HOST and not host_copy:
+        return CopyRefusedError(f"host_copy=False, and this consumer needs a host copy: {why}")
+    return None
 
 
 def _prepare(
@@ -188,16 +204,24 @@ def _prepare(
 ) -> _core.TensorBase:
     """Make what the attempt promises."""
     if attempt.device == HOST:
-        own = attempt.compact or attempt.plan.route is Route.HOST_COPY
-        return host_view(source, copy=True if own else copy)
-    usm = as_tensor(source)
-    if who.root_only and (attempt.compact or attempt.plan.copies):
-        usm = usm.to_device(usm.device.root_id, copy=True)
-    elif attempt.compact or copy is True:
-        usm = usm.copy()
+        return host_view(source, copy=True if attempt.copies else None)
+    if copy is True or attempt.compact or (who.root_only and attempt.copies):
+        usm = _execute.copy_to(source, _row_for(source, who))
+    else:
+        usm = as_tensor(source)  # what copy there is to be made, its export makes
     if who.drops_stream:
         _core.synchronize(usm)
     return usm
+
+
+def _row_for(source: _core.TensorBase, who: Consumer) -> _core.Row:
+    """Say where a consumer looks for a copy, so that what it asks for then is a view."""
+    if source.row_id is None:
+        return _core.default_row()
+    own = _core.row(source.row_id)
+    if who.any_context or (own.default_context and not who.root_only):
+        return own
+    return _core.row(own.root_id)
 
 
 def _in_form(handed: _core.TensorBase, who: Consumer) -> Any:
@@ -277,7 +301,8 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         return Plan(Route.REFUSE, refusal, BufferError)
-    attempt = _attempts(source, who, copy, host_copy=True)[0]
+    attempts = _attempts(source, who, copy, host_copy=True)
+    attempt = next((a for a in attempts if _forbidden(a, copy, True) is None), attempts[-1])
     found = attempt.plan
     if attempt.compact:
         if copy is False:

@@ -110,7 +110,11 @@ def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.
         return tensor
     if found.route is Route.HOST_COPY:
         return _core.copy_to_host(tensor)
-    row = _core.row(target[1])
+    return copy_to(tensor, _core.row(target[1]))
+
+
+def copy_to(tensor: _core.TensorBase, row: _core.Row) -> _core.TensorBase:
+    """Return a compact copy on a row, of the same kind of USM where the row has it."""
     return _core.copy_to_row(tensor, row, _fitting_kind(tensor.usm_type, by_id(row.id)))
 
 

@@ -209,6 +209,7 @@ class Tensor(Scalars, _core.TensorBase):
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        _core.note_offer_asked()
         return _interfaces.usm_interface_of(self, self.sycl_queue)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:

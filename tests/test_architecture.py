@@ -21,7 +21,7 @@ CPP_FLOORS = [
     {"tensor"},
     {"copy", "dlpack_export", "dlpack_import", "ipc"},
     {"python_guard"},
-    {"capsule", "origins", "signals"},
+    {"capsule", "offer_watch", "origins", "signals"},
     {"tensor_object"},
     {"exchange_api", "extension_api", "numpy_bridge"},
     {"fast_path"},

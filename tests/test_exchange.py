@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_ctypes import managed_in
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 USM, HOST = 14, 1
@@ -213,3 +214,146 @@ def test_explain(library, name, copy):
         return
     result = sx.exchange(x, consumer, copy=copy)
     assert (sx.as_tensor(result).ptr == address) == (found.copies == 0), str(found)
+
+
+# ---- whose exception it is -----------------------------------------------------------------------
+
+
+def asks(x):
+    x.__dlpack_device__()
+
+
+#: What a function of the user's does before it raises, and how often it is called.
+BEFORE_RAISING = {
+    "nothing": (lambda x: None, 1),
+    "looks at it": (lambda x: (x.shape, x.dtype, repr(x)), 1),
+    "asks where it is": (asks, 3),
+    "asks for a capsule": (lambda x: x.__dlpack__(max_version=(1, 0)), 3),
+    "asks for an interface": (lambda x: x.__sycl_usm_array_interface__, 1),  # a host view has none
+    "takes it by DLPack": (lambda x: np.from_dlpack(x, device="cpu"), 1),
+    "takes it as a buffer": (memoryview, 1),
+    "takes it as an array": (np.asarray, 1),
+    "takes it as a tensor": (lambda x: sx.from_dlpack(x.__dlpack__()), 1),
+}
+
+
+@pytest.mark.parametrize("error_type", [RuntimeError, TypeError, ValueError, KeyError, OSError])
+@pytest.mark.parametrize("before", BEFORE_RAISING)
+def test_a_function_is_called_again_when_it_refuses(before, error_type):
+    act, count = BEFORE_RAISING[before]
+    calls = []
+
+    def function(x):
+        calls.append(type(x))
+        act(x)
+        raise error_type("of its own")
+
+    if before == "asks for an interface":
+        with pytest.raises(AttributeError, match="__sycl_usm_array_interface__"):
+            sx.exchange(usm(), function)
+        assert calls == [sx.Tensor, sx.HostView]
+        return
+    with pytest.raises(sx.ExchangeError if count > 1 else error_type, match="of its own"):
+        sx.exchange(usm(), function)
+    assert len(calls) == count
+
+
+def test_a_buffer_error_is_a_refusal():
+    calls = []
+
+    def function(x):
+        calls.append(x)
+        raise BufferError("not this one")
+
+    with pytest.raises(sx.ExchangeError):
+        sx.exchange(usm(), function)
+    assert len(calls) == 3
+
+
+def test_exchanges_nest():
+    """A function that exchanges what it was given has taken it."""
+
+    def function(x):
+        sx.exchange(x, np.from_dlpack)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        sx.exchange(usm(), function)
+
+
+def test_the_first_refusal_is_the_cause():
+    """It was of the best form."""
+    errors = [RuntimeError(str(number)) for number in range(3)]
+    left = iter(errors)
+
+    def function(x):
+        asks(x)
+        raise next(left)
+
+    with pytest.raises(sx.ExchangeError, match="RuntimeError: 0") as caught:
+        sx.exchange(usm(), function)
+    assert caught.value.__cause__ is errors[0]
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+def library_named(name, from_dlpack=np.from_dlpack):
+    """A stand-in for a library that the table of consumers knows."""
+    library = types.ModuleType(name)
+    library.from_dlpack = from_dlpack
+    return library
+
+
+def test_a_copy_that_only_the_layout_needs():
+    """The host reaches the memory, and the consumer takes compact arrays alone."""
+    tensor, jax = usm()[:, ::2], library_named("jax")
+    for arguments in ({"copy": False}, {"host_copy": False}):
+        ((name, _),) = arguments.items()
+        with pytest.raises(sx.CopyRefusedError, match=f"{name}=False.*compact arrays only"):
+            sx.exchange(tensor, jax, **arguments)
+    found = sx.exchange(tensor, jax)
+    assert np.array_equal(found, VALUES[:, ::2])
+    assert found.flags.c_contiguous
+    assert sx.explain(tensor, jax).copies == 1
+    compact = usm()
+    assert sx.exchange(compact, jax, host_copy=False).ctypes.data == compact.ptr
+
+
+def export_of(x):
+    """What an unaware consumer gets: its flags and its address."""
+    managed = managed_in(x.__dlpack__(max_version=(1, 0)))
+    return managed.flags, managed.dl_tensor.data
+
+
+@pytest.mark.parametrize("where", ["root", "private", "half", "host"])
+def test_one_copy_is_one(where, private, halves):
+    """The copy is made where the consumer's own request finds it, and so makes no other."""
+    device = {"private": private, "half": halves[0]}.get(where)
+    tensor = VALUES if where == "host" else sx.as_tensor(VALUES, device=device, copy=True)
+    seen = []
+
+    def from_dlpack(x):
+        seen.append(x)
+        return export_of(x)
+
+    for library in (library_named("library", from_dlpack), library_named("dpnp", from_dlpack)):
+        seen.clear()
+        flags, address = sx.exchange(tensor, library, copy=True)
+        (given,) = seen
+        assert (flags, address) == (0, given.ptr)
+        assert np.array_equal(np.asarray(given), VALUES)
+        assert address != (tensor.ctypes.data if where == "host" else tensor.ptr)
+        assert sx.explain(tensor, library, copy=True).copies == 1
+
+
+@pytest.mark.parametrize("consumer", [sx, sx.from_dlpack, sx.as_tensor])
+def test_this_package_takes_every_context(consumer, private, halves):
+    for device in (private, halves[0]):
+        tensor = sx.zeros(3, device=device)
+        for copy in (None, False):
+            assert sx.explain(tensor, consumer, copy=copy).copies == 0
+            assert sx.exchange(tensor, consumer, copy=copy).ptr == tensor.ptr
+        copied = sx.exchange(tensor, consumer, copy=True)
+        assert copied.ptr != tensor.ptr
+        assert copied.device is device

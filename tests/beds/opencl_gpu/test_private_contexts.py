@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device USM of a private context, which on OpenCL no command copies to another context."""
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from dlpack_ctypes import managed_in
+
+VALUES = np.arange(6, dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def private():
+    return sx.register_context(dpctl.SyclContext([sx.device("opencl:gpu:0").sycl_device]))
+
+
+@pytest.fixture
+def tensor(private):
+    return sx.as_tensor(VALUES, device=private, copy=True)
+
+
+def test_host_consumers_get_one_copy(tensor):
+    """That a consumer of USM cannot have it is no reason to end the search."""
+    for consumer in (memoryview, np, np.from_dlpack, lambda x: np.from_dlpack(x)):
+        assert sx.explain(tensor, consumer).copies == 1
+        assert np.array_equal(np.asarray(sx.exchange(tensor, consumer)), VALUES)
+        for name in ("copy", "host_copy"):
+            with pytest.raises(sx.CopyRefusedError, match=f"{name}=False.*host cannot reach"):
+                sx.exchange(tensor, consumer, **{name: False})
+
+
+@pytest.mark.parametrize("consumer", [sx, sx.from_dlpack, sx.as_tensor, dpctl])
+def test_who_learns_the_context_gets_a_view(tensor, consumer):
+    for arguments in ({}, {"copy": False}, {"host_copy": False}):
+        found = sx.exchange(tensor, consumer, **arguments)
+        assert sx.as_tensor(found).ptr == tensor.ptr
+    assert sx.explain(tensor, consumer).copies == 0
+
+
+def test_who_takes_usm_of_the_default_context_alone(tensor):
+    """It takes two copies, through the host, which have to be asked for."""
+
+    class Library:
+        """A consumer that refuses host memory."""
+
+        def __call__(self, x):
+            device, _ = x.__dlpack_device__()
+            if device != 14:
+                raise RuntimeError("no host memory")
+            managed = managed_in(x.__dlpack__(max_version=(1, 0)))
+            return managed.flags, managed.dl_tensor.data, x
+
+    assert sx.explain(tensor, Library(), copy=True).copies == 2
+    flags, address, given = sx.exchange(tensor, Library(), copy=True)
+    assert (flags, address) == (0, given.ptr)
+    assert given.device is sx.device("opencl:gpu:0")
+    assert np.array_equal(given.to_numpy(), VALUES)
+    with pytest.raises(sx.ExchangeError, match="no host memory"):
+        sx.exchange(tensor, Library())
+
+
+def test_two_private_contexts(tensor):
+    """Neither does a command copy between these."""
+    device = sx.device("opencl:gpu:0").sycl_device
+    other = sx.register_context(dpctl.SyclContext([device]))
+    assert sx.explain(tensor, other).copies == 0
+    for call in (sx.as_tensor, sx.from_dlpack, sx.exchange):
+        arguments = {} if call is sx.exchange else {"device": other}
+        place = (other,) if call is sx.exchange else ()
+        for copy in (None, False):
+            with pytest.raises(BufferError, match="pass copy=True"):
+                call(tensor, *place, copy=copy, **arguments)
+        moved = call(tensor, *place, copy=True, **arguments)
+        assert moved.device is other
+        assert np.array_equal(moved.to_numpy(), VALUES)
