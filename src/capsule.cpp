@@ -75,12 +75,8 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }
 
-bool is_versioned(PyObject* object) noexcept {
-  return PyCapsule_IsValid(object, Names<DLManagedTensorVersioned>::fresh);
-}
-
 Imported consume_capsule(PyObject* capsule, const DLDevice* expected, bool settle) {
-  if (is_versioned(capsule)) {
+  if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh)) {
     return consume<DLManagedTensorVersioned>(capsule, expected, settle);
   }
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh)) {

@@ -155,8 +155,8 @@ const DLPackExchangeAPI* find_api(PyTypeObject* type) {
   return table;
 }
 
-// torch's __dlpack__ refuses these tensors; its table (2.13) exports the memory as it lies, which
-// is wrong data for the lazy bits, and passes autograd by.
+}  // namespace
+
 bool has_lazy_state(PyObject* producer) {
   static const struct {
     PyObject* name;
@@ -176,8 +176,6 @@ bool has_lazy_state(PyObject* producer) {
   }
   return false;
 }
-
-}  // namespace
 
 PyObject* exchange_api_capsule() {
   return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), capsule_name, nullptr);

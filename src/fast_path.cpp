@@ -130,7 +130,7 @@ PyObject* ask_producer(PyObject* x, const DLDevice& device, PyObject* own_queue)
   });
 }
 
-// Arrays of jax need care, as long as their capsules are of DLPack 0.x (_execute.IMMUTABLE).
+// Nobody may write to arrays of jax, and their capsules do not say so (_execute.IMMUTABLE).
 bool is_from_jax(PyTypeObject* type) {
   static PyObject* const name = intern("__module__");
   PyObject* module = _PyType_Lookup(type, name);
@@ -138,9 +138,16 @@ bool is_from_jax(PyTypeObject* type) {
   return text && std::strncmp(text, "jax", 3) == 0;
 }
 
+// Whether torch's lazy negative bit has to be looked at (_execute._refuse_negative_bit).
+bool may_be_negated(PyObject* x) {
+  static PyObject* const name = intern("is_neg");
+  return _PyType_Lookup(Py_TYPE(x), name) && has_lazy_state(x);
+}
+
 // `has_other_roads`: a producer that refuses is tried in another way, by the Python function.
 PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
   static PyObject* const method = intern("__dlpack_device__");
+  if (may_be_negated(x)) return pass_on;
   const PyRef answer(in_python([&] { return PyObject_CallMethodNoArgs(x, method); }));
   if (!answer) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // KeyboardInterrupt
@@ -155,7 +162,7 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
   if (queue.get() == Py_NotImplemented) return pass_on;
   const PyRef capsule(ask_producer(x, *device, queue.get()));
   if (capsule) {
-    if (!is_versioned(capsule.get()) && is_from_jax(Py_TYPE(x))) return pass_on;
+    if (is_from_jax(Py_TYPE(x))) return pass_on;
     // as_tensor, which looks into a NumPy array itself when it must, names it as the base.
     PyObject* const base = has_other_roads && is_ndarray(x) ? x : nullptr;
     PyObject* tensor = finish(consume_capsule(capsule.get(), &*device, true), base);

@@ -23,7 +23,7 @@ __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_
 
 _VERSION = _core.DLPACK_VERSION
 
-#: Packages whose arrays nobody may write to, and whose capsules (of DLPack 0.x) cannot say so.
+#: Packages whose arrays nobody may write to, and whose capsules (of DLPack 0.x) do not say so.
 IMMUTABLE = ("jax", "jaxlib")
 
 
@@ -339,11 +339,24 @@ def _keywords(**more: Any) -> dict[str, Any]:
     return {"max_version": _VERSION, **more}
 
 
+def _refuse_negative_bit(x: Any) -> None:
+    """Refuse what torch would export with the wrong sign: it looks at the conjugate bit alone.
+
+    ``torch.tensor([1 + 2j]).conj().imag`` is such a view, whose memory is not negated yet.
+    """
+    if is_torch_tensor(x) and x.is_neg():
+        raise BufferError(
+            "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() "
+            "makes a tensor that can be exchanged"
+        )
+
+
 def _call_dlpack(x: Any, keywords: dict[str, Any], too_old: TypeError | None = None) -> object:
     """Call ``__dlpack__``; once more without keywords when the producer is too old for them.
 
     `too_old` is the TypeError of a call that was made before.
     """
+    _refuse_negative_bit(x)
     if too_old is None:
         try:
             return x.__dlpack__(**keywords)

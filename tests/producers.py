@@ -180,6 +180,14 @@ class BeforeVersions(Producer):
         return self.make(versioned=False, strides=None)
 
 
+class LegacyAlone(Producer):
+    """Takes every keyword, and gives the legacy struct: jax."""
+
+    def __dlpack__(self, **keywords) -> object:
+        self.calls.append(keywords)
+        return self.make(versioned=False)
+
+
 class WithoutKeywords(Producer):
     """Refuses every keyword."""
 

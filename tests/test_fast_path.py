@@ -31,6 +31,18 @@ class OfJax(producers.BeforeVersions):
     __module__ = "jaxlib.stand_in"
 
 
+class OfJaxWithVersions(producers.LegacyAlone):
+    """What jax is: it knows the keywords, and its capsule cannot say so either."""
+
+    __module__ = "jaxlib.stand_in"
+
+
+class Versioned(producers.Producer):
+    """A later jax, which has forgotten the flag."""
+
+    __module__ = "jax.stand_in"
+
+
 class WithAQueue(producers.WithoutKeywords):
     """Too old for `stream`; its queue is the only thing that can be waited for."""
 
@@ -72,6 +84,8 @@ THINGS = {
     "without keywords": lambda: producers.WithoutKeywords(tensor()),
     "without keywords, with a queue": lambda: WithAQueue(tensor()),
     "of jax": lambda: OfJax(array()),
+    "of jax, with versions": lambda: OfJaxWithVersions(array()),
+    "of jax, versioned": lambda: Versioned(array()),
     "stream is refused": lambda: producers.StreamStrict(tensor()),
     "a liar": lambda: producers.Liar(tensor(), (1, 0)),
     "refuses": lambda: producers.Raising(tensor(), BufferError("no")),
@@ -128,6 +142,15 @@ def test_imports(name, thing):
     fast, slow = getattr(sx, name), getattr(sx, name).__wrapped__
     for wish in WISHES:
         assert answer(fast, THINGS[thing](), **wish) == answer(slow, THINGS[thing](), **wish)
+
+
+@pytest.mark.parametrize("of_jax", [OfJax, OfJaxWithVersions, Versioned])
+@pytest.mark.parametrize("arguments", [{}, {"copy": False}])
+def test_arrays_of_jax_are_read_only(of_jax, arguments):
+    for function in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        found = function(of_jax(array()), **arguments)
+        assert found.readonly
+        assert not np.asarray(sx.host_view(found)).flags.writeable
 
 
 @pytest.mark.parametrize("wishes", [*WISHES, {"copy": 1}, {"copy": np.True_}])

@@ -173,14 +173,28 @@ def test_pytorch_194267_one_family_of_errors():
     [
         (lambda: torch.ones(3, requires_grad=True), "detach"),
         (lambda: torch.ones(3, dtype=torch.complex64).conj(), "conjugate"),
+        (lambda: torch.tensor([1 + 2j, 3 + 4j]).conj().imag, r"negative bit(.|\n)*resolve_neg"),
         (lambda: torch.eye(3).to_sparse(), "layout"),
     ],
-    ids=["gradient", "conjugate", "sparse"],
+    ids=["gradient", "conjugate", "negative", "sparse"],
 )
 def test_pytorch_what_cannot_be_exported_says_why(tensor, words):
-    for road in (sx.from_dlpack, sx.host_view, lambda x: sx.exchange(x, np)):
+    roads = (sx.from_dlpack, sx.as_tensor, sx.host_view, lambda x: sx.exchange(x, np))
+    for road in roads:
         with pytest.raises(sx.ExchangeError, match=words):
             road(tensor())
+    for road in roads[:3]:
+        for copy in (True, False):
+            with pytest.raises(sx.ExchangeError, match=words):
+                road(tensor(), copy=copy)
+    assert sx.explain(tensor(), np).route.value == "refused"
+
+
+def test_pytorch_what_is_not_negated_any_more_is_exchanged():
+    negated = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
+    for road in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        assert np.asarray(sx.host_view(road(negated.resolve_neg()))).tolist() == [-2, -4]
+        assert np.asarray(sx.host_view(road(torch.neg(torch.ones(2))))).tolist() == [-1, -1]
 
 
 # ---- scikit-learn --------------------------------------------------------------------------------
