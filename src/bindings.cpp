@@ -262,6 +262,9 @@ void bind_queues(py::module_& m) {
   sycl_ext::interpreter = &python;
   m.def("check_gil_at_runtime_calls", &sycl_ext::check_gil_at_runtime_calls, py::arg("check"),
         "For tests: whether a call that can wait ends the process when the GIL is held.");
+  m.def(
+      "call_runtime_with_gil", [] { const sycl_ext::RuntimeCall call("a planted call"); },
+      "For tests: what check_gil_at_runtime_calls has to find.");
   m.def("interrupted_waits", &sycl_ext::interrupted_waits,
         "Waits that a signal ended, and whose work is still pending.");
   m.def("deferred_frees", &sycl_ext::deferred_frees,
@@ -676,7 +679,7 @@ void bind_hooks(py::module_& m) {
       "set_fast_path_hooks",
       [](py::dict device_ids, py::dict dtype_indices, py::object stream_for,
          py::object producer_queue, py::object order_behind, py::object settle_host,
-         py::object import_refused) {
+         py::object from_ndarray, py::object import_refused) {
         sycl_ext::FastPathHooks& hooks = sycl_ext::fast_path_hooks();
         hooks.device_ids = device_ids.release().ptr();
         hooks.dtype_indices = dtype_indices.release().ptr();
@@ -684,11 +687,12 @@ void bind_hooks(py::module_& m) {
         hooks.producer_queue = producer_queue.release().ptr();
         hooks.order_behind = order_behind.release().ptr();
         hooks.settle_host = settle_host.release().ptr();
+        hooks.from_ndarray = from_ndarray.release().ptr();
         hooks.import_refused = import_refused.release().ptr();
       },
       py::arg("device_ids"), py::arg("dtype_indices"), py::arg("stream_for"),
       py::arg("producer_queue"), py::arg("order_behind"), py::arg("settle_host"),
-      py::arg("import_refused"),
+      py::arg("from_ndarray"), py::arg("import_refused"),
       "What the fast path needs of the Python package; called once, by the package.");
   m.def(
       "accelerate",

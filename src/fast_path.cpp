@@ -195,6 +195,14 @@ bool is_simple(const Call& call) {
   return call.n_positional == 1 && all_default(call, names) && !hooks().trace;
 }
 
+// An instance of a subclass of numpy.ndarray may have attributes, and so be part of a reference cycle.
+// NumPy's capsule would hide the reference to it from the collector.
+bool is_collectable_ndarray(PyObject* x) {
+  static PyObject* const method = intern("__dlpack__");
+  return is_ndarray_subclass(x) &&
+         _PyType_Lookup(Py_TYPE(x), method) == _PyType_Lookup(ndarray_type(), method);
+}
+
 PyObject* import_any(PyObject* x, bool has_other_roads) {
   if (is_tensor(x)) {
     const Tensor& tensor = tensor_of(x);
@@ -203,6 +211,13 @@ PyObject* import_any(PyObject* x, bool has_other_roads) {
     return wrap_tensor(as_usm(tensor), base_of(x));  // a host view of USM is the USM it is
   }
   if (PyCapsule_CheckExact(x)) return finish(consume_capsule(x, nullptr, true));
+  if (is_collectable_ndarray(x)) {
+    const PyRef host(
+        in_python([&] { return PyObject_CallOneArg(fast_path_hooks().from_ndarray, x); }));
+    if (!host) return nullptr;
+    return in_python(
+        [&] { return PyObject_CallOneArg(fast_path_hooks().settle_host, host.get()); });
+  }
   if (std::optional<Imported> imported = import_through_api(x, true)) {
     return finish(std::move(*imported));
   }

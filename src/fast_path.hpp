@@ -19,6 +19,7 @@ struct FastPathHooks {
   PyObject* producer_queue = nullptr;  // (producer) -> the queue that it shows, or None
   PyObject* order_behind = nullptr;    // (tensor, producer's queue): later work of ours sees theirs
   PyObject* settle_host = nullptr;     // (host tensor) -> tensor on the default device
+  PyObject* from_ndarray = nullptr;    // (numpy.ndarray) -> host tensor
   PyObject* import_refused = nullptr;  // (producer, device, exception) -> tensor
 };
 FastPathHooks& fast_path_hooks() noexcept;

@@ -14,6 +14,12 @@ namespace sycl_ext {
 
 bool is_ndarray(PyObject* object) { return py::detail::npy_api::get().PyArray_Check_(object); }
 
+PyTypeObject* ndarray_type() { return py::detail::npy_api::get().PyArray_Type_; }
+
+bool is_ndarray_subclass(PyObject* object) {
+  return Py_TYPE(object) != ndarray_type() && is_ndarray(object);
+}
+
 PyObject* ndarray_over(PyObject* tensor_object) {
   const Tensor& tensor = tensor_of(tensor_object);
   if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why

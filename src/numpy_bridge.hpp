@@ -8,6 +8,8 @@
 namespace sycl_ext {
 
 bool is_ndarray(PyObject* object);
+bool is_ndarray_subclass(PyObject* object);  // and no numpy.ndarray itself
+PyTypeObject* ndarray_type();                // borrowed
 
 // A new array over the memory of a tensor object that the host can reach; the object becomes its
 // base.  Throws what the bindings translate.

@@ -196,12 +196,9 @@ Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind) {
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, row, &kind);
   }
-  // The new handle keeps the old one alive.
-  auto keep = std::make_unique<Memory>(tensor.memory);
-  Owner owner(keep.release(), [](void* memory) { delete static_cast<Memory*>(memory); });
   Tensor view = tensor;
-  view.memory =
-      borrow(tensor.memory->data, tensor.memory->nbytes, kind, &row, {}, std::move(owner));
+  view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &row, {},
+                       keep_memory(tensor.memory));
   view.on_host = false;
   return view;
 }

@@ -275,6 +275,8 @@ bool is_idle(const QueueSet& queues) noexcept {
                      [](const Queue* queue) { return queue->is_known_idle(); });
 }
 
+void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
+
 // On the heap; where there is no memory for that, the block is never freed.
 std::shared_ptr<const void> share_block(HeldBlock block) noexcept {
   try {
@@ -337,6 +339,16 @@ Allocation::~Allocation() {
 }
 
 void this_thread_may_ask_queues() noexcept { may_ask = true; }
+
+Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
+
+void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
+  void* const owner = block_.owner.get();
+  if (block_.owner.get_deleter() == release) return owner;
+  if (!owner || block_.owner.get_deleter() != release_memory) return nullptr;
+  const Memory& kept = *static_cast<const Memory*>(owner);
+  return kept.use_count() == 1 ? kept->owner_released_by(release) : nullptr;
+}
 
 QueueSet Allocation::queues() const noexcept {
   QueueSet set;

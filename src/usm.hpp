@@ -93,10 +93,9 @@ class Allocation {
   // False: no work is pending on any of them.  Does not ask the runtime.
   bool may_have_work() const noexcept;
 
-  // The owner of a borrowed block that `release` lets go; nullptr: another kind of owner, or none.
-  void* owner_released_by(void (*release)(void*)) const noexcept {
-    return block_.owner.get_deleter() == release ? block_.owner.get() : nullptr;
-  }
+  // The owner of a borrowed block that `release` lets go, also when it is the block of another handle
+  // that nobody else holds; nullptr: another kind of owner, or none.
+  void* owner_released_by(void (*release)(void*)) const noexcept;
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   void*& representative() const noexcept { return representative_; }
   // Whether this is host memory of our own making (allocate_host).
@@ -109,6 +108,9 @@ class Allocation {
 };
 
 using Memory = std::shared_ptr<const Allocation>;
+
+// An owner that keeps another handle.
+Owner keep_memory(Memory memory);
 
 // Says that this thread is none of the SYCL runtime's: it frees idle blocks itself, instead of
 // leaving them to the thread that frees what is pending.

@@ -256,6 +256,9 @@ def as_usm(tensor: TensorBase, base: object) -> Tensor:
 def cached_memory() -> list[tuple[int | None, str, int]]:
     """Row id (None: host memory), kind and bytes of the blocks that are kept."""
 
+def call_runtime_with_gil() -> None:
+    """For tests: what check_gil_at_runtime_calls has to find."""
+
 def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over."""
 
@@ -430,6 +433,7 @@ def set_fast_path_hooks(
     producer_queue: Callable[[object], object],
     order_behind: Callable[[TensorBase, Any], None],
     settle_host: Callable[[TensorBase], TensorBase],
+    from_ndarray: Callable[[Any], TensorBase],
     import_refused: Callable[..., TensorBase],
 ) -> None:
     """What the fast path needs of the Python package; called once, by the package."""

@@ -28,6 +28,7 @@ _core.set_fast_path_hooks(
     producer_queue=producer_queue,
     order_behind=_execute.order_behind,
     settle_host=lambda tensor: _execute.settle_host(tensor, None, None),
+    from_ndarray=_interfaces.from_ndarray,
     import_refused=lambda x, announced, error: _execute.import_refused(
         x, announced, error, _interfaces.described_usm
     ),

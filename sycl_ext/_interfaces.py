@@ -77,7 +77,14 @@ def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
 
 
 def usm_interface_of(tensor: _core.TensorBase, queue: Any) -> dict[str, Any]:
-    """Describe a tensor in version 1 of the protocol."""
+    """Describe a tensor in version 1 of the protocol.
+
+    What the consumer submits to the queue comes after all work on the tensor: an in-order queue is
+    ordered after it, and for an out-of-order queue it is waited for.
+    """
+    own = _core.queue_of(tensor)
+    if own is not None:
+        _core.order_after(own, tensor)
     return {
         "data": (tensor.ptr, tensor.readonly),
         "shape": tensor.shape,

@@ -102,6 +102,7 @@ TYPES = {
     "set_fast_path_hooks": {
         "device_ids": "dict[Any, int]",
         "dtype_indices": "dict[Any, int]",
+        "from_ndarray": "Callable[[Any], TensorBase]",
         "import_refused": "Callable[..., TensorBase]",
         "order_behind": "Callable[[TensorBase, Any], None]",
         "producer_queue": "Callable[[object], object]",
