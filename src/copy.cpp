@@ -330,7 +330,7 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 }  // namespace
 
 void synchronize(const Memory& memory) {
-  if (!memory->may_have_work()) return;
+  if (!memory->may_have_work() || memory->is_idle()) return;
   const WithoutGil released;
   for (const Queue* queue : memory->queues()) queue->wait();
 }

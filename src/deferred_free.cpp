@@ -81,6 +81,9 @@ class Reaper {
   void settle(std::chrono::milliseconds timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     const std::uint64_t added = added_;
+    if (looked_at_ >= added) return;
+    urgent_ = true;
+    changed_.notify_one();
     passed_.wait_for(lock, timeout, [&] { return looked_at_ >= added; });
   }
 
@@ -115,8 +118,9 @@ class Reaper {
   // Sleeps while there is nothing to do, and for a pause while something is pending.
   std::vector<Deferred> next(bool is_idle, std::chrono::microseconds pause) {
     // What comes in quick succession is handled together, and wakes nobody.
-    std::this_thread::sleep_for(pause);
     std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, pause, [this] { return urgent_; });
+    urgent_ = false;
     if (is_idle && deferred_.empty()) {
       sleeps_ = true;
       changed_.wait(lock, [this] { return !deferred_.empty(); });
@@ -161,7 +165,7 @@ class Reaper {
   std::mutex mutex_;
   std::condition_variable changed_, passed_;
   std::vector<Deferred> deferred_;
-  bool runs_ = false, sleeps_ = false;
+  bool runs_ = false, sleeps_ = false, urgent_ = false;
   std::atomic<std::size_t> count_{0};
   std::uint64_t added_ = 0, looked_at_ = 0, freed_ = 0;
 };

@@ -195,8 +195,8 @@ bool is_simple(const Call& call) {
   return call.n_positional == 1 && all_default(call, names) && !hooks().trace;
 }
 
-// An instance of a subclass of numpy.ndarray may have attributes, and so be part of a reference cycle.
-// NumPy's capsule would hide the reference to it from the collector.
+// An instance of a subclass of numpy.ndarray may have attributes, and so be part of a reference
+// cycle. NumPy's capsule would hide the reference to it from the collector.
 bool is_collectable_ndarray(PyObject* x) {
   static PyObject* const method = intern("__dlpack__");
   return is_ndarray_subclass(x) &&

@@ -73,6 +73,13 @@ inline bool holds_gil() noexcept {
 #endif
 }
 
+// Whether this thread holds the GIL and is the only one that Python knows.
+inline bool is_only_thread() noexcept {
+  if (!holds_gil()) return false;
+  PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+  return first && !PyThreadState_Next(first);
+}
+
 // Thrown where a call into Python has failed: the Python exception is set already.
 struct PythonError {};
 

@@ -2,6 +2,7 @@
 #include "queue.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "fork.hpp"
@@ -25,46 +26,43 @@ std::shared_ptr<QueueState> make_state(sycl::queue queue, bool shared,
   return state;
 }
 
-// Counts a submission when it is over, whether or not it succeeded.  (Counted before, a thread that
-// finds the queue empty in between would take it for done.)
-class Submission {
- public:
-  explicit Submission(const QueueState& state) : state_(state), call_("submitting a command") {
-    require_not_forked([&] { return is_cpu(state); });
+// Submits a command of ours, and counts it.
+template <class Submit>
+Event submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
+  const RuntimeCall call("submitting a command");
+  require_not_forked([&] { return is_cpu(*state); });
+  ++state->pending;
+  try {
+    return Event(std::make_shared<EventState>(submit(state->queue), state));
+  } catch (...) {  // nobody knows whether it was submitted
+    ++state->abandoned;
+    --state->pending;
+    throw;
   }
-  ~Submission() { ++state_.submitted; }
-  Submission(const Submission&) = delete;
-  Submission& operator=(const Submission&) = delete;
-
- private:
-  const QueueState& state_;
-  const RuntimeCall call_;
-};
+}
 
 // Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
 // its own.  Whether there are any that nobody has been told of.
 bool collect_errors(const QueueState& state) {
   if (!state.errors) return false;
   const RuntimeCall call("collecting asynchronous errors");
-  sycl::queue(state.queue).throw_asynchronous();
+  const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
   return state.errors->any;
 }
 
 // Whether all that was submitted is done, as the runtime says.
 bool is_empty(const QueueState& state) {
   if (is_forked_child() && !is_cpu(state)) return true;  // it was the parent's
-  const std::uint64_t submitted = state.submitted;
   const RuntimeCall call("asking whether a queue is empty");
-  if (!state.queue.ext_oneapi_empty()) return false;
-  state.done = submitted;
-  return true;
+  return state.queue.ext_oneapi_empty();
 }
 
 // The event of all that was submitted so far; empty when it is done.
 std::optional<sycl::event> mark(const QueueState& state) {
-  if (is_empty(state)) return std::nullopt;
+  if (is_forked_child() && !is_cpu(state)) return std::nullopt;
+  if (!state.answers_at_once && is_empty(state)) return std::nullopt;
   const RuntimeCall call("submitting a barrier");
-  return sycl::queue(state.queue).ext_oneapi_submit_barrier();
+  return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
 }
 
 // A command that has failed has a status of its own.
@@ -75,9 +73,23 @@ bool is_over(const sycl::event& event) {
   return status != Status::submitted && status != Status::running;
 }
 
+// Whether it ends in less time than it takes to have another thread wait for it.
+bool is_over_soon(const std::optional<sycl::event>& event) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+  while (event && !is_over(*event)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+  return true;
+}
+
 void wait_for(sycl::event event) {
   const RuntimeCall call("waiting for a command");
   event.wait();
+}
+
+void wait_for(EventState& state) {
+  wait_for(state.event);
+  state.finish();
 }
 
 void raise_pending(const QueueState& state) {
@@ -124,14 +136,17 @@ void wait_for_all(std::vector<Event> events) {
   if (events.empty()) return;
   wait_interruptibly([events = std::move(events)] {
     sycl_call("waiting for commands", [&] {
-      for (const Event& event : events) wait_for(event.state_->event);
+      for (const Event& event : events) wait_for(*event.state_);
     });
   });
 }
 
 bool Event::is_done() const noexcept {
   try {
-    return !state_ || is_over(state_->event);
+    if (!state_ || state_->is_done) return true;
+    if (!is_over(state_->event)) return false;
+    state_->finish();
+    return true;
   } catch (...) {
     return true;
   }
@@ -172,20 +187,21 @@ void Queue::delete_reference(void* reference) noexcept {
 
 bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 
-bool Queue::is_known_idle() const noexcept {
+bool Queue::is_idle(bool only_thread) const noexcept {
   if (!may_have_work()) return true;
   try {
-    return state_->answers_at_once && is_empty(*state_);
+    if (!state_->answers_at_once) return false;
+    const bool is_done = only_thread ? is_empty(*state_) : is_over_soon(mark(*state_));
+    return is_done && !collect_errors(*state_);
   } catch (...) {
-    return false;
+    return false;  // wait() says what is wrong
   }
 }
 
 bool Queue::has_pending_work() const noexcept {
   if (!may_have_work()) return false;
   try {
-    // A command that has ended may have left an error behind.
-    return !is_empty(*state_) || collect_errors(*state_);
+    return !marker().is_done() || collect_errors(*state_);
   } catch (...) {
     return true;  // wait() says what is wrong
   }
@@ -193,30 +209,18 @@ bool Queue::has_pending_work() const noexcept {
 
 void Queue::wait() const {
   if (!may_have_work()) return;
-  // A question that is answered at once needs no detached thread.
-  if (state_->answers_at_once &&
-      sycl_call("waiting for a queue", [this] { return is_empty(*state_); })) {
-    return tell_errors();
-  }
   wait_interruptibly([state = state_] {
     sycl_call("waiting for a queue", [&] {
-      const std::uint64_t submitted = state->submitted;
+      const std::int64_t abandoned = state->abandoned;
       if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all);
-      state->done = submitted;
+      state->abandoned -= abandoned;
     });
   });
   tell_errors();
 }
 
 void Queue::finish(std::vector<Event> events) const {
-  wait_interruptibly([state = state_, events = std::move(events)] {
-    sycl_call("waiting for commands", [&] {
-      for (const Event& event : events) {
-        if (event.state_) wait_for(event.state_->event);
-      }
-      is_empty(*state);  // counts as done what is
-    });
-  });
+  wait_for_all(std::move(events));
   tell_errors();
 }
 
@@ -232,12 +236,13 @@ Event Queue::marker() const {
     if (!all) return Event();
     const RuntimeCall call("flushing a queue");
     sycl::queue(state_->queue).ext_oneapi_prod();
-    return Event(std::make_shared<EventState>(EventState{std::move(*all)}));
+    ++state_->pending;
+    return Event(std::make_shared<EventState>(std::move(*all), state_));
   });
 }
 
 bool Queue::order_after(const Queue& producer) const {
-  if (!producer.has_pending_work()) return true;
+  if (!producer.may_have_work()) return true;
   if (*this == producer && in_order()) return true;
   if (!in_order() || !same_context(producer)) {
     producer.wait();
@@ -246,8 +251,7 @@ bool Queue::order_after(const Queue& producer) const {
   sycl_call("ordering one queue after another", [&] {
     const std::optional<sycl::event> done = mark(producer.state());
     if (!done) return;
-    const Submission counted(*state_);
-    state_->queue.ext_oneapi_submit_barrier({*done});
+    submit(state_, [&](sycl::queue& queue) { return queue.ext_oneapi_submit_barrier({*done}); });
   });
   return true;
 }
@@ -259,16 +263,14 @@ void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
 Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
   if (nbytes == 0) return Event();
   return sycl_call("copying USM", [&] {
-    const Submission counted(*state_);
-    return Event(std::make_shared<EventState>(EventState{state_->queue.memcpy(to, from, nbytes)}));
+    return submit(state_, [&](sycl::queue& queue) { return queue.memcpy(to, from, nbytes); });
   });
 }
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {
   if (nbytes == 0) return;
   finish({sycl_call("zeroing USM", [&] {
-    const Submission counted(*state_);
-    return Event(std::make_shared<EventState>(EventState{state_->queue.memset(to, 0, nbytes)}));
+    return submit(state_, [&](sycl::queue& queue) { return queue.memset(to, 0, nbytes); });
   })});
 }
 

@@ -58,9 +58,10 @@ class Queue {
 
   // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;
-  // True: nothing is pending.  False: something is, or that cannot be said without a wait.
-  bool is_known_idle() const noexcept;
-  // Whether wait() would have something to wait for, or to report.
+  // True: nothing is pending, nor to be reported.  False: something may be.  `only_thread`: no
+  // other thread submits anything meanwhile.
+  bool is_idle(bool only_thread) const noexcept;
+  // For tests: whether something is pending, or to be reported.
   bool has_pending_work() const noexcept;
   // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong
   // asynchronously.

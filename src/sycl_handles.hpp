@@ -34,20 +34,39 @@ struct AsyncErrors {
 struct QueueState {
   sycl::queue queue;
   bool in_order = false;
-  // Whether the runtime can always say at once if work is pending.  The Level Zero adapters lock
-  // the queue for the question, and v1 keeps it locked while somebody waits for the queue
-  // (https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp).
+  // How the runtime answers whether work is pending.  OpenCL: at once, and wrongly or with a crash
+  // when another thread submits meanwhile, because the adapter looks at an event which that thread
+  // has released.  Level Zero: under the queue's lock, which v1 holds while somebody waits for the
+  // queue. https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
+  // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
   bool answers_at_once = false;
   mutable std::atomic<bool> shared{false};  // a third party can submit to it
-  // Our own submissions, counted when each has returned, and how many of them were seen done.
-  mutable std::atomic<std::uint64_t> submitted{0}, done{0};
+  // Our own commands: those that somebody will wait for, and those whose event was dropped.
+  mutable std::atomic<std::int64_t> pending{0}, abandoned{0};
   std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
 
-  bool may_have_work() const noexcept { return shared || submitted != done; }
+  bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != 0; }
 };
 
+// A command of ours, counted in `pending` when it was submitted.
 struct EventState {
-  sycl::event event;
+  EventState(sycl::event event, std::shared_ptr<QueueState> queue) noexcept
+      : event(std::move(event)), queue(std::move(queue)) {}
+  ~EventState() {
+    if (!is_done) ++queue->abandoned;
+    if (!is_done) --queue->pending;
+  }
+  EventState(const EventState&) = delete;
+  EventState& operator=(const EventState&) = delete;
+
+  // Somebody has waited for it.
+  void finish() noexcept {
+    if (!is_done.exchange(true)) --queue->pending;
+  }
+
+  const sycl::event event;
+  const std::shared_ptr<QueueState> queue;
+  std::atomic<bool> is_done{false};
 };
 
 // An in-order queue with an async handler of its own: an error in a queue without one would end

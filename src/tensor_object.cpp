@@ -619,9 +619,7 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
 
 void wait_for_pending_work(const Tensor& tensor) {
   if (!tensor.memory->may_have_work()) return;
-  const Memory keep = tensor.memory;
-  const ReleasedGil released;
-  synchronize(keep);
+  synchronize(Memory(tensor.memory));
 }
 
 void raise_dropped_signal(const PyObject* tensor) {

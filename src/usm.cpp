@@ -268,13 +268,6 @@ const Queue& queue_of(const Queue& own_queue, const Row* row) {
 // queue locked who waits for the host task that runs there.
 thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
 
-// Whether nothing is pending, as far as that can be said at once.
-bool is_idle(const QueueSet& queues) noexcept {
-  const WithoutGil released;
-  return std::all_of(queues.begin(), queues.end(),
-                     [](const Queue* queue) { return queue->is_known_idle(); });
-}
-
 void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 
 // On the heap; where there is no memory for that, the block is never freed.
@@ -329,7 +322,7 @@ Allocation::Allocation(HeldBlock&& block, Queue own_queue)
       queue(queue_of(own_queue_, row)) {}
 
 Allocation::~Allocation() {
-  if (!may_have_work() || (may_ask && is_idle(queues()))) return;
+  if (!may_have_work() || (may_ask && is_idle())) return;
   const bool is_borrowed = !is_ours();
   free_after_work(queues(), share_block(std::move(block_)));
   if (!is_borrowed) return;
@@ -359,6 +352,14 @@ QueueSet Allocation::queues() const noexcept {
     if (const Queue* const made = find_row(row->root_id)->made_queue()) set.add(*made);
   }
   return set;
+}
+
+bool Allocation::is_idle() const noexcept {
+  const bool only_thread = is_only_python_thread();
+  const WithoutGil released;
+  const QueueSet all = queues();
+  return std::all_of(all.begin(), all.end(),
+                     [=](const Queue* queue) { return queue->is_idle(only_thread); });
 }
 
 bool Allocation::may_have_work() const noexcept {

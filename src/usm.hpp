@@ -92,9 +92,11 @@ class Allocation {
   QueueSet queues() const noexcept;
   // False: no work is pending on any of them.  Does not ask the runtime.
   bool may_have_work() const noexcept;
+  // True: nothing is pending.  False: something may be.  Asks the runtime, without the GIL.
+  bool is_idle() const noexcept;
 
-  // The owner of a borrowed block that `release` lets go, also when it is the block of another handle
-  // that nobody else holds; nullptr: another kind of owner, or none.
+  // The owner of a borrowed block that `release` lets go, also when it is the block of another
+  // handle that nobody else holds; nullptr: another kind of owner, or none.
   void* owner_released_by(void (*release)(void*)) const noexcept;
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   void*& representative() const noexcept { return representative_; }

@@ -65,8 +65,7 @@ queue = dpctl.SyclQueue("cpu", property="in_order")
 t = sx.empty(10, device=queue)
 for _ in range(100):
     source = dpctl.memory.MemoryUSMHost(40, queue=queue)
-    event = queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 40)
-    queue._submit_keep_args_alive((source,), [event])
+    queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 40).wait()
     del t
     t = sx.empty(10, device=queue)
 child = os.fork()
