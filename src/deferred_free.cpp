@@ -59,6 +59,7 @@ class Reaper {
     deferred_.push_back(std::move(deferred));
     ++count_;
     ++added_;
+    add_unfinished_work(1);
     if (!runs_) {
       try {
         std::thread([this] { run(); }).detach();
@@ -109,6 +110,7 @@ class Reaper {
       const std::size_t dropped = drop_done(&waiting);
       const std::lock_guard<std::mutex> lock(mutex_);
       count_ -= dropped;
+      add_unfinished_work(-static_cast<int>(dropped));
       freed_ += dropped;
       looked_at_ += fresh_count;
       passed_.notify_all();

@@ -17,16 +17,20 @@ namespace sycl_ext {
 namespace {
 
 std::atomic<bool> checks_gil{false}, ending{false};
-std::atomic<int> in_progress{0};
+std::atomic<int> in_progress{0}, unfinished{0};
 
 bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
+bool becomes_zero(const std::atomic<int>& count) noexcept {
+  for (int tries = 0; count != 0 && tries < 200; ++tries) usleep(1000);
+  return count == 0;
+}
+
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
+  const bool is_all_freed = becomes_zero(unfinished);
   ending = true;
-  // The calls that free memory in the background are short.
-  for (int tries = 0; in_progress != 0 && tries < 200; ++tries) usleep(1000);
-  if (in_progress == 0) return;
+  if (becomes_zero(in_progress) && is_all_freed) return;
   std::fflush(stdout);
   std::fflush(stderr);
   _exit(status);
@@ -36,7 +40,7 @@ void end_process(int status, void*) {
 struct CallsOfParent final : ForkHandler {
   void before_fork() noexcept override {}
   void after_fork_in_parent() noexcept override {}
-  void after_fork_in_child() noexcept override { in_progress = 0; }
+  void after_fork_in_child() noexcept override { in_progress = unfinished = 0; }
 };
 
 bool prepare_the_end() {
@@ -66,6 +70,8 @@ RuntimeCall::RuntimeCall(const char* what) noexcept {
 RuntimeCall::~RuntimeCall() { --in_progress; }
 
 void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }
+
+void add_unfinished_work(int count) noexcept { unfinished += count; }
 
 bool is_process_ending() noexcept { return ending.load(std::memory_order_relaxed); }
 

@@ -28,6 +28,9 @@ class RuntimeCall {
 // Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
 void check_gil_at_runtime_calls(bool check) noexcept;
 
+// Counts what waits for pending work.
+void add_unfinished_work(int count) noexcept;
+
 // Whether the process is ending: the runtime is left alone, and what is still held is not freed.
 bool is_process_ending() noexcept;
 

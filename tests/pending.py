@@ -41,32 +41,10 @@ from sync.lab import ExchangeApi
 
 ON_GPU = os.environ.get("SYCL_EXT_BED", "").startswith("opencl_gpu")
 ON_GPU_DEVICE = "device" if ON_GPU else ""
-OTHER_QUEUE = "work on the device's queue is not looked for when the tensor has a queue of its own"
-WITH_GIL = "waits for the device's queue with the GIL"
-UNORDERED = "__sycl_usm_array_interface__ hands out an out-of-order queue with work on it"
 NEEDLESS = "a consumer's refusal of one copy ends the search for another way"
-EMPTY = "ext_oneapi_empty of an out-of-order OpenCL queue reads an event that is already freed"
 #: (what it does and the way, queue, kind of USM) -> why it fails.  The first row counts that fits:
 #: "*" stands for anything, "a | b" is one of two, and no reason means that it does not fail.
 EXPECTED_FAILURES: dict[tuple[str, str, str], str] = {
-    # The kernel's queue carries out the way, too.
-    (
-        "read copy_from(it) | read copy_from(a slice of it) | read copy_from(host_view) | "
-        "read C table* | read tvm_ffi | write copy_from(tensor) | write copy_from(host_view) | "
-        "write copy_from(strided) | write C table* | write tvm_ffi",
-        "own, kernel on device's",
-        "*",
-    ): "",
-    (
-        "read to_device(default) | read to_device(CPU) | read from_dlpack(*copy=True) | "
-        "read __dlpack__(copy=True) | read as_tensor(*copy=True) | read exchange(device)",
-        "own, kernel on device's",
-        "*",
-    ): WITH_GIL,
-    ("*", "own, kernel on device's", "*"): OTHER_QUEUE,
-    ("* dpctl.memory", "*out-of-order", "*"): UNORDERED,
-    ("read dpnp.asarray", "*out-of-order", "*"): UNORDERED,
-    ("drop *", "own, out-of-order", "*"): EMPTY,
     (
         "read exchange(memoryview) | read exchange(a callable) | "
         "read exchange(sycl_ext) | read exchange(sycl_ext.from_dlpack) | "
@@ -503,9 +481,6 @@ def reason_to_fail(way: str, queue_name: str, kind: str) -> str:
 def exists(does: str, name: str, way: Way, queue_name: str, kind: str) -> bool:
     """Some ways are for memory that the host reaches, or that is in the default context."""
     apart = ON_GPU and kind == "device"
-    if ON_GPU and reason_to_fail(f"{does} {name}", queue_name, kind) in (OTHER_QUEUE, WITH_GIL):
-        # Commands wait for a processor, which the kernel takes: some are not seen to overtake it.
-        return False
     if way.host and apart:
         return False
     if queue_name == "private" and way.default:

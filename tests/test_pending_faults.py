@@ -80,7 +80,6 @@ ENDS = {
 }
 
 
-@pytest.mark.xfail(reason="memory is freed by a thread that the runtime does not know", strict=True)
 @pytest.mark.parametrize("name", ENDS)
 def test_the_end_of_the_process(name):
     """Whoever holds tensors with pending kernels when the interpreter goes."""
@@ -91,7 +90,6 @@ def test_the_end_of_the_process(name):
 # ---- the GIL -------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="the C exchange table orders queues with the GIL", strict=True)
 def test_the_c_exchange_table_waits_without_the_gil():
     run("""
         import tvm_ffi
@@ -104,9 +102,6 @@ def test_the_c_exchange_table_waits_without_the_gil():
     """)
 
 
-@pytest.mark.xfail(
-    reason="a deallocator asks a queue whether it is empty with the GIL", strict=True
-)
 def test_a_tensor_is_dropped_while_an_export_orders_queues():
     """The export holds the device's queue until a host task of another one has had the GIL."""
     run("""

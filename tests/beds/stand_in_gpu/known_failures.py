@@ -14,21 +14,7 @@ class KnownFailure:
     run: bool = True  #: False: it would hang
 
 
-KNOWN_FAILURES = (
-    KnownFailure(
-        ("level_zero_v1",),
-        "test_control_comes_back",
-        "urQueueFinish of the v1 adapter keeps the queue locked while it waits, and the core asks "
-        "that queue whether it is empty: Ctrl-C is answered when the work is done",
-        run=False,
-    ),
-    KnownFailure(
-        ("level_zero_v1",),
-        "test_a_lazy_host_view_can_be_asked_again",
-        "the same for the copy of a lazy host view",
-        run=False,
-    ),
-)
+KNOWN_FAILURES: tuple[KnownFailure, ...] = ()
 
 
 def known_failure(environment: str, test: str) -> KnownFailure | None:
