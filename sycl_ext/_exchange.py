@@ -109,28 +109,31 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     if refusal is not None:
         raise BufferError(refusal)
     said: list[Exception] = []
-    forbidden: BufferError | None = None
+    forbidden: list[BufferError] = []
     for attempt in _attempts(source, who, copy, host_copy):
-        forbidden = _forbidden(attempt, copy, host_copy)
-        if forbidden is not None:
+        error = _forbidden(attempt, copy, host_copy)
+        if error is not None:
+            forbidden.append(error)
             continue
+        forbidden.clear()
         handed = _in_form(_prepare(source, who, attempt, copy), who)
         watch = _core.OfferWatch()
         try:
             result = call(handed)
-        except Exception as error:
-            refused = watch.refused() or isinstance(error, BufferError)
+        except Exception as refusal_or_not:
+            refused = watch.refused() or isinstance(refusal_or_not, BufferError)
             if not (who.is_library or refused):
                 raise
-            said.append(error)
+            said.append(refusal_or_not)
             continue
         finally:
             watch.end()
         note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, attempt.copies)
         return result
     cause = said[0] if said else None  # the best form, and so the refusal that says most
-    if forbidden is not None:
-        raise forbidden from cause
+    if forbidden:
+        reasons = dict.fromkeys(map(str, forbidden))
+        raise type(forbidden[-1])("; and ".join(reasons)) from cause
     raise ExchangeError(
         f"{who.package} refused {source!r}: {type(cause).__name__}: {cause}"
         + (f" (known about it: {who.reason})" if who.reason else "")

@@ -34,6 +34,7 @@ import pytest
 import torch
 import tvm_ffi
 
+import producers
 import sycl_ext as sx
 from dlpack_ctypes import managed_in
 from kernels import WATCH_MS, Gate, Kernels, is_usm
@@ -199,6 +200,32 @@ class HandedOn:
         return self._tensor.__dlpack__(**keywords)
 
 
+class WithoutStream(HandedOn):
+    """A producer from before ``stream``, and it waits for nothing."""
+
+    def __init__(self, tensor: sx.Tensor) -> None:
+        super().__init__(tensor)
+        self.sycl_queue = tensor.sycl_queue
+
+    def __dlpack__(self) -> Any:
+        return self._tensor.__dlpack__(stream=-1)
+
+
+def imported(producer: Any, **how: Any) -> set[int]:
+    """What the first command of a tensor's queue finds, which takes no part in its import."""
+    tensor = sx.from_dlpack(producer, **how)
+    return read_by(tensor.sycl_queue, tensor.ptr)
+
+
+def behind_a_table(tensor: sx.Tensor) -> producers.Producer:
+    """A producer whose C exchange table names the queue of its work."""
+    work = tensor.sycl_queue
+    table = producers.Table(stream=work.addressof_ref())
+    producer = producers.with_table(table)(tensor)
+    producer.keep = work, table
+    return producer
+
+
 def host_of(tensor: sx.Tensor) -> np.ndarray:
     return np.asarray(sx.host_view(tensor))
 
@@ -338,6 +365,11 @@ READS: dict[str, Way] = {
     "C table, take": Way(lambda t: after_c_table(t, ExchangeApi.take), default=True),
     "C table, borrow": Way(lambda t: after_c_table(t, ExchangeApi.look), default=True),
     "tvm_ffi": Way(lambda t: after_c_table(t, taken_by_tvm_ffi), default=True),
+    # -- producers
+    "C table of a producer": Way(lambda t: imported(behind_a_table(t)), default=True),
+    "from_dlpack(without stream)": Way(lambda t: imported(WithoutStream(t)), default=True),
+    "from_dlpack(without stream, copy=False)": Way(
+        lambda t: imported(WithoutStream(t), copy=False), default=True),
     # -- __sycl_usm_array_interface__
     "as_tensor": Way(lambda t: sx.as_tensor(t).to_numpy()),
     "as_tensor(copy=True)": Way(lambda t: sx.as_tensor(t, copy=True).to_numpy()),
@@ -486,6 +518,8 @@ def exists(does: str, name: str, way: Way, queue_name: str, kind: str) -> bool:
     if queue_name == "private" and way.default:
         # A copy: nothing to write to, and on an OpenCL GPU nothing that is made unasked.
         return does == "read" and not apart and not name.startswith(("C table", "tvm_ffi"))
+    if "without stream" in name and queue_name == "own, kernel on device's":
+        return False  # the queue that the producer shows is not that of its work
     if queue_name.startswith("foreign"):  # whoever made it also frees it
         return way.dtype == "int64" and does != "drop"
     return True

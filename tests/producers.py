@@ -27,6 +27,9 @@ from dlpack_ctypes import (
     DLDataType,
     DLDevice,
     DLPackVersion,
+    ExchangeApi,
+    FromObject,
+    Stream,
     capsule_name,
     lengths,
     managed_in,
@@ -297,6 +300,44 @@ class Consumed(Producer):
         capsule = super().__dlpack__(**keywords)
         sx.from_dlpack(capsule)
         return capsule
+
+
+# ---- the C exchange table ------------------------------------------------------------------------
+
+
+class Table:
+    """A C exchange table of a producer, made by hand."""
+
+    def __init__(self, *, major=1, previous=None, fails=False, stream=None, stream_fails=False):
+        self.fails, self.address, self.made = fails, stream, []
+        self.stream_fails = stream_fails
+        self.previous = previous
+        self.struct = ExchangeApi(
+            version=DLPackVersion(major, 3),
+            previous=ctypes.addressof(previous.struct) if previous else None,
+            from_object=FromObject(self.from_object),
+            stream=Stream(self.stream),
+        )
+        self.capsule = new_capsule(ctypes.addressof(self.struct), b"dlpack_exchange_api")
+
+    def from_object(self, producer, out):
+        if self.fails:
+            return -1
+        self.made.append(over(producer.array))
+        out[0] = self.made[-1].address
+        return 0
+
+    def stream(self, _type, _id, out):
+        out[0] = self.address
+        return -1 if self.stream_fails else 0
+
+
+def with_table(table: Table) -> type[Producer]:
+    """The producer by the book, with a C exchange table."""
+    cls = type("WithTable", (Producer,), {"__dlpack_c_exchange_api__": table.capsule})
+    # Its own __dlpack__ counts only in front of the table.
+    cls.__dlpack__ = Producer.__dlpack__
+    return cls
 
 
 # ---- the contract of an export -------------------------------------------------------------------

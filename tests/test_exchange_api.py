@@ -17,16 +17,12 @@ from dlpack_ctypes import (
     DLDataType,
     DLDevice,
     DLManagedTensorVersioned,
-    DLPackVersion,
     DLTensor,
-    ExchangeApi,
-    FromObject,
     SetError,
-    Stream,
     exchange_api,
     new_capsule,
 )
-from producers import Producer, over
+from producers import Producer, Table, over, with_table
 from samples import bits, values
 
 TENSORS = sx.Tensor.__dlpack_c_exchange_api__
@@ -143,43 +139,9 @@ def test_the_stream_of_a_device(root):
 # ---- a producer's --------------------------------------------------------------------------------
 
 
-class Table:
-    """A table made by hand."""
-
-    def __init__(self, *, major=1, previous=None, fails=False, stream=None, stream_fails=False):
-        self.fails, self.address, self.made = fails, stream, []
-        self.stream_fails = stream_fails
-        self.previous = previous
-        self.struct = ExchangeApi(
-            version=DLPackVersion(major, 3),
-            previous=ctypes.addressof(previous.struct) if previous else None,
-            from_object=FromObject(self.from_object),
-            stream=Stream(self.stream),
-        )
-        self.capsule = new_capsule(ctypes.addressof(self.struct), b"dlpack_exchange_api")
-
-    def from_object(self, producer, out):
-        if self.fails:
-            return -1
-        self.made.append(over(producer.array))
-        out[0] = self.made[-1].address
-        return 0
-
-    def stream(self, _type, _id, out):
-        out[0] = self.address
-        return -1 if self.stream_fails else 0
-
-
-def producer(table):
-    with_table = type("WithTable", (Producer,), {"__dlpack_c_exchange_api__": table.capsule})
-    # Its own __dlpack__ counts only in front of the table.
-    with_table.__dlpack__ = Producer.__dlpack__
-    return with_table
-
-
 def test_a_table_is_taken_before_the_method(root):
     table = Table(stream=sx.zeros(1).sycl_queue.addressof_ref())
-    made = producer(table)(sx.zeros(3))
+    made = with_table(table)(sx.zeros(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert (len(table.made), made.calls) == (1, [])
     assert table.made[0].deleted == 1
@@ -188,17 +150,17 @@ def test_a_table_is_taken_before_the_method(root):
 def test_tables_of_other_versions():
     """The one before is taken when it can be read."""
     old = Table()
-    made = producer(Table(major=2, previous=old))(values(3))
+    made = with_table(Table(major=2, previous=old))(values(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert (len(old.made), made.calls) == (1, [])
-    made = producer(Table(major=2))(values(3))
+    made = with_table(Table(major=2))(values(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert len(made.calls) == 1
 
 
 def test_a_table_that_fails():
     """The method does it, or says what is wrong."""
-    made = producer(Table(fails=True))(values(3))
+    made = with_table(Table(fails=True))(values(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert len(made.calls) == 1
 
@@ -213,7 +175,7 @@ def test_the_table_of_another_type():
 def test_a_method_in_front_of_an_inherited_table():
     table = Table()
 
-    class Own(producer(table)):
+    class Own(with_table(table)):
         def __dlpack__(self, **keywords):
             return Producer.__dlpack__(self, **keywords)
 
@@ -226,7 +188,7 @@ def test_a_stream_that_is_no_queue():
     nothing = ctypes.create_string_buffer(64)
     table = Table(stream=ctypes.addressof(nothing))
     with pytest.raises(ValueError, match="there is no sycl::queue"):
-        sx.from_dlpack(producer(table)(sx.zeros(3)))
+        sx.from_dlpack(with_table(table)(sx.zeros(3)))
     assert table.made[0].deleted == 1
 
 
@@ -234,7 +196,7 @@ def test_a_stream_that_is_no_queue():
 def test_a_table_without_a_stream(says):
     """A view that nothing orders behind the producer's work would be read too early."""
     table = Table(stream_fails=says == "that it failed")
-    made = producer(table)(sx.zeros(3))
+    made = with_table(table)(sx.zeros(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert len(made.calls) == 1  # the method has an order
     assert made.calls[0]["stream"] is not None

@@ -349,7 +349,7 @@ const std::vector<Operation>& operations() {
        [](const World& w) {
          device_uuid(w.row);
          if (!has_ipc(w.row)) return;
-         const IpcExport exported(w.device.memory);
+         const IpcExport exported(allocate_dedicated(w.row, 64));
          CHECK(!exported.bytes().empty());
        }},
       {"queues",
@@ -360,7 +360,7 @@ const std::vector<Operation>& operations() {
          Queue::delete_reference(queue.new_reference());
          Row::delete_context_reference(w.row.new_context_reference());
          const std::vector<std::byte> from(64);
-         queue.submit_copy(w.device.data, w.host.data, 64).wait();
+         wait_for_all({queue.submit_copy(w.device.data, w.host.data, 64)});
          w.row.queue().submit_copy(w.device.data, w.host.data, 64);
          w.queue.order_after(w.row.queue());
          w.row.queue().order_after(w.queue);

@@ -13,6 +13,7 @@ import pytest
 import sycl_ext as sx
 from samples import assert_equal, values
 from sycl_ext import _core
+from sycl_ext._negotiate import Route
 
 
 class Xpu(types.ModuleType):
@@ -25,6 +26,8 @@ class Xpu(types.ModuleType):
 
     def from_dlpack(self, x):
         self.seen.append((x.__dlpack_device__()[0], bool(_core.queue_of(x).has_pending_work)))
+        if any(stride < 0 for stride in x.strides):
+            raise RuntimeError("torch would end the process")
         if x.__dlpack_device__()[0] != 14:
             return sx.from_dlpack(x)
         capsule = x.__dlpack__(max_version=(1, 0), stream=-1)
@@ -100,3 +103,23 @@ def test_pending_work_is_done_before_torch_is_asked(gpu, tiles, torch, adapter, 
     found = sx.exchange(tensor, torch)
     assert torch.seen == [(14, False)]
     assert (found.to_numpy() == np.uint8(1)).all()
+
+
+def test_a_negative_stride_is_copied_on_the_device(gpu, tiles, torch):
+    for device in (gpu, tiles[0]):
+        del torch.seen[:]
+        tensor = on(device)[::-1]
+        plan = sx.explain(tensor, torch)
+        assert (plan.route.value, plan.copies) == (Route.COPY.value, 1)
+        found = sx.exchange(tensor, torch)
+        assert found.device is gpu
+        assert_equal(found, values((4, 6), "int32")[::-1])
+        assert [kind for kind, _ in torch.seen] == [14]
+        with pytest.raises(sx.CopyRefusedError, match="negative strides|root devices alone"):
+            sx.exchange(tensor, torch, copy=False)
+
+
+def test_other_strides_are_a_view(gpu, torch):
+    tensor = on(gpu)[::2, 1::3].T
+    found = sx.exchange(tensor, torch, copy=False)
+    assert (found.ptr, found.strides) == (tensor.ptr, tensor.strides)
