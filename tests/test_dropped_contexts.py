@@ -181,7 +181,7 @@ def register():
 threads = [threading.Thread(target=one) for one in (work, work, register)]
 for thread in threads: thread.start()
 hung = 0
-for _ in range(300):
+for _ in range(100):
     hold(device, 5)  # from the pool, in the child
     child = os.fork()
     if child == 0:
