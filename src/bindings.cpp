@@ -191,7 +191,7 @@ void bind_rows(py::module_& m) {
                                                                     "SyclContextRef");
           },
           "A new 'SyclContextRef' capsule.")
-      .def("queue", [](const Row& row) { return row.queue(); }, "The row's own in-order queue.");
+      .def("queue", &Row::queue_for_others, "The row's own in-order queue.");
 
   m.def("root_count", &sycl_ext::root_count, "Number of root devices.");
   m.def("row_count", &sycl_ext::row_count, "Number of rows.");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <new>
 #include <optional>
 #include <shared_mutex>
 #include <sycl/backend.hpp>
@@ -235,7 +236,7 @@ void list_devices(const List& list) {
   }
 }
 
-class Table {
+class Table final : ForkHandler {
  public:
   Table() {
     watch_for_forks();
@@ -257,10 +258,17 @@ class Table {
   int root_count() const noexcept { return root_count_; }
 
   const AppendOnly<std::unique_ptr<Row>>& rows() const noexcept { return rows_; }
-  // The first row of each context.
-  const AppendOnly<const Row*>& contexts() const noexcept { return contexts_; }
+  // The first row of each default context.
+  const AppendOnly<const Row*>& default_contexts() const noexcept { return default_contexts_; }
 
+  // The caller has a reference to the context.
   const Row& of(const sycl::device& device, const sycl::context& asked) {
+    const Row& row = find_or_add(device, asked);
+    if (row.use) row.use->is_held();
+    return row;
+  }
+
+  const Row& find_or_add(const sycl::device& device, const sycl::context& asked) {
     if (const Row* row = look_up(by_pair_, {device, asked})) return *row;
     const sycl::context context = known_as(asked);
     if (const Row* row = look_up(by_pair_, {device, context})) return *row;
@@ -322,6 +330,22 @@ class Table {
  private:
   enum class Wanted { this_context, home };
 
+  void before_fork() noexcept override {
+    cutting_.lock();
+    asking_.lock();
+    mutex_.lock();
+  }
+  void after_fork_in_parent() noexcept override {
+    mutex_.unlock();
+    asking_.unlock();
+    cutting_.unlock();
+  }
+  void after_fork_in_child() noexcept override {
+    new (&mutex_) std::shared_mutex;  // it would not know its owner, whose thread id has changed
+    asking_.unlock();
+    cutting_.unlock();
+  }
+
   template <class Map>
   const Row* look_up(const Map& map, const typename Map::key_type& key) const {
     std::shared_lock<std::shared_mutex> lock(mutex_);
@@ -352,6 +376,7 @@ class Table {
         device == root.sycl->device ? std::nullopt : parent_of(device);
     const Row* const whole = parent ? &home_of(*parent) : &root;
     row->driver_wide = row->sycl->context != root.sycl->context && is_driver_wide(root, *row);
+    ContextUse::reserve();
     std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto home = homes_.find(device);
     if (wanted == Wanted::home && home != homes_.end()) return *home->second;
@@ -379,7 +404,13 @@ class Table {
     Row& row = *owned;
     row.id = static_cast<int>(rows_.size());
     rows_.reserve_next();
-    contexts_.reserve_next();
+    default_contexts_.reserve_next();
+    if (!row.default_context) {
+      const auto known = by_context_.find(row.sycl->context);
+      row.use =
+          known == by_context_.end() ? std::make_shared<ContextUse>(row.sycl) : known->second->use;
+      row.previous_in_context = row.use->last_entry();
+    }
     NewEntry pair(&by_pair_, {row.sycl->device, row.sycl->context}, &row);
     NewEntry context(&by_context_, row.sycl->context, &row);
     std::optional<NewEntry<decltype(homes_)>> home;
@@ -389,9 +420,10 @@ class Table {
     // From here on nothing needs memory.
     rows_.push_back(std::move(owned));
     pair.commit();
-    if (context.commit()) contexts_.push_back(&row);
+    if (context.commit() && !row.use) default_contexts_.push_back(&row);
     if (native) native->commit();
     if (home) home->commit();
+    if (row.use) row.use->add_entry(row);
     return row;
   }
 
@@ -423,7 +455,7 @@ class Table {
 
   mutable std::shared_mutex mutex_;  // for the maps, and for writing to the lists
   AppendOnly<std::unique_ptr<Row>> rows_;
-  AppendOnly<const Row*> contexts_;
+  AppendOnly<const Row*> default_contexts_;
   std::unordered_map<PairKey, const Row*, PairHash> by_pair_;
   std::unordered_map<sycl::device, const Row*> homes_;
   std::unordered_map<sycl::context, const Row*> by_context_;
@@ -461,14 +493,47 @@ const Queue& Row::first_queue() const {
   return queue_;
 }
 
-void* Row::new_context_reference() const { return new sycl::context(sycl->context); }
+EntryPools& Row::pools() const {
+  if (EntryPools* const made = made_pools()) return *made;
+  auto fresh = std::make_unique<EntryPools>();
+  EntryPools* faster = nullptr;
+  return pools_.compare_exchange_strong(faster, fresh.get()) ? *fresh.release() : *faster;
+}
+
+std::optional<long> Row::own_references() const noexcept {
+  // In `sycl`, in the key of the table's map of devices and contexts, and in the queue.
+  const Queue* const made = made_queue();
+  if (!made) return 2;
+  return made->has_other_users() ? std::nullopt : std::optional<long>(3);
+}
+
+Queue Row::queue_for_others() const {
+  Queue copy = queue();
+  if (use) use->is_held();
+  return copy;
+}
+
+const void* Row::queue_address() const {
+  const void* const address = queue().share();
+  if (use) use->address_is_known();
+  return address;
+}
+
+void* Row::new_context_reference() const {
+  auto* const reference = new sycl::context(sycl->context);
+  if (use) use->is_held();
+  return reference;
+}
 
 void Row::delete_context_reference(void* reference) noexcept {
   delete static_cast<sycl::context*>(reference);
 }
 
 const void* Row::device_address() const noexcept { return &sycl->device; }
-const void* Row::context_address() const noexcept { return &sycl->context; }
+const void* Row::context_address() const noexcept {
+  if (use) use->address_is_known();
+  return &sycl->context;
+}
 
 int root_count() { return table().root_count(); }
 int row_count() { return static_cast<int>(table().rows().size()); }
@@ -589,9 +654,11 @@ void meet_unlisted_devices() noexcept {
   });
 }
 
-std::size_t context_count() { return table().contexts().size(); }
+std::size_t default_context_count() { return table().default_contexts().size(); }
 
-const Row& first_row_of_context(std::size_t number) { return *table().contexts()[number]; }
+const Row& first_row_of_default_context(std::size_t number) {
+  return *table().default_contexts()[number];
+}
 
 bool same_context(const Row& a, const Row& b) noexcept {
   return a.sycl->context == b.sycl->context;

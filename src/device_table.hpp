@@ -14,10 +14,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "block_pool.hpp"
+#include "context_use.hpp"
 #include "queue.hpp"
 
 namespace sycl_ext {
@@ -37,7 +39,14 @@ struct Partition {
   std::string description() const;  // "equally 2", "counts 1 1", "numa", "cslice"
 };
 
-class Row {
+// Blocks that an entry keeps for the next allocations (usm.cpp).
+struct EntryPools {
+  std::array<BlockPool, 3> small;  // for each kind of USM
+  // Host USM for the next copy through the host: making it costs more than what goes through it.
+  LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
+};
+
+class Row final : public ContextEntry {
  public:
   int id = -1;
   int root_id = -1;             // the root device this row's device is, or is a part of
@@ -62,10 +71,12 @@ class Row {
   bool host_memory =
       false;  // the device's memory is the host's: device USM can be read by the host
   std::shared_ptr<const RowHandles> sycl;
-  // Small blocks kept for the next allocation of each kind of USM (usm.cpp).
-  mutable std::array<BlockPool, 3> pools;
-  // Host USM for the next copy through the host: making it costs more than what goes through it.
-  mutable LargeBlockPool staging_blocks{std::size_t{4} << 20, std::size_t{8} << 20};
+  std::shared_ptr<ContextUse> use;  // nullptr: the default context
+
+  // Made when first needed; many entries never allocate.
+  EntryPools& pools() const;
+  // nullptr: nothing was ever kept.
+  EntryPools* made_pools() const noexcept { return pools_.load(std::memory_order_acquire); }
 
   // The row's own in-order queue, made when first needed.
   const Queue& queue() const {
@@ -74,6 +85,11 @@ class Row {
   }
   // The same if it was made; nullptr: no command was ever submitted to it.
   const Queue* made_queue() const noexcept { return made_queue_.load(std::memory_order_acquire); }
+  // The same for somebody who may hand the queue on.
+  Queue queue_for_others() const;
+  // Its address, valid for ever.
+  const void* queue_address() const;
+  std::optional<long> own_references() const noexcept override;
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;
@@ -86,6 +102,7 @@ class Row {
   mutable std::once_flag making_queue_;
   mutable Queue queue_;
   mutable std::atomic<const Queue*> made_queue_{nullptr};
+  mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the row is
 };
 
 int root_count();
@@ -123,9 +140,9 @@ std::vector<const Row*> cut_device(const Row& row, const Partition& partition);
 // for memory on it, and fails.
 void meet_unlisted_devices() noexcept;
 
-// The contexts of the table, default contexts first, and the first row of each.
-std::size_t context_count();
-const Row& first_row_of_context(std::size_t number);
+// The default contexts, and the first row of each.  (context_use.hpp has the private ones.)
+std::size_t default_context_count();
+const Row& first_row_of_default_context(std::size_t number);
 
 // Whether two rows are bound to one sycl::context.
 bool same_context(const Row& a, const Row& b) noexcept;

@@ -109,7 +109,7 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
   return guarded(-1, [&] {
     *out = nullptr;
-    if (device_type == kDLOneAPI) *out = const_cast<void*>(row_at(device_id).queue().share());
+    if (device_type == kDLOneAPI) *out = const_cast<void*>(row_at(device_id).queue_address());
     return 0;
   });
 }

@@ -78,7 +78,7 @@ std::int32_t get_default_row(sycl_ext_error* error) {
 }
 
 const void* queue_of_row(std::int32_t id, sycl_ext_error* error) {
-  return answered<const void*>(error, nullptr, [&] { return row_at(id).queue().share(); });
+  return answered<const void*>(error, nullptr, [&] { return row_at(id).queue_address(); });
 }
 
 std::int32_t id_of_pair(const void* device, const void* context, sycl_ext_error* error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floor 0. Which of the blocks that are alive contains an address.
+// Floor 2. Which of the blocks that are alive contains an address.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,14 @@
 #include <map>
 #include <mutex>
 
+#include "fork.hpp"
+
 namespace sycl_ext {
 
 // Extents of memory, each with an owner; they may overlap and be there several times.  Any thread
 // may call; as long as there are none, a question takes no lock.
 template <class Owner>
-class Extents {
+class Extents final : ForkHandler {
  public:
   void add(const void* begin, std::size_t nbytes, Owner* owner) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -52,6 +54,10 @@ class Extents {
   }
 
  private:
+  void before_fork() noexcept override { mutex_.lock(); }
+  void after_fork_in_parent() noexcept override { mutex_.unlock(); }
+  void after_fork_in_child() noexcept override { mutex_.unlock(); }
+
   struct Extent {
     std::size_t nbytes;
     Owner* owner;

@@ -173,16 +173,22 @@ bool Queue::same_context(const Queue& other) const {
 
 const void* Queue::share() const noexcept {
   state_->shared = true;
+  state_->address_is_known = true;
   return &state_->queue;
 }
 
 void* Queue::new_reference() const {
-  share();
+  state_->shared = true;
   return new sycl::queue(state_->queue);
 }
 
 void Queue::delete_reference(void* reference) noexcept {
   delete static_cast<sycl::queue*>(reference);
+}
+
+bool Queue::has_other_users() const noexcept {
+  return state_.use_count() > 1 || state_->address_is_known ||
+         sycl::detail::getSyclObjImpl(state_->queue).use_count() > 1;
 }
 
 bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }

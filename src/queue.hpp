@@ -56,6 +56,9 @@ class Queue {
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
 
+  // Whether anybody has the queue but the owner of this handle.
+  bool has_other_users() const noexcept;
+
   // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;
   // True: nothing is pending, nor to be reported.  False: something may be.  `only_thread`: no

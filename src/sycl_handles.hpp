@@ -40,7 +40,8 @@ struct QueueState {
   // queue. https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
   // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
   bool answers_at_once = false;
-  mutable std::atomic<bool> shared{false};  // a third party can submit to it
+  mutable std::atomic<bool> shared{false};            // a third party can submit to it
+  mutable std::atomic<bool> address_is_known{false};  // and may use it without a reference
   // Our own commands: those that somebody will wait for, and those whose event was dropped.
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0};
   std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's

@@ -57,8 +57,8 @@ BlockPool& host_pool() {
   return *pool;
 }
 
-BlockPool& pool_of(const Row& row, UsmKind kind) noexcept {
-  return row.pools[static_cast<std::size_t>(kind)];
+BlockPool& pool_of(const Row& row, UsmKind kind) {
+  return row.pools().small[static_cast<std::size_t>(kind)];
 }
 
 bool is_cpu(const Row& row) noexcept { return row.device_type == "cpu"; }
@@ -93,14 +93,35 @@ void give_back(const HeldBlock& block, BlockPool& small, LargeBlockPool* large,
 }
 
 // Where a row keeps its large blocks of a kind; nullptr: nowhere.
-LargeBlockPool* large_pool_of(const Row& row, UsmKind kind) noexcept {
-  return kind == UsmKind::host ? &row.staging_blocks : nullptr;
+LargeBlockPool* large_pool_of(const Row& row, UsmKind kind) {
+  return kind == UsmKind::host ? &row.pools().staging : nullptr;
 }
 
 void give_back_usm(const HeldBlock& block) noexcept {
+  if (!block.data) return;
   const Row& row = *block.row;
   give_back(block, pool_of(row, block.kind), large_pool_of(row, block.kind),
             [&row](void* data) { free_usm(data, row); });
+}
+
+// Gives back what an entry keeps.
+void drain_pools(const Row& row) noexcept {
+  EntryPools* const pools = row.made_pools();
+  if (!pools) return;
+  for (BlockPool& pool : pools->small) {
+    pool.drain([&row](void* block) { free_usm(block, row); });
+  }
+  for (const auto& block : pools->staging.drain()) free_usm(block.data, row);
+}
+
+// The same in the thread of the deferred frees: the caller may hold the GIL, and references to what
+// another Python thread could change.
+void drain_pools_later(const std::vector<const ContextEntry*>& entries) {
+  for (const ContextEntry* entry : entries) {
+    const Row* const row = static_cast<const Row*>(entry);
+    if (!row->made_pools()) continue;
+    free_after_work({}, {row, [](const Row* dropped) { drain_pools(*dropped); }});
+  }
 }
 
 void give_back_dedicated(const HeldBlock& block) noexcept {
@@ -188,9 +209,10 @@ SeenPointers& seen() noexcept {
   return instance;
 }
 
-// Values from here on say: not USM of the first (value - nobodys) contexts.
+// Values from here on say: not USM of the default contexts, and of no private one that came into
+// use with a number less than (value - nobodys).
 constexpr std::uint32_t nobodys = 1u << 24;
-constexpr std::size_t always_asked = 8;  // contexts; more than these are asked once
+constexpr std::size_t always_asked = 8;  // private contexts; more than these are asked once
 
 // Blocks of private contexts that are alive; never destroyed.
 Extents<const Row>& private_blocks() {
@@ -293,6 +315,7 @@ HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, 
       owner(std::move(owner)),
       free_block(free_block) {
   blocks_alive.fetch_add(1, std::memory_order_relaxed);
+  if (row && row->use) row->use->block_begins();
 }
 
 HeldBlock::HeldBlock(HeldBlock&& other) noexcept
@@ -308,7 +331,9 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
 HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
   owner.reset();
-  if (is_held_) blocks_alive.fetch_sub(1, std::memory_order_relaxed);
+  if (!is_held_) return;
+  blocks_alive.fetch_sub(1, std::memory_order_relaxed);
+  if (row && row->use) row->use->block_ends();
 }
 
 Allocation::Allocation(HeldBlock&& block, Queue own_queue)
@@ -407,6 +432,9 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
   const KindRow& wanted = row_for(kind);
   require_usm(row, row.*wanted.aspect, wanted.name);
   require_not_forked([&row] { return is_cpu(row); });
+  if (row.use && many_contexts_may_be_dropped()) {
+    drain_pools_later(look_at_private_contexts(0).dropped);
+  }
   Block block{nullptr, 0};
   if (nbytes > 0) {
     block = take_kept(nbytes, pool_of(row, kind), large_pool_of(row, kind));
@@ -451,6 +479,7 @@ std::vector<CachedMemory> cached_memory() {
   add(nullptr, UsmKind::system, host_pool().kept() + large_host_pool().kept());
   for (int id = 0; id < rows_so_far(); ++id) {
     const Row& row = *find_row(id);
+    if (!row.made_pools()) continue;
     for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host}) {
       LargeBlockPool* const large = large_pool_of(row, kind);
       add(&row, kind, pool_of(row, kind).kept() + (large ? large->kept() : 0));
@@ -466,11 +495,7 @@ void release_cached_memory() noexcept {
   host_pool().drain([](void* block) { std::free(block); });
   for (const auto& block : large_host_pool().drain()) std::free(block.data);
   for (int id = 0; id < rows_so_far(); ++id) {
-    const Row& row = *find_row(id);
-    for (BlockPool& pool : row.pools) {
-      pool.drain([&row](void* block) { free_usm(block, row); });
-    }
-    for (const auto& block : row.staging_blocks.drain()) free_usm(block.data, row);
+    drain_pools(*find_row(id));
   }
 }
 
@@ -510,24 +535,28 @@ bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
 }
 
 const Row* find_owner(const void* pointer, UsmKind* kind, Search search) {
-  const std::size_t count = context_count();  // raises when there is no table to be had
+  const std::size_t defaults = default_context_count();  // raises: there is no table to be had
   try {
     const Row* const ours = private_blocks().find(pointer);
     if (ours && classify(pointer, *ours, kind)) return &owning_row(pointer, *ours, *kind);
     const std::optional<std::uint32_t> hint = seen().find(pointer);
     const Row* const last = hint && *hint < nobodys ? find_row(static_cast<int>(*hint)) : nullptr;
-    if (last && classify(pointer, *last, kind)) return &owning_row(pointer, *last, *kind);
-    const bool quick = search == Search::quick && count > always_asked;
-    const std::size_t asked = quick && hint && *hint >= nobodys ? *hint - nobodys : 0;
-    for (std::size_t number = 0; number < count; ++number) {
-      const Row& row = first_row_of_context(number);
-      if (number < asked && row.kind != RowKind::root) {
-        number = asked - 1;
-      } else if (!row.driver_wide && classify(pointer, row, kind)) {
-        return &owning_row(pointer, row, *kind);
-      }
+    const bool may_be_last = last && (!last->use || last->use->is_in_use());
+    if (may_be_last && classify(pointer, *last, kind)) return &owning_row(pointer, *last, *kind);
+    for (std::size_t number = 0; number < defaults; ++number) {
+      const Row& row = first_row_of_default_context(number);
+      if (classify(pointer, row, kind)) return &owning_row(pointer, row, *kind);
     }
-    seen().put(pointer, nobodys + static_cast<std::uint32_t>(count));
+    const bool quick = search == Search::quick && private_contexts_in_use() > always_asked;
+    const std::uint32_t asked = quick && hint && *hint >= nobodys ? *hint - nobodys : 0;
+    const PrivateContexts others = look_at_private_contexts(asked);
+    drain_pools_later(others.dropped);
+    for (const ContextEntry* entry : others.in_use) {
+      const Row& row = static_cast<const Row&>(*entry);
+      if (row.driver_wide || !classify(pointer, row, kind)) continue;
+      return &owning_row(pointer, row, *kind);
+    }
+    seen().put(pointer, nobodys + others.end);
   } catch (...) {  // nobody that we could name
   }
   return nullptr;

@@ -168,10 +168,10 @@ enum class Search { quick, thorough };
 // asked, and the memory counts as that of the default context, unless it lies in a block of a
 // private context that is alive here: one of our own, or one that came with its context.
 //
-// On OpenCL each context is asked, the one in which the pointer was last met first.  Memory that
-// was nobody's and lies in none of our blocks: a quick search of more than eight contexts asks the
-// default contexts and new ones alone, so it may miss a block that somebody else made in a private
-// context since.  What a miss would refuse takes a thorough search.
+// On OpenCL each context in use is asked, the one in which the pointer was last met first.  Memory
+// that was nobody's and lies in none of our blocks: a quick search of more than eight private
+// contexts asks the default contexts and new ones alone, so it may miss a block that somebody else
+// made in a private context since.  What a miss would refuse takes a thorough search.
 const Row* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick);
 
 // Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".

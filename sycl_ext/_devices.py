@@ -137,20 +137,26 @@ class Device:
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
         """The in-order queue of the row, as a ``dpctl.SyclQueue``."""
-        if self._queue is None:
-            import dpctl
+        if self._queue is not None:
+            return self._queue
+        import dpctl
 
-            self._queue = dpctl.SyclQueue(self._row.queue().capsule())
-        return self._queue
+        queue = dpctl.SyclQueue(self._row.queue().capsule())
+        if self.default_context:  # an object kept here would keep a private context in use for ever
+            self._queue = queue
+        return queue
 
     @property
     def sycl_context(self) -> dpctl.SyclContext:
         """The context of the row, as a ``dpctl.SyclContext``."""
-        if self._context is None:
-            import dpctl
+        if self._context is not None:
+            return self._context
+        import dpctl
 
-            self._context = dpctl.SyclContext(self._row.context_capsule())
-        return self._context
+        context = dpctl.SyclContext(self._row.context_capsule())
+        if self.default_context:  # as above
+            self._context = context
+        return context
 
     @property
     def sycl_device(self) -> dpctl.SyclDevice:

@@ -12,9 +12,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Floors of `src/`, lowest first.  A .hpp and its .cpp live on one floor.
 CPP_FLOORS = [
-    {"append_only", "error", "extents", "forced_unwind", "interpreter", "process_memory"},
+    {"append_only", "error", "forced_unwind", "interpreter", "process_memory"},
     {"dtype", "fork", "layout", "sycl_handles"},
-    {"block_pool", "interruptible", "runtime_call", "runtimes", "strided"},
+    {
+        "block_pool",
+        "context_use",
+        "extents",
+        "interruptible",
+        "runtime_call",
+        "runtimes",
+        "strided",
+    },
     {"queue"},
     {"deferred_free", "device_table", "untrusted"},
     {"usm"},
@@ -85,6 +93,7 @@ PYTHON_HEADERS, PYTHON_BEGINS = r"(Python|frameobject|structmember)\.h", "python
 
 #: Who may reach SYCL at all; every other unit compiles without it.
 SYCL_UNITS = {
+    "context_use.cpp",
     "device_table.cpp",
     "ipc.cpp",
     "queue.cpp",

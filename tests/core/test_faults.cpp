@@ -314,18 +314,19 @@ const std::vector<Operation>& operations() {
        [](const World& w) {
          const sycl::context context = new_context(w.row);
          const int before = row_count();
-         const std::size_t contexts = context_count();
+         const std::size_t contexts = private_contexts_in_use();
          const auto is_there_once = [&] {
            const Row& row = row_of_context(&context, nullptr);
-           CHECK(row.id == before && row_count() == before + 1 && context_count() == contexts + 1);
+           CHECK(row.id == before && row_count() == before + 1);
+           CHECK(private_contexts_in_use() == contexts + 1);
            CHECK(&row_of_context(&context, w.row.device_address()) == &row);
-           CHECK(&first_row_of_context(contexts) == &row);
+           CHECK(look_at_private_contexts(0).in_use.back() == &row);
          };
          try {
            row_of_context(&context, nullptr);
          } catch (...) {
            const Undisturbed undisturbed;
-           CHECK(row_count() == before && context_count() == contexts);
+           CHECK(row_count() == before && private_contexts_in_use() == contexts);
            is_there_once();
            throw;
          }
