@@ -41,19 +41,9 @@ from kernels import WATCH_MS, Gate, Kernels, is_usm
 from sync.lab import ExchangeApi
 
 ON_GPU = os.environ.get("SYCL_EXT_BED", "").startswith("opencl_gpu")
-ON_GPU_DEVICE = "device" if ON_GPU else ""
-NEEDLESS = "a consumer's refusal of one copy ends the search for another way"
 #: (what it does and the way, queue, kind of USM) -> why it fails.  The first row counts that fits:
 #: "*" stands for anything, "a | b" is one of two, and no reason means that it does not fail.
-EXPECTED_FAILURES: dict[tuple[str, str, str], str] = {
-    (
-        "read exchange(memoryview) | read exchange(a callable) | "
-        "read exchange(sycl_ext) | read exchange(sycl_ext.from_dlpack) | "
-        "read exchange(dpnp, copy=True)",
-        "private",
-        ON_GPU_DEVICE,
-    ): NEEDLESS,
-}
+EXPECTED_FAILURES: dict[tuple[str, str, str], str] = {}
 
 KINDS = ("device", "shared", "host")
 NBYTES = 1024
