@@ -335,7 +335,8 @@ def place(spec: Any) -> Placement:
     if isinstance(spec, Integral) and not isinstance(spec, bool):
         return Placement(by_id(int(spec)))
     if hasattr(spec, "sycl_queue"):
-        return place(spec.sycl_queue)
+        queue = queue_from(spec.sycl_queue)  # an int is an address here, and no id
+        return Placement(by_id(_core.row_of_queue(queue).id), queue)
     if hasattr(spec, "__dlpack_device__"):
         return Placement(_by_pair(spec.__dlpack_device__()))
     raise TypeError(

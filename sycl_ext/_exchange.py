@@ -101,6 +101,8 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     array([0, 0, 0], dtype=int32)
     """
     copy = _execute.check_copy(copy)
+    if not isinstance(host_copy, bool):
+        raise TypeError(f"host_copy is {host_copy!r}; it must be True or False")
     if _is_device(consumer):
         return _to_device(x, consumer, copy, host_copy)
     who, call = find_consumer(consumer)
@@ -120,6 +122,8 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
         watch = _core.OfferWatch()
         try:
             result = call(handed)
+        except RecursionError:  # tried again at every level, an endless recursion would not end
+            raise
         except Exception as refusal_or_not:
             refused = watch.refused() or isinstance(refusal_or_not, BufferError)
             if not (who.is_library or refused):
@@ -145,7 +149,7 @@ def _is_device(consumer: Any) -> bool:
         return False
     return (
         isinstance(consumer, (Device, str, int, tuple))
-        or type(consumer).__module__.startswith("dpctl")
+        or str(type(consumer).__module__).startswith("dpctl")
         or hasattr(consumer, "sycl_queue")  # the devices of dpnp
     )
 

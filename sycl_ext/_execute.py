@@ -410,7 +410,7 @@ def _view(
         order_behind(tensor, queue)
     if copied and copy is False:
         raise CopyRefusedError(f"copy=False, and the {type(x).__name__} made a copy")
-    if type(x).__module__.partition(".")[0] in IMMUTABLE:
+    if str(type(x).__module__).partition(".")[0] in IMMUTABLE:  # a class may set it to None
         return _core.view(tensor, 0, tensor.shape, tensor.strides, None, readonly=True)
     return tensor  # type: ignore[no-any-return]
 

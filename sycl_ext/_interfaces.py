@@ -134,7 +134,7 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
 
 def _is_inverted(obj: Any) -> bool:
     return any(
-        cls.__module__ == package or cls.__module__.startswith(package + ".")
+        f"{cls.__module__}.".startswith(f"{package}.")
         for cls in type(obj).__mro__
         for package in INVERTED_READONLY
     )

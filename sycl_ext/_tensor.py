@@ -229,6 +229,10 @@ class Tensor(Scalars, _core.TensorBase):
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
+    def __contains__(self, value: object, /) -> bool:
+        # Python would compare the views of `__iter__` by identity, and always say False.
+        raise TypeError("a tensor compares no elements; use: value in x.to_numpy()")
+
     def __repr__(self) -> str:
         return (
             f"Tensor(shape={self.shape}, dtype={self.dtype_name}, usm_type={self.usm_type!r}, "

@@ -3,6 +3,7 @@
 
 import io
 import pickle
+from unittest.mock import Mock
 
 import dpctl
 import numpy as np
@@ -35,6 +36,11 @@ CASES = {
         "the host": (lambda: sx.device((1, 0)), ValueError, "host_view"),
         "another type": (lambda: sx.device(1.5), TypeError, "float"),
         "two arguments": (lambda: sx.device(0, 0), TypeError, "argument"),
+        "queues without end": (lambda: sx.device(Mock()), TypeError, "SyclQueueRef"),
+        "a queue at 0": (lambda: sx.device(Mock(sycl_queue=0)), ValueError, "address"),
+        "an object that shows no queue": (
+            lambda: sx.device(Mock(sycl_queue=None)), TypeError, "no queue",
+        ),
     },
     "devices": {"an argument": (lambda: sx.devices(1), TypeError, "argument")},
     "register_context": {
@@ -134,6 +140,7 @@ CASES = {
         ),
         "no memory": (lambda: sx.exchange(3, np), TypeError, "int"),
         "copy": (lambda: sx.exchange(tensor(), np, copy="no"), TypeError, "copy is"),
+        "host_copy": (lambda: sx.exchange(tensor(), np, host_copy="no"), TypeError, "host_copy is"),
         "a device": (lambda: sx.exchange(tensor(), "tpu"), ValueError, "tpu"),
     },
     "explain": {
@@ -219,6 +226,10 @@ CASES = {
     },
     "Tensor.item": {
         "several elements": (lambda: tensor().item(), ValueError, "one element"),
+    },
+    "in": {
+        "a tensor": (lambda: 0 in tensor(), TypeError, "to_numpy"),
+        "a host view": (lambda: 0 in sx.host_view(tensor()), TypeError, "HostView"),
     },
     "Tensor.__array__": {
         "no dtype": (lambda: tensor().__array__("flaot"), TypeError, "flaot"),

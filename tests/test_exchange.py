@@ -4,6 +4,7 @@
 What the real libraries make of it is tested in ``interop/`` and in ``test_interop_*.py``.
 """
 
+import inspect
 import sys
 import types
 
@@ -357,3 +358,39 @@ def test_this_package_takes_every_context(consumer, private, halves):
         copied = sx.exchange(tensor, consumer, copy=True)
         assert copied.ptr != tensor.ptr
         assert copied.device is device
+
+
+def test_a_consumer_without_end_is_called_once_a_level():
+    """A form that is tried again at every level would double the calls with each of them."""
+    calls = []
+
+    def endless(x):
+        calls.append(x.shape)
+        return sx.exchange(x, endless)
+
+    tensor = sx.zeros(3, usm_type="shared")
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 60)
+    try:
+        with pytest.raises(RecursionError):
+            sx.exchange(tensor, endless)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert len(calls) < 60
+
+
+@pytest.mark.parametrize("name", [None, 3])
+def test_a_class_may_have_any_module(name):
+    values = np.arange(3)
+    methods = {
+        "__module__": name,
+        "__dlpack_device__": lambda self: (1, 0),
+        "__dlpack__": lambda self, **keywords: values.__dlpack__(**keywords),
+        "__call__": lambda self, x: np.asarray(x),
+    }
+    odd = type("Odd", (), methods)()
+    assert np.array_equal(sx.exchange(odd, np), values)
+    assert np.array_equal(sx.exchange(values, odd), values)
+    assert np.array_equal(sx.from_dlpack(odd, copy=True).to_numpy(), values)
+    with pytest.raises(TypeError, match="consumer is"):
+        sx.exchange(values, type("Odd", (), {"__module__": name})())

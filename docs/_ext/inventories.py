@@ -22,6 +22,7 @@ PROJECTS: dict[str, tuple[str, dict[str, str]]] = {
             "py:exception TypeError": "library/exceptions.html#TypeError",
             "py:exception ValueError": "library/exceptions.html#ValueError",
             "py:class bytes": "library/stdtypes.html#bytes",
+            "py:class dict": "library/stdtypes.html#dict",
             "py:class float": "library/functions.html#float",
             "py:class int": "library/functions.html#int",
             "py:class str": "library/stdtypes.html#str",

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import array
+import operator
+import os
 import pickle
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -88,7 +90,9 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(t.to_device((14, 0), copy=False), sx.Tensor)
     assert_type(t.to_numpy(), NDArray[Any])
     if t.size == 1:
-        t.item()
+        assert_type(t.item(), Any)
+        if t.ndim == 0 and t.dtype.kind in "iu":
+            assert_type(operator.index(t), int)
         numbers = bool(t), int(t), float(t), complex(t)
         assert_type(numbers, tuple[bool, int, float, complex])
     assert_type(iter(t), Iterator[sx.Tensor])
@@ -138,6 +142,7 @@ def cross_processes(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(mine, sx.Tensor)
     handle = sx.ipc_handle(mine)
     assert_type(handle, sx.IpcHandle)
+    assert_type(sx.ipc_handle(mine, peer=os.getpid()), sx.IpcHandle)
     assert_type(handle.road, Literal["sycl", "shared memory"])
     assert_type(handle.shape, tuple[int, ...])
     assert_type(handle.dtype, str)
