@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 5. Tensors of one element as Python numbers, by NumPy's rules."""
+"""Floor 5. Tensors of one element as Python numbers, whatever their dimensions but for an index."""
 
 from __future__ import annotations
 
