@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -34,15 +35,37 @@ struct Marker {
 };
 using Markers = std::vector<std::shared_ptr<Marker>>;
 
+// What was deferred together on the same queues.
 struct Waiting {
   Markers markers;
-  std::shared_ptr<const void> what;
+  std::vector<std::shared_ptr<const void>> what;
+};
 
-  bool is_done() const {
-    return std::all_of(markers.begin(), markers.end(), [](const auto& marker) {
-      return marker->is_done = marker->is_done || marker->event.is_done();
-    });
+// Asks markers, oldest first, whether they are done.  A marker of a queue is not done before an
+// older one, so a queue that is busy is asked once, however many markers it has.
+class Question {
+ public:
+  bool is_done(const Waiting& waiting) {
+    return std::all_of(waiting.markers.begin(), waiting.markers.end(),
+                       [this](const auto& marker) { return is_done(marker.get()); });
   }
+
+ private:
+  bool is_done(Marker* marker) {
+    if (marker->is_done) return true;
+    const auto is_its_queue = [marker](const Queue* queue) { return *queue == marker->queue; };
+    if (std::any_of(busy_.begin(), busy_.end(), is_its_queue)) return false;
+    marker->is_done = marker->event.is_done();
+    if (!marker->is_done) {
+      try {
+        busy_.push_back(&marker->queue);
+      } catch (const std::bad_alloc&) {  // its next marker is asked, too
+      }
+    }
+    return marker->is_done;
+  }
+
+  std::vector<const Queue*> busy_;
 };
 
 // Keeps for ever.
@@ -98,16 +121,26 @@ class Reaper {
       std::vector<Deferred> deferred = next(waiting.empty(), pause);
       pause = deferred.empty() ? std::min(2 * pause, longest_pause) : shortest_pause;
       Markers fresh;
+      const auto old = static_cast<std::ptrdiff_t>(waiting.size());
+      std::size_t abandoned = 0;
       for (const Deferred& one : deferred) {
         try {
-          waiting.push_back({markers_of(one, &fresh), one.what});
+          Markers markers = markers_of(one, &fresh);
+          auto found = std::find_if(waiting.begin() + old, waiting.end(),
+                                    [&](const Waiting& other) { return other.markers == markers; });
+          if (found == waiting.end()) {
+            waiting.push_back({std::move(markers), {}});
+            found = std::prev(waiting.end());
+          }
+          found->what.push_back(one.what);
         } catch (...) {
           abandon(one.what);
+          ++abandoned;
         }
       }
       const std::size_t fresh_count = deferred.size();
       deferred.clear();
-      const std::size_t dropped = drop_done(&waiting);
+      const std::size_t dropped = drop_done(&waiting) + abandoned;
       const std::lock_guard<std::mutex> lock(mutex_);
       count_ -= dropped;
       add_unfinished_work(-static_cast<int>(dropped));
@@ -157,9 +190,12 @@ class Reaper {
 
   // No lock is held: what is dropped may be Python's.
   static std::size_t drop_done(std::vector<Waiting>* waiting) {
-    const auto first_done = std::stable_partition(
-        waiting->begin(), waiting->end(), [](const Waiting& one) { return !one.is_done(); });
-    const auto dropped = static_cast<std::size_t>(waiting->end() - first_done);
+    Question question;
+    const auto first_done =
+        std::stable_partition(waiting->begin(), waiting->end(),
+                              [&](const Waiting& one) { return !question.is_done(one); });
+    std::size_t dropped = 0;
+    for (auto one = first_done; one != waiting->end(); ++one) dropped += one->what.size();
     waiting->erase(first_done, waiting->end());
     return dropped;
   }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "error.hpp"
 #include "fork.hpp"
 #include "interpreter.hpp"
 
@@ -106,6 +107,7 @@ class Threads {
 class ThreadsOfProcess final : ForkHandler {
  public:
   Threads& get() noexcept { return *threads_; }
+  int forks() const noexcept { return forks_; }
 
  private:
   void before_fork() noexcept override { threads_->mutex().lock(); }
@@ -113,14 +115,16 @@ class ThreadsOfProcess final : ForkHandler {
   void after_fork_in_child() noexcept override {
     threads_ = new Threads;  // the old condition variable counts threads that are gone
     interrupted = 0;
+    ++forks_;
   }
 
   Threads* threads_ = new Threads;
+  int forks_ = 0;  // between the first process and this one
 };
 
-Threads& threads() {
+ThreadsOfProcess& of_process() {
   static ThreadsOfProcess* const instance = new ThreadsOfProcess;
-  return instance->get();
+  return *instance;
 }
 
 }  // namespace
@@ -132,17 +136,26 @@ void wait_interruptibly(std::function<void()> body) {
   if (!python || !python->is_interruptible()) return body();
   const auto wait = std::make_shared<Wait>(std::move(body));
   try {
-    threads().run(wait);
+    of_process().get().run(wait);
   } catch (const std::system_error&) {  // no thread: a wait that signals do not end
     return wait->body();
   }
+  const int forks = of_process().forks();
+  const auto require_same_process = [forks] {
+    if (of_process().forks() == forks) return;
+    // The thread that waits is the parent's, and may hold the lock of the wait for ever.
+    fail(Error::Kind::runtime,
+         "a signal handler forked the process in the middle of a wait; only the parent waits on, "
+         "so end the child in the handler (os._exit), or fork elsewhere");
+  };
   while (!wait->is_over_after(between_signals)) {
     try {
       python->handle_signals();
     } catch (...) {
-      wait->interrupt();
+      if (of_process().forks() == forks) wait->interrupt();
       throw;
     }
+    require_same_process();
   }
   if (wait->error) std::rethrow_exception(wait->error);
 }

@@ -219,7 +219,7 @@ void Queue::wait() const {
     sycl_call("waiting for a queue", [&] {
       const std::int64_t abandoned = state->abandoned;
       if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all);
-      state->abandoned -= abandoned;
+      state->settle(abandoned);
     });
   });
   tell_errors();
@@ -242,8 +242,9 @@ Event Queue::marker() const {
     if (!all) return Event();
     const RuntimeCall call("flushing a queue");
     sycl::queue(state_->queue).ext_oneapi_prod();
+    const auto event = std::make_shared<EventState>(std::move(*all), state_);
     ++state_->pending;
-    return Event(std::make_shared<EventState>(std::move(*all), state_));
+    return Event(event);
   });
 }
 

@@ -13,14 +13,18 @@
 
 namespace sycl_ext {
 
-// Whether a signal may end what this thread waits for: Python handles signals in the main thread.
-inline bool takes_signals() noexcept {
-  if (!ReleasedGil::current() || !python_is_alive()) return false;
+inline bool is_main_thread() noexcept {
 #if defined(__linux__)
   return syscall(SYS_gettid) == getpid();
 #else
   return true;
 #endif
+}
+
+// Whether a signal may end what this thread waits for: Python handles signals in the main thread.
+inline bool takes_signals() noexcept {
+  if (!ReleasedGil::current() || !python_is_alive()) return false;
+  return is_main_thread();
 }
 
 // Whether the last wait of this thread was ended by a signal handler that raised.

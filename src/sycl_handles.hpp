@@ -42,11 +42,18 @@ struct QueueState {
   bool answers_at_once = false;
   mutable std::atomic<bool> shared{false};            // a third party can submit to it
   mutable std::atomic<bool> address_is_known{false};  // and may use it without a reference
-  // Our own commands: those that somebody will wait for, and those whose event was dropped.
-  mutable std::atomic<std::int64_t> pending{0}, abandoned{0};
+  // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
+  // many of these are known to be done.  (Two waits may learn of the same ones.)
+  mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
   std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
 
-  bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != 0; }
+  bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
+  // The first `count` commands whose event was dropped are done.
+  void settle(std::int64_t count) const noexcept {
+    std::int64_t known = settled;
+    while (known < count && !settled.compare_exchange_weak(known, count)) {
+    }
+  }
 };
 
 // A command of ours, counted in `pending` when it was submitted.

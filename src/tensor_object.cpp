@@ -24,7 +24,7 @@ namespace sycl_ext {
 namespace {
 
 // A host copy that is made once, by the first thread that needs it.
-class LazyCopy {
+class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
  public:
   explicit LazyCopy(Tensor source) : source_(std::move(source)) {}
 
@@ -44,9 +44,10 @@ class LazyCopy {
         return make();
       }
       lock.unlock();
-      wait_interruptibly([this] {
-        std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [this] { return !copies_; });
+      // When a signal ends the wait, this may be the last handle.
+      wait_interruptibly([self = shared_from_this()] {
+        std::unique_lock<std::mutex> lock(self->mutex_);
+        self->changed_.wait(lock, [&self] { return !self->copies_; });
       });
     }
   }
@@ -535,6 +536,27 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// Whether Python started this thread.  Others may be the runtime's, where dpctl drops what a
+// command has used: Python code that runs in there may make and drop tensors of its own.
+bool is_python_thread() {
+  if (is_main_thread()) return true;
+  const SavedException saved;
+  const PyRef name(PyUnicode_FromString("threading"));
+  const PyRef threading(name ? PyImport_GetModule(name.get()) : nullptr);
+  const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
+  const auto attribute = [&](const char* of_module) {
+    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
+  };
+  const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
+  bool result = false;
+  if (ident && active && foreign && PyDict_Check(active.get())) {
+    PyObject* const thread = PyDict_GetItemWithError(active.get(), ident.get());
+    result = thread && PyObject_IsInstance(thread, foreign.get()) == 0;
+  }
+  PyErr_Clear();
+  return result;
+}
+
 template <class T>
 PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type,
                           std::shared_ptr<LazyCopy> lazy = nullptr) {
@@ -545,7 +567,9 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type,
   }
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
-  this_thread_may_ask_queues();
+  if (thread_local const bool python_started_it = is_python_thread(); python_started_it) {
+    this_thread_may_ask_queues();
+  }
   TensorObject* object = cast(self);
   new (&object->tensor) Tensor(std::forward<T>(tensor));
   new (&object->lazy) std::shared_ptr<LazyCopy>(std::move(lazy));

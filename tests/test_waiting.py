@@ -312,6 +312,125 @@ assert np.asarray(t).tobytes() == b"1" * 8
     )
 
 
+def test_two_waits_that_learn_of_the_same_commands(gpu_environment):
+    """What both have seen done does not count for a command of later: that one is pending."""
+    beds.python(
+        """
+import os, signal, time
+import dpctl, dpctl.memory
+import numpy as np
+import sycl_ext as sx
+from fake_gpu import control
+from sycl_ext import _core
+
+gpu = sx.device("level_zero:gpu:0")
+producer = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+t = sx.zeros(64, "uint8", device=gpu)  # its queue is nobody else's
+source = dpctl.memory.MemoryUSMHost(64, queue=producer)
+target = dpctl.memory.MemoryUSMDevice(64, queue=producer)
+other = sx.zeros(64, "uint8", device=producer)
+adapter = control.loaded()
+
+class Stop(Exception):
+    pass
+
+def handler(*_):
+    raise Stop
+
+def order():  # a command of ours, whose event nobody keeps
+    adapter.fakegpu_set_delay_us(20_000_000)
+    producer.memcpy_async(target, source, 64)
+    _core.order_after(_core.queue_of(t), other)
+
+def end():
+    adapter.fakegpu_set_delay_us(0)
+    producer.wait()
+
+signal.signal(signal.SIGALRM, handler)
+order()
+for _ in range(3):  # waits that go on in the background
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        _core.synchronize(t)
+    except Stop:
+        pass
+    else:
+        raise AssertionError("nothing was pending")
+end()
+while _core.interrupted_waits():
+    time.sleep(0.001)
+for count in range(5):
+    order()
+    assert _core.queue_of(t).has_pending_work, count
+    end()
+""",
+        gpu_environment,
+    )
+
+
+def test_a_child_that_is_forked_in_the_middle_of_a_wait(gpu_environment):
+    """The wait is its parent's: it has no end in the child, and is an error there."""
+    beds.python(
+        SLOW_VIEW
+        + """
+import sys, warnings
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+child = None
+
+def handler(*_):
+    global child
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a hang
+    else:
+        adapter.fakegpu_set_delay_us(0)
+
+signal.signal(signal.SIGUSR1, handler)
+adapter.fakegpu_set_delay_us(20_000_000)
+soon(0.3, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+try:
+    device.to_numpy()
+except RuntimeError as error:
+    os._exit(0 if "forked" in str(error) and child == 0 else 1)
+if child == 0:
+    os._exit(2)
+status = os.waitpid(child, 0)[1]
+assert status == 0, status
+""",
+        gpu_environment,
+    )
+
+
+def test_python_in_a_host_task_makes_and_drops_tensors():
+    """Somebody may keep the queue locked who waits for that host task: nothing is asked of it."""
+    beds.python(
+        """
+import threading, time
+import dpctl.memory
+import sycl_ext as sx
+
+queue = sx.device().sycl_queue
+source = dpctl.memory.MemoryUSMHost(64, queue=queue)
+target = dpctl.memory.MemoryUSMHost(64, queue=queue)
+running = threading.Event()
+
+class Owner:  # a host task of dpctl drops it, with the GIL
+    def __del__(self):
+        running.set()
+        time.sleep(0.3)
+        tensor = sx.empty(10, "uint8")
+        del tensor
+
+event = queue.memcpy_async(target, source, 64)
+queue._submit_keep_args_alive((Owner(),), [event])
+assert running.wait(20)
+barrier = queue.submit_barrier()  # waits for the host task
+queue.wait()
+"""
+    )
+
+
 # ---- reference cycles ----------------------------------------------------------------------------
 
 
