@@ -25,6 +25,12 @@ LACKS = {
         "tiles": "its partitions are those of a CPU device",
         "test_one_context_for_both": "each GPU is a platform of its own",
     },
+    # Its tiles are bound to contexts of their own, as on OpenCL.
+    "stand_in_gpu_strict": {
+        "test_memory_of_a_tile_goes_to_its_root": "no tile is bound to the default context",
+        "test_a_tile_is_refused_without_a_copy": "no tile is bound to the default context",
+        "test_a_negative_stride_is_copied_on_the_device": "no tile is bound to the default context",
+    },
 }
 LACKING = LACKS.get(os.environ["SYCL_EXT_BED"], {})
 
