@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <thread>
 
 #include "fork.hpp"
 #include "interruptible.hpp"
@@ -82,13 +83,29 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
   return true;
 }
 
-void wait_for(sycl::event event) {
+// event.wait() keeps libsycl's scheduler locked while the command waits for a host task, which may
+// want the GIL; and dpctl holds the GIL while it submits, which takes that lock.  So on a queue
+// where others submit, it is called when the command is over, for its errors.
+void wait_for(sycl::event event, const QueueState& state) {
+  const UnfinishedWork pending;
+  if (state.shared) {
+    {
+      const RuntimeCall call("flushing a queue");
+      const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
+    }
+    constexpr std::chrono::microseconds longest_pause{500};
+    std::chrono::microseconds pause{10};
+    while (!is_over_soon(event)) {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, longest_pause);
+    }
+  }
   const RuntimeCall call("waiting for a command");
   event.wait();
 }
 
 void wait_for(EventState& state) {
-  wait_for(state.event);
+  wait_for(state.event, *state.queue);
   state.finish();
 }
 
@@ -218,7 +235,7 @@ void Queue::wait() const {
   wait_interruptibly([state = state_] {
     sycl_call("waiting for a queue", [&] {
       const std::int64_t abandoned = state->abandoned;
-      if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all);
+      if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
       state->settle(abandoned);
     });
   });

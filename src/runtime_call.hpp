@@ -30,6 +30,13 @@ void check_gil_at_runtime_calls(bool check) noexcept;
 
 // Counts what waits for pending work.
 void add_unfinished_work(int count) noexcept;
+class UnfinishedWork {
+ public:
+  UnfinishedWork() noexcept { add_unfinished_work(1); }
+  ~UnfinishedWork() { add_unfinished_work(-1); }
+  UnfinishedWork(const UnfinishedWork&) = delete;
+  UnfinishedWork& operator=(const UnfinishedWork&) = delete;
+};
 
 // Whether the process is ending: the runtime is left alone, and what is still held is not freed.
 bool is_process_ending() noexcept;

@@ -380,7 +380,9 @@ QueueSet Allocation::queues() const noexcept {
 }
 
 bool Allocation::is_idle() const noexcept {
-  const bool only_thread = is_only_python_thread();
+  // The threads that free and wait in the background submit markers.
+  const bool only_thread =
+      is_only_python_thread() && deferred_frees() == 0 && interrupted_waits() == 0;
   const WithoutGil released;
   const QueueSet all = queues();
   return std::all_of(all.begin(), all.end(),

@@ -312,61 +312,6 @@ assert np.asarray(t).tobytes() == b"1" * 8
     )
 
 
-def test_two_waits_that_learn_of_the_same_commands(gpu_environment):
-    """What both have seen done does not count for a command of later: that one is pending."""
-    beds.python(
-        """
-import os, signal, time
-import dpctl, dpctl.memory
-import numpy as np
-import sycl_ext as sx
-from fake_gpu import control
-from sycl_ext import _core
-
-gpu = sx.device("level_zero:gpu:0")
-producer = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
-t = sx.zeros(64, "uint8", device=gpu)  # its queue is nobody else's
-source = dpctl.memory.MemoryUSMHost(64, queue=producer)
-target = dpctl.memory.MemoryUSMDevice(64, queue=producer)
-other = sx.zeros(64, "uint8", device=producer)
-adapter = control.loaded()
-
-class Stop(Exception):
-    pass
-
-def handler(*_):
-    raise Stop
-
-def order():  # a command of ours, whose event nobody keeps
-    adapter.fakegpu_set_delay_us(20_000_000)
-    producer.memcpy_async(target, source, 64)
-    _core.order_after(_core.queue_of(t), other)
-
-def end():
-    adapter.fakegpu_set_delay_us(0)
-    producer.wait()
-
-signal.signal(signal.SIGALRM, handler)
-order()
-for _ in range(2):  # waits that go on in the background
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
-    try:
-        _core.synchronize(t)
-    except Stop:
-        pass
-    else:
-        raise AssertionError("nothing was pending")
-end()
-while _core.interrupted_waits():
-    time.sleep(0.001)
-order()
-assert _core.queue_of(t).has_pending_work
-end()
-""",
-        gpu_environment,
-    )
-
-
 def test_a_child_that_is_forked_in_the_middle_of_a_wait(gpu_environment):
     """The wait is its parent's: it has no end in the child, and is an error there."""
     beds.python(

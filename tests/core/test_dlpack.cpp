@@ -9,6 +9,7 @@
 #include "dlpack_export.hpp"
 #include "dlpack_import.hpp"
 #include "samples.hpp"
+#include "settled.hpp"
 
 using namespace sycl_ext;
 
@@ -41,9 +42,9 @@ struct Stranger {
 
 template <class Managed>
 void refused(Stranger<Managed>& stranger, const char* words, const DLDevice* expected = nullptr) {
-  const long live = live_allocations();
+  const long live = settled_allocations();
   CHECK_FAILS(buffer, words, import_managed(&stranger.managed, {expected}));
-  CHECK(stranger.deleted == 1 && live_allocations() == live);
+  CHECK(stranger.deleted == 1 && settled_allocations() == live);
 }
 
 template <class Managed>
@@ -95,7 +96,7 @@ TEST(dlpack_round_trips) {
 }
 
 TEST(dlpack_an_export_outlives_its_tensor) {
-  const long live = live_allocations();
+  const long live = settled_allocations();
   DLManagedTensorVersioned* managed = [] {
     const std::int64_t shape[] = {3};
     return export_managed<DLManagedTensorVersioned>(
@@ -103,11 +104,11 @@ TEST(dlpack_an_export_outlives_its_tensor) {
                     compact_layout(1, shape, Order::c, 1)),
         {{kDLOneAPI, default_row().id}, true});
   }();
-  CHECK(live_allocations() == live + 1);
+  CHECK(settled_allocations() == live + 1);
   static_cast<std::byte*>(managed->dl_tensor.data)[2] = std::byte{7};
   CHECK(managed->flags == DLPACK_FLAG_BITMASK_IS_COPIED);
   managed->deleter(managed);
-  CHECK(live_allocations() == live);
+  CHECK(settled_allocations() == live);
 }
 
 template <class Managed>

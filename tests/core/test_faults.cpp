@@ -15,6 +15,7 @@
 #include "dlpack_export.hpp"
 #include "dlpack_import.hpp"
 #include "ipc.hpp"
+#include "settled.hpp"
 #include "sycl_handles.hpp"
 #include "untrusted.hpp"
 
@@ -373,7 +374,7 @@ const std::vector<Operation>& operations() {
 }
 
 struct Live {
-  long allocations = live_allocations(), exports = live_exports();
+  long allocations = settled_allocations(), exports = live_exports();
   bool operator==(const Live& other) const {
     return allocations == other.allocations && exports == other.exports;
   }

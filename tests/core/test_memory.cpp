@@ -6,6 +6,7 @@
 #include "check.hpp"
 #include "copy.hpp"
 #include "samples.hpp"
+#include "settled.hpp"
 #include "tensor.hpp"
 #include "untrusted.hpp"
 
@@ -45,7 +46,7 @@ TEST(device_rows) {
 
 TEST(memory_of_each_kind) {
   const Row& row = default_row();
-  const long live = live_allocations();
+  const long live = settled_allocations();
   for (const UsmKind kind : kinds) {
     for (const std::size_t nbytes : {1, 64, 65, 4096, 100000, 5000000}) {
       const Memory memory = allocate(row, kind, nbytes);
@@ -57,7 +58,7 @@ TEST(memory_of_each_kind) {
     CHECK(allocate(row, kind, 0)->data == nullptr);
   }
   CHECK(allocate_host(100)->row == nullptr);
-  CHECK(live_allocations() == live);
+  CHECK(settled_allocations() == live);
   UsmKind kind;
   CHECK(find_owner(&live, &kind) == nullptr);
   CHECK_FAILS(value, "pinned", usm_kind_named("pinned"));

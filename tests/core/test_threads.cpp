@@ -8,6 +8,7 @@
 #include "copy.hpp"
 #include "dlpack_export.hpp"
 #include "dlpack_import.hpp"
+#include "settled.hpp"
 
 using namespace sycl_ext;
 
@@ -39,7 +40,7 @@ Tensor numbers(UsmKind kind, std::int64_t count, int value) {
 }  // namespace
 
 TEST(threads_exchange) {
-  const long live = live_allocations(), exports = live_exports();
+  const long live = settled_allocations(), exports = live_exports();
   {
     const Tensor shared = numbers(UsmKind::shared, 100000, 42);
     in_threads([&](int number) {
@@ -53,12 +54,12 @@ TEST(threads_exchange) {
       }
     });
   }
-  CHECK(live_allocations() == live && live_exports() == exports);
+  CHECK(settled_allocations() == live && live_exports() == exports);
 }
 
 // The last view of each block goes in a thread that did not make it.
 TEST(threads_drop_the_last_view) {
-  const long live = live_allocations();
+  const long live = settled_allocations();
   std::vector<DLManagedTensor*> exports;
   for (int i = 0; i < 400; ++i) {
     exports.push_back(
@@ -69,7 +70,7 @@ TEST(threads_drop_the_last_view) {
       exports[i]->deleter(exports[i]);
     }
   });
-  CHECK(live_allocations() == live);
+  CHECK(settled_allocations() == live);
 }
 
 TEST(threads_ask_for_owners) {
