@@ -88,7 +88,7 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
 // where others submit, it is called when the command is over, for its errors.
 void wait_for(sycl::event event, const QueueState& state) {
   const UnfinishedWork pending;
-  if (state.shared) {
+  if (state.shared && state.answers_at_once) {
     {
       const RuntimeCall call("flushing a queue");
       const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
