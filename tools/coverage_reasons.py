@@ -69,7 +69,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "src/tensor_object.cpp", r"PyErr_NoMemory|std::exception&|catch|RuntimeError", LAST_RESORT
     ),
-    Reason("src/thread_end.hpp", "hang|pause", THREAD_END),
+    Reason("src/forced_unwind.hpp", "hang|pause", THREAD_END),
     Reason("src/usm.cpp", r"void keep\(", "the owner of a block of our own is NULL"),
     Reason("src/usm.cpp", r"no thread, and the heir|queue.wait_noexcept", "no thread is to be had"),
     # ---- sycl_ext/ ----

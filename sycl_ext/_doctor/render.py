@@ -60,7 +60,7 @@ def runtime_lines(facts: Facts) -> Iterator[str]:
     yield wrapped("  ".join(f"{name}=={version}" for name, version in versions.items()))
     if facts.libraries:
         rows = [
-            (short(library.path, facts), library.package or "of no package of this environment")
+            (short(library.path, facts), library.package or "of no package here")
             for library in facts.libraries
         ]
         yield table((), rows)
