@@ -166,16 +166,16 @@ def test_the_c_table_of_a_producer_is_not_used(run):
     run("""
 library = load()
 sx, _ = imported()
-from test_exchange_api import Table, producer
+from producers import Table, with_table
 warnings.simplefilter("ignore", RuntimeWarning)
 array = Array(library)
 table = Table(stream=array.queue)
-made = producer(table)(sx.zeros(3, usm_type="shared"))
+made = with_table(table)(sx.zeros(3, usm_type="shared"))
 assert sx.from_dlpack(made).ptr == made.array.ptr
 assert [call["stream"] for call in made.calls] == [None]
 assert len(table.made) == 1 and table.made[0].deleted == 1
 # Host memory has no stream.
-host = producer(table)(np.arange(3.0))
+host = with_table(table)(np.arange(3.0))
 assert sx.from_dlpack(host).to_numpy().tolist() == [0, 1, 2] and host.calls == []
 """)
 
