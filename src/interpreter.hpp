@@ -16,7 +16,7 @@ struct Interpreter {
   };
   Released (*release_gil)() noexcept;
   void (*take_gil)(Released released);
-  // Whether the calling thread holds the GIL and is Python's only thread.
+  // Whether the calling thread is Python's only one; it holds the GIL or has let it go by this.
   bool (*is_only_thread)() noexcept;
   // Whether a signal may end what the calling thread waits for.
   bool (*is_interruptible)() noexcept;

@@ -73,11 +73,13 @@ inline bool holds_gil() noexcept {
 #endif
 }
 
-// Whether this thread holds the GIL and is the only one that Python knows.
+// Whether this thread, which holds the GIL or has released it by ReleasedGil, is the only one that
+// Python knows.  New threads come first in the list: only this thread's own state is read.
 inline bool is_only_thread() noexcept {
-  if (!holds_gil()) return false;
-  PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-  return first && !PyThreadState_Next(first);
+  if (!python_is_alive()) return false;
+  PyThreadState* const mine = holds_gil() ? PyThreadState_Get() : ReleasedGil::current();
+  return mine && PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(mine)) == mine &&
+         !PyThreadState_Next(mine);
 }
 
 // Thrown where a call into Python has failed: the Python exception is set already.
