@@ -251,7 +251,7 @@ def test_exchange_api_waits_for_a_host_view(bench, call):
     assert at(tensor.ptr) == {7}
 
 
-# ---- 500 times, slowly ---------------------------------------------------------------------------
+# ---- repeated, slowly ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", STREAM_FORMS)

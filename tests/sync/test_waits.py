@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every road that has to wait for pending work does: 500 repetitions each, and never a stale read.
+"""Every road that has to wait for pending work does: in 100 repetitions there is no stale read.
 
 The last section takes the waits out, and the same tests see stale data.
 """
