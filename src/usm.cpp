@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -292,6 +293,37 @@ thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
 
 void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 
+// An owner may keep, by way of another library's object, a block of ours, whose owner keeps the
+// next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  Releases that are
+// nested this deep in a thread are left to its outermost one, as CPython's trashcan does with its
+// containers, since a long chain would overflow the stack.
+constexpr int deepest_release = 50;
+
+struct LeftOwner {
+  Owner owner;
+  LeftOwner* next;
+};
+// On the heap, and not in the frame of the outermost release, whose stack a greenlet may swap out.
+thread_local LeftOwner* left_owners = nullptr;
+thread_local int release_depth = 0;
+
+void release_owner(Owner owner) noexcept {
+  if (!owner) return;
+  if (release_depth >= deepest_release) {
+    if (auto* const left = new (std::nothrow) LeftOwner{std::move(owner), left_owners}) {
+      left_owners = left;
+      return;
+    }
+  }
+  ++release_depth;
+  owner.reset();
+  while (release_depth == 1 && left_owners) {
+    const std::unique_ptr<LeftOwner> left(left_owners);
+    left_owners = left->next;
+  }
+  --release_depth;
+}
+
 // On the heap; where there is no memory for that, the block is never freed.
 std::shared_ptr<const void> share_block(HeldBlock block) noexcept {
   try {
@@ -330,7 +362,7 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
 
 HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
-  owner.reset();
+  release_owner(std::move(owner));
   if (!is_held_) return;
   blocks_alive.fetch_sub(1, std::memory_order_relaxed);
   if (row && row->use) row->use->block_ends();

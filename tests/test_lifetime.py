@@ -288,3 +288,52 @@ sys.late = Late()
 late = Late()
 late.itself = late
 """)
+
+
+#: What hands a view of a tensor to another library, and takes it back from there: each of them
+#: holds the one before it, by way of the other library's object.
+LINKS = {
+    "to_numpy": "sx.as_tensor(t.to_numpy())",
+    "memoryview": "sx.as_tensor(memoryview(t))",
+    "a host view of a memoryview": "sx.host_view(memoryview(t))",
+    "numpy.frombuffer": "sx.as_tensor(np.frombuffer(t, dtype='uint8'))",
+    "numpy.from_dlpack": "sx.from_dlpack(np.from_dlpack(sx.host_view(t)))",
+    "numpy.from_dlpack and as_tensor": "sx.as_tensor(np.from_dlpack(sx.host_view(t)))",
+    "a host view of numpy.from_dlpack": "sx.host_view(np.from_dlpack(sx.host_view(t)))",
+    "dpctl.memory": "sx.as_tensor(dpctl.memory.as_usm_memory(t))",
+    "a class": "sx.as_tensor(Described(t))",
+    "a producer": "sx.from_dlpack(Producer(t))",
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_chain_through_another_library_ends(link):
+    """Its links let each other go, thousands of them, on a stack that holds a few hundred."""
+    beds.python(f"""
+import dpctl.memory, numpy as np, sycl_ext as sx, threading
+from sycl_ext import _core
+
+class Described:
+    def __init__(self, tensor):
+        self.tensor = tensor
+        self.__sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
+
+class Producer:
+    def __init__(self, tensor):
+        self.tensor = tensor
+        self.__dlpack_device__ = tensor.__dlpack_device__
+        self.__dlpack__ = tensor.__dlpack__
+
+def run():
+    t = sx.zeros(20_000, "uint8", usm_type="shared")
+    for _ in range(5000):
+        t = {LINKS[link]}
+    del t
+
+before = sx.live_exports(), _core.live_allocations()
+threading.stack_size(256 << 10)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+assert (sx.live_exports(), _core.live_allocations()) == before
+""")
