@@ -21,11 +21,13 @@ MOODS = {
 
 
 def run(name, scratch):
+    """Run them in a process of its own; returns it, and where its report is."""
     bed, more = MOODS[name]
     variables = {**beds.clean_environment(), **beds.BEDS[bed].environment(scratch), **more}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    command += [str(beds.HERE / "beds" / "contexts"), f"--junitxml={scratch / name}.xml"]
-    return subprocess.run(
+    junit_xml = scratch / f"contexts-{name}.xml"
+    command += [str(beds.HERE / "beds" / "contexts"), f"--junitxml={junit_xml}"]
+    done = subprocess.run(
         command,
         env={**variables, "SYCL_EXT_BED": name},
         cwd=beds.HERE,
@@ -33,6 +35,7 @@ def run(name, scratch):
         stderr=subprocess.STDOUT,
         text=True,
     )
+    return done, junit_xml
 
 
 @pytest.mark.timeout(300)
@@ -41,8 +44,8 @@ def test_contexts(name, tmp_path_factory):
     if reason := beds.BEDS[MOODS[name][0]].missing():
         pytest.skip(reason)
     scratch = tmp_path_factory.getbasetemp()  # the stand-in GPU is built once
-    done = run(name, scratch)
+    done, junit_xml = run(name, scratch)
     assert done.returncode == 0, done.stdout
-    report = beds.Report.read(scratch / f"{name}.xml")
+    report = beds.Report.read(junit_xml)
     assert report.tests > 200
     assert (report.failures, report.errors, report.skipped) == (0, 0, 0), done.stdout

@@ -27,13 +27,8 @@ def variables_of(name, scratch):
     return level_zero.environment(folder, adapter, pools=False, tiles=0, p2p=1)
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("where", ENVIRONMENTS)
-@pytest.mark.parametrize("name", FILES)
-def test_sync(name, where, tmp_path_factory):
-    if where != "stand_in_gpu" and (reason := level_zero.missing()):
-        pytest.skip(reason)
-    scratch = tmp_path_factory.getbasetemp()
+def run(name, where, scratch):
+    """Run a file in a process of its own; returns it, and where its report is."""
     junit_xml = scratch / f"sync-{where}-{name}.xml"
     variables = {
         **beds.clean_environment(),
@@ -50,6 +45,16 @@ def test_sync(name, where, tmp_path_factory):
         stderr=subprocess.STDOUT,
         text=True,
     )
+    return done, junit_xml
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("where", ENVIRONMENTS)
+@pytest.mark.parametrize("name", FILES)
+def test_sync(name, where, tmp_path_factory):
+    if where != "stand_in_gpu" and (reason := level_zero.missing()):
+        pytest.skip(reason)
+    done, junit_xml = run(name, where, tmp_path_factory.getbasetemp())
     assert done.returncode == 0, done.stdout
     report = beds.Report.read(junit_xml)
     assert report.tests > 0

@@ -1,38 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two GPUs, the CPU beside them, and the counters of the stand-in.
 
-Most of these tests run on other GPUs, too: `beds.py` says where, and `LACKS` which do not.
+Most of these tests run on other GPUs, too: `beds.py` says where, and `lacks.py` which do not.
 """
 
 import contextlib
 import os
 import time
+from collections import Counter
 
 import dpnp
 import numpy as np
 import pytest
 from known_failures import known_failure
+from lacks import LACKS
 
+import beds
 import sycl_ext as sx
 from fake_gpu import control
 from generated import alive
 from sycl_ext import _core
 
-#: Environment -> what its tests cannot use: a fixture, or the name of a test, and why.
-LACKS = {
-    "opencl_gpu": {
-        "adapter": "an OpenCL driver does not count, and fails on nobody's order",
-        "tiles": "its partitions are those of a CPU device",
-        "test_one_context_for_both": "each GPU is a platform of its own",
-    },
-    # Its tiles are bound to contexts of their own, as on OpenCL.
-    "stand_in_gpu_strict": {
-        "test_memory_of_a_tile_goes_to_its_root": "no tile is bound to the default context",
-        "test_a_tile_is_refused_without_a_copy": "no tile is bound to the default context",
-        "test_a_negative_stride_is_copied_on_the_device": "no tile is bound to the default context",
-    },
-}
 LACKING = LACKS.get(os.environ["SYCL_EXT_BED"], {})
+left_out = Counter()  # the reasons
 
 HOLD_US = 20_000_000  # longer than any test: a queue is held until `release`
 
@@ -43,15 +33,24 @@ def pytest_collection_modifyitems(config, items):
     What is known to fail has to.
     """
 
-    def needs(item):
-        return {*getattr(item, "fixturenames", ()), item.originalname}
+    def lacking(item):
+        names = (item.originalname, *getattr(item, "fixturenames", ()))
+        return next((LACKING[name] for name in names if name in LACKING), None)
 
-    out = [item for item in items if needs(item) & LACKING.keys()]
-    config.hook.pytest_deselected(items=out)
-    items[:] = [item for item in items if item not in out]
+    reasons = {item: reason for item in items if (reason := lacking(item))}
+    left_out.update(reasons.values())
+    config.hook.pytest_deselected(items=list(reasons))
+    items[:] = [item for item in items if item not in reasons]
     for item in items:
         if entry := known_failure(os.environ["SYCL_EXT_BED"], item.name):
             item.add_marker(pytest.mark.xfail(reason=entry.reason, run=entry.run, strict=True))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def report_left_out(record_testsuite_property):
+    """How many tests were left out, and why, in the report that `beds.Report` reads."""
+    for reason, tests in left_out.items():
+        record_testsuite_property(f"{beds.LEFT_OUT}{reason}", tests)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import numpy as np
 import sycl_ext as sx
 
 warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
-gpu = sx.device("level_zero:gpu:0")
+gpu = sx.device("gpu:0")
 
 def in_a_child(work):
     child = os.fork()
@@ -105,7 +105,7 @@ import os, sys
 child = os.fork()
 if child == 0:
     import sycl_ext as sx
-    assert not sx.zeros(10, device="level_zero:gpu:0").to_numpy().any()
+    assert not sx.zeros(10, device="gpu:0").to_numpy().any()
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 """,
