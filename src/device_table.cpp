@@ -375,6 +375,9 @@ class Table final : ForkHandler {
     const std::optional<sycl::device> parent =
         device == root.sycl->device ? std::nullopt : parent_of(device);
     const Row* const whole = parent ? &home_of(*parent) : &root;
+    for (const sycl::device& component : components_of(device)) {
+      if (const Row* tile = find_root(component)) row->components.push_back(tile->id);
+    }
     row->driver_wide = row->sycl->context != root.sycl->context && is_driver_wide(root, *row);
     ContextUse::reserve();
     std::unique_lock<std::shared_mutex> lock(mutex_);
@@ -606,6 +609,13 @@ const Row& row_of_context(const void* context, const void* device) {
 const Row& row_of_device(const void* device) {
   return sycl_call("looking up a device",
                    [&]() -> const Row& { return table().home_of(device_at(device)); });
+}
+
+bool Row::reaches(const Row& other) const noexcept {
+  const auto is_part = [](const Row& part, const std::vector<int>& components) {
+    return std::find(components.begin(), components.end(), part.root_id) != components.end();
+  };
+  return root_id == other.root_id || is_part(other, components) || is_part(*this, other.components);
 }
 
 std::string Partition::description() const {

@@ -49,7 +49,9 @@ struct EntryPools {
 class Row final : public ContextEntry {
  public:
   int id = -1;
-  int root_id = -1;             // the root device this row's device is, or is a part of
+  int root_id = -1;  // the root device this row's device is, or is a part of
+  // Of a composite device (a card whose tiles are root devices): the ids of those; else empty.
+  std::vector<int> components;
   const Row* parent = nullptr;  // the row it was cut from or registered for; nullptr for a root
   RowKind kind = RowKind::root;
   // How a sub-device was cut by cut_device(), and which part it is; empty and -1: by a stranger.
@@ -77,6 +79,10 @@ class Row final : public ContextEntry {
   EntryPools& pools() const;
   // nullptr: nothing was ever kept.
   EntryPools* made_pools() const noexcept { return pools_.load(std::memory_order_acquire); }
+
+  // Whether a queue of one reaches memory of the other: they are on one root device, or one is the
+  // composite device and the other on a root device that it is made of.
+  bool reaches(const Row& other) const noexcept;
 
   // The row's own in-order queue, made when first needed.
   const Queue& queue() const {

@@ -59,14 +59,17 @@ const Row& locate_usm(const char* what, const std::byte* first, std::size_t nbyt
   }
   if (*kind == UsmKind::host) return row;
   const Row& owner = allocating_row(first, row);
-  if (owner.root_id != row.root_id) {
+  if (!row.reaches(owner)) {
     fail(Error::Kind::buffer, what, " is said to be on device (14, ", row.id,
          "), but its memory was allocated on device (14, ", owner.root_id, ")");
   }
   if (&allocating_row(last, row) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
   }
-  return row.kind == RowKind::root ? owner : row;
+  // A root device's row stands for all of it, and a composite device's for root devices: the owner
+  // is more exact.  Any other row came with a context that its memory is bound to.
+  const bool stands_for_others = row.kind == RowKind::root || !row.components.empty();
+  return stands_for_others ? owner : row;
 }
 
 Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Row& row, bool readonly,

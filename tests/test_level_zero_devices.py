@@ -18,7 +18,10 @@ import ctypes, os
 import dpctl, dpctl.memory, numpy as np
 import sycl_ext as sx
 
+from fake_gpu import control
+
 gpus = [device for device in sx.devices() if device.backend == "level_zero"]
+control = control.loaded()
 
 class Described:
     def __init__(self, pointer, nbytes, queue):
@@ -132,13 +135,66 @@ for card in dpctl.get_composite_devices():
 
 
 def test_memory_of_a_card_by_its_pointer(run):
+    """With the queue of any of its tiles it is the card's: they reach all of it."""
     run(
         """
 root = ctypes.c_void_p()
 assert ze.zeDeviceGetRootDevice(native_gpus()[0], ctypes.byref(root)) == 0
-tensor = sx.as_tensor(Described(native_block(root), 4096, gpus[0].sycl_queue))
-assert tensor.device.name == "Fake GPU 0"
-assert (tensor.device.kind, tensor.device.root_id) == ("context", gpus[0].id)
+pointer = native_block(root)
+for tile in gpus[:2]:
+    tensor = sx.as_tensor(Described(pointer, 4096, tile.sycl_queue))
+    assert tensor.device.name == "Fake GPU 0"
+    assert (tensor.device.kind, tensor.device.root_id) == ("context", gpus[0].id)
+    tensor.copy_from(np.full(4096, 3 + tile.id, "uint8"))
+    assert (tensor.to_device(tile, copy=True).to_numpy() == 3 + tile.id).all()
+    handed = sx.from_dlpack(tensor.__dlpack__())
+    assert handed.device is gpus[0] and (handed.to_numpy() == 3 + tile.id).all()
+for tile in gpus[2:]:  # of the other card
+    try:
+        sx.as_tensor(Described(pointer, 4096, tile.sycl_queue))
+    except BufferError as error:
+        assert "was allocated on device" in str(error), error
+    else:
+        raise AssertionError
+""",
+        ZE_FLAT_DEVICE_HIERARCHY="COMBINED",
+    )
+
+
+def test_memory_of_a_tile_with_the_queue_of_its_card(run):
+    """It stays the tile's, which is a root device, so handing it on takes no copy."""
+    run(
+        """
+card = next(card for card in dpctl.get_composite_devices() if card.name == "Fake GPU 0")
+queue = dpctl.SyclQueue(card, property="in_order")
+for tile in gpus[:2]:
+    for usm_type in ("device", "shared"):
+        memory = sx.zeros(4096, "uint8", usm_type=usm_type, device=tile)
+        memory.copy_from(np.full(4096, 3 + tile.id, "uint8"))
+        found = sx.as_tensor(Described(memory.ptr, 4096, queue))
+        assert (found.device, found.usm_type, found.ptr) == (tile, usm_type, memory.ptr)
+        assert found.__dlpack_device__() == (14, tile.id)
+        assert sx.from_dlpack(found.__dlpack__(copy=False)).device is tile
+        assert (found.to_numpy(copy=True) == 3 + tile.id).all()
+        # What the card's queue still does to it is waited for, and what comes next follows it.
+        more = dpctl.memory.MemoryUSMHost(4096, queue=queue)
+        memoryview(more)[:] = bytes([9]) * 4096
+        control.fakegpu_set_delay_us(50_000)
+        late = dpctl.memory.as_usm_memory(Described(memory.ptr, 4096, queue))
+        event = queue.memcpy_async(late, more, 4096)
+        found = sx.as_tensor(Described(memory.ptr, 4096, queue))
+        capsule = found.__dlpack__(stream=tile.sycl_queue)
+        assert (sx.from_dlpack(capsule).to_numpy(copy=True) == 9).all()
+        control.fakegpu_set_delay_us(0)
+        event.wait()
+for tile in gpus[2:]:  # of the other card
+    memory = sx.zeros(4096, "uint8", device=tile)
+    try:
+        sx.as_tensor(Described(memory.ptr, 4096, queue))
+    except BufferError as error:
+        assert f"was allocated on device (14, {tile.id})" in str(error), error
+    else:
+        raise AssertionError
 """,
         ZE_FLAT_DEVICE_HIERARCHY="COMBINED",
     )
