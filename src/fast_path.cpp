@@ -165,7 +165,10 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
     if (is_from_jax(Py_TYPE(x))) return pass_on;
     // as_tensor, which looks into a NumPy array itself when it must, names it as the base.
     PyObject* const base = has_other_roads && is_ndarray(x) ? x : nullptr;
-    PyObject* tensor = finish(consume_capsule(capsule.get(), &*device, true), base);
+    Imported imported = consume_capsule(capsule.get(), &*device, true);
+    // What dpnp says of every array of 0 dimensions (_execute._import_rest).
+    if (imported.tensor.readonly && imported.tensor.layout.ndim() == 0) return pass_on;
+    PyObject* tensor = finish(std::move(imported), base);
     if (!tensor || !queue) return tensor;
     PyRef result(tensor);
     const PyRef done(in_python([&] {

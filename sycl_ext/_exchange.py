@@ -15,6 +15,7 @@ from sycl_ext._host import host_view
 from sycl_ext._negotiate import Plan, Route
 from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
 from sycl_ext._tensor import Tensor, as_tensor
+from sycl_ext._text import message_of
 from sycl_ext._trace import note, traced
 
 __all__ = ["exchange", "explain"]
@@ -139,7 +140,7 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
         reasons = dict.fromkeys(map(str, forbidden))
         raise type(forbidden[-1])("; and ".join(reasons)) from cause
     raise ExchangeError(
-        f"{who.package} refused {source!r}: {type(cause).__name__}: {cause}"
+        f"{who.package} refused {source!r}: {type(cause).__name__}: {message_of(cause)}"
         + (f" (known about it: {who.reason})" if who.reason else "")
     ) from cause
 

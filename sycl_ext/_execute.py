@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
+from weakref import ProxyTypes
 
 from sycl_ext import _core
 from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
@@ -17,6 +18,7 @@ from sycl_ext._queues import (
     producer_queue,
     queue_from,
 )
+from sycl_ext._text import message_of
 from sycl_ext._trace import note, traced
 
 __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
@@ -169,9 +171,19 @@ def move(
     return _carry_out_move(found, tensor, target, placement)
 
 
+def is_tensor(x: object) -> TypeGuard[_core.TensorBase]:
+    """Whether the core takes `x` for a tensor; `isinstance` believes a proxy's ``__class__``."""
+    return issubclass(type(x), _core.TensorBase)
+
+
+def strong(x: Any) -> Any:
+    """Return what a ``weakref.proxy`` stands for, which a view keeps alive; else `x` itself."""
+    return x.__repr__.__self__ if type(x) in ProxyTypes else x
+
+
 def root_of(x: object) -> object:
     """Return what a view of `x` names as its base: views of views do not pile up."""
-    base = x.base if isinstance(x, _core.TensorBase) else None
+    base = x.base if is_tensor(x) else None
     return x if base is None else base
 
 
@@ -276,8 +288,11 @@ def _import_rest(
     refusals: list[Exception],
     beside: Road,
 ) -> _core.TensorBase:
-    if tensor is None:  # dpnp refuses memory of a private context, and describes it beside
-        tensor = beside(x)
+    # dpnp refuses memory of a private context, and says of every array of 0 dimensions that it is
+    # read-only; what it says in the other way is right.
+    if tensor is None or (tensor.readonly and tensor.ndim == 0):
+        described = beside(x)
+        tensor = tensor if described is None else described
     if tensor is None and placement is not None and announced != HOST:
         tensor = _ask_copy(x, placement.device.__dlpack_device__(), copy, refusals)
     if tensor is not None:
@@ -324,7 +339,7 @@ def _announced_device(x: Any) -> DLDevice:
         answer = method()
     except Exception as error:
         raise ExchangeError(
-            f"the {type(x).__name__} cannot say where its data is: {error}"
+            f"the {type(x).__name__} cannot say where its data is: {message_of(error)}"
         ) from error
     device = as_dl_device(answer)
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
@@ -452,7 +467,8 @@ def _all_refused(x: Any, announced: DLDevice, refusals: list[Exception]) -> Exce
         )
     first = refusals[0]
     error = ExchangeError(
-        f"the {type(x).__name__} on device {announced} refused: {type(first).__name__}: {first}"
+        f"the {type(x).__name__} on device {announced} refused: {type(first).__name__}: "
+        + message_of(first)
     )
     error.__cause__ = first
     return error

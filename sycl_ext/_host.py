@@ -89,6 +89,7 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     [0, 0]
     """
     copy = _execute.check_copy(copy)
+    x = _execute.strong(x)
     if isinstance(x, HostView) and copy is not True and not x.reversed:
         return x
     source = _interfaces.source_of(x, copy)

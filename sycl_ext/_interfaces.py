@@ -26,7 +26,8 @@ def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
     Host memory comes as a tensor without a row.  Raises TypeError when there is no road, and
     CopyRefusedError when the only road is a copy by the producer and `copy` is False.
     """
-    if isinstance(obj, _core.TensorBase):
+    obj = _execute.strong(obj)
+    if _execute.is_tensor(obj):
         return _execute.as_usm(obj)
     if type(obj).__name__ == "PyCapsule":
         return _execute.as_usm(_execute.import_capsule(obj)[0])
@@ -50,6 +51,7 @@ def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
 
 def described_usm(obj: Any) -> _core.TensorBase | None:
     """Return the memory that `obj` describes in ``__sycl_usm_array_interface__``, if it does."""
+    obj = _execute.strong(obj)
     interface = getattr(obj, "__sycl_usm_array_interface__", None)
     return None if interface is None else from_usm_interface(obj, interface)
 

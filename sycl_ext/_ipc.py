@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-from sycl_ext import _core
+from sycl_ext import _core, _execute
 from sycl_ext._device_words import DeviceWords, read_words
 from sycl_ext._devices import Device, by_id, place
 from sycl_ext._dtypes import dtype_name
@@ -72,26 +72,54 @@ class IpcHandle:
 
 
 def _read_handle(*values: Any) -> IpcHandle:
-    """Make a handle of the parts of a pickle, once their types have been checked."""
-    kinds = (str, tuple, str, bool, tuple, int, int, tuple, bytes, tuple)
-    if [type(value) for value in values] == list(kinds):
-        road, shape, dtype, readonly, strides, nbytes, offset, device, uuid, key = values
-        if (
-            dtype in _ITEMSIZE
-            and all(type(number) is int for number in (*shape, *strides, *key))
-            and len(shape) == len(strides)
-            and all(n >= 0 for n in shape)
-            and prod(max(n, 1) for n in shape) * _ITEMSIZE[dtype] < 1 << 63
-            and 0 <= offset <= nbytes < 1 << 63
-            and road in ("sycl", "shared memory")
-            and len(key) == len(BlockKey._fields)
-        ):
-            where = BlockKey(*key)
-            words = read_words(device)
-            return IpcHandle(
-                road, shape, dtype, readonly, strides, nbytes, offset, words, uuid, where
-            )
-    raise ValueError("this is no pickle of a sycl_ext.IpcHandle")
+    """Make a handle of the parts of a pickle, once they have been checked."""
+    try:
+        if len(values) != len(_KINDS):
+            raise ValueError(f"it has {len(values)} parts")
+        return _check_handle(IpcHandle(*values))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"this is no pickle of a sycl_ext.IpcHandle: {error}") from None
+
+
+def _check_handle(handle: IpcHandle) -> IpcHandle:
+    """Return the handle, its tuples in their classes; ValueError names the field that is wrong."""
+
+    def require(name: str, fine: bool) -> None:
+        if not fine:
+            raise ValueError(f"{name} of the IpcHandle is {getattr(handle, name)!r}")
+
+    for name, kind in _KINDS.items():
+        require(name, isinstance(getattr(handle, name), kind))
+    for name in ("shape", "_strides", "_key"):
+        require(name, all(type(number) is int for number in getattr(handle, name)))
+    require("road", handle.road in ("sycl", "shared memory"))
+    require("dtype", handle.dtype in _ITEMSIZE)
+    nbytes = prod(max(length, 1) for length in handle.shape) * _ITEMSIZE[handle.dtype]
+    require("shape", all(length >= 0 for length in handle.shape) and nbytes < 1 << 63)
+    require("_strides", len(handle._strides) == len(handle.shape))
+    require("_nbytes", 0 <= handle._nbytes < 1 << 63)
+    require("_offset", 0 <= handle._offset <= handle._nbytes)
+    require("_key", len(handle._key) == len(BlockKey._fields))
+    try:
+        words = read_words(tuple(handle._device))
+    except ValueError as error:
+        raise ValueError(f"_device of the IpcHandle: {error}") from None
+    return replace(handle, _key=BlockKey(*handle._key), _device=words)
+
+
+#: The fields of a handle, but what it keeps.
+_KINDS: dict[str, type] = {
+    "road": str,
+    "shape": tuple,
+    "dtype": str,
+    "readonly": bool,
+    "_strides": tuple,
+    "_nbytes": int,
+    "_offset": int,
+    "_device": tuple,
+    "_uuid": bytes,
+    "_key": tuple,
+}
 
 
 def ipc_empty(
@@ -172,7 +200,7 @@ def _view_of_block(
     return _core.view(whole, first, shape, strides, block)
 
 
-def ipc_handle(t: Tensor, /, *, peer: int | None = None) -> IpcHandle:
+def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     """Return what another process opens the memory of a tensor with.
 
     Nothing is copied: writing on either side is seen on the other.  The two processes have to agree
@@ -210,7 +238,8 @@ def ipc_handle(t: Tensor, /, *, peer: int | None = None) -> IpcHandle:
     >>> sx.ipc_open(pickle.loads(pickle.dumps(handle))).readonly
     True
     """
-    if not isinstance(t, _core.TensorBase) or t.row_id is None:
+    t = _execute.strong(t)
+    if not _execute.is_tensor(t) or t.row_id is None:
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see ipc_empty")
     if t.size == 0:
         raise BufferError("the tensor has no elements, and so no memory to share")
@@ -307,6 +336,7 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
     """
     if not isinstance(handle, IpcHandle):
         raise TypeError(f"handle is a {type(handle).__name__}; it must be an IpcHandle")
+    handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
     try:
         if handle.road == "shared memory":

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import operator
 import os
 import threading
 import weakref
 from pathlib import Path
+from typing import SupportsIndex
 
 __all__ = ["PTRACE_SCOPE", "Permission", "refusal", "require_descriptor"]
 
@@ -141,9 +143,11 @@ class Permission:
     _peer = 0  # who may
     _count = 0  # objects that say so
 
-    def __init__(self, peer: int) -> None:
-        if isinstance(peer, bool) or not isinstance(peer, int):
-            raise TypeError(f"peer is {peer!r}; it must be the id of a process")
+    def __init__(self, peer: SupportsIndex) -> None:
+        try:
+            peer = operator.index(None if isinstance(peer, bool) else peer)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(f"peer is {peer!r}; it must be the id of a process") from None
         if not 0 < peer < 1 << 31 or not Path(f"/proc/{peer}").exists():
             raise ValueError(f"peer is {peer}, and there is no such process")
         cls = type(self)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 5. Tensors of one element as Python numbers, whatever their dimensions but for an index."""
+"""Floor 5. Tensors of one element as Python numbers."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sycl_ext import _core
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Scalars"]
+
+_Number = TypeVar("_Number", int, float, complex)
 
 
 class Scalars:
@@ -54,13 +57,18 @@ class Scalars:
         return bool(_element_of(self))
 
     def __int__(self) -> int:
-        return int(_number_of(self, "int"))
+        return _number_of(self, int)
 
     def __float__(self) -> float:
-        return float(_number_of(self, "float"))
+        return _number_of(self, float)
 
     def __complex__(self) -> complex:
-        return complex(_number_of(self, "complex"))
+        return _number_of(self, complex)
+
+    def __format__(self, format_spec: str) -> str:
+        if format_spec and not cast("_core.TensorBase", self).shape:
+            return format(self.item(), format_spec)
+        return super().__format__(format_spec)
 
     def __index__(self) -> int:
         tensor = cast("_core.TensorBase", self)
@@ -76,16 +84,28 @@ def _size_of(tensor: Scalars) -> int:
     return cast("_core.TensorBase", tensor).size
 
 
-def _number_of(tensor: Scalars, name: str) -> Any:
-    size = _size_of(tensor)
+def _number_of(tensor: Scalars, kind: Callable[[Any], _Number]) -> _Number:
+    """Convert as NumPy does; NumPy 2 converts no array that has dimensions, or warns."""
+    size, name = _size_of(tensor), getattr(kind, "__name__", "")
     if size != 1:
         raise TypeError(f"{name}() takes a tensor of one element, and this one has {size}")
-    return _element_of(tensor)
+    array = _array_of(tensor)
+    try:
+        return kind(array)
+    except TypeError as error:
+        if not array.shape:
+            raise
+        raise TypeError(f"{name}(x): {error}; write x.item()") from None
 
 
-def _element_of(tensor: Scalars) -> NDArray[Any]:
-    """Return the only element as an array of 0 dimensions, once the work on it is done."""
+def _array_of(tensor: Scalars) -> NDArray[Any]:
+    """Return the tensor as an array, once the work on it is done."""
     source = cast("_core.TensorBase", tensor)
     if not source.host_accessible:
         source = _core.copy_to_host(source)
-    return _core.as_ndarray(source).reshape(())
+    return _core.as_ndarray(source)
+
+
+def _element_of(tensor: Scalars) -> NDArray[Any]:
+    """Return the only element as an array of 0 dimensions."""
+    return _array_of(tensor).reshape(())

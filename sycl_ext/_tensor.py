@@ -372,7 +372,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """
     copy = _execute.check_copy(copy)
     placement = _wanted(device)
-    if isinstance(x, _core.TensorBase):
+    x = _execute.strong(x)
+    if _execute.is_tensor(x):
         view = _core.view(x, 0, x.shape, x.strides, _execute.root_of(x))
         return _execute.move(_execute.as_usm(view), placement, copy)  # type: ignore[return-value]
     if type(x).__name__ == "PyCapsule":
@@ -413,7 +414,8 @@ def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     array([97, 98, 99], dtype=uint8)
     """
     copy = _execute.check_copy(copy)
-    if isinstance(obj, _core.TensorBase) or type(obj).__name__ == "PyCapsule":
+    obj = _execute.strong(obj)
+    if _execute.is_tensor(obj) or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj, device=device, copy=copy)
     placement = _wanted(device)
     source = _interfaces.described_usm(obj)

@@ -190,3 +190,18 @@ def test_to_the_host(usm_type):
 def test_strides_are_told():
     tensor, array = LAYOUTS["F"].tensor("float32")
     assert tuple(strides(dpnp.from_dlpack(tensor))) == samples.strides_of(array)
+
+
+def test_arrays_without_dimensions_stay_writable(usm_type):
+    """In their capsules dpnp 0.20 says of all of them that they are read-only."""
+    array = dpnp.asarray(values((2, 3)), usm_type=usm_type)
+    for theirs in (dpnp.array(3, usm_type=usm_type), array[1, 2], array.max()):
+        for found in (sx.from_dlpack(theirs), sx.as_tensor(theirs), sx.host_view(theirs)):
+            assert (found.shape, found.dtype, found.readonly) == ((), theirs.dtype, False)
+            if isinstance(found, sx.Tensor):
+                assert (found.ptr, found.usm_type) == (address(theirs), usm_type)
+        sx.from_dlpack(theirs, copy=False).copy_from(np.array(7, theirs.dtype))
+        assert int(theirs) == 7
+        theirs.flags["W"] = False
+        for call in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+            assert call(theirs).readonly

@@ -10,7 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +226,25 @@ def test_a_handle_reaches_its_block_and_no_further():
     ):
         with pytest.raises(BufferError):
             sx.ipc_open(replace(own, **lie))
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(sx.IpcHandle) if f.name != "_keep"])
+def test_a_changed_handle_names_the_field(name):
+    own = sx.ipc_handle(shared())
+    wrong = {
+        "road": ["bus", ""],
+        "dtype": ["float31", ""],
+        "shape": [(4, -6), (4, 6.0), (1 << 62, 2)],
+        "_strides": [(6,), (6, "1")],
+        "_offset": [-1, 97],
+        "_nbytes": [-1, 1 << 63],
+        "_key": [(1, 2), (1, 2, 3, None)],
+        "_device": [("opencl", "cpu", -1, ()), ("opencl",)],
+    }
+    for value in [None, 1.5, ..., *wrong.get(name, [])]:
+        with pytest.raises(ValueError, match=f"{name} of the IpcHandle"):
+            sx.ipc_open(replace(own, **{name: value}))
+    assert sx.ipc_open(replace(own)).shape == (4, 6)
 
 
 def test_another_file_is_not_taken_for_the_memory(tmp_path):

@@ -337,3 +337,80 @@ thread.start()
 thread.join()
 assert (sx.live_exports(), _core.live_allocations()) == before
 """)
+
+
+# ---- objects that stand for others ---------------------------------------------------------------
+
+
+def described(tensor):
+    """An object that nothing but its description speaks for."""
+
+    class Described:
+        __sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
+        memory = tensor
+
+    return Described()
+
+
+#: What a weakref.proxy may stand for.
+WEAK = {
+    "a tensor": lambda: numbers(usm_type="shared"),
+    "a host view": lambda: sx.host_view(numbers()),
+    "a NumPy array": lambda: values(1000, "uint8"),
+    "a producer": lambda: Producer(numbers(usm_type="shared")),
+    "a description": lambda: described(numbers(usm_type="shared")),
+}
+
+#: What takes it.
+TAKERS = {
+    "from_dlpack": sx.from_dlpack,
+    "from_dlpack on a device": lambda x: sx.from_dlpack(x, device=0, copy=True),
+    "as_tensor": sx.as_tensor,
+    "as_tensor on a device": lambda x: sx.as_tensor(x, device=0),
+    "host_view": sx.host_view,
+    "host_view, copied": lambda x: sx.host_view(x, copy=True),
+    "exchange": lambda x: sx.exchange(x, np),
+    "exchange with a device": lambda x: sx.exchange(x, sx.device()),
+    "copy_from": lambda x: sx.empty(1000, "uint8").copy_from(x),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "taker"),
+    [
+        (what, taker)
+        for what, taker in itertools.product(WEAK, TAKERS)
+        if not (what == "a description" and taker.startswith("from_dlpack"))  # it is no producer
+    ],
+)
+def test_a_view_of_a_weak_proxy_keeps_the_object(what, taker):
+    thing = WEAK[what]()
+    found = TAKERS[taker](weakref.proxy(thing))
+    del thing
+    noise = [sx.empty(1000, "uint8").copy_from(np.full(1000, 0xEE, "uint8")) for _ in range(50)]
+    assert bits(np.asarray(found)) == bits(values(1000, "uint8"))
+    del noise
+
+
+def test_a_proxy_of_what_is_gone():
+    proxy = weakref.proxy(numbers())
+    for call in (sx.from_dlpack, sx.as_tensor, sx.host_view, sx.explain):
+        with pytest.raises(ReferenceError):
+            call(proxy)
+
+
+def test_other_proxies_of_tensors():
+    """They say that they are tensors, and the core knows better."""
+
+    class Proxy:
+        def __init__(self, thing):
+            self.thing = thing
+
+        def __getattr__(self, name):
+            return getattr(self.thing, name)
+
+        __class__ = property(lambda self: type(self.thing))
+
+    for call in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        found = call(Proxy(numbers(usm_type="shared")))
+        assert bits(np.asarray(found)) == bits(values(1000, "uint8"))

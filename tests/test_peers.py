@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import beds
@@ -125,6 +126,15 @@ def test_a_permission_ends_with_the_last_object(asked, sleeper):
     assert asked == [sleeper, sleeper, 0]
     _peers.Permission(os.getpid())
     assert asked[3:] == [os.getpid(), 0]
+
+
+def test_the_id_of_a_process_may_be_any_integer(asked, sleeper):
+    first, second = _peers.Permission(np.int64(sleeper)), _peers.Permission(sleeper)
+    assert [(type(peer), peer) for peer in asked] == [(int, sleeper)] * 2
+    del first, second
+    for peer in (True, None, 1.0, np.float64(1), "1", np.zeros(1)):
+        with pytest.raises(TypeError, match="the id of a process"):
+            _peers.Permission(peer)
 
 
 def test_a_forked_child_leaves_the_permission_alone(asked, sleeper, monkeypatch):

@@ -519,7 +519,7 @@ NUMBERS = [bool, int, float, complex, operator.index, lambda x: x.item()]
 def number_or_error(call, x):
     try:
         return call(x)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, DeprecationWarning) as error:
         return type(error)
 
 
@@ -529,13 +529,38 @@ def test_one_element_is_a_number(call, shape, usm_type):
     """As NumPy says.  The byte 53 is the digit 5 in text."""
     for dtype in samples.DTYPE_NAMES:
         for value in (53, 0, 1):
-            array = np.full((), value).astype(samples.numpy_dtype(dtype))
-            if call is operator.index:
-                array = array.reshape(shape)
+            array = np.full(shape, value).astype(samples.numpy_dtype(dtype))
             tensor = sx.empty(shape, dtype, usm_type=usm_type).copy_from(array)
             wanted = number_or_error(call, array)
             for x in (tensor, tensor.as_readonly(), sx.host_view(tensor)):
                 assert repr(number_or_error(call, x)) == repr(wanted)  # NaN, too
+
+
+def test_what_numpy_does_not_convert_names_the_way_out(usm_type):
+    for call in (int, float, complex):
+        if number_or_error(call, np.zeros(1)) is TypeError:  # older NumPy converts it
+            for x in (tensor := sx.zeros(1, usm_type=usm_type), sx.host_view(tensor)):
+                with pytest.raises(TypeError, match=rf"{call.__name__}\(x\): .*write x.item\(\)"):
+                    call(x)
+
+
+@pytest.mark.parametrize("spec", [".2f", ">20", "08.3e", "+", "d", "x", "what?"])
+def test_formats_are_those_of_the_number(spec, usm_type):
+    for dtype in samples.DTYPE_NAMES:
+        tensor = sx.zeros((), dtype, usm_type=usm_type)
+        for x in (tensor, sx.host_view(tensor)):
+            wanted = number_or_error(lambda x: format(x, spec), tensor.item())
+            assert number_or_error(lambda x: format(x, spec), x) == wanted
+
+
+def test_other_tensors_have_no_format():
+    """An empty format is `str`, of all of them."""
+    for tensor in (sx.zeros(()), sx.zeros(1), sx.zeros((2, 3))):
+        for x in (tensor, sx.host_view(tensor)):
+            assert f"{x}" == str(x)
+            if x.ndim:
+                with pytest.raises(TypeError, match=type(x).__name__):
+                    format(x, ".2f")
 
 
 def test_item_is_a_number_of_python():
