@@ -15,6 +15,7 @@ struct ur_event_handle_t_ : fakegpu::Handle {
   ~ur_event_handle_t_();
 
   bool is_done() const { return done_; }
+  bool has_succeeded() const { return done_ && outcome_ == UR_RESULT_SUCCESS; }
   ur_result_t wait();  // for the end of the command; its outcome
 
   // Runs `then` when the command has ended, on the thread that ended it, or now if it has.

@@ -126,7 +126,8 @@ void ur_queue_handle_t_::work_until_closed() {
 
 bool ur_queue_handle_t_::is_empty() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return pending_.empty() && !running_;
+  // Whoever has waited for the last event finds the queue empty; a failure is still to be told.
+  return pending_.empty() && (!running_ || running_->has_succeeded());
 }
 
 ur_result_t ur_queue_handle_t_::finish() {
