@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import beds
+from doctor_facts import CPU, GPU, WELL
 from sycl_ext._doctor import checks, collect, render
 from sycl_ext._doctor.facts import Facts, Measurement, Step
-from test_doctor import CPU, GPU, WELL
 
 SHORT = dict.fromkeys(("allocate", "copy", "export", "import"), "ok")
 ALL = {**SHORT, "bandwidth": "ok", "sub-devices": "ok", "second process": "ok", "Ctrl-C": "ok"}

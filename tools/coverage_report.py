@@ -54,7 +54,7 @@ branch = True
 parallel = True
 data_file = {folder}/python/data
 source = {root}/sycl_ext
-# Run as text in processes of its own, by test_doctor.py.
+# Run as text in processes of its own, by test_doctor_runs.py.
 omit = */_doctor/probe.py
 patch = subprocess, _exit
 disable_warnings = no-data-collected, module-not-measured, couldnt-parse, no-sysmon
