@@ -3,26 +3,45 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from types import FrameType
 
 from sycl_ext import _core
 
 _told: set[str] = set()
+#: Packages whose frames are not the user's code.
+_NOT_THE_USERS = ("sycl_ext", "sycl_ext_dask", "importlib")
 
 
 class TwoRuntimesWarning(RuntimeWarning):
     """Another SYCL runtime than ours is loaded in this process; the text names both libraries."""
 
 
-def warn_of_others(stacklevel: int = 2) -> None:
-    """Warn of each SYCL runtime beside ours, once; `stacklevel` counts from the caller."""
+def warn_of_others() -> None:
+    """Warn of each SYCL runtime beside ours, once, where the user's code called the package."""
     if not _core.has_other_libsycl():
         return
     ours, *loaded = _core.loaded_libsycl()
     others = [path for path in loaded if path not in _told]
-    if others:
-        _told.update(others)
-        warnings.warn(message(ours, others), TwoRuntimesWarning, stacklevel=stacklevel + 1)
+    if not others:
+        return
+    _told.update(others)
+    frame = sys._getframe()
+    while frame.f_back and _package_of(frame) in _NOT_THE_USERS:
+        frame = frame.f_back
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(
+        message(ours, others),
+        TwoRuntimesWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        registry=registry,
+    )
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def message(ours: str, others: list[str]) -> str:

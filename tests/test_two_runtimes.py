@@ -78,6 +78,35 @@ print(sx.zeros(3).to_numpy())
     assert said.strip() == "[0. 0. 0.]"
 
 
+@pytest.mark.parametrize(
+    "way",
+    [
+        "sx.from_dlpack(x)",
+        "sx.from_dlpack(x, device=0)",
+        "sx.as_tensor(x)",
+        "sx.host_view(x)",
+        "sx.exchange(x, np)",
+        "sx.explain(x, np)",
+        'sx.zeros(4096, "uint8").copy_from(x)',
+        "sx.from_dlpack(with_table(Table(stream=x.queue))(sx.zeros(3, usm_type='shared')))",
+    ],
+)
+def test_the_first_exchange_says_so_where_it_is_loaded_after_the_import(run, way):
+    """Once, at the line of the caller."""
+    run(f"""
+import sycl_ext as sx
+from producers import Table, with_table
+library = load()
+x = Array(library, "an int")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    {way}
+    {way}
+told = [warning for warning in caught if warning.category is sx.TwoRuntimesWarning]
+assert [warning.filename for warning in told] == ["<string>"], told
+""")
+
+
 def test_a_queue_or_context_of_the_other_is_refused_by_name(run, other):
     run(f"""
 library = load()
