@@ -7,11 +7,13 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+import runpy
 import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
 
+import beds
 import sycl_ext
 import sycl_ext._cli
 
@@ -173,3 +175,24 @@ def test_the_tables_from_the_code_are_up_to_date(update_docs):
     assert len(update_docs.FROM_CODE) >= 3
     for document, name, block in update_docs.FROM_CODE:
         assert update_docs.read_block(document, name) == block(), f"{name}: make generate"
+
+
+def test_the_page_of_stacks_counts_each_environment(update_docs):
+    """Once, and as docs/seen.json has it, which tools/count_tests.py writes."""
+    page = update_docs.SEEN.read_text()
+    environments = ["cpu", *beds.BEDS, "two_runtimes"]
+    counted = update_docs.seen()["environments"]
+    assert list(counted) == environments, "python tools/count_tests.py"
+    assert all(entry["passed"] > 0 for entry in counted.values())
+    shown = re.findall(r"`(\w+)`: <!-- tests: (\w+) -->([\d,]+)", page)
+    assert sorted(name for name, _, _ in shown) == sorted(environments)
+    for name, marker, number in shown:
+        assert (marker, int(number.replace(",", ""))) == (name, counted[name]["passed"])
+    assert update_docs.with_numbers(page) == page, "make generate"
+
+
+def test_what_is_left_out_is_on_the_page_of_stacks(update_docs):
+    """Each reason, and none that leaves nothing out."""
+    lacks = runpy.run_path(str(ROOT / "tests" / "beds" / "stand_in_gpu" / "lacks.py"))["LACKS"]
+    for name, entry in update_docs.seen()["environments"].items():
+        assert set(entry["left_out"]) == set(lacks.get(name, {}).values()), name

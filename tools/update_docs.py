@@ -2,14 +2,15 @@
 """Write what is generated in the documents again.
 
 That is the demo's output in README.md with the picture that it draws, the table of the house in
-CONTRIBUTING.md, the tables of rules and consumers in docs/exchange.md, and the versions in
-conda-recipe/recipe.yaml.
+CONTRIBUTING.md, the tables of rules and consumers in docs/exchange.md, the numbers of
+docs/seen.json in docs/seen.md, and the versions in conda-recipe/recipe.yaml.
 
     python tools/update_docs.py
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 EXCHANGE = ROOT / "docs" / "exchange.md"
+SEEN = ROOT / "docs" / "seen.md"
 RECIPE = ROOT / "conda-recipe" / "recipe.yaml"
 PICTURE = ROOT / "docs" / "after.png"
 OUTPUT = "build/demo"
@@ -154,6 +156,37 @@ def consumers_block() -> str:
     return head + "".join(rows)
 
 
+# ---- the tests of each environment ---------------------------------------------------------------
+
+
+def seen() -> dict[str, Any]:
+    """Return what tools/count_tests.py has counted."""
+    result: dict[str, Any] = json.loads(SEEN.with_suffix(".json").read_text())
+    return result
+
+
+def with_numbers(text: str) -> str:
+    """Return the page with the number of tests behind each ``<!-- tests: environment -->``."""
+    found = seen()
+
+    def number(match: re.Match[str]) -> str:
+        return f"{match[0]}{found['environments'][match[1]]['passed']:,}"
+
+    text = re.sub(r"(?<=<!-- date -->)[\w-]+", found["date"], text)
+    text = re.sub(r"(<!-- tests: \w+ -->)[\d,]*\d", r"\1", text)
+    return re.sub(r"<!-- tests: (\w+) -->", number, text)
+
+
+def left_out_block() -> str:
+    """Return the table of what cannot run where."""
+    lines = (
+        f"| `{name}` | {tests} | {reason} |\n"
+        for name, entry in seen()["environments"].items()
+        for reason, tests in entry["left_out"].items()
+    )
+    return "| environment | left out | because |\n|---|---|---|\n" + "".join(lines)
+
+
 # ---- the conda recipe ----------------------------------------------------------------------------
 
 
@@ -200,6 +233,7 @@ FROM_CODE = [
     (CONTRIBUTING, "house", house_block),
     (EXCHANGE, "rules", rules_block),
     (EXCHANGE, "consumers", consumers_block),
+    (SEEN, "left out", left_out_block),
     (RECIPE, "context", context_block),
     (RECIPE, "host", host_block),
     (RECIPE, "run", run_block),
@@ -211,3 +245,4 @@ if __name__ == "__main__":
     save_picture()
     for document, name, block in FROM_CODE:
         write_block(document, name, block())
+    SEEN.write_text(with_numbers(SEEN.read_text()))

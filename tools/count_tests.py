@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count the tests of each test environment, for docs/seen.md.
+
+Runs the tests of the environments that are named, or of all, and writes into docs/seen.json how
+many passed there, how many were left out, and why.  ``make generate`` puts that into the page.
+
+    python tools/count_tests.py [ENVIRONMENT ...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
+SEEN = ROOT / "docs" / "seen.json"
+sys.path.insert(0, str(TESTS))
+
+import beds  # noqa: E402
+import test_contexts_beds  # noqa: E402
+import test_sync  # noqa: E402
+
+#: Files that start the tests of other environments, or look at a stand-in alone.
+NOT_OF_THE_CPU = (
+    "test_beds.py",
+    "test_contexts_beds.py",
+    "test_level_zero.py",
+    "test_level_zero_devices.py",
+    "test_opencl_gpu.py",
+    "test_sync.py",
+    "test_two_runtimes.py",
+)
+#: Environment -> what of ``tests/`` counts there, as arguments of pytest.
+FILES = {
+    "cpu": ("-n", "2", *(f"--ignore={name}" for name in NOT_OF_THE_CPU)),
+    "two_runtimes": ("test_two_runtimes.py",),
+    "level_zero_v1": ("test_level_zero_devices.py", "-k", "level_zero_v1"),
+    "level_zero_v2": ("test_level_zero_devices.py", "-k", "level_zero_v2"),
+}
+ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *beds.BEDS, "two_runtimes")))
+
+
+def run_files(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
+    """Run what `FILES` names."""
+    junit_xml = scratch / "files.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += [*FILES[name], f"--junitxml={junit_xml}"]
+    return subprocess.run(command, cwd=TESTS, env=beds.clean_environment()), junit_xml
+
+
+def run_bed(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
+    """Run what `beds.BEDS` names."""
+    if reason := beds.BEDS[name].missing():
+        sys.exit(f"{name}: {reason}")
+    junit_xml = scratch / "bed.xml"
+    return beds.run(name, scratch, "-q", f"--junitxml={junit_xml}"), junit_xml
+
+
+def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess[Any], Path]]:
+    """Run everything that runs in an environment, one process after the other."""
+    if name in beds.BEDS:
+        yield run_bed(name, scratch)
+    if name in FILES:
+        yield run_files(name, scratch)
+    if name in test_contexts_beds.MOODS:
+        yield test_contexts_beds.run(name, scratch)
+    if name in test_sync.ENVIRONMENTS:
+        for file in test_sync.FILES:
+            yield test_sync.run(file, name, scratch)
+
+
+def count(name: str) -> dict[str, Any]:
+    """Return what docs/seen.json says of an environment."""
+    passed, left_out = 0, Counter[str]()
+    with tempfile.TemporaryDirectory() as scratch:
+        for done, junit_xml in runs(name, Path(scratch)):
+            if done.returncode != 0:
+                sys.exit(f"{name}: tests failed, and nothing is written\n{done.stdout or ''}")
+            report = beds.Report.read(junit_xml)
+            if report.skipped:
+                sys.exit(f"{name}: {report.skipped} tests were skipped, and nothing is written")
+            passed += report.passed
+            left_out.update(report.left_out)
+    return {"passed": passed, "left_out": dict(sorted(left_out.items()))}
+
+
+if __name__ == "__main__":
+    names = sys.argv[1:] or ENVIRONMENTS
+    if unknown := set(names) - set(ENVIRONMENTS):
+        sys.exit(f"no such environment: {', '.join(unknown)}; there are {', '.join(ENVIRONMENTS)}")
+    os.environ["SYCL_EXT_REQUIRE_ALL"] = "1"
+    for name in names:
+        entry = count(name)
+        print(f"{name}: {entry['passed']} passed", flush=True)
+        seen = json.loads(SEEN.read_text()) if SEEN.exists() else {"environments": {}}
+        entries = {**seen["environments"], name: entry}
+        seen = {
+            "date": datetime.now(timezone.utc).date().isoformat(),
+            "environments": {each: entries[each] for each in ENVIRONMENTS if each in entries},
+        }
+        SEEN.write_text(json.dumps(seen, indent=2) + "\n")
