@@ -12,6 +12,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from stand_in_build import built, is_current, setting_variables
+
 # The runtime looks for adapters by name; this is one that no wheel fills.
 LIBRARY = "libur_adapter_native_cpu.so.0"
 SOURCES = Path(__file__).parent / "adapter"
@@ -38,10 +40,8 @@ def build(out_dir: Path) -> Path:
     library = Path(out_dir) / LIBRARY
     headers = installed("intel-sycl-rt", "include/unified-runtime/ur_api.h")
     sources = sorted(SOURCES.glob("*.[ch]pp"))
-    if library.exists():
-        newest = max(file.stat().st_mtime for file in (*sources, headers, Path(__file__)))
-        if library.stat().st_mtime > newest:
-            return library
+    if is_current(library, (*sources, headers, Path(__file__))):
+        return library
 
     library.parent.mkdir(parents=True, exist_ok=True)
     unfinished = library.with_name(f"{LIBRARY}.{os.getpid()}")
@@ -59,12 +59,7 @@ def environment(out_dir: Path, *, beside_cpu: bool = True, **settings: object) -
     are alone. `settings` are the FAKEGPU_* variables in lower case, as in ``tiles=1``, and
     ``**{"2d": 0}`` for the one that is not a Python name.
     """
-    unknown = settings.keys() - set(SETTINGS)
-    if unknown:
-        raise TypeError(f"no such setting: {sorted(unknown)}; there are {', '.join(SETTINGS)}")
-    library = Path(out_dir).resolve() / LIBRARY
-    if not library.exists():
-        raise FileNotFoundError(f"{library} is not there: call build({str(out_dir)!r}) first")
+    library = built(out_dir, LIBRARY)
     if beside_cpu:
         variables = {
             "OCL_ICD_FILENAMES": str(installed("intel-opencl-rt", "lib/libintelocl.so")),
@@ -72,10 +67,7 @@ def environment(out_dir: Path, *, beside_cpu: bool = True, **settings: object) -
         }
     else:
         variables = {"UR_ADAPTERS_FORCE_LOAD": str(library)}
-    for name, value in settings.items():
-        number = int(value) if isinstance(value, bool) else value
-        variables[f"FAKEGPU_{name.upper()}"] = str(number)
-    return variables
+    return {**variables, **setting_variables(SETTINGS, settings)}
 
 
 def compiler() -> list[str]:

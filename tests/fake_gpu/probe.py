@@ -20,8 +20,7 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from fake_gpu.build import build, compiler, environment, installed, run  # noqa: E402
-
-HOLD_US = 20_000_000  # a delay nobody waits for: it holds the queue until it is set to 0
+from stand_in_checks import HOLD_US, equal, raises, seen_by_the_host, verdict  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -80,26 +79,6 @@ class Bench:
         if isinstance(data, bytes):
             usm.copy_from_host(data)
         return usm
-
-
-def raises(body: Callable[[], object], error_type: type[Exception] = Exception) -> str:
-    """The message of the error that `body` has to raise."""
-    try:
-        body()
-    except error_type as error:
-        return str(error)
-    raise AssertionError("no error")
-
-
-def seen_by_the_host(usm) -> bytes:
-    """The bytes as they are now: dpctl's own accessors go through a queue, and wait for it."""
-    import ctypes
-
-    return ctypes.string_at(usm._pointer, usm.nbytes)
-
-
-def equal(found: object, wanted: object) -> None:
-    assert found == wanted, f"found {found!r}, wanted {wanted!r}"
 
 
 # --- devices ---
@@ -398,10 +377,7 @@ def failure_of(command: list[str], wanted: Check, out_dir: Path) -> str:
     done = subprocess.run(
         command, env={**kept, **variables}, capture_output=True, text=True, timeout=60
     )
-    if done.returncode == wanted.returncode and wanted.stderr in done.stderr:
-        return ""
-    said = f"{done.stdout}{done.stderr}".strip()
-    return f"ended with {done.returncode}, not {wanted.returncode} {wanted.stderr!r}\n{said}"
+    return verdict(done, wanted.returncode, wanted.stderr)
 
 
 def build_cpp_probe(out_dir: Path) -> Path:

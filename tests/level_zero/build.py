@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fake_gpu.build import compiler, installed, run
+from stand_in_build import built, is_current, setting_variables
 
 #: The name by which the adapters' static loader looks for a loader; this one is the driver, too.
 LIBRARY = "libze_loader.so.1"
@@ -57,10 +58,8 @@ def build(out_dir: Path) -> Path:
     callers = [installed("intel-sycl-rt", f"lib/lib{name}") for name in CALLERS[:2]]
     callers.append(installed("umf", f"lib/lib{CALLERS[2]}"))
     sources = sorted(SOURCES.glob("*.[ch]pp"))
-    if library.exists():
-        newest = max(file.stat().st_mtime for file in (*sources, *callers, Path(__file__)))
-        if library.stat().st_mtime > newest:
-            return library
+    if is_current(library, (*sources, *callers, Path(__file__))):
+        return library
 
     objects = Path(out_dir) / f"objects.{os.getpid()}"
     objects.mkdir(parents=True, exist_ok=True)
@@ -120,12 +119,7 @@ def environment(
     OpenCL CPU device comes first and the GPUs after it; `settings` are the FAKEGPU_* variables in
     lower case, as in ``tiles=1``.
     """
-    unknown = settings.keys() - set(SETTINGS)
-    if unknown:
-        raise TypeError(f"no such setting: {sorted(unknown)}; there are {', '.join(SETTINGS)}")
-    library = Path(out_dir).resolve() / LIBRARY
-    if not library.exists():
-        raise FileNotFoundError(f"{library} is not there: call build({str(out_dir)!r}) first")
+    library = built(out_dir, LIBRARY)
     variables = {
         "OCL_ICD_FILENAMES": str(installed("intel-opencl-rt", "lib/libintelocl.so")),
         "SYCL_UR_USE_LEVEL_ZERO_V2": {"v1": "0", "v2": "1"}[adapter],
@@ -134,10 +128,7 @@ def environment(
     }
     if not pools:
         variables["UR_L0_DISABLE_USM_ALLOCATOR"] = "1"
-    for name, value in settings.items():
-        number = int(value) if isinstance(value, bool) else value
-        variables[f"FAKEGPU_{name.upper()}"] = str(number)
-    return variables
+    return {**variables, **setting_variables(SETTINGS, settings)}
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ if __name__ == "__main__":
     sys.path[0] = str(TESTS)
 
 from level_zero.build import LIBRARY, build, environment  # noqa: E402
+from stand_in_checks import HOLD_US, equal, raises, seen_by_the_host, verdict  # noqa: E402
 
-HOLD_US = 20_000_000  # a delay nobody waits for: it holds the queue until it is set to 0
 ADAPTERS = ("v1", "v2")
 BUILD = TESTS.parent / "build" / "level_zero"
 
@@ -77,10 +77,7 @@ def failure_of(name: str, adapter: str) -> str:
         text=True,
         timeout=100,
     )
-    if done.returncode == wanted.returncode and wanted.stderr in done.stderr:
-        return ""
-    said = f"{done.stdout}{done.stderr}".strip()
-    return f"ended with {done.returncode}, not {wanted.returncode} {wanted.stderr!r}\n{said}"
+    return verdict(done, wanted.returncode, wanted.stderr)
 
 
 # ---- what a check works with, all of it inside the process of the check ----------------------
@@ -115,24 +112,6 @@ def stand_in():
 
     gpus()
     return control.loaded()
-
-
-def seen_by_the_host(usm) -> bytes:
-    """The bytes as they are now: dpctl's own accessors go through a queue, and wait for it."""
-    return ctypes.string_at(usm._pointer, usm.nbytes)
-
-
-def equal(found: object, wanted: object) -> None:
-    assert found == wanted, f"found {found!r}, wanted {wanted!r}"
-
-
-def raises(body: Callable[[], object], types: tuple = (Exception,)) -> str:
-    """The message of the error that `body` has to raise."""
-    try:
-        body()
-    except types as error:
-        return str(error)
-    raise AssertionError("no error")
 
 
 # ---- the driver ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from fake_gpu.build import compiler, installed, run
+from stand_in_build import built, is_current
 
 LIBRARY = "libopencl_gpu.so"
 SOURCE = Path(__file__).parent / "layer.cpp"
@@ -21,10 +22,8 @@ def build(out_dir: Path) -> Path:
     """Compile the layer into `out_dir`, unless it is newer than all it is made of."""
     library = Path(out_dir) / LIBRARY
     headers = installed("intel-sycl-rt", "include/CL/cl_layer.h")
-    if library.exists():
-        newest = max(file.stat().st_mtime for file in (SOURCE, headers, Path(__file__)))
-        if library.stat().st_mtime > newest:
-            return library
+    if is_current(library, (SOURCE, headers, Path(__file__))):
+        return library
 
     library.parent.mkdir(parents=True, exist_ok=True)
     unfinished = library.with_name(f"{LIBRARY}.{os.getpid()}")
@@ -74,9 +73,7 @@ def environment(
 
     Each device is a platform of its own, with its own default context.
     """
-    library = Path(out_dir).resolve() / LIBRARY
-    if not library.exists():
-        raise FileNotFoundError(f"{library} is not there: call build({str(out_dir)!r}) first")
+    library = built(out_dir, LIBRARY)
     return {
         "OCL_ICD_FILENAMES": os.pathsep.join(map(str, drivers(cpus + gpus, out_dir))),
         "OPENCL_LAYERS": str(library),

@@ -129,6 +129,18 @@ ze_result_t create(List::Kind kind, bool synchronous, Handle* out) {
   return ZE_RESULT_SUCCESS;
 }
 
+// An immediate command list and a command queue are one thing here, under two handles.
+template <class Handle>
+ze_result_t create_queue(const ze_command_queue_desc_t* desc, Handle* out) {
+  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS, out);
+}
+
+template <class Handle>
+ze_result_t destroy(Handle handle) {
+  delete &of<List>(handle);
+  return ZE_RESULT_SUCCESS;
+}
+
 template <class Handle>
 ze_result_t synchronize(Handle handle, std::uint64_t timeout) {
   List& list = of<List>(handle);
@@ -154,13 +166,10 @@ ZE_API ze_result_t zeCommandListCreate(ze_context_handle_t, ze_device_handle_t,
 ZE_API ze_result_t zeCommandListCreateImmediate(ze_context_handle_t, ze_device_handle_t,
                                                 const ze_command_queue_desc_t* desc,
                                                 ze_command_list_handle_t* out) {
-  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS, out);
+  return create_queue(desc, out);
 }
 
-ZE_API ze_result_t zeCommandListDestroy(ze_command_list_handle_t list) {
-  delete &of<List>(list);
-  return ZE_RESULT_SUCCESS;
-}
+ZE_API ze_result_t zeCommandListDestroy(ze_command_list_handle_t list) { return destroy(list); }
 
 ZE_API ze_result_t zeCommandListClose(ze_command_list_handle_t) { return ZE_RESULT_SUCCESS; }
 
@@ -184,13 +193,10 @@ ZE_API ze_result_t zeCommandListIsImmediate(ze_command_list_handle_t list, ze_bo
 ZE_API ze_result_t zeCommandQueueCreate(ze_context_handle_t, ze_device_handle_t,
                                         const ze_command_queue_desc_t* desc,
                                         ze_command_queue_handle_t* out) {
-  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS, out);
+  return create_queue(desc, out);
 }
 
-ZE_API ze_result_t zeCommandQueueDestroy(ze_command_queue_handle_t queue) {
-  delete &of<List>(queue);
-  return ZE_RESULT_SUCCESS;
-}
+ZE_API ze_result_t zeCommandQueueDestroy(ze_command_queue_handle_t queue) { return destroy(queue); }
 
 ZE_API ze_result_t zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t queue,
                                                      std::uint32_t count,

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the builders of the stand-ins share: when to compile, and the variables of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def is_current(library: Path, inputs: Iterable[Path]) -> bool:
+    """Whether the library is there, and newer than all it is made of."""
+    if not library.exists():
+        return False
+    return library.stat().st_mtime > max(file.stat().st_mtime for file in inputs)
+
+
+def built(out_dir: Path, name: str) -> Path:
+    """The library that was built into `out_dir`."""
+    library = Path(out_dir).resolve() / name
+    if not library.exists():
+        raise FileNotFoundError(f"{library} is not there: call build({str(out_dir)!r}) first")
+    return library
+
+
+def setting_variables(known: tuple[str, ...], settings: dict[str, object]) -> dict[str, str]:
+    """The FAKEGPU_* variables for settings in lower case."""
+    unknown = settings.keys() - set(known)
+    if unknown:
+        raise TypeError(f"no such setting: {sorted(unknown)}; there are {', '.join(known)}")
+    return {
+        f"FAKEGPU_{name.upper()}": str(int(value) if isinstance(value, bool) else value)
+        for name, value in settings.items()
+    }
