@@ -275,7 +275,14 @@ bool Queue::order_after(const Queue& producer) const {
   sycl_call("ordering one queue after another", [&] {
     const std::optional<sycl::event> done = mark(producer.state());
     if (!done) return;
-    submit(state_, [&](sycl::queue& queue) { return queue.ext_oneapi_submit_barrier({*done}); });
+    // As a dependency, too: what is only in a barrier's list is waited for when the barrier leaves
+    // a host task behind, by the thread of that host task, and may be behind the next one.
+    submit(state_, [&](sycl::queue& queue) {
+      return queue.submit([&](sycl::handler& barrier) {
+        barrier.depends_on(*done);
+        barrier.ext_oneapi_barrier({*done});
+      });
+    });
   });
   return true;
 }

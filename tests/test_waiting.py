@@ -437,3 +437,52 @@ _core.check_gil_at_runtime_calls(True)
 _core.call_runtime_with_gil()
 """
         )
+
+
+#: Which queue is ordered after which, and by what.
+ORDERS = {
+    "a stream": ("queue()", "queue()", "a", "t.__dlpack__(stream=b, max_version=(1, 0))"),
+    "a description": ("device.sycl_queue", "queue()", "b", "t.__sycl_usm_array_interface__"),
+}
+
+
+@pytest.mark.parametrize("is_busy", [True, False], ids=["busy", "free"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_order_waits_for_no_host_task(order, is_busy):
+    """Neither the thread that asks for it, nor the only one of the runtime that runs host tasks.
+
+    A barrier whose list names a command behind a host task has whoever enqueues it wait for that
+    task: who submits it, or, on a queue that a host task keeps busy, the thread that has just run
+    this one, and would have to run the other one.
+    """
+    first, second, owner, way = ORDERS[order]
+    beds.python(f"""
+import dpctl, dpctl.memory, sycl_ext as sx, threading
+
+device = sx.device()
+
+def queue():
+    return dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
+
+class Blocks:
+    def __del__(self):
+        gate.wait()
+
+gate = threading.Event()
+a, b = {first}, {second}
+t = sx.zeros(4, "uint8", device={owner})
+source = dpctl.memory.MemoryUSMHost(4, queue=a)
+source.copy_from_host(b"abcd")
+target = dpctl.memory.as_usm_memory(t)
+if {is_busy}:
+    b._submit_keep_args_alive((Blocks(),), [])
+a._submit_keep_args_alive((Blocks(),), [])
+a.memcpy_async(target, source, 4)
+{way}
+after = dpctl.memory.MemoryUSMHost(4, queue=b)
+b.memcpy_async(after, target, 4)
+gate.set()
+b.wait()
+assert bytes(after.copy_to_host()) == b"abcd"
+a.wait()
+""")
