@@ -68,6 +68,10 @@ class Question {
   std::vector<const Queue*> busy_;
 };
 
+// Whether this is the thread that frees.  What it frees may be Python's, which may allocate there:
+// a wait would be one of the thread for itself.
+thread_local bool frees = false;
+
 // Keeps for ever.
 void abandon(std::shared_ptr<const void> what) noexcept {
   using Kept = std::shared_ptr<const void>;
@@ -115,6 +119,7 @@ class Reaper {
 
  private:
   void run() {
+    frees = true;
     std::vector<Waiting> waiting;
     std::chrono::microseconds pause = shortest_pause;
     for (;;) {
@@ -246,7 +251,11 @@ void free_after_work(const QueueSet& queues, std::shared_ptr<const void> what) n
 
 std::size_t deferred_frees() noexcept { return reaper().count(); }
 
-void settle_deferred_frees(std::chrono::milliseconds timeout) { reaper().settle(timeout); }
+bool may_wait_for_deferred_frees() noexcept { return !frees && deferred_frees() > 0; }
+
+void settle_deferred_frees(std::chrono::milliseconds timeout) {
+  if (!frees) reaper().settle(timeout);
+}
 
 bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper().wait(timeout); }
 

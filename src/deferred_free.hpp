@@ -35,6 +35,9 @@ void free_after_work(const QueueSet& queues, std::shared_ptr<const void> what) n
 // How many of those there are.
 std::size_t deferred_frees() noexcept;
 
+// Whether some of those may go while this thread waits: it is not the one that frees them.
+bool may_wait_for_deferred_frees() noexcept;
+
 // Waits until all that was deferred before has been looked at, and dropped where nothing is
 // pending; or the time is over.  Must not hold the GIL.
 void settle_deferred_frees(std::chrono::milliseconds timeout);

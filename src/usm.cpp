@@ -440,7 +440,7 @@ Block take_fresh_usm(std::size_t size, std::size_t nbytes, const KindRow& wanted
   }
   // What is missing may be in blocks that are freed when the work on them is done.
   const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
-  while (!block.data && deferred_frees() > 0 && std::chrono::steady_clock::now() < end) {
+  while (!block.data && may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
     const WithoutGil released;
     wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
     release_cached_memory();

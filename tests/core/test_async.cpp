@@ -65,3 +65,20 @@ TEST(async_errors_of_several_commands_are_one) {
   CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
   synchronize(tensor);
 }
+
+// What nobody waited for, such as the command of an interrupted wait, is asked about once.
+TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
+  const Row& row = default_row();
+  const Queue queue(make_queue(row.sycl->context, row.sycl->device));
+  const std::int64_t shape[] = {100};
+  const Tensor tensor = make_tensor(row, UsmKind::shared, dtype_named("uint8"),
+                                    compact_layout(1, shape, Order::c, 1), queue);
+  CHECK(!queue.may_have_work());
+  queue.submit_copy(tensor.data, tensor.data + 50, 50);
+  CHECK(queue.may_have_work());
+  while (!static_cast<const QueueState&>(queue.state()).queue.ext_oneapi_empty()) {
+    std::this_thread::yield();
+  }
+  synchronize(tensor);
+  CHECK(!queue.may_have_work());
+}

@@ -2,6 +2,7 @@
 """What only a GPU shows, and seldom: lies about places, contexts of tiles, a last chance."""
 
 import threading
+import time
 
 import dpctl
 import dpctl.memory
@@ -55,3 +56,30 @@ def test_memory_that_waits_for_work(gpu, adapter, hold):
         del tensor
         threading.Timer(0.2, held.release).start()
         assert sx.empty(room, "uint8", device=gpu).nbytes == room
+
+
+def test_what_is_freed_in_the_background_does_not_wait_for_itself(gpu, adapter, hold):
+    """A full device: an allocation in an owner's ``__del__`` is refused at once, in that thread."""
+    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+    source = dpctl.memory.MemoryUSMHost(100, queue=queue)
+    refused = []
+
+    class Owner:
+        def __init__(self):
+            self.memory = dpctl.memory.MemoryUSMDevice(100, queue=queue)
+            self.__sycl_usm_array_interface__ = self.memory.__sycl_usm_array_interface__
+
+        def __del__(self):
+            with pytest.raises(MemoryError):
+                sx.empty(2 * ROOM, "uint8", device=gpu)
+            refused.append(threading.current_thread() is not threading.main_thread())
+
+    with hold():
+        tensors = [sx.as_tensor(Owner()) for _ in range(60)]  # a wait is one of seconds
+        for tensor in tensors:
+            queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 100)
+        del tensor, tensors
+        assert _core.deferred_frees() == 60
+    while _core.deferred_frees():
+        time.sleep(0.01)
+    assert refused == [True] * 60
