@@ -265,7 +265,9 @@ def by_id(row_id: int) -> Device:
     found = _by_id.get(row_id)
     if found is None:
         if row_id.bit_length() > 31:
-            raise ValueError(f"there is no device {row_id}; the table has {_core.row_count()} rows")
+            raise ValueError(
+                f"there is no device {row_id}; the table has {_core.row_count()} entries"
+            )
         # setdefault: two threads may arrive here together, and both must get one object.
         found = _by_id.setdefault(row_id, Device(_core.row(row_id)))
         ids[found] = row_id

@@ -46,12 +46,12 @@ class Relation(Enum):
         "the memory is not bound to the default context of the device, which is what its DLPack id "
         "stands for"
     )
-    DIRECT = "the memory belongs to another row, and the runtime copies between the two directly"
+    DIRECT = "the memory belongs to another entry, and the runtime copies between the two directly"
     SUB_DEVICE = (
         "the memory is on a sub-device, such as a tile, and this consumer takes memory of root "
         "devices alone"
     )
-    INDIRECT = "the memory belongs to another row, and the runtime cannot copy between the two"
+    INDIRECT = "the memory belongs to another entry, and the runtime cannot copy between the two"
     SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
     HOST_ONLY = "it is host memory, and not USM"
     REACHABLE = "the host can reach the memory"
@@ -237,7 +237,7 @@ def _refusal(found: Relation, offer: Offer, wish: Wish) -> Plan:
             "lists them, and (1, 0) is the host",
             BufferError,
         )
-    where = f"from row {offer.row} ({offer.usm_type!r} USM) to {wanted}"
+    where = f"from entry {offer.row} ({offer.usm_type!r} USM) to {wanted}"
     if wish.copy is False:
         return Plan(
             Route.REFUSE,
