@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 
 # What the extension module is made of, and what else decides how the package is installed.
-BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*)
+BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*/*)
 CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
 	\( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
 PYTEST_OPTIONS ?=

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 15. ``python -m sycl_ext``."""
+"""``python -m sycl_ext``."""
 
 import sys
 

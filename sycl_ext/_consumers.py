@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. What is known about consumers: one row each, with its reason.  Pure Python.
+"""What is known about consumers: one row each, with its reason.  Pure Python.
 
 A consumer that has no row is taken for a well-behaved one: it is tried directly, then with a host
 view.  A row says what would kill a consumer, make it wrong, or cannot work anyway.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 7. How Dask measures tensors and sends them: a small header, and the bytes as they are.
+"""How Dask measures tensors and sends them: a small header, and the bytes as they are.
 
 ``sycl_ext_dask`` registers these when Dask meets its first tensor.
 """

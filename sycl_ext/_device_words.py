@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. A device in words that mean something in another process, and the way back.  Pure.
+"""A device in words that mean something in another process, and the way back.  Pure.
 
 An id is a position in the table of one process, and a context is an address in it; what travels is
 the name of the root device (backend, type, number) and the cuts that lead to a part of it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 3. `Device`, a row of the device table, and the one parser of every ``device=`` form."""
+"""`Device`, a row of the device table, and the one parser of every ``device=`` form."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. NumPy's side of the dtype table (the table itself is in ``src/dtype.hpp``)."""
+"""NumPy's side of the dtype table (the table itself is in ``src/base/dtype.hpp``)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 8. `exchange` and `explain`: any array to any consumer, and what that will take."""
+"""`exchange` and `explain`: any array to any consumer, and what that will take."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 4. Carries a `Plan` out: exports, imports, moves.  It alone talks to strangers."""
+"""Carries a `Plan` out: exports, imports, moves.  It alone talks to strangers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 3. What is left to do when the interpreter goes."""
+"""What is left to do when the interpreter goes."""
 
 from __future__ import annotations
 

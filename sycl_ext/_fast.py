@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2. Puts the core's fast functions before the Python functions of the same name.
+"""Puts the core's fast functions before the Python functions of the same name.
 
-``src/fast_path.cpp`` answers the calls that need no negotiation, and passes every other call on to
+``src/python/fast_path.cpp`` answers the calls that need no negotiation, and passes every other call on to
 the Python function, whose rules, signature and docstring are the ones that count.
 """
 
@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def accelerated(function: Function) -> Function:
-    """Decorate a function that ``src/fast_path.cpp`` has a fast form of."""
+    """Decorate a function that ``src/python/fast_path.cpp`` has a fast form of."""
     fast = _core.accelerate(function.__name__, function)
     return cast(Function, functools.update_wrapper(fast, function))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. What the environment does to device ids.  Pure: no core, no device.
+"""What the environment does to device ids.  Pure: no core, no device.
 
 A DLPack id is a position in the list of root devices, and three variables decide what that list
 holds.  `explain_hierarchy` says, for one environment, what they do.

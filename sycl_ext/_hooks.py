@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 9. Tells the core what it needs of the package.  Imported once, by ``__init__``."""
+"""Tells the core what it needs of the package.  Imported once, by ``__init__``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 7. `HostView`: the bytes of any tensor, offered to consumers of host memory."""
+"""`HostView`: the bytes of any tensor, offered to consumers of host memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. Lets the SYCL runtime find the CPU device of a plain virtual environment.
+"""Lets the SYCL runtime find the CPU device of a plain virtual environment.
 
 The ``intel-opencl-rt`` wheel brings the OpenCL CPU device, but its ``.icd`` file names a folder of
 the machine that built it, so the OpenCL loader finds nothing.  Before SYCL enumerates anything,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. Basic indexing, as arithmetic on shape and strides.  Pure Python."""
+"""Basic indexing, as arithmetic on shape and strides.  Pure Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 5. The roads beside DLPack: ``__sycl_usm_array_interface__`` in and out, buffers in."""
+"""The roads beside DLPack: ``__sycl_usm_array_interface__`` in and out, buffers in."""
 
 from __future__ import annotations
 

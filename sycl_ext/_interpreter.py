@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. Refuses to be imported where the core would hang: in a sub-interpreter."""
+"""Refuses to be imported where the core would hang: in a sub-interpreter."""
 
 from __future__ import annotations
 

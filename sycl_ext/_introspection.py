@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2. What C code hands to Python, and what is still out there."""
+"""What C code hands to Python, and what is still out there."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 7. `ipc_empty`, `ipc_handle`, `ipc_open`: one piece of memory in several processes.
+"""`ipc_empty`, `ipc_handle`, `ipc_open`: one piece of memory in several processes.
 
 Two mechanisms, and never a copy: device USM by the inter-process handles of SYCL, where the device
 has them; else shared host memory, which a device with system USM reads in place.

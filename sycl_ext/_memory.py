@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 4. Memory that is kept for the next allocation: how much, and the way to give it back."""
+"""Memory that is kept for the next allocation: how much, and the way to give it back."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2. What the exchange will do, decided before anything is touched.
+"""What the exchange will do, decided before anything is touched.
 
 `plan(offer, wish)` is a pure function: no device, no data, no core.  All the rules are in the
 table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_tensor`, `host_view`,

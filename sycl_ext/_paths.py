@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. Where the files for C++ extensions are: headers and the CMake package."""
+"""Where the files for C++ extensions are: headers and the CMake package."""
 
 from __future__ import annotations
 

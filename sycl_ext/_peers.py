@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. What the kernel lets one process take out of another: file descriptors.
+"""What the kernel lets one process take out of another: file descriptors.
 
 A driver opens device memory of another process with a descriptor that it takes there with
 ``pidfd_getfd``, which needs the rights of a debugger.  `require_descriptor` tries that before the

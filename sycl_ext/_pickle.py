@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 5. Tensors in pickles: what travels, and what is made of it on arrival.
+"""Tensors in pickles: what travels, and what is made of it on arrival.
 
 A pickled tensor is the name of `load`, plain Python values, and one buffer of raw bytes: the
 elements in the order in which they lie in memory.  With protocol 5 the buffer goes out of band

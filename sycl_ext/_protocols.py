@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. The words of the exchange: protocols, device types and exceptions.  Pure Python."""
+"""The words of the exchange: protocols, device types and exceptions.  Pure Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2. The one reader of everything that stands for a SYCL queue."""
+"""The one reader of everything that stands for a SYCL queue."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. Two SYCL runtimes in one process: said once, by the names of both libraries."""
+"""Two SYCL runtimes in one process: said once, by the names of both libraries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 5. Tensors of one element as Python numbers."""
+"""Tensors of one element as Python numbers."""
 
 from __future__ import annotations
 

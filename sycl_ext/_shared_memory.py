@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. Blocks of host memory that processes of one machine share.
+"""Blocks of host memory that processes of one machine share.
 
 A block is a file in memory without a name (``memfd_create``).  Others open it through
 ``/proc/<process>/fd``, and the kernel frees it with the last process that has it, however that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 8. `staged`: host memory in place of a tensor, for code that knows nothing else."""
+"""`staged`: host memory in place of a tensor, for code that knows nothing else."""
 
 from __future__ import annotations
 

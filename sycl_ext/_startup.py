@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. What has to be known before anything else of the package is loaded."""
+"""What has to be known before anything else of the package is loaded."""
 
 from __future__ import annotations
 

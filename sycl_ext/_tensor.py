@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 6. `Tensor`: what a user holds, and the functions that make one.
+"""`Tensor`: what a user holds, and the functions that make one.
 
-The attributes and the two DLPack methods are the core's (``src/tensor_object.cpp``); everything
+The attributes and the two DLPack methods are the core's (``src/python/tensor_object.cpp``); everything
 that is a decision or a convenience is here.
 """
 

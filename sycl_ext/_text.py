@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. Plain text for a terminal: aligned tables, wrapped sentences.  Pure Python."""
+"""Plain text for a terminal: aligned tables, wrapped sentences.  Pure Python."""
 
 from __future__ import annotations
 

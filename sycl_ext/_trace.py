@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. One log line per exchange, when ``SYCL_EXT_TRACE=1`` asks for it.
+"""One log line per exchange, when ``SYCL_EXT_TRACE=1`` asks for it.
 
 The lines go to the logger ``"sycl_ext"`` at level INFO: what was called, route, bytes, copies and
 microseconds.  Without the variable nothing is measured and nothing is logged.

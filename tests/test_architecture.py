@@ -264,33 +264,33 @@ def test_a_file_reaches_only_lower_floors():
 
 BREACHES = {
     "upward include": (
-        "src/layout.hpp",
-        '#include "tensor.hpp"\n',
+        "src/base/layout.hpp",
+        '#include "tensor/tensor.hpp"\n',
         "layout.hpp (floor 1) reaches tensor (floor 6)",
     ),
     "include on one floor": (
-        "src/dtype.cpp",
-        '#include "layout.hpp"\n',
+        "src/base/dtype.cpp",
+        '#include "base/layout.hpp"\n',
         "dtype.cpp (floor 1) reaches layout (floor 1)",
     ),
-    "SYCL outside": ("src/tensor.cpp", "#include <sycl/queue.hpp>\n", "tensor.cpp includes <sycl/"),
+    "SYCL outside": ("src/tensor/tensor.cpp", "#include <sycl/queue.hpp>\n", "tensor.cpp includes <sycl/"),
     "SYCL by the back door": (
-        "src/tensor.cpp",
-        '#include "sycl_handles.hpp"\n',
+        "src/tensor/tensor.cpp",
+        '#include "runtime/sycl_handles.hpp"\n',
         "tensor.cpp includes sycl_handles.hpp",
     ),
     "Python too low": (
-        "src/usm.cpp",
+        "src/runtime/usm.cpp",
         "#include <Python.h>\n",
         "usm.cpp (floor 5) includes <Python.h>",
     ),
     "pybind11 too low": (
-        "src/capsule.cpp",
+        "src/python/capsule.cpp",
         "#include <pybind11/pybind11.h>\n",
         "capsule.cpp includes <pybind11/",
     ),
     "no floor": ("src/news.hpp", "// Floor 3. News.\n", "news.hpp has no floor"),
-    "another floor": ("src/error.hpp", "// Floor 4. Errors.\n", "error.hpp says 'Floor 4.'"),
+    "another floor": ("src/base/error.hpp", "// Floor 4. Errors.\n", "error.hpp says 'Floor 4.'"),
     "silent": ("src/brandnew.cpp", "\n", "brandnew.cpp has no floor"),
     "upward import": (
         "sycl_ext/_protocols.py",

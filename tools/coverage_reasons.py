@@ -42,36 +42,36 @@ BROKEN = "a runtime that fails in a question it always answers; core_faults make
 
 REASONS: tuple[Reason, ...] = (
     # ---- src/ ----
-    Reason("src/bindings.cpp", "the two sides differ", "Tensor.copy_from has checked that"),
+    Reason("src/python/bindings.cpp", "the two sides differ", "Tensor.copy_from has checked that"),
     Reason(
-        "src/device_table.cpp",
+        "src/runtime/device_table.cpp",
         "common && !look_up|home_of\\(device\\);",
         "a tile that is met in a private context before anything else knows it",
     ),
-    Reason("src/exchange_api.cpp", r"std::exception& error|RuntimeError", LAST_RESORT),
-    Reason("src/extension_api.cpp", r"catch \(|out of memory|thrown.what|unknown C", LAST_RESORT),
+    Reason("src/python/exchange_api.cpp", r"std::exception& error|RuntimeError", LAST_RESORT),
+    Reason("src/python/extension_api.cpp", r"catch \(|out of memory|thrown.what|unknown C", LAST_RESORT),
     Reason(
-        "src/fast_path.cpp", r"no fast function|^  return nullptr;", "_fast.py asks for no other"
+        "src/python/fast_path.cpp", r"no fast function|^  return nullptr;", "_fast.py asks for no other"
     ),
-    Reason("src/ipc.cpp", "nobody is left to be told", LAST_RESORT),
-    Reason("src/interruptible.cpp", r"catch \(|--aside|throw;", "no thread is to be had"),
-    Reason("src/origins.cpp", "no memory for a convenience", LAST_RESORT),
-    Reason("src/queue.cpp", "the wait says what is wrong|catch", BROKEN),
-    Reason("src/tensor.cpp", "memory of two devices", "two allocations of two tiles, side by side"),
+    Reason("src/runtime/ipc.cpp", "nobody is left to be told", LAST_RESORT),
+    Reason("src/base/interruptible.cpp", r"catch \(|--aside|throw;", "no thread is to be had"),
+    Reason("src/python/origins.cpp", "no memory for a convenience", LAST_RESORT),
+    Reason("src/runtime/queue.cpp", "the wait says what is wrong|catch", BROKEN),
+    Reason("src/tensor/tensor.cpp", "memory of two devices", "two allocations of two tiles, side by side"),
     Reason(
-        "src/tensor_object.cpp",
+        "src/python/tensor_object.cpp",
         r"sole_owner",
         "a cycle through a producer that only the collector of this Python breaks",
     ),
-    Reason("src/tensor_object.cpp", r"Py_CLEAR\(tuple\)", NO_MEMORY),
-    Reason("src/tensor_object.cpp", "!type|has not been imported", "import order"),
-    Reason("src/tensor_object.cpp", r"hang\(\)", THREAD_END),
+    Reason("src/python/tensor_object.cpp", r"Py_CLEAR\(tuple\)", NO_MEMORY),
+    Reason("src/python/tensor_object.cpp", "!type|has not been imported", "import order"),
+    Reason("src/python/tensor_object.cpp", r"hang\(\)", THREAD_END),
     Reason(
-        "src/tensor_object.cpp", r"PyErr_NoMemory|std::exception&|catch|RuntimeError", LAST_RESORT
+        "src/python/tensor_object.cpp", r"PyErr_NoMemory|std::exception&|catch|RuntimeError", LAST_RESORT
     ),
-    Reason("src/forced_unwind.hpp", "hang|pause", THREAD_END),
-    Reason("src/usm.cpp", r"void keep\(", "the owner of a block of our own is NULL"),
-    Reason("src/usm.cpp", r"no thread, and the heir|queue.wait_noexcept", "no thread is to be had"),
+    Reason("src/base/forced_unwind.hpp", "hang|pause", THREAD_END),
+    Reason("src/runtime/usm.cpp", r"void keep\(", "the owner of a block of our own is NULL"),
+    Reason("src/runtime/usm.cpp", r"no thread, and the heir|queue.wait_noexcept", "no thread is to be had"),
     # ---- sycl_ext/ ----
     Reason("sycl_ext/_dtypes.py", "_BY_TYPESTR", "C's integers have these names on Linux already"),
     Reason(

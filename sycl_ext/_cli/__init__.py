@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 14. The command line: ``python -m sycl_ext``, one module per subcommand.
+"""The command line: ``python -m sycl_ext``, one module per subcommand.
 
 Exit codes: 0 done, 1 it cannot be done (the message says why, and the way out), 2 wrong usage.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 13. ``python -m sycl_ext demo``: a picture goes from a file into USM, to dpnp and back.
+"""``python -m sycl_ext demo``: a picture goes from a file into USM, to dpnp and back.
 
 Each hop prints a line: whether it was a view or a copy (told by comparing addresses), and why.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 12. ``python -m sycl_ext devices``: the device table."""
+"""``python -m sycl_ext devices``: the device table."""
 
 from __future__ import annotations
 

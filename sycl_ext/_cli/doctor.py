@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 12. ``python -m sycl_ext doctor``, among the other commands.
+"""``python -m sycl_ext doctor``, among the other commands.
 
 When the package cannot be loaded, `sycl_ext.__init__` runs the doctor before it comes to this.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 11. What the demo computes: a picture becomes a pen drawing with a wash of its colors.
+"""What the demo computes: a picture becomes a pen drawing with a wash of its colors.
 
 The same lines run in every array library with the names of NumPy: `xp` is ``numpy`` or ``dpnp``.
 """

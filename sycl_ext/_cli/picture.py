@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 12. Pictures in files: an image, or the array of a .npy file, as pixels for the demo."""
+"""Pictures in files: an image, or the array of a .npy file, as pixels for the demo."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 11. The one error of the command line, and times as people read them.  Pure Python."""
+"""The one error of the command line, and times as people read them.  Pure Python."""
 
 from __future__ import annotations
 

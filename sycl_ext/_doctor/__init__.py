@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. ``python -m sycl_ext doctor``: finds out why there is no device, and says what mends it.
+"""``python -m sycl_ext doctor``: finds out why there is no device, and says what mends it.
 
 - ``facts``: what is known about a machine; ``collect`` finds it out, source by source
 - ``probe``: what can crash, done in a process of its own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2. What the doctor concludes: a table of checks, each a pure function of the facts.
+"""What the doctor concludes: a table of checks, each a pure function of the facts.
 
 A check yields a `Finding` for each thing that is wrong: what does not work, why, and the command
 that mends it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2. Where the doctor's facts come from: one function for each source.
+"""Where the doctor's facts come from: one function for each source.
 
 What can crash or hang, any code of the runtime, is done by `probe` in a process of its own.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 3. ``python -m sycl_ext doctor``: collect, examine, render."""
+"""``python -m sycl_ext doctor``: collect, examine, render."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 1. What the doctor knows about a machine, and what it concludes.  Pure data.
+"""What the doctor knows about a machine, and what it concludes.  Pure data.
 
 The names of the fields are the names in the JSON report: who changes them raises `SCHEMA`.
 """

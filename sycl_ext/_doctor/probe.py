@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 11. What can crash, for the doctor: imports, drivers, and the tests of each device.
+"""What can crash, for the doctor: imports, drivers, and the tests of each device.
 
 `collect` runs this file in a process of its own, ``python -c <this file> ORDER REPORT``, so it
 imports nothing but the standard library at its top.  It appends each step to REPORT, as a line of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2. Facts and findings, as text for people and as JSON for programs.  Pure."""
+"""Facts and findings, as text for people and as JSON for programs.  Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 11. What the doctor tries on a device.
+"""What the doctor tries on a device.
 
 `probe` runs it in a process of its own, since a device may crash or hang in each test.  A test
 returns what a user may like to know of it, raises `Skip` where a device cannot do such a thing, and

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "error.hpp"
+#include "base/error.hpp"
 
 namespace check {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/layout.hpp"
 #include "check.hpp"
-#include "layout.hpp"
 
 namespace check {
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <thread>
 
-#include "deferred_free.hpp"
-#include "usm.hpp"
+#include "runtime/deferred_free.hpp"
+#include "runtime/usm.hpp"
 
 inline long settled_allocations() {
   for (int tries = 0; sycl_ext::deferred_frees() > 0 && tries < 5000; ++tries) {

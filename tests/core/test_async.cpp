@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "check.hpp"
-#include "copy.hpp"
-#include "sycl_handles.hpp"
+#include "runtime/sycl_handles.hpp"
+#include "tensor/copy.hpp"
 
 using namespace sycl_ext;
 

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "check.hpp"
-#include "copy.hpp"
-#include "dlpack_export.hpp"
-#include "dlpack_import.hpp"
-#include "ipc.hpp"
+#include "dlpack/export.hpp"
+#include "dlpack/import.hpp"
+#include "runtime/ipc.hpp"
+#include "runtime/sycl_handles.hpp"
+#include "runtime/untrusted.hpp"
 #include "settled.hpp"
-#include "sycl_handles.hpp"
-#include "untrusted.hpp"
+#include "tensor/copy.hpp"
 
 // ---- the gates
 // -----------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 #include <limits>
 #include <vector>
 
+#include "base/dtype.hpp"
+#include "base/layout.hpp"
 #include "check.hpp"
-#include "dtype.hpp"
-#include "layout.hpp"
 #include "samples.hpp"
-#include "tensor.hpp"
+#include "tensor/tensor.hpp"
 
 using namespace sycl_ext;
 

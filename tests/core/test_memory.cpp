@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "check.hpp"
-#include "copy.hpp"
+#include "runtime/untrusted.hpp"
 #include "samples.hpp"
 #include "settled.hpp"
-#include "tensor.hpp"
-#include "untrusted.hpp"
+#include "tensor/copy.hpp"
+#include "tensor/tensor.hpp"
 
 using namespace sycl_ext;
 

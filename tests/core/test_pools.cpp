@@ -4,10 +4,10 @@
 #include <thread>
 #include <vector>
 
-#include "append_only.hpp"
-#include "block_pool.hpp"
+#include "base/append_only.hpp"
+#include "base/block_pool.hpp"
+#include "base/process_memory.hpp"
 #include "check.hpp"
-#include "process_memory.hpp"
 
 using namespace sycl_ext;
 

@@ -3,7 +3,7 @@
 
 #include "check.hpp"
 #include "samples.hpp"
-#include "strided.hpp"
+#include "tensor/strided.hpp"
 
 using namespace sycl_ext;
 

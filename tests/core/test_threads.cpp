@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "copy.hpp"
-#include "dlpack_export.hpp"
-#include "dlpack_import.hpp"
+#include "dlpack/export.hpp"
+#include "dlpack/import.hpp"
 #include "settled.hpp"
+#include "tensor/copy.hpp"
 
 using namespace sycl_ext;
 

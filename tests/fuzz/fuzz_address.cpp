@@ -7,7 +7,7 @@
 
 #include "input.hpp"
 #include "rows.hpp"
-#include "untrusted.hpp"
+#include "runtime/untrusted.hpp"
 
 using namespace sycl_ext;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "input.hpp"
-#include "strided.hpp"
+#include "tensor/strided.hpp"
 
 using namespace sycl_ext;
 

@@ -10,11 +10,11 @@
 #include <array>
 #include <type_traits>
 
-#include "copy.hpp"
-#include "dlpack_export.hpp"
-#include "dlpack_import.hpp"
+#include "dlpack/export.hpp"
+#include "dlpack/import.hpp"
 #include "input.hpp"
 #include "rows.hpp"
+#include "tensor/copy.hpp"
 
 using namespace sycl_ext;
 

@@ -3,10 +3,10 @@
 // compact layout and a reshape holds, compared with arithmetic of 128 bits.
 #include <vector>
 
-#include "error.hpp"
+#include "base/error.hpp"
+#include "base/layout.hpp"
 #include "input.hpp"
-#include "layout.hpp"
-#include "tensor.hpp"
+#include "tensor/tensor.hpp"
 
 using namespace sycl_ext;
 __extension__ typedef __int128 Wide;

@@ -5,8 +5,8 @@
 #include <array>
 #include <functional>
 
-#include "device_table.hpp"
-#include "sycl_handles.hpp"
+#include "runtime/device_table.hpp"
+#include "runtime/sycl_handles.hpp"
 
 inline const std::array<std::reference_wrapper<const sycl_ext::Row>, 3>& rows() {
   static const auto made = [] {

@@ -1,5 +1,5 @@
 // Scheduling, and the entry points of queues.
-#include "queue.hpp"
+#include "runtime/queue.hpp"
 
 #include <algorithm>
 

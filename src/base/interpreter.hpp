@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core asks of Python, which it does not know: function pointers that Python's
+// side sets.
+#pragma once
+
+#include <atomic>
+
+namespace sycl_ext {
+
+struct Interpreter {
+  // Whether the calling thread holds the GIL.
+  bool (*holds_gil)() noexcept;
+  // Lets the GIL go, and takes it back.
+  struct Released {
+    void *state, *outer;
+  };
+  Released (*release_gil)() noexcept;
+  void (*take_gil)(Released released);
+  // Whether the calling thread is Python's only one; it holds the GIL or has let it go by this.
+  bool (*is_only_thread)() noexcept;
+  // Whether a signal may end what the calling thread waits for.
+  bool (*is_interruptible)() noexcept;
+  // Runs the handlers of signals that have come; throws to end the wait.
+  void (*handle_signals)();
+};
+
+// nullptr: there is no interpreter (the C++ tests).  What is set is valid for ever.
+inline std::atomic<const Interpreter*> interpreter{nullptr};
+
+inline bool is_only_python_thread() noexcept {
+  const Interpreter* const python = interpreter;
+  return python && python->is_only_thread();
+}
+
+// Releases the GIL when the thread holds it.  The caller holds no lock of the core: taking the GIL
+// back under one would be a deadlock.
+class WithoutGil {
+ public:
+  WithoutGil() noexcept {
+    if (python_ && python_->holds_gil()) released_ = python_->release_gil();
+  }
+  ~WithoutGil() {
+    if (released_.state) python_->take_gil(released_);
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  const Interpreter* const python_ = interpreter;
+  Interpreter::Released released_{};
+};
+
+}  // namespace sycl_ext

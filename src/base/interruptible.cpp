@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/interruptible.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/fork.hpp"
+#include "base/interpreter.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+constexpr std::chrono::milliseconds between_signals{50};
+
+std::atomic<int> interrupted{0};
+
+// A wait that was handed to a detached thread.
+struct Wait {
+  explicit Wait(std::function<void()> body) : body(std::move(body)) {}
+
+  // In the detached thread.
+  void run() {
+    std::exception_ptr raised;
+    try {
+      body();
+    } catch (...) {
+      raised = std::current_exception();
+    }
+    body = nullptr;  // what it owns goes before the wait counts as over
+    const std::lock_guard<std::mutex> lock(mutex);
+    error = std::move(raised);
+    done = true;
+    if (is_interrupted) --interrupted;
+    changed.notify_one();
+  }
+
+  // In the thread that waits.  True: it is over.
+  bool is_over_after(std::chrono::milliseconds timeout) {
+    std::unique_lock<std::mutex> lock(mutex);
+    return changed.wait_for(lock, timeout, [this] { return done; });
+  }
+  void interrupt() noexcept {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (done) return;
+    is_interrupted = true;
+    ++interrupted;
+  }
+
+  std::function<void()> body;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false, is_interrupted = false;
+  std::exception_ptr error;
+};
+
+// Detached threads, each kept for the next wait when its own is over.
+class Threads {
+ public:
+  // Throws std::system_error when there is no thread to be had.
+  void run(std::shared_ptr<Wait> wait) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waits_.push_back(std::move(wait));
+    if (idle_ >= waits_.size()) return changed_.notify_one();
+    try {
+      std::thread([this] { serve(); }).detach();
+    } catch (...) {
+      waits_.pop_back();
+      throw;
+    }
+  }
+
+  std::mutex& mutex() noexcept { return mutex_; }
+
+ private:
+  void serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      ++idle_;
+      changed_.wait(lock, [this] { return !waits_.empty(); });
+      --idle_;
+      std::shared_ptr<Wait> wait = std::move(waits_.front());
+      waits_.pop_front();
+      lock.unlock();
+      wait->run();
+      wait.reset();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Wait>> waits_;
+  std::size_t idle_ = 0;
+};
+
+// A child has none of the threads, and starts with new ones.  Never destroyed: the threads stay
+// until the process ends.
+class ThreadsOfProcess final : ForkHandler {
+ public:
+  Threads& get() noexcept { return *threads_; }
+  int forks() const noexcept { return forks_; }
+
+ private:
+  void before_fork() noexcept override { threads_->mutex().lock(); }
+  void after_fork_in_parent() noexcept override { threads_->mutex().unlock(); }
+  void after_fork_in_child() noexcept override {
+    threads_ = new Threads;  // the old condition variable counts threads that are gone
+    interrupted = 0;
+    ++forks_;
+  }
+
+  Threads* threads_ = new Threads;
+  int forks_ = 0;  // between the first process and this one
+};
+
+ThreadsOfProcess& of_process() {
+  static ThreadsOfProcess* const instance = new ThreadsOfProcess;
+  return *instance;
+}
+
+}  // namespace
+
+int interrupted_waits() noexcept { return interrupted; }
+
+void wait_interruptibly(std::function<void()> body) {
+  const Interpreter* const python = interpreter;
+  if (!python || !python->is_interruptible()) return body();
+  const auto wait = std::make_shared<Wait>(std::move(body));
+  try {
+    of_process().get().run(wait);
+  } catch (const std::system_error&) {  // no thread: a wait that signals do not end
+    return wait->body();
+  }
+  const int forks = of_process().forks();
+  const auto require_same_process = [forks] {
+    if (of_process().forks() == forks) return;
+    // The thread that waits is the parent's, and may hold the lock of the wait for ever.
+    fail(Error::Kind::runtime,
+         "a signal handler forked the process in the middle of a wait; only the parent waits on, "
+         "so end the child in the handler (os._exit), or fork elsewhere");
+  };
+  while (!wait->is_over_after(between_signals)) {
+    try {
+      python->handle_signals();
+    } catch (...) {
+      if (of_process().forks() == forks) wait->interrupt();
+      throw;
+    }
+    require_same_process();
+  }
+  if (wait->error) std::rethrow_exception(wait->error);
+}
+
+}  // namespace sycl_ext

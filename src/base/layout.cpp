@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/layout.hpp"
+
+#include <limits>
+
+#include "base/error.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+constexpr std::int64_t max_bytes = std::numeric_limits<std::ptrdiff_t>::max();
+
+bool multiply(std::int64_t a, std::int64_t b, std::int64_t* product) noexcept {
+  return !__builtin_mul_overflow(a, b, product);
+}
+
+bool add(std::int64_t a, std::int64_t b, std::int64_t* sum) noexcept {
+  return !__builtin_add_overflow(a, b, sum);
+}
+
+}  // namespace
+
+Layout::Layout(int ndim) : ndim_(ndim), inline_{} {
+  if (ndim < 0 || ndim > max_ndim) {
+    fail(Error::Kind::value, "an array of ", ndim, " dimensions; between 0 and ", max_ndim,
+         " are possible");
+  }
+  if (ndim > inline_ndim) heap_ = std::make_unique<std::int64_t[]>(2 * std::size_t(ndim));
+}
+
+Layout::Layout(int ndim, const std::int64_t* shape, const std::int64_t* strides) : Layout(ndim) {
+  std::copy_n(shape, ndim, this->shape());
+  std::copy_n(strides, ndim, this->strides());
+}
+
+Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize) {
+  Layout layout(ndim);
+  std::copy_n(shape, ndim, layout.shape());
+  // Zero lengths count as one here, so that the strides of an empty array stay meaningful.
+  std::int64_t stride = 1;
+  for (int i = 0; i < ndim; ++i) {
+    const int axis = order == Order::c ? ndim - 1 - i : i;
+    if (shape[axis] < 0) {
+      fail(Error::Kind::value, "shape[", axis, "] is ", shape[axis],
+           "; a length cannot be negative");
+    }
+    layout.strides()[axis] = stride;
+    std::int64_t nbytes;
+    if (!multiply(stride, std::max<std::int64_t>(shape[axis], 1), &stride) ||
+        !multiply(stride, static_cast<std::int64_t>(itemsize), &nbytes) || nbytes > max_bytes) {
+      fail(Error::Kind::value, "an array of this shape with ", itemsize,
+           " bytes per element does not fit into the address space; shape[", axis, "] is ",
+           shape[axis]);
+    }
+  }
+  return layout;
+}
+
+bool is_contiguous(const Layout& layout, Order order) noexcept {
+  const int ndim = layout.ndim();
+  std::int64_t expected = 1;
+  bool contiguous = true;
+  for (int i = 0; i < ndim; ++i) {
+    const int axis = order == Order::c ? ndim - 1 - i : i;
+    const std::int64_t length = layout.shape()[axis];
+    if (length == 0) return true;
+    contiguous = contiguous && (length == 1 || layout.strides()[axis] == expected);
+    expected *= length;
+  }
+  return contiguous;
+}
+
+bool has_negative_stride(const Layout& layout) noexcept {
+  for (int i = 0; i < layout.ndim(); ++i) {
+    if (layout.shape()[i] > 1 && layout.strides()[i] < 0) return true;
+  }
+  return false;
+}
+
+bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noexcept {
+  std::int64_t lowest = 0, highest = 0, count = 1;
+  bool empty = false;
+  for (int i = 0; i < layout.ndim(); ++i) {
+    const std::int64_t length = layout.shape()[i];
+    if (length < 0) return false;
+    if (length == 0) {
+      empty = true;
+      continue;
+    }
+    // The count is checked too: a broadcast array can overflow it inside a small extent.
+    std::int64_t reach;
+    if (!multiply(count, length, &count)) return false;
+    if (!multiply(length - 1, layout.strides()[i], &reach)) return false;
+    if (!add(reach < 0 ? lowest : highest, reach, reach < 0 ? &lowest : &highest)) return false;
+  }
+  if (empty) {
+    *extent = {0, 0};
+    return true;
+  }
+  const auto size = static_cast<std::int64_t>(itemsize);
+  std::int64_t begin, last, end, nbytes, length;
+  if (!multiply(count, size, &nbytes) || !multiply(lowest, size, &begin) ||
+      !multiply(highest, size, &last) || !add(last, size, &end) ||
+      __builtin_sub_overflow(end, begin, &length)) {
+    return false;
+  }
+  *extent = {begin, end};
+  return true;
+}
+
+}  // namespace sycl_ext

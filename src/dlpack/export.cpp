@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dlpack/export.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+
+#include "base/error.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+std::atomic<long> exports_alive{0};
+std::atomic<const ExportObserver*> export_observer{nullptr};
+
+// Header, owner, shape and strides in one block.
+template <class Managed>
+struct Block {
+  Managed managed;
+  Memory memory;
+  std::int64_t dims[1];  // shape, then strides
+
+  explicit Block(const Memory& memory) noexcept : memory(memory) {}
+
+  static std::size_t nbytes(int ndim) noexcept {
+    return sizeof(Block) + 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
+  }
+};
+
+// Field by field into its place: a struct that is built elsewhere and copied makes the processor
+// wait for its own narrow stores.
+inline void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out) noexcept {
+  // A consumer may test for NULL to find an empty array, and some refuse an address there.
+  out->data = tensor.size() == 0 ? nullptr : tensor.data;
+  out->device = device;
+  out->ndim = tensor.layout.ndim();
+  out->dtype = tensor.dtype->dl();
+  out->shape = const_cast<std::int64_t*>(tensor.layout.shape());
+  out->strides = const_cast<std::int64_t*>(tensor.layout.strides());
+  out->byte_offset = 0;  // several consumers ignore it
+}
+
+template <class Managed>
+void delete_managed(Managed* self) {
+  if (const auto* observer = export_observer.load(std::memory_order_relaxed)) observer->gone(self);
+  auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
+  block->~Block();
+  std::free(block);
+  exports_alive.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept {
+  DLTensor out;
+  write_dl_tensor(tensor, device, &out);
+  return out;
+}
+
+template <class Managed>
+Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
+  constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
+  if (!versioned && tensor.readonly) {
+    fail(Error::Kind::buffer,
+         "cannot export a read-only tensor to a consumer that asked for DLPack 0.x "
+         "(max_version=None); pass max_version=(1, 0) or copy=True");
+  }
+  const int ndim = tensor.layout.ndim();
+  void* const raw = std::malloc(Block<Managed>::nbytes(ndim));
+  if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
+  auto* block = new (raw) Block<Managed>(tensor.memory);
+  const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
+  for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];
+
+  Managed& managed = block->managed;
+  write_dl_tensor(tensor, options.device, &managed.dl_tensor);
+  if (!options.null_data) managed.dl_tensor.data = tensor.data;
+  managed.dl_tensor.shape = block->dims;
+  managed.dl_tensor.strides = block->dims + ndim;
+  managed.manager_ctx = block;
+  managed.deleter = delete_managed<Managed>;
+  if constexpr (versioned) {
+    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    managed.flags = (tensor.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0) |
+                    (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
+  }
+  exports_alive.fetch_add(1, std::memory_order_relaxed);
+  if (const auto* observer = export_observer.load(std::memory_order_relaxed)) {
+    observer->made(&managed, managed.dl_tensor);
+  }
+  return &managed;
+}
+
+template <class Managed>
+const Memory* exported_memory(const Managed* managed) noexcept {
+  if (managed->deleter != delete_managed<Managed>) return nullptr;
+  return &static_cast<const Block<Managed>*>(managed->manager_ctx)->memory;
+}
+
+template const Memory* exported_memory(const DLManagedTensor*) noexcept;
+template const Memory* exported_memory(const DLManagedTensorVersioned*) noexcept;
+
+template DLManagedTensor* export_managed(const Tensor&, const ExportOptions&);
+template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOptions&);
+
+void set_export_observer(const ExportObserver* observer) noexcept { export_observer = observer; }
+
+long live_exports() noexcept { return exports_alive.load(std::memory_order_relaxed); }
+
+}  // namespace sycl_ext

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dlpack/import.hpp"
+
+#include <optional>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "base/forced_unwind.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+template <class Managed>
+void call_deleter(void* object) {
+  auto* managed = static_cast<Managed*>(object);
+  if (!managed->deleter) return;  // NULL is allowed: nothing to release
+  hang_at_thread_end([managed] { managed->deleter(managed); });  // it may be Python
+}
+
+std::string device_text(DLDevice device) {
+  return "(" + std::to_string(static_cast<int>(device.device_type)) + ", " +
+         std::to_string(device.device_id) + ")";
+}
+
+Layout read_layout(const DLTensor& dl) {
+  if (dl.ndim < 0 || dl.ndim > max_ndim) {
+    fail(Error::Kind::buffer, "the producer's array has ", dl.ndim, " dimensions; between 0 and ",
+         max_ndim, " are possible");
+  }
+  if (dl.ndim > 0 && !dl.shape) {
+    fail(Error::Kind::buffer, "the producer's array has ", dl.ndim, " dimensions and a NULL shape");
+  }
+  Layout layout(dl.ndim);
+  std::copy_n(dl.shape, dl.ndim, layout.shape());
+  std::int64_t stride = 1;  // NULL strides (DLPack before 1.2) mean compact and row-major
+  for (int axis = dl.ndim - 1; axis >= 0; --axis) {
+    const std::int64_t length = layout.shape()[axis];
+    if (length < 0) {
+      fail(Error::Kind::buffer, "the producer's shape[", axis, "] is ", length);
+    }
+    layout.strides()[axis] = dl.strides ? dl.strides[axis] : stride;
+    if (!dl.strides && __builtin_mul_overflow(stride, std::max<std::int64_t>(length, 1), &stride)) {
+      fail(Error::Kind::buffer, "the number of elements of the producer's array overflows");
+    }
+  }
+  return layout;
+}
+
+const Row& announced_row(int device_id) {
+  if (const Row* row = find_row(device_id)) return *row;
+  fail(Error::Kind::buffer, "the producer's array is on device (14, ", device_id,
+       "), and there is no such device here (", row_count(),
+       " rows); if the libraries count differently, look at ONEAPI_DEVICE_SELECTOR and "
+       "ZE_FLAT_DEVICE_HIERARCHY");
+}
+
+// A view of an export of our own, which went through somebody's hands.
+Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
+                  DLDevice device, bool readonly, bool settle) {
+  const Row* row = memory->row;
+  const int id = device.device_id;
+  if (static_cast<int>(device.device_type) == kDLOneAPI &&
+      (!row || (id != row->id && id != row->root_id))) {
+    fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
+         ", which is not where its memory is");
+  }
+  if (static_cast<int>(device.device_type) == kDLCPU && !host_accessible(memory->kind, row)) {
+    fail(Error::Kind::buffer,
+         "the producer's array is labelled host memory, and the host cannot "
+         "reach it");
+  }
+  if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
+    data = memory->data;
+  }
+  const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && row);
+  Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
+  // A host copy of ours is settled as any host memory is.
+  if (on_host && settle && default_row().usm_system) {
+    return relabel(view, default_row(), UsmKind::system);
+  }
+  return view;
+}
+
+}  // namespace
+
+template <class Managed>
+Imported import_managed(Managed* managed, const ImportOptions& options) {
+  const DLDevice* const expected = options.expected;
+  constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
+  Owner owner(managed, call_deleter<Managed>);
+  bool readonly = false, copied = false;
+  if constexpr (versioned) {
+    // With another major version, nothing but the deleter may be touched.
+    if (managed->version.major != DLPACK_MAJOR_VERSION) {
+      fail(Error::Kind::buffer, "the producer's capsule has DLPack version ",
+           managed->version.major, ".", managed->version.minor, "; this package reads version ",
+           DLPACK_MAJOR_VERSION, ".x");
+    }
+    readonly = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+    copied = (managed->flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0;
+    if (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) {
+      fail(Error::Kind::buffer, "the producer's array has a padded sub-byte dtype");
+    }
+  }
+  const DLTensor& dl = managed->dl_tensor;
+  if (expected && (dl.device.device_type != expected->device_type ||
+                   dl.device.device_id != expected->device_id)) {
+    fail(Error::Kind::buffer, "the producer's capsule is on device ", device_text(dl.device),
+         ", but ", device_text(*expected), " was announced or asked for");
+  }
+  const DType& dtype = dtype_from_dlpack(dl.dtype);
+  Layout layout = read_layout(dl);
+  std::byte* data = static_cast<std::byte*>(dl.data);
+  if (data) {
+    std::uintptr_t first;
+    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(data), dl.byte_offset, &first)) {
+      fail(Error::Kind::buffer, "the producer's byte_offset ", dl.byte_offset,
+           " leaves the address space");
+    }
+    data = reinterpret_cast<std::byte*>(first);
+  }
+  const bool is_host = static_cast<int>(dl.device.device_type) == kDLCPU;
+  if (!is_host && static_cast<int>(dl.device.device_type) != kDLOneAPI) {
+    fail(Error::Kind::buffer, "the producer's array is on device ", device_text(dl.device),
+         "; only kDLOneAPI (14) and kDLCPU (1) are exchanged: ask the producer for a host copy");
+  }
+  if (options.known) {
+    return {view_known(*options.known, data, dtype, std::move(layout), dl.device, readonly,
+                       options.settle),
+            copied};
+  }
+  if (is_host) {
+    return {(options.settle ? settle_host : borrow_host)(data, dtype, std::move(layout), readonly,
+                                                         std::move(owner)),
+            copied};
+  }
+  return {borrow_usm(data, dtype, std::move(layout), announced_row(dl.device.device_id), readonly,
+                     std::move(owner)),
+          copied};
+}
+
+template Imported import_managed(DLManagedTensor*, const ImportOptions&);
+template Imported import_managed(DLManagedTensorVersioned*, const ImportOptions&);
+
+}  // namespace sycl_ext

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/capsule.hpp"
+
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/process_memory.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+template <class Managed>
+struct Names;
+template <>
+struct Names<DLManagedTensor> {
+  static constexpr const char* fresh = "dltensor";
+  static constexpr const char* used = "used_dltensor";
+};
+template <>
+struct Names<DLManagedTensorVersioned> {
+  static constexpr const char* fresh = "dltensor_versioned";
+  static constexpr const char* used = "used_dltensor_versioned";
+};
+
+template <class Managed>
+bool is_fresh(const char* name) noexcept {
+  constexpr const char* fresh = Names<Managed>::fresh;
+  return name == fresh || (name && std::strcmp(name, fresh) == 0);
+}
+
+// Runs the deleter of a capsule that nobody consumed.
+template <class Managed>
+void destroy_capsule(PyObject* capsule) {
+  const char* name = PyCapsule_GetName(capsule);
+  if (!is_fresh<Managed>(name)) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (!managed->deleter) return;
+  std::optional<SavedException> saved;  // the deleter may be Python, and a consumer may have raised
+  if (PyErr_Occurred()) saved.emplace();
+  hang_at_thread_end([managed] { managed->deleter(managed); });
+}
+
+template <class Managed>
+PyObject* wrap(Managed* managed) {
+  PyObject* capsule = PyCapsule_New(managed, Names<Managed>::fresh, destroy_capsule<Managed>);
+  if (!capsule && managed->deleter) managed->deleter(managed);
+  return capsule;
+}
+
+template <class Managed>
+Imported consume(PyObject* capsule, const DLDevice* expected, bool settle) {
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::fresh));
+  PyCapsule_SetName(capsule, Names<Managed>::used);
+  return import_managed(managed, {expected, settle, exported_memory(managed)});
+}
+
+}  // namespace
+
+PyObject* make_capsule(const Tensor& tensor, bool versioned, const ExportOptions& options) {
+  return versioned ? wrap(export_managed<DLManagedTensorVersioned>(tensor, options))
+                   : wrap(export_managed<DLManagedTensor>(tensor, options));
+}
+
+PyObject* capsule_from_pointer(void* managed, bool versioned) {
+  std::array<std::byte, sizeof(DLManagedTensorVersioned)> image;
+  const std::size_t nbytes = versioned ? image.size() : sizeof(DLManagedTensor);
+  if (!managed || !read_process_memory(managed, image.data(), nbytes)) {
+    fail(Error::Kind::value, "there is no managed tensor at address ",
+         reinterpret_cast<std::uintptr_t>(managed), ": nothing readable is there");
+  }
+  return versioned ? wrap(static_cast<DLManagedTensorVersioned*>(managed))
+                   : wrap(static_cast<DLManagedTensor*>(managed));
+}
+
+Imported consume_capsule(PyObject* capsule, const DLDevice* expected, bool settle) {
+  if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh)) {
+    return consume<DLManagedTensorVersioned>(capsule, expected, settle);
+  }
+  if (PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh)) {
+    return consume<DLManagedTensor>(capsule, expected, settle);
+  }
+  if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::used) ||
+      PyCapsule_IsValid(capsule, Names<DLManagedTensor>::used)) {
+    fail(Error::Kind::buffer,
+         "the DLPack capsule was consumed before; a capsule can be consumed once: ask the producer "
+         "for a new one");
+  }
+  if (PyCapsule_CheckExact(capsule)) {
+    const char* name = PyCapsule_GetName(capsule);
+    if (!name) PyErr_Clear();
+    fail(Error::Kind::buffer, "the capsule is named '", name ? name : "",
+         "', not 'dltensor' or 'dltensor_versioned': it holds no DLPack tensor");
+  }
+  fail(Error::Kind::buffer, "__dlpack__ returned a ", Py_TYPE(capsule)->tp_name,
+       ", not a DLPack capsule");
+}
+
+}  // namespace sycl_ext

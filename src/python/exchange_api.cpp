@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/exchange_api.hpp"
+
+#include "base/error.hpp"
+#include "python/offer_watch.hpp"
+#include "runtime/runtimes.hpp"
+#include "runtime/untrusted.hpp"
+#include "tensor/copy.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// ---- as a producer ------------------------------------------------------------------------------
+// C calls these: no exception may leave them, and an error is -1 with the Python exception set.
+
+DLManagedTensorVersioned* export_as(const Tensor& tensor, DLDevice device) {
+  return export_managed<DLManagedTensorVersioned>(tensor, {device, false});
+}
+
+int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
+                  void (*set_error)(void*, const char*, const char*)) {
+  try {
+    const DType& dtype = dtype_from_dlpack(prototype->dtype);
+    if (prototype->ndim > 0 && !prototype->shape) {
+      fail(Error::Kind::buffer, "an array of ", prototype->ndim, " dimensions and a NULL shape");
+    }
+    const Layout layout =
+        compact_layout(prototype->ndim, prototype->shape, Order::c, dtype.itemsize());
+    switch (static_cast<int>(prototype->device.device_type)) {
+      case kDLCPU:
+        *out = export_as(make_host_tensor(dtype, layout), {kDLCPU, 0});
+        return 0;
+      case kDLOneAPI:
+        *out = export_as(
+            make_tensor(row_at(prototype->device.device_id), UsmKind::device, dtype, layout),
+            prototype->device);
+        return 0;
+      default:
+        fail(Error::Kind::buffer, "device type ", static_cast<int>(prototype->device.device_type),
+             " is not allocated here");
+    }
+  } catch (const Error& error) {
+    set_error(error_context, error.kind() == Error::Kind::memory ? "MemoryError" : "BufferError",
+              error.what());
+  } catch (const std::exception& error) {
+    set_error(error_context, "RuntimeError", error.what());
+  }
+  return -1;
+}
+
+const Tensor& shareable(PyObject* object) {
+  const Tensor& tensor = tensor_of(object);
+  if (!tensor.exports_directly()) {
+    fail(Error::Kind::buffer,
+         "the tensor is not bound to the default context of its device, so a view of it cannot be "
+         "handed over; __dlpack__() copies it there");
+  }
+  return tensor;
+}
+
+// The table promises no synchronisation: a consumer asks for the stream of the device that the
+// struct names, the root device, and uses that.  So all work on the memory goes before what comes
+// later on that stream.  The host has no stream: there the work is waited for.
+const Tensor& ordered(const Tensor& tensor) {
+  if (tensor.on_host) {
+    wait_for_pending_work(tensor);
+  } else if (tensor.memory->may_have_work()) {
+    const Memory memory = tensor.memory;
+    const ReleasedGil released;
+    order_after(row_at(memory->row->root_id).queue(), memory);
+  }
+  return tensor;
+}
+
+int from_object(void* object, DLManagedTensorVersioned** out) {
+  OfferWatch::asked();
+  return guarded(-1, [&] {
+    const Tensor& tensor = ordered(shareable(static_cast<PyObject*>(object)));
+    *out = export_as(tensor, tensor.dl_device());
+    OfferWatch::taken();
+    return 0;
+  });
+}
+
+int borrow_from_object(void* object, DLTensor* out) {
+  OfferWatch::asked();
+  return guarded(-1, [&] {
+    const Tensor& tensor = shareable(static_cast<PyObject*>(object));
+    if (tensor.readonly) {
+      fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
+    }
+    *out = borrow_dl_tensor(ordered(tensor), tensor.dl_device());
+    OfferWatch::taken();
+    return 0;
+  });
+}
+
+int to_object(DLManagedTensorVersioned* managed, void** out) {
+  return guarded(-1, [&] {
+    Tensor tensor = import_managed(managed, {nullptr, false, exported_memory(managed)}).tensor;
+    PyObject* type = tensor.on_host ? hooks().host_view_class : hooks().tensor_class;
+    *out = wrap_tensor(std::move(tensor), nullptr, reinterpret_cast<PyTypeObject*>(type));
+    return *out ? 0 : -1;
+  });
+}
+
+// What a consumer launches its work on: the sycl::queue of the row, as torch does for XPU.
+int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
+  return guarded(-1, [&] {
+    *out = nullptr;
+    if (device_type == kDLOneAPI) *out = const_cast<void*>(row_at(device_id).queue_address());
+    return 0;
+  });
+}
+
+const DLPackExchangeAPI api = {
+    {{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr},
+    allocate_like,
+    from_object,
+    to_object,
+    borrow_from_object,
+    current_work_stream,
+};
+
+// ---- as a consumer ------------------------------------------------------------------------------
+
+constexpr const char* capsule_name = "dlpack_exchange_api";
+
+PyRef dict_of(PyTypeObject* type) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return PyRef(PyType_GetDict(type));
+#else
+  Py_XINCREF(type->tp_dict);
+  return PyRef(type->tp_dict);
+#endif
+}
+
+// The table of a type; nullptr when it has none, or when a subclass has its own __dlpack__ and
+// merely inherits the table, which would pass that method by.
+const DLPackExchangeAPI* find_api(PyTypeObject* type) {
+  static PyObject* const api_name = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
+  static PyObject* const method_name = PyUnicode_InternFromString("__dlpack__");
+  PyObject* capsule = _PyType_Lookup(type, api_name);
+  if (!capsule || !PyCapsule_IsValid(capsule, capsule_name)) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    const PyRef dict = dict_of(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i)));
+    if (!dict || PyDict_GetItemWithError(dict.get(), api_name)) break;
+    if (PyDict_GetItemWithError(dict.get(), method_name)) return nullptr;
+  }
+  auto* table = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule, capsule_name));
+  while (table && table->header.version.major != DLPACK_MAJOR_VERSION) {
+    table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
+  }
+  return table;
+}
+
+}  // namespace
+
+bool has_lazy_state(PyObject* producer) {
+  static const struct {
+    PyObject* name;
+    bool is_method;
+  } states[] = {{PyUnicode_InternFromString("requires_grad"), false},
+                {PyUnicode_InternFromString("is_conj"), true},
+                {PyUnicode_InternFromString("is_neg"), true}};
+  for (const auto& state : states) {
+    if (!_PyType_Lookup(Py_TYPE(producer), state.name)) continue;
+    const PyRef value(in_python([&] {
+      return state.is_method ? PyObject_CallMethodNoArgs(producer, state.name)
+                             : PyObject_GetAttr(producer, state.name);
+    }));
+    if (!value && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+    if (!value) PyErr_Clear();
+    if (value.get() != Py_False) return true;
+  }
+  return false;
+}
+
+PyObject* exchange_api_capsule() {
+  return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), capsule_name, nullptr);
+}
+
+std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
+  const DLPackExchangeAPI* table = find_api(Py_TYPE(producer));
+  if (!table || has_lazy_state(producer)) return std::nullopt;
+  DLManagedTensorVersioned* managed = nullptr;
+  if (table->managed_tensor_from_py_object_no_sync(producer, &managed) != 0 || !managed) {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+    PyErr_Clear();  // the Python protocol says what is wrong
+    return std::nullopt;
+  }
+  if (managed->dl_tensor.device.device_type == kDLOneAPI && has_other_libsycl()) {
+    // The work stream may be of that runtime: the Python protocol asks for data that is ready.
+    if (managed->deleter) managed->deleter(managed);
+    return std::nullopt;
+  }
+  Imported imported = import_managed(managed, {nullptr, settle, exported_memory(managed)});
+  const Tensor& tensor = imported.tensor;
+  if (tensor.memory->row && tensor.memory->kind != UsmKind::system) {
+    // The table promises no synchronisation: later work on our queue has to see the producer's.
+    void* stream = nullptr;
+    const int id = tensor.memory->row->root_id;
+    if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
+      // A view without any order would be read too early; the Python protocol has an order.
+      if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+      PyErr_Clear();
+      return std::nullopt;
+    }
+    const Queue producer = queue_at_untrusted(stream);
+    const ReleasedGil released;
+    tensor.memory->queue.order_after(producer);
+  }
+  return imported;
+}
+
+}  // namespace sycl_ext

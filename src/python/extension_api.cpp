@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension_api.hpp"
+
+#include <sycl_ext/c_api.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "base/error.hpp"
+#include "runtime/runtimes.hpp"
+#include "tensor/copy.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+static_assert(sycl_ext_root == static_cast<int>(RowKind::root));
+static_assert(sycl_ext_sub_device == static_cast<int>(RowKind::sub_device));
+static_assert(sycl_ext_private_context == static_cast<int>(RowKind::context));
+static_assert(sycl_ext_usm_device == static_cast<int>(UsmKind::device));
+static_assert(sycl_ext_usm_system == static_cast<int>(UsmKind::system));
+static_assert(sycl_ext_buffer_error == static_cast<int>(Error::Kind::buffer));
+static_assert(sycl_ext_sycl_error == static_cast<int>(Error::Kind::runtime));
+
+// ---- the device table ---------------------------------------------------------------------------
+
+void tell(sycl_ext_error* error, Error::Kind kind, const char* message) noexcept {
+  if (!error) return;
+  error->kind = static_cast<std::int32_t>(kind);
+  std::strncpy(error->message, message, sizeof error->message - 1);
+  error->message[sizeof error->message - 1] = '\0';
+}
+
+// Runs `body` without Python; what it throws goes into `error`.
+template <class Result, class Body>
+Result answered(sycl_ext_error* error, Result failed, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const Error& thrown) {
+    tell(error, thrown.kind(), thrown.what());
+  } catch (const std::bad_alloc&) {
+    tell(error, Error::Kind::memory, "out of memory");
+  } catch (const std::exception& thrown) {
+    tell(error, Error::Kind::runtime, thrown.what());
+  } catch (...) {
+    tell(error, Error::Kind::runtime, "unknown C++ exception");
+  }
+  return failed;
+}
+
+std::int32_t count_rows() {
+  return answered<std::int32_t>(nullptr, 0, [] { return row_count(); });
+}
+
+std::int32_t count_roots() {
+  return answered<std::int32_t>(nullptr, 0, [] { return root_count(); });
+}
+
+std::int32_t get_row(std::int32_t id, sycl_ext_row* out, sycl_ext_error* error) {
+  return answered(error, -1, [&] {
+    const Row& row = row_at(id);
+    *out = {row.id,
+            row.root_id,
+            row.parent ? row.parent->id : -1,
+            static_cast<std::int32_t>(row.kind),
+            row.default_context,
+            row.host_memory,
+            row.device_address(),
+            row.context_address()};
+    return 0;
+  });
+}
+
+std::int32_t get_default_row(sycl_ext_error* error) {
+  return answered(error, -1, [] { return default_row().id; });
+}
+
+const void* queue_of_row(std::int32_t id, sycl_ext_error* error) {
+  return answered<const void*>(error, nullptr, [&] { return row_at(id).queue_address(); });
+}
+
+std::int32_t id_of_pair(const void* device, const void* context, sycl_ext_error* error) {
+  return answered(error, -1, [&] { return row_of(device, context).id; });
+}
+
+std::int32_t id_of_device(const void* device, sycl_ext_error* error) {
+  return answered(error, -1, [&] { return row_of_device(device).id; });
+}
+
+std::int32_t id_of_queue(const void* queue, sycl_ext_error* error) {
+  return answered(error, -1, [&] { return row_of(Queue::from_address(queue)).id; });
+}
+
+std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind) {
+  return answered(nullptr, -1, [&] {
+    UsmKind kind;
+    const Row* const row = find_owner(pointer, &kind);
+    if (!row) return -1;
+    if (usm_kind) *usm_kind = static_cast<std::int32_t>(kind);
+    return row->id;
+  });
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+// The Python function of the package.
+PyObject* as_tensor_function() {
+  static PyObject* function = nullptr;
+  if (!function) {
+    const PyRef package(PyImport_ImportModule("sycl_ext"));
+    if (package) function = PyObject_GetAttrString(package.get(), "as_tensor");
+  }
+  return function;
+}
+
+PyObject* as_tensor(PyObject* object, std::int32_t row, std::int32_t copy) {
+  if (row < 0 && copy != 1 &&
+      reinterpret_cast<PyObject*>(Py_TYPE(object)) == hooks().tensor_class) {
+    Py_INCREF(object);
+    return object;
+  }
+  PyObject* const function = as_tensor_function();
+  if (!function) return nullptr;
+  const PyRef arguments(PyTuple_Pack(1, object));
+  const PyRef keywords(PyDict_New());
+  if (!arguments || !keywords) return nullptr;
+  if (row >= 0) {
+    const PyRef device(Py_BuildValue("(ii)", static_cast<int>(kDLOneAPI), row));
+    if (!device || PyDict_SetItemString(keywords.get(), "device", device.get()) < 0) return nullptr;
+  }
+  PyObject* const wish = copy < 0 ? Py_None : copy ? Py_True : Py_False;
+  if (PyDict_SetItemString(keywords.get(), "copy", wish) < 0) return nullptr;
+  return in_python([&] { return PyObject_Call(function, arguments.get(), keywords.get()); });
+}
+
+std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
+  return guarded(-1, [&] {
+    const Tensor& tensor = tensor_of(object);
+    const Allocation& memory = *tensor.memory;
+    if (!memory.row) {
+      fail(Error::Kind::type, "a ", Py_TYPE(object)->tp_name,
+           " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
+    }
+    auto* const owner = new Tensor(tensor);
+    *out = {tensor.size() == 0 ? nullptr : tensor.data,
+            owner->layout.shape(),
+            owner->layout.strides(),
+            owner->layout.ndim(),
+            tensor.dtype->code,
+            tensor.dtype->bits,
+            1,
+            memory.row->id,
+            static_cast<std::int32_t>(memory.kind),
+            tensor.readonly,
+            owner};
+    return 0;
+  });
+}
+
+struct Description {
+  const Row& row;
+  const DType& dtype;
+  Layout layout;
+  Queue queue;
+};
+
+Description read(const sycl_ext_view& view, const void* queue) {
+  const DType& dtype = dtype_from_dlpack({view.dtype_code, view.dtype_bits, view.dtype_lanes});
+  const bool strided = view.strides && view.ndim > 0;
+  return {row_at(view.row), dtype,
+          strided ? Layout(view.ndim, view.shape, view.strides)
+                  : compact_layout(view.ndim, view.shape, Order::c, dtype.itemsize()),
+          queue ? Queue::from_address(queue) : Queue()};
+}
+
+// Calls `release(owner)` once, when it goes.  An Owner lets go of no NULL; then the function itself
+// is what is owned, as an extension may keep its memory without a pointer to say so.
+Owner owner_of(void* owner, void (*release)(void*)) {
+  if (!release) return Owner(nullptr, [](void*) {});
+  if (owner) return Owner(owner, release);
+  return Owner(reinterpret_cast<void*>(release),
+               [](void* function) { reinterpret_cast<void (*)(void*)>(function)(nullptr); });
+}
+
+PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,
+               void (*release)(void* owner)) {
+  return guarded<PyObject*>(nullptr, [&] {
+    Owner keep = owner_of(owner, release);
+    Description found = read(*view, queue);
+    return wrap_tensor(
+        borrow_usm(static_cast<std::byte*>(view->data), found.dtype, std::move(found.layout),
+                   found.row, view->readonly != 0, std::move(keep), std::move(found.queue)),
+        nullptr);
+  });
+}
+
+PyObject* make(const sycl_ext_view* view, const void* queue) {
+  return guarded<PyObject*>(nullptr, [&] {
+    Description found = read(*view, queue);
+    if (view->usm_kind < 0 || view->usm_kind > sycl_ext_usm_host) {
+      fail(Error::Kind::value, "usm_kind is ", view->usm_kind,
+           "; it must be 0 (device), 1 (shared) or 2 (host)");
+    }
+    return wrap_tensor(make_tensor(found.row, static_cast<UsmKind>(view->usm_kind), found.dtype,
+                                   found.layout, std::move(found.queue)),
+                       nullptr);
+  });
+}
+
+const void* queue_of_owner(void* owner) {
+  return static_cast<const Tensor*>(owner)->memory->queue.share();
+}
+
+// Whose host memory it is reads it without asking any queue, so the work of the extension on it is
+// waited for here.  A thread without the GIL may be one of the runtime's, in a host task that this
+// work is waiting for.
+void release_owner(void* owner) {
+  const std::unique_ptr<Tensor> tensor(static_cast<Tensor*>(owner));
+  if (tensor->memory->kind != UsmKind::system || !tensor->memory->may_have_work()) return;
+  if (!holds_gil()) return;
+  PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil: signals wait, too
+  try {
+    synchronize(*tensor);
+  } catch (const Error&) {  // the next call that waits for the queue raises it
+  }
+  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
+}
+
+const sycl_ext_api table{
+    sycl_ext_api_major,
+    sizeof(sycl_ext_api),
+    count_rows,
+    count_roots,
+    get_row,
+    get_default_row,
+    queue_of_row,
+    id_of_pair,
+    id_of_device,
+    id_of_queue,
+    id_of_pointer,
+    as_tensor,
+    view_of,
+    wrap,
+    make,
+    queue_of_owner,
+    release_owner,
+    release_python_object,
+    libsycl_major(),
+};
+
+}  // namespace
+
+PyObject* extension_api_capsule() {
+  return PyCapsule_New(const_cast<sycl_ext_api*>(&table), "sycl_ext._core._C_API", nullptr);
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holding, releasing and avoiding the GIL; <Python.h> for the files above.
+//
+// The GIL is the outermost lock: code that holds a C++ lock never takes it.
+#pragma once
+
+#include <Python.h>
+#include <frameobject.h>  // PyFrame_GetBack, which Python.h of 3.10 leaves out
+
+#include <memory>
+#include <utility>
+
+#include "base/forced_unwind.hpp"
+#include "base/interpreter.hpp"
+
+namespace sycl_ext {
+
+// Lets other Python threads run while this one blocks.
+class ReleasedGil {
+ public:
+  ReleasedGil() noexcept : released_(release()) {}
+  ~ReleasedGil() { take(released_); }
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+  // Of the thread that asks; nullptr: it holds the GIL, or Python does not know it.
+  static PyThreadState* current() noexcept { return current_; }
+
+  // The same as functions, for the core (interpreter.hpp).
+  static Interpreter::Released release() noexcept {
+    PyThreadState* const state = PyEval_SaveThread();
+    return {state, std::exchange(current_, state)};
+  }
+  static void take(Interpreter::Released released) {
+    current_ = static_cast<PyThreadState*>(released.outer);
+    hang_at_thread_end([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(released.state)); });
+  }
+
+ private:
+  static inline thread_local PyThreadState* current_ = nullptr;
+  const Interpreter::Released released_;
+};
+
+// A destructor may run while an exception is pending, and must leave it as it was.
+class SavedException {
+ public:
+  SavedException() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~SavedException() { PyErr_Restore(type_, value_, traceback_); }
+  SavedException(const SavedException&) = delete;
+  SavedException& operator=(const SavedException&) = delete;
+
+ private:
+  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
+
+// False once the interpreter is gone or going: Python objects are then left alone.
+inline bool python_is_alive() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsInitialized() && !Py_IsFinalizing();
+#else
+  return Py_IsInitialized() && !_Py_IsFinalizing();
+#endif
+}
+
+// Whether this thread holds the GIL.  (PyGILState_Check says yes in every thread of a process that
+// has had a sub-interpreter.)
+inline bool holds_gil() noexcept {
+  PyThreadState* const mine = python_is_alive() ? PyGILState_GetThisThreadState() : nullptr;
+#if PY_VERSION_HEX >= 0x030D0000
+  return mine && mine == PyThreadState_GetUnchecked();
+#else
+  return mine && mine == _PyThreadState_UncheckedGet();
+#endif
+}
+
+// Whether this thread, which holds the GIL or has released it by ReleasedGil, is the only one that
+// Python knows.  New threads come first in the list: only this thread's own state is read.
+inline bool is_only_thread() noexcept {
+  if (!python_is_alive()) return false;
+  PyThreadState* const mine = holds_gil() ? PyThreadState_Get() : ReleasedGil::current();
+  return mine && PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(mine)) == mine &&
+         !PyThreadState_Next(mine);
+}
+
+// Thrown where a call into Python has failed: the Python exception is set already.
+struct PythonError {};
+
+// Drops a reference, with the GIL.  What runs in there may be Python, which may release the GIL and
+// be ended when it asks for it again.
+inline void drop(PyObject* object) noexcept {
+  hang_at_thread_end([object] { Py_XDECREF(object); });
+}
+
+struct DecRef {
+  void operator()(PyObject* object) const noexcept { drop(object); }
+};
+using PyRef = std::unique_ptr<PyObject, DecRef>;
+
+// Every call that may run Python code while a PyRef is held goes through here: a thread that ends
+// in it must not unwind into the PyRef, which it could only drop without the GIL.
+template <class Call>
+PyObject* in_python(const Call& call) {
+  return hang_at_thread_end(call);
+}
+
+// Drops a reference from any thread, with or without the GIL.
+inline void release_python_object(void* object) {
+  if (!object || !python_is_alive()) return;
+  const PyGILState_STATE state = hang_at_thread_end([] { return PyGILState_Ensure(); });
+  {
+    const SavedException saved;
+    drop(static_cast<PyObject*>(object));
+  }
+  PyGILState_Release(state);
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// numpy.ndarray objects, made through NumPy's C API (pybind11 finds it at run time, so no
+// NumPy headers are needed, and every NumPy since 1.26 is served, ml_dtypes included).
+#pragma once
+
+#include <Python.h>
+
+namespace sycl_ext {
+
+bool is_ndarray(PyObject* object);
+bool is_ndarray_subclass(PyObject* object);  // and no numpy.ndarray itself
+PyTypeObject* ndarray_type();                // borrowed
+
+// A new array over the memory of a tensor object that the host can reach; the object becomes its
+// base.  Throws what the bindings translate.
+PyObject* ndarray_over(PyObject* tensor_object);
+
+}  // namespace sycl_ext

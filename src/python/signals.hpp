@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals during a wait, as Python handles them: Ctrl-C ends the wait, and not the work.
+#pragma once
+
+#include <Python.h>
+#include <unistd.h>
+
+#include "python/gil.hpp"
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
+namespace sycl_ext {
+
+inline bool is_main_thread() noexcept {
+#if defined(__linux__)
+  return syscall(SYS_gettid) == getpid();
+#else
+  return true;
+#endif
+}
+
+// Whether a signal may end what this thread waits for: Python handles signals in the main thread.
+inline bool takes_signals() noexcept {
+  if (!ReleasedGil::current() || !python_is_alive()) return false;
+  return is_main_thread();
+}
+
+// Whether the last wait of this thread was ended by a signal handler that raised.
+inline thread_local bool ended_by_signal = false;
+
+// Runs the handlers of signals that have come; throws PythonError when one raises.
+inline void handle_signals() {
+  PyThreadState* const state = ReleasedGil::current();
+  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
+  const bool raised = PyErr_CheckSignals() != 0;
+  PyEval_SaveThread();
+  ended_by_signal = raised;
+  if (raised) throw PythonError();
+}
+
+}  // namespace sycl_ext

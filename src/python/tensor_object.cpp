@@ -1,0 +1,703 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/tensor_object.hpp"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/interruptible.hpp"
+#include "python/offer_watch.hpp"
+#include "python/signals.hpp"
+#include "tensor/copy.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// A host copy that is made once, by the first thread that needs it.
+class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
+ public:
+  explicit LazyCopy(Tensor source) : source_(std::move(source)) {}
+
+  // Must not hold the GIL.  No lock is held during the copy, in which signal handlers may run.
+  Tensor get() {
+    for (;;) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (result_) return *result_;
+      if (copies_ && copier_ == std::this_thread::get_id()) {
+        lock.unlock();
+        return copy_to_host(source_);  // a signal handler, in the middle of the copy of its thread
+      }
+      if (!copies_) {
+        copies_ = true;
+        copier_ = std::this_thread::get_id();
+        lock.unlock();
+        return make();
+      }
+      lock.unlock();
+      // When a signal ends the wait, this may be the last handle.
+      wait_interruptibly([self = shared_from_this()] {
+        std::unique_lock<std::mutex> lock(self->mutex_);
+        self->changed_.wait(lock, [&self] { return !self->copies_; });
+      });
+    }
+  }
+
+ private:
+  Tensor make() {
+    struct Ended {
+      LazyCopy* copy;
+      ~Ended() {
+        const std::lock_guard<std::mutex> lock(copy->mutex_);
+        copy->copies_ = false;
+        copy->changed_.notify_all();
+      }
+    } const ended{this};
+    Tensor made = copy_to_host(source_);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    result_ = made;
+    return made;
+  }
+
+  const Tensor source_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool copies_ = false;
+  std::thread::id copier_;
+  std::optional<Tensor> result_;
+};
+
+// All instances over one Memory hold one of them, its representative: only that one shows the
+// collector the Python object that owns the memory, so that each reference is counted once.
+struct TensorObject {
+  PyObject_HEAD PyObject* weakrefs;
+  PyObject* base;
+  TensorObject* representative;    // nullptr: it is the representative itself
+  long handles;                    // of the Memory, held by instances; of a representative
+  bool cleared;                    // by the collector: it represents and is represented no more
+  Tensor tensor;                   // all but its bytes, as long as there is a lazy copy to be made
+  std::shared_ptr<LazyCopy> lazy;  // empty: the bytes of `tensor` are in place
+};
+
+PyTypeObject* base_type = nullptr;
+
+TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorObject*>(object); }
+
+// Lets the instance count as one that holds its Memory.
+void join(TensorObject* self) noexcept {
+  void*& known = self->tensor.memory->representative();
+  if (known) {
+    self->representative = static_cast<TensorObject*>(known);
+    Py_INCREF(reinterpret_cast<PyObject*>(self->representative));
+    ++self->representative->handles;
+  } else {
+    known = self;
+    self->representative = nullptr;
+    self->handles = 1;
+  }
+}
+
+// The reverse; the caller drops the representative that it returns.
+PyObject* leave(TensorObject* self) noexcept {
+  if (TensorObject* const other = std::exchange(self->representative, nullptr)) {
+    --other->handles;
+    return reinterpret_cast<PyObject*>(other);
+  }
+  self->tensor.memory->representative() = nullptr;  // nobody else holds it: they would hold `self`
+  return nullptr;
+}
+
+void make_ready(TensorObject* self) {
+  const std::shared_ptr<LazyCopy> lazy = self->lazy;
+  std::optional<Tensor> result;
+  {
+    const ReleasedGil released;
+    result = lazy->get();
+  }
+  if (!self->lazy) return;  // another thread was faster
+  const PyRef representative(leave(self));
+  const Tensor source = std::exchange(self->tensor, *std::move(result));
+  self->lazy.reset();
+  join(self);
+}
+
+// The tensor with its bytes in place.  After the first call it never changes again.
+inline const Tensor& ready(TensorObject* self) {
+  if (self->lazy) make_ready(self);
+  return self->tensor;
+}
+
+// ---- life ---------------------------------------------------------------------------------------
+
+PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyErr_Format(
+      PyExc_TypeError,
+      "%s has no constructor; use sycl_ext.empty, zeros, from_dlpack, as_tensor or host_view",
+      type->tp_name);
+  return nullptr;
+}
+
+// The Python object that owns the memory, when nothing but the instances that this one represents
+// keeps it alive; nullptr: others do, or it is not the representative.
+PyObject* visible_owner(const TensorObject* self) noexcept {
+  const Memory& memory = self->tensor.memory;
+  if (self->representative || memory.use_count() != self->handles) return nullptr;
+  return static_cast<PyObject*>(memory->owner_released_by(release_python_object));
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->base);
+  Py_VISIT(reinterpret_cast<PyObject*>(cast(self)->representative));
+  Py_VISIT(visible_owner(cast(self)));
+  return 0;
+}
+
+// Memory of no bytes that is there already when no exception may be thrown.
+const Memory& nothing() {
+  static const Memory memory = allocate_host(0);
+  return memory;
+}
+
+// An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array.
+int clear(PyObject* self) {
+  TensorObject* const object = cast(self);
+  drop(std::exchange(object->base, nullptr));
+  if (!object->tensor.memory->owner_released_by(release_python_object)) return 0;
+  PyObject* const representative = leave(object);
+  Tensor source{nothing(), nullptr, object->tensor.dtype, Layout(1), true, true};
+  std::swap(object->tensor, source);
+  object->lazy.reset();
+  object->handles = 0;  // `nothing` has no representative
+  object->cleared = true;
+  drop(representative);
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (type->tp_finalize &&
+      hang_at_thread_end([self] { return PyObject_CallFinalizerFromDealloc(self); }) < 0) {
+    return;  // it lives again
+  }
+  PyObject_GC_UnTrack(self);
+  // A producer's deleter may be Python, which must not see an exception that is on its way.
+  std::optional<SavedException> saved;
+  if (PyErr_Occurred()) saved.emplace();
+  TensorObject* object = cast(self);
+  if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
+  drop(std::exchange(object->base, nullptr));
+  PyObject* const representative = object->cleared ? nullptr : leave(object);
+  Memory memory = std::move(object->tensor.memory);
+  object->lazy.~shared_ptr();
+  object->tensor.~Tensor();
+  if (memory.use_count() == 1 && memory->nbytes >= gil_threshold) {
+    const ReleasedGil released;  // a large block takes the operating system a while
+    memory.reset();
+  }
+  memory.reset();
+  drop(representative);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// ---- attributes ---------------------------------------------------------------------------------
+
+PyObject* tuple_of(const std::int64_t* values, int count) {
+  PyObject* tuple = PyTuple_New(count);
+  for (int i = 0; tuple && i < count; ++i) {
+    PyObject* value = PyLong_FromLongLong(values[i]);
+    if (!value) {
+      Py_CLEAR(tuple);
+    } else {
+      PyTuple_SET_ITEM(tuple, i, value);
+    }
+  }
+  return tuple;
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  const Layout& layout = cast(self)->tensor.layout;
+  return tuple_of(layout.shape(), layout.ndim());
+}
+
+PyObject* get_strides(PyObject* self, void*) {
+  const Layout& layout = cast(self)->tensor.layout;
+  return tuple_of(layout.strides(), layout.ndim());
+}
+
+PyObject* get_ndim(PyObject* self, void*) {
+  return PyLong_FromLong(cast(self)->tensor.layout.ndim());
+}
+
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(cast(self)->tensor.size()); }
+
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromSize_t(cast(self)->tensor.dtype->itemsize());
+}
+
+PyObject* get_nbytes(PyObject* self, void*) {
+  return PyLong_FromSize_t(cast(self)->tensor.nbytes());
+}
+
+PyObject* get_ptr(PyObject* self, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return PyLong_FromVoidPtr(ready(cast(self)).data); });
+}
+
+PyObject* get_usm_type(PyObject* self, void*) {
+  return PyUnicode_FromString(usm_kind_name(cast(self)->tensor.memory->kind));
+}
+
+PyObject* get_readonly(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->tensor.readonly);
+}
+
+PyObject* get_dtype(PyObject* self, void*) { return numpy_dtype_of(cast(self)->tensor); }
+
+PyObject* get_dtype_name(PyObject* self, void*) {
+  return PyUnicode_FromString(cast(self)->tensor.dtype->name);
+}
+
+PyObject* get_base(PyObject* self, void*) {
+  PyObject* base = cast(self)->base ? cast(self)->base : Py_None;
+  Py_INCREF(base);
+  return base;
+}
+
+// Id of the row that the memory is bound to; None for plain host memory.
+PyObject* get_row_id(PyObject* self, void*) {
+  const Row* row = cast(self)->tensor.memory->row;
+  if (!row) Py_RETURN_NONE;
+  return PyLong_FromLong(row->id);
+}
+
+PyObject* get_host_accessible(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->tensor.host_accessible());
+}
+
+PyObject* get_is_host_copy(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->tensor.memory->is_host_copy());
+}
+
+PyObject* get_reversed(PyObject* self, void*) {
+  return PyBool_FromLong(has_negative_stride(cast(self)->tensor.layout));
+}
+
+PyObject* is_contiguous_in(PyObject* self, Order order) {
+  return PyBool_FromLong(is_contiguous(cast(self)->tensor.layout, order));
+}
+PyObject* get_c_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::c); }
+PyObject* get_f_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::f); }
+
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "Lengths of the axes, in elements.", nullptr},
+    {"strides", get_strides, nullptr, "Steps along the axes, in elements.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"ptr", get_ptr, nullptr, "Address of the first element.", nullptr},
+    {"usm_type", get_usm_type, nullptr, "'device', 'shared', 'host' or 'system'.", nullptr},
+    {"readonly", get_readonly, nullptr, "Whether writing through this view is forbidden.", nullptr},
+    {"dtype", get_dtype, nullptr, "The numpy.dtype of the elements.", nullptr},
+    {"dtype_name", get_dtype_name, nullptr, "Name of the dtype.", nullptr},
+    {"base", get_base, nullptr, "The object this is a view of, or None.", nullptr},
+    {"row_id", get_row_id, nullptr, "Row of the device table, or None for the host.", nullptr},
+    {"host_accessible", get_host_accessible, nullptr, "Whether the host can read it.", nullptr},
+    {"is_host_copy", get_is_host_copy, nullptr, "Whether it is (or will be) a host copy of ours.",
+     nullptr},
+    {"reversed", get_reversed, nullptr, "Whether a stride is negative.", nullptr},
+    {"c_contiguous", get_c_contiguous, nullptr, "Compact in C order.", nullptr},
+    {"f_contiguous", get_f_contiguous, nullptr, "Compact in Fortran order.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+// ---- buffer protocol ----------------------------------------------------------------------------
+
+void require_buffer_request(const Tensor& tensor, int flags) {
+  if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
+  if ((flags & PyBUF_WRITABLE) && tensor.readonly) {
+    fail(Error::Kind::buffer, "the tensor is read-only; ask for a read-only buffer or copy it");
+  }
+  if ((flags & PyBUF_FORMAT) && !tensor.dtype->buffer_format) {
+    fail(Error::Kind::buffer, "the buffer protocol has no format for dtype ", tensor.dtype->name,
+         "; use DLPack, or to_numpy(), which gives a view with ml_dtypes");
+  }
+  const bool c = is_contiguous(tensor.layout, Order::c);
+  const bool f = is_contiguous(tensor.layout, Order::f);
+  const auto asks = [flags](int request) { return (flags & request) == request; };
+  if ((asks(PyBUF_C_CONTIGUOUS) && !c) || (asks(PyBUF_F_CONTIGUOUS) && !f) ||
+      (asks(PyBUF_ANY_CONTIGUOUS) && !c && !f) || (!asks(PyBUF_STRIDES) && !c)) {
+    fail(Error::Kind::buffer,
+         "a contiguous buffer was asked for, and the tensor is not contiguous; copy() it first");
+  }
+}
+
+// Where a thread of Python is: a frame, and the instruction in it.
+struct Place {
+  const void* frame = nullptr;
+  long instruction = -1;
+
+  bool operator==(const Place& other) const {
+    return frame == other.frame && instruction == other.instruction;
+  }
+};
+
+Place place_of(PyFrameObject* frame) {
+  if (!frame) return {};
+  const PyRef instruction(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_lasti"));
+  if (!instruction) throw PythonError();
+  return {frame, PyLong_AsLong(instruction.get())};
+}
+
+// An exception of a signal handler that ended a buffer request.  NumPy drops every exception of a
+// buffer request, this one included, and goes on to __array__ in the same call, which raises it
+// again.  (Not the exception itself, which would hold frames.)
+struct DroppedSignal {
+  const PyObject* tensor = nullptr;
+  Place place;
+  PyRef type, args;
+};
+DroppedSignal& dropped_signal() {
+  static auto* const dropped = new DroppedSignal;  // the interpreter goes before static objects do
+  return *dropped;
+}
+
+// The exception that is set.
+void remember_signal(const PyObject* tensor) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  DroppedSignal& dropped = dropped_signal();
+  Py_XINCREF(type);
+  dropped.type.reset(type);
+  dropped.args.reset(value ? PyObject_GetAttrString(value, "args") : nullptr);
+  dropped.tensor = tensor;
+  dropped.place = place_of(PyEval_GetFrame());
+  PyErr_Restore(type, value, traceback);
+}
+
+int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  OfferWatch::asked();
+  return guarded(-1, [&] {
+    const Tensor& tensor = ready(cast(self));
+    require_buffer_request(tensor, flags);
+    wait_for_pending_work(tensor);
+    const int ndim = tensor.layout.ndim();
+    auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);
+    const auto itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());
+    for (int i = 0; i < ndim; ++i) {
+      dims[i] = tensor.layout.shape()[i];
+      dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
+    }
+    static std::byte nothing;  // an empty buffer still has an address
+    view->buf = tensor.data ? tensor.data : &nothing;
+    view->len = static_cast<Py_ssize_t>(tensor.nbytes());
+    view->itemsize = itemsize;
+    view->readonly = tensor.readonly;
+    view->ndim = ndim;
+    view->format =
+        (flags & PyBUF_FORMAT) ? const_cast<char*>(tensor.dtype->buffer_format) : nullptr;
+    view->shape = (flags & PyBUF_ND) ? dims.get() : nullptr;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims.get() + ndim : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = dims.release();
+    view->obj = self;
+    Py_INCREF(self);
+    OfferWatch::taken();
+    return 0;
+  });
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  ended_by_signal = false;
+  const int result = fill_buffer(self, view, flags);
+  if (result >= 0 || !ended_by_signal) return result;
+  return guarded(-1, [&] {
+    remember_signal(self);
+    return result;
+  });
+}
+
+void release_buffer(PyObject*, Py_buffer* view) {
+  delete[] static_cast<Py_ssize_t*>(view->internal);
+}
+
+// ---- DLPack -------------------------------------------------------------------------------------
+
+PyObject* dlpack_device(PyObject* self, PyObject*) {
+  OfferWatch::asked();
+  const DLDevice device = cast(self)->tensor.dl_device();
+  return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
+}
+
+constexpr std::array<const char*, 4> export_keywords{"stream", "max_version", "dl_device", "copy"};
+enum ExportKeyword { stream, max_version, dl_device, copy };
+
+// Puts keyword arguments of a vectorcall in their places; false with an exception set.
+bool parse_export_keywords(Py_ssize_t n_positional, PyObject* const* args, PyObject* names,
+                           std::array<PyObject*, 4>* values) {
+  static const std::array<PyObject*, 4> interned = [] {
+    std::array<PyObject*, 4> strings{};
+    for (std::size_t i = 0; i < strings.size(); ++i) {
+      strings[i] = PyUnicode_InternFromString(export_keywords[i]);
+    }
+    return strings;
+  }();
+  if (n_positional != 0) {
+    PyErr_SetString(PyExc_TypeError, "__dlpack__ takes keyword arguments only");
+    return false;
+  }
+  values->fill(Py_None);
+  const Py_ssize_t count = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    auto found = std::find(interned.begin(), interned.end(), name);
+    if (found == interned.end()) {
+      found = std::find_if(interned.begin(), interned.end(), [&](PyObject* keyword) {
+        return PyUnicode_Compare(keyword, name) == 0;
+      });
+    }
+    if (found == interned.end()) {
+      PyErr_Format(PyExc_TypeError, "__dlpack__ got an unexpected keyword argument '%U'", name);
+      return false;
+    }
+    (*values)[static_cast<std::size_t>(found - interned.begin())] = args[i];
+  }
+  return true;
+}
+
+// What max_version asks for: 1 versioned, 0 legacy, -1 "let the negotiation say what is wrong".
+int versioned_wish(PyObject* version) {
+  if (version == Py_None) return 0;
+  if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return -1;
+  PyObject* major = PyTuple_GET_ITEM(version, 0);
+  if (!PyLong_CheckExact(major)) return -1;
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(major, &overflow);
+  return overflow > 0 || value >= 1;
+}
+
+bool is_no_sync(PyObject* stream) {
+  if (!PyLong_CheckExact(stream)) return false;
+  int overflow = 0;
+  return PyLong_AsLongAndOverflow(stream, &overflow) == -1 && overflow == 0;
+}
+
+// The case that needs no negotiation (a view for a consumer on the tensor's own root device) is
+// answered here; it is the first row of the export table in _negotiate.py, and a test holds the two
+// together.  Everything else is asked of that table.
+PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
+                 PyObject* keyword_names) {
+  std::array<PyObject*, 4> values;
+  OfferWatch::asked();
+  if (!parse_export_keywords(n_positional, args, keyword_names, &values)) return nullptr;
+  return OfferWatch::handed_out(guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& tensor = ready(cast(self));
+    const int versioned = versioned_wish(values[max_version]);
+    const bool synchronise = values[stream] == Py_None;
+    if (!hooks().trace && values[dl_device] == Py_None &&
+        (values[copy] == Py_None || values[copy] == Py_False) && tensor.exports_directly() &&
+        (versioned == 1 || (versioned == 0 && !tensor.readonly)) &&
+        (synchronise || (is_no_sync(values[stream]) && !tensor.on_host))) {
+      if (synchronise) wait_for_pending_work(tensor);
+      return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+    }
+    return PyObject_CallFunctionObjArgs(hooks().export_negotiated, self, values[stream],
+                                        values[max_version], values[dl_device], values[copy],
+                                        nullptr);
+  }));
+}
+
+PyMethodDef methods[] = {
+    {"__dlpack__",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(
+         static_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)>(dlpack))),
+     METH_FASTCALL | METH_KEYWORDS,
+     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+     "A DLPack capsule over this memory."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS,
+     "__dlpack_device__($self, /)\n--\n\nThe pair (device type, device id) of DLPack."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+// Whether Python started this thread.  Others may be the runtime's, where dpctl drops what a
+// command has used: Python code that runs in there may make and drop tensors of its own.
+bool is_python_thread() {
+  if (is_main_thread()) return true;
+  const SavedException saved;
+  const PyRef name(PyUnicode_FromString("threading"));
+  const PyRef threading(name ? PyImport_GetModule(name.get()) : nullptr);
+  const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
+  const auto attribute = [&](const char* of_module) {
+    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
+  };
+  const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
+  bool result = false;
+  if (ident && active && foreign && PyDict_Check(active.get())) {
+    PyObject* const thread = PyDict_GetItemWithError(active.get(), ident.get());
+    result = thread && PyObject_IsInstance(thread, foreign.get()) == 0;
+  }
+  PyErr_Clear();
+  return result;
+}
+
+template <class T>
+PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type,
+                          std::shared_ptr<LazyCopy> lazy = nullptr) {
+  if (!type) type = reinterpret_cast<PyTypeObject*>(hooks().tensor_class);
+  if (!type) {
+    PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
+    return nullptr;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  if (thread_local const bool python_started_it = is_python_thread(); python_started_it) {
+    this_thread_may_ask_queues();
+  }
+  TensorObject* object = cast(self);
+  new (&object->tensor) Tensor(std::forward<T>(tensor));
+  new (&object->lazy) std::shared_ptr<LazyCopy>(std::move(lazy));
+  Py_XINCREF(base);
+  object->base = base;
+  join(object);
+  return self;
+}
+
+}  // namespace
+
+PyTypeObject* tensor_base_type() {
+  if (base_type) return base_type;
+  nothing();
+  static PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("A typed, strided view of memory; the base of Tensor and "
+                                    "HostView.")},
+      {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_getset, getset},
+      {Py_tp_members, members},
+      {Py_tp_methods, methods},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+      {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+      {0, nullptr},
+  };
+  static PyType_Spec spec = {"sycl_ext._core.TensorBase", sizeof(TensorObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  base_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return base_type;
+}
+
+void end_directly(PyObject* type) noexcept {
+  reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = dealloc;
+}
+
+PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
+  return allocate_object(std::move(tensor), base, type);
+}
+
+PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type) {
+  return allocate_object(tensor, base, type);
+}
+
+PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type) {
+  // Everything but the bytes is known already, so asking for it makes no copy.
+  Tensor promised{allocate_host(0),
+                  nullptr,
+                  source.dtype,
+                  compact_layout(source.layout.ndim(), source.layout.shape(), Order::c,
+                                 source.dtype->itemsize()),
+                  false,  // a copy is its owner's own
+                  true};
+  auto lazy = std::make_shared<LazyCopy>(std::move(source));
+  return allocate_object(std::move(promised), base, type, std::move(lazy));
+}
+
+PyObject* base_of(PyObject* object) noexcept {
+  return cast(object)->base ? cast(object)->base : object;
+}
+
+PyObject* numpy_dtype_of(const Tensor& tensor) {
+  static std::array<PyObject*, dtypes.size()> cache{};
+  PyObject*& entry = cache[index_of(*tensor.dtype)];
+  if (!entry) entry = PyObject_CallFunction(hooks().numpy_dtype, "s", tensor.dtype->name);
+  Py_XINCREF(entry);
+  return entry;
+}
+
+void wait_for_pending_work(const Tensor& tensor) {
+  if (!tensor.memory->may_have_work()) return;
+  synchronize(Memory(tensor.memory));
+}
+
+void raise_dropped_signal(const PyObject* tensor) {
+  DroppedSignal& dropped = dropped_signal();
+  if (dropped.tensor != tensor) return;
+  dropped.tensor = nullptr;
+  const PyRef type = std::move(dropped.type), args = std::move(dropped.args);
+  const PyRef caller(reinterpret_cast<PyObject*>(PyFrame_GetBack(PyEval_GetFrame())));
+  const Place now = place_of(reinterpret_cast<PyFrameObject*>(caller.get()));
+  if (!(now == dropped.place)) return;  // another call: that one has raised it
+  PyErr_SetObject(type.get(), args.get());
+  throw PythonError();
+}
+
+bool is_worth_releasing(const Tensor& tensor) noexcept {
+  return tensor.nbytes() >= gil_threshold || !tensor.host_accessible() ||
+         tensor.memory->may_have_work();
+}
+
+bool is_tensor(PyObject* object) noexcept {
+  const auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  return type == hooks().tensor_class || type == hooks().host_view_class ||
+         (base_type && PyObject_TypeCheck(object, base_type));
+}
+
+const Tensor& tensor_of(PyObject* object) {
+  if (!is_tensor(object)) {
+    fail(Error::Kind::type, "a sycl_ext tensor is needed, not a ", Py_TYPE(object)->tp_name);
+  }
+  return ready(cast(object));
+}
+
+PyObject*& error_class(Error::Kind kind) noexcept {
+  static std::array<PyObject*, 7> classes{PyExc_BufferError, PyExc_BufferError, PyExc_TypeError,
+                                          PyExc_ValueError,  PyExc_IndexError,  PyExc_MemoryError,
+                                          PyExc_RuntimeError};
+  return classes[static_cast<std::size_t>(kind)];
+}
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (const abi::__forced_unwind&) {
+    hang();
+  } catch (const PythonError&) {  // set already
+  } catch (const Error& error) {
+    PyErr_SetString(error_class(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+  }
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pending work may still touch is kept until that work is done: by one thread, which
+// frees in the background.  Whoever drops the last handle of a block goes on at once, whether it is
+// Python with the GIL, a thread of the runtime in the middle of a command, or an interrupted copy.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "runtime/queue.hpp"
+
+namespace sycl_ext {
+
+// The few queues whose work may touch one block.
+class QueueSet {
+ public:
+  static constexpr std::size_t capacity = 3;
+
+  void add(const Queue& queue) noexcept { queues_[size_++] = &queue; }
+  const Queue* const* begin() const noexcept { return queues_.data(); }
+  const Queue* const* end() const noexcept { return queues_.data() + size_; }
+
+ private:
+  std::array<const Queue*, capacity> queues_{};
+  std::size_t size_ = 0;
+};
+
+// Drops `what` when the work that was submitted to the queues so far is done.  It may be dropped
+// never: when the process ends before, when it was forked, and when there is no memory to remember
+// it with.
+void free_after_work(const QueueSet& queues, std::shared_ptr<const void> what) noexcept;
+
+// How many of those there are.
+std::size_t deferred_frees() noexcept;
+
+// Whether some of those may go while this thread waits: it is not the one that frees them.
+bool may_wait_for_deferred_frees() noexcept;
+
+// Waits until all that was deferred before has been looked at, and dropped where nothing is
+// pending; or the time is over.  Must not hold the GIL.
+void settle_deferred_frees(std::chrono::milliseconds timeout);
+
+// Waits until something was dropped, or nothing is left to be dropped, or the time is over.  True:
+// something was.  Must not hold the GIL.
+bool wait_for_deferred_free(std::chrono::milliseconds timeout);
+
+}  // namespace sycl_ext

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "base/fork.hpp"
+#include "base/interruptible.hpp"
+#include "runtime/runtime_call.hpp"
+#include "runtime/sycl_handles.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+bool is_cpu(const QueueState& state) { return state.queue.get_device().is_cpu(); }
+
+std::shared_ptr<QueueState> make_state(sycl::queue queue, bool shared,
+                                       std::shared_ptr<AsyncErrors> errors) {
+  const std::shared_ptr<QueueState> state(new QueueState{std::move(queue)});
+  state->in_order = state->queue.is_in_order();
+  state->answers_at_once = state->queue.get_backend() == sycl::backend::opencl;
+  state->shared = shared;
+  state->errors = std::move(errors);
+  return state;
+}
+
+// Submits a command of ours, and counts it.
+template <class Submit>
+Event submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
+  const RuntimeCall call("submitting a command");
+  require_not_forked([&] { return is_cpu(*state); });
+  ++state->pending;
+  try {
+    return Event(std::make_shared<EventState>(submit(state->queue), state));
+  } catch (...) {  // nobody knows whether it was submitted
+    ++state->abandoned;
+    --state->pending;
+    throw;
+  }
+}
+
+// Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
+// its own.  Whether there are any that nobody has been told of.
+bool collect_errors(const QueueState& state) {
+  if (!state.errors) return false;
+  const RuntimeCall call("collecting asynchronous errors");
+  const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
+  return state.errors->any;
+}
+
+// Whether all that was submitted is done, as the runtime says.
+bool is_empty(const QueueState& state) {
+  if (is_forked_child() && !is_cpu(state)) return true;  // it was the parent's
+  const RuntimeCall call("asking whether a queue is empty");
+  return state.queue.ext_oneapi_empty();
+}
+
+// The event of all that was submitted so far; empty when it is done.
+std::optional<sycl::event> mark(const QueueState& state) {
+  if (is_forked_child() && !is_cpu(state)) return std::nullopt;
+  if (!state.answers_at_once && is_empty(state)) return std::nullopt;
+  const RuntimeCall call("submitting a barrier");
+  return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
+}
+
+// A command that has failed has a status of its own.
+bool is_over(const sycl::event& event) {
+  using Status = sycl::info::event_command_status;
+  const RuntimeCall call("asking for the status of a command");
+  const Status status = event.get_info<sycl::info::event::command_execution_status>();
+  return status != Status::submitted && status != Status::running;
+}
+
+// Whether it ends in less time than it takes to have another thread wait for it.
+bool is_over_soon(const std::optional<sycl::event>& event) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+  while (event && !is_over(*event)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+  return true;
+}
+
+// event.wait() keeps libsycl's scheduler locked while the command waits for a host task, which may
+// want the GIL; and dpctl holds the GIL while it submits, which takes that lock.  So on a queue
+// where others submit, it is called when the command is over, for its errors.
+void wait_for(sycl::event event, const QueueState& state) {
+  const UnfinishedWork pending;
+  if (state.shared && state.answers_at_once) {
+    {
+      const RuntimeCall call("flushing a queue");
+      const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
+    }
+    constexpr std::chrono::microseconds longest_pause{500};
+    std::chrono::microseconds pause{10};
+    while (!is_over_soon(event)) {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, longest_pause);
+    }
+  }
+  const RuntimeCall call("waiting for a command");
+  event.wait();
+}
+
+void wait_for(EventState& state) {
+  wait_for(state.event, *state.queue);
+  state.finish();
+}
+
+void raise_pending(const QueueState& state) {
+  if (!state.errors) return;
+  std::string text;
+  {
+    std::lock_guard<std::mutex> lock(state.errors->mutex);
+    text.swap(state.errors->first);
+    state.errors->any = false;
+  }
+  if (!text.empty()) {
+    fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device) {
+  auto errors = std::make_shared<AsyncErrors>();
+  auto handler = [errors](sycl::exception_list list) {
+    for (const std::exception_ptr& pointer : list) {
+      std::string text = "unknown error";
+      try {
+        std::rethrow_exception(pointer);
+      } catch (const std::exception& error) {
+        text = error.what();
+      } catch (...) {
+      }
+      std::lock_guard<std::mutex> lock(errors->mutex);
+      if (errors->first.empty()) errors->first = text;
+      errors->any = true;
+    }
+  };
+  return sycl_call("creating a queue", [&] {
+    sycl::queue queue(context, device, handler, {sycl::property::queue::in_order{}});
+    return make_state(std::move(queue), false, std::move(errors));
+  });
+}
+
+void wait_for_all(std::vector<Event> events) {
+  events.erase(std::remove_if(events.begin(), events.end(),
+                              [](const Event& event) { return !event.state_; }),
+               events.end());
+  if (events.empty()) return;
+  wait_interruptibly([events = std::move(events)] {
+    sycl_call("waiting for commands", [&] {
+      for (const Event& event : events) wait_for(*event.state_);
+    });
+  });
+}
+
+bool Event::is_done() const noexcept {
+  try {
+    if (!state_ || state_->is_done) return true;
+    if (!is_over(state_->event)) return false;
+    state_->finish();
+    return true;
+  } catch (...) {
+    return true;
+  }
+}
+
+Queue Queue::from_address(const void* address) {
+  return sycl_call("reading a queue", [&] {
+    return Queue(make_state(*static_cast<const sycl::queue*>(address), true, nullptr));
+  });
+}
+
+bool Queue::operator==(const Queue& other) const noexcept {
+  if (state_ == other.state_) return true;
+  return state_ && other.state_ && state_->queue == other.state_->queue;
+}
+
+bool Queue::in_order() const noexcept { return state_->in_order; }
+
+bool Queue::same_context(const Queue& other) const {
+  return sycl_call("asking for the context of a queue", [&] {
+    return state_->queue.get_context() == other.state_->queue.get_context();
+  });
+}
+
+const void* Queue::share() const noexcept {
+  state_->shared = true;
+  state_->address_is_known = true;
+  return &state_->queue;
+}
+
+void* Queue::new_reference() const {
+  state_->shared = true;
+  return new sycl::queue(state_->queue);
+}
+
+void Queue::delete_reference(void* reference) noexcept {
+  delete static_cast<sycl::queue*>(reference);
+}
+
+bool Queue::has_other_users() const noexcept {
+  return state_.use_count() > 1 || state_->address_is_known ||
+         sycl::detail::getSyclObjImpl(state_->queue).use_count() > 1;
+}
+
+bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
+
+bool Queue::is_idle(bool only_thread) const noexcept {
+  if (!may_have_work()) return true;
+  try {
+    if (!state_->answers_at_once) return false;
+    const std::int64_t abandoned = state_->abandoned;
+    const bool is_done = only_thread ? is_empty(*state_) : is_over_soon(mark(*state_));
+    if (is_done) state_->settle(abandoned);
+    return is_done && !collect_errors(*state_);
+  } catch (...) {
+    return false;  // wait() says what is wrong
+  }
+}
+
+bool Queue::has_pending_work() const noexcept {
+  if (!may_have_work()) return false;
+  try {
+    return !marker().is_done() || collect_errors(*state_);
+  } catch (...) {
+    return true;  // wait() says what is wrong
+  }
+}
+
+void Queue::wait() const {
+  if (!may_have_work()) return;
+  wait_interruptibly([state = state_] {
+    sycl_call("waiting for a queue", [&] {
+      const std::int64_t abandoned = state->abandoned;
+      if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
+      state->settle(abandoned);
+    });
+  });
+  tell_errors();
+}
+
+void Queue::finish(std::vector<Event> events) const {
+  wait_for_all(std::move(events));
+  tell_errors();
+}
+
+void Queue::tell_errors() const {
+  sycl_call("collecting asynchronous errors", [this] { return collect_errors(*state_); });
+  raise_pending(*state_);
+}
+
+Event Queue::marker() const {
+  if (!may_have_work()) return Event();
+  return sycl_call("submitting a barrier", [&] {
+    std::optional<sycl::event> all = mark(*state_);
+    if (!all) return Event();
+    const RuntimeCall call("flushing a queue");
+    sycl::queue(state_->queue).ext_oneapi_prod();
+    const auto event = std::make_shared<EventState>(std::move(*all), state_);
+    ++state_->pending;
+    return Event(event);
+  });
+}
+
+bool Queue::order_after(const Queue& producer) const {
+  if (!producer.may_have_work()) return true;
+  if (*this == producer && in_order()) return true;
+  if (!in_order() || !same_context(producer)) {
+    producer.wait();
+    return false;
+  }
+  sycl_call("ordering one queue after another", [&] {
+    const std::optional<sycl::event> done = mark(producer.state());
+    if (!done) return;
+    // As a dependency, too: what is only in a barrier's list is waited for when the barrier leaves
+    // a host task behind, by the thread of that host task, and may be behind the next one.
+    submit(state_, [&](sycl::queue& queue) {
+      return queue.submit([&](sycl::handler& barrier) {
+        barrier.depends_on(*done);
+        barrier.ext_oneapi_barrier({*done});
+      });
+    });
+  });
+  return true;
+}
+
+void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
+  if (nbytes != 0) finish({submit_copy(to, from, nbytes)});
+}
+
+Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
+  if (nbytes == 0) return Event();
+  return sycl_call("copying USM", [&] {
+    return submit(state_, [&](sycl::queue& queue) { return queue.memcpy(to, from, nbytes); });
+  });
+}
+
+void Queue::fill_zero(void* to, std::size_t nbytes) const {
+  if (nbytes == 0) return;
+  finish({sycl_call("zeroing USM", [&] {
+    return submit(state_, [&](sycl::queue& queue) { return queue.memset(to, 0, nbytes); });
+  })});
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A SYCL queue as the core sees it: something to wait for, to order after, to copy with.
+//
+// `Queue` is a shared handle.  It remembers whether anybody but us can submit to it: as long as
+// nobody can, there is never pending work on it (every operation of the core waits for itself),
+// and an export needs no synchronisation at all.
+//
+// What takes the queue's lock or can wait is a RuntimeCall (runtime_call.hpp): the caller does not
+// hold the GIL.  Waits are for events: the v1 Level Zero adapter keeps a queue locked while the
+// queue itself is waited for.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace sycl_ext {
+
+struct QueueState;  // sycl_handles.hpp
+struct EventState;
+
+// One submitted command.
+class Event {
+ public:
+  Event() = default;
+  explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
+  // Whether it is done (or will never be).
+  bool is_done() const noexcept;
+
+ private:
+  friend class Queue;
+  friend void wait_for_all(std::vector<Event> events);
+  std::shared_ptr<EventState> state_;  // nullptr: done
+};
+
+// Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them.
+void wait_for_all(std::vector<Event> events);
+
+class Queue {
+ public:
+  Queue() = default;
+  explicit Queue(std::shared_ptr<QueueState> state) : state_(std::move(state)) {}
+
+  // A copy of the `sycl::queue` at an address that the caller vouches for; untrusted.hpp has the
+  // way for other addresses.
+  static Queue from_address(const void* address);
+
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
+  bool in_order() const noexcept;
+  bool same_context(const Queue& other) const;
+
+  // Address of the `sycl::queue`; from now on others can submit to it.
+  const void* share() const noexcept;
+  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; shares the queue, too.
+  void* new_reference() const;
+  static void delete_reference(void* reference) noexcept;
+
+  // Whether anybody has the queue but the owner of this handle.
+  bool has_other_users() const noexcept;
+
+  // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
+  bool may_have_work() const noexcept;
+  // True: nothing is pending, nor to be reported.  False: something may be.  `only_thread`: no
+  // other thread submits anything meanwhile.
+  bool is_idle(bool only_thread) const noexcept;
+  // For tests: whether something is pending, or to be reported.
+  bool has_pending_work() const noexcept;
+  // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong
+  // asynchronously.
+  void wait() const;
+  // The same for commands of this queue, all that the caller has submitted.
+  void finish(std::vector<Event> events) const;
+  // The event of all work submitted so far; empty when nothing is pending.  It has been handed to
+  // the device, so that it ends without anybody waiting for it.
+  Event marker() const;
+
+  // Later work on this queue sees what `producer` has been given so far.  True: an event
+  // dependency does it; false: it took a wait on the host (an out-of-order queue, or one of another
+  // context, cannot be protected by a barrier).
+  bool order_after(const Queue& producer) const;
+
+  // Copies and waits.  Either pointer may be host memory.
+  void copy(void* to, const void* from, std::size_t nbytes) const;
+  // Submits a copy without waiting for it.
+  Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
+  void fill_zero(void* to, std::size_t nbytes) const;
+
+  const QueueState& state() const noexcept { return *state_; }
+
+ private:
+  void tell_errors() const;
+
+  std::shared_ptr<QueueState> state_;
+};
+
+}  // namespace sycl_ext

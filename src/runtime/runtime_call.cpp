@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime_call.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/forced_unwind.hpp"
+#include "base/fork.hpp"
+#include "base/interpreter.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+std::atomic<bool> checks_gil{false}, ending{false};
+std::atomic<int> in_progress{0}, unfinished{0};
+
+bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
+
+bool becomes_zero(const std::atomic<int>& count) noexcept {
+  for (int tries = 0; count != 0 && tries < 200; ++tries) usleep(1000);
+  return count == 0;
+}
+
+// Runs before the destructors of the libraries that the runtime had loaded by its first call.
+void end_process(int status, void*) {
+  const bool is_all_freed = becomes_zero(unfinished);
+  ending = true;
+  if (becomes_zero(in_progress) && is_all_freed) return;
+  std::fflush(stdout);
+  std::fflush(stderr);
+  _exit(status);
+}
+
+// The threads that were in the runtime are not in the child.
+struct CallsOfParent final : ForkHandler {
+  void before_fork() noexcept override {}
+  void after_fork_in_parent() noexcept override {}
+  void after_fork_in_child() noexcept override { in_progress = unfinished = 0; }
+};
+
+bool prepare_the_end() {
+  new CallsOfParent;  // for ever
+  return on_exit(end_process, nullptr) == 0;
+}
+
+}  // namespace
+
+RuntimeCall::RuntimeCall(const char* what) noexcept {
+  static const bool prepared = prepare_the_end();
+  (void)prepared;
+  if (checks_gil.load(std::memory_order_relaxed)) {
+    const Interpreter* const python = interpreter;
+    if (python && python->holds_gil()) {
+      std::fprintf(stderr, "sycl_ext: %s: the SYCL runtime is called with the GIL held\n", what);
+      std::abort();
+    }
+  }
+  ++in_progress;
+  if (ending && !is_main_thread()) {
+    --in_progress;
+    hang();
+  }
+}
+
+RuntimeCall::~RuntimeCall() { --in_progress; }
+
+void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }
+
+void add_unfinished_work(int count) noexcept { unfinished += count; }
+
+bool is_process_ending() noexcept { return ending.load(std::memory_order_relaxed); }
+
+}  // namespace sycl_ext

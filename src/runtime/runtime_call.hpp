@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls into the SYCL runtime that take a queue's lock or can wait.
+//
+// libsycl keeps a queue locked while it waits for a host task, and a host task may want the GIL;
+// the v1 Level Zero adapter keeps a queue locked while urQueueFinish waits.  So no such call is
+// made by a thread that holds the GIL.  (Questions about pointers, devices and contexts take no
+// such lock.)
+//
+// At the end of the process the runtime destroys its static objects.  A thread that is in the
+// runtime then (a daemon thread, a wait that Ctrl-C ended) would call a destroyed object, and
+// abort.  So the process ends without those destructors when a thread is still in the runtime, and
+// no thread but the main one enters it any more.
+#pragma once
+
+#include "base/error.hpp"
+
+namespace sycl_ext {
+
+// Every such call is made while one of these lives.
+class RuntimeCall {
+ public:
+  explicit RuntimeCall(const char* what) noexcept;
+  ~RuntimeCall();
+  RuntimeCall(const RuntimeCall&) = delete;
+  RuntimeCall& operator=(const RuntimeCall&) = delete;
+};
+
+// Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
+void check_gil_at_runtime_calls(bool check) noexcept;
+
+// Counts what waits for pending work.
+void add_unfinished_work(int count) noexcept;
+class UnfinishedWork {
+ public:
+  UnfinishedWork() noexcept { add_unfinished_work(1); }
+  ~UnfinishedWork() { add_unfinished_work(-1); }
+  UnfinishedWork(const UnfinishedWork&) = delete;
+  UnfinishedWork& operator=(const UnfinishedWork&) = delete;
+};
+
+// Whether the process is ending: the runtime is left alone, and what is still held is not freed.
+bool is_process_ending() noexcept;
+
+}  // namespace sycl_ext

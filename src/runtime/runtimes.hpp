@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The SYCL runtimes of this process: the libsycl that the core is linked to, and others.
+//
+// Two of them share no objects: a sycl::queue of one is nothing to the other, and so is USM, unless
+// one driver knows the memory of both (Level Zero).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sycl_ext {
+
+// The major version of the libsycl that the core is built against: that of its file name.
+std::uint32_t libsycl_major() noexcept;
+
+// The file of the library that something belongs to; empty: to none.
+std::string library_of(const void* address);
+// The last part of a path.
+std::string file_name(const std::string& path);
+// Whether a file name is that of a SYCL runtime, of any version, in any kind of package.
+bool names_libsycl(const std::string& file);
+
+// The files of all SYCL runtimes that are loaded, ours first.
+std::vector<std::string> loaded_libsycl();
+// Whether there is another one than ours.  Looks through the libraries again when one was loaded.
+bool has_other_libsycl() noexcept;
+
+}  // namespace sycl_ext

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only header that spells <sycl/...>: what stands behind Queue and Row.  It is
+// included by queue.cpp, untrusted.cpp, device_table.cpp, usm.cpp and ipc.cpp (which needs one SYCL
+// header more), and by nothing else, which keeps a clean build short. Only calls that hide no
+// kernel are used (the module is compiled by a plain C++ compiler).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sycl/context.hpp>
+#include <sycl/device.hpp>
+#include <sycl/feature_test.hpp>
+#include <sycl/platform.hpp>
+#include <sycl/properties/all_properties.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
+#include <sycl/version.hpp>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace sycl_ext {
+
+// Where the async handler of a queue leaves its text until the next wait().
+struct AsyncErrors {
+  std::mutex mutex;
+  std::string first;  // the first of several is the cause
+  std::atomic<bool> any{false};
+};
+
+struct QueueState {
+  sycl::queue queue;
+  bool in_order = false;
+  // How the runtime answers whether work is pending.  OpenCL: at once, and wrongly or with a crash
+  // when another thread submits meanwhile, because the adapter looks at an event which that thread
+  // has released.  Level Zero: under the queue's lock, which v1 holds while somebody waits for the
+  // queue. https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
+  // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
+  bool answers_at_once = false;
+  mutable std::atomic<bool> shared{false};            // a third party can submit to it
+  mutable std::atomic<bool> address_is_known{false};  // and may use it without a reference
+  // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
+  // many of these are known to be done.  (Two waits may learn of the same ones.)
+  mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
+  std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
+
+  bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
+  // The first `count` commands whose event was dropped are done.
+  void settle(std::int64_t count) const noexcept {
+    std::int64_t known = settled;
+    while (known < count && !settled.compare_exchange_weak(known, count)) {
+    }
+  }
+};
+
+// A command of ours, counted in `pending` when it was submitted.
+struct EventState {
+  EventState(sycl::event event, std::shared_ptr<QueueState> queue) noexcept
+      : event(std::move(event)), queue(std::move(queue)) {}
+  ~EventState() {
+    if (!is_done) ++queue->abandoned;
+    if (!is_done) --queue->pending;
+  }
+  EventState(const EventState&) = delete;
+  EventState& operator=(const EventState&) = delete;
+
+  // Somebody has waited for it.
+  void finish() noexcept {
+    if (!is_done.exchange(true)) --queue->pending;
+  }
+
+  const sycl::event event;
+  const std::shared_ptr<QueueState> queue;
+  std::atomic<bool> is_done{false};
+};
+
+// An in-order queue with an async handler of its own: an error in a queue without one would end
+// the process (std::terminate in the default handler).
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device);
+
+struct RowHandles {
+  sycl::device device;
+  sycl::context context;
+  std::uintptr_t native_context;  // 0: no driver shares it between contexts
+};
+
+// Runs `call`, and turns what SYCL throws into Error(runtime) with its text.
+template <class Call>
+auto sycl_call(const char* what, Call&& call) -> decltype(call()) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const sycl::exception& error) {
+    fail(Error::Kind::runtime, what, " failed: ", error.what(), " (sycl::errc ",
+         error.code().value(), ")");
+  }
+}
+
+}  // namespace sycl_ext

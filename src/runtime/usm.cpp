@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/usm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <new>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include "base/fork.hpp"
+#include "base/interpreter.hpp"
+#include "base/interruptible.hpp"
+#include "runtime/runtime_call.hpp"
+#include "runtime/sycl_handles.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+std::atomic<long> blocks_alive{0};
+
+// How long an allocation waits for pending work to make room.
+constexpr std::chrono::seconds longest_wait_for_room{5};
+
+void keep(void*) {}
+
+bool is_cpu(const Row& row) noexcept { return row.device_type == "cpu"; }
+
+sycl::usm::alloc sycl_kind_of(UsmKind kind) noexcept {
+  switch (kind) {
+    case UsmKind::device:
+      return sycl::usm::alloc::device;
+    case UsmKind::shared:
+      return sycl::usm::alloc::shared;
+    case UsmKind::host:
+      return sycl::usm::alloc::host;
+    case UsmKind::system:
+      break;
+  }
+  return sycl::usm::alloc::unknown;
+}
+
+void give_back_usm(const HeldBlock& block) noexcept {
+  keep_usm({block.data, block.capacity}, *block.row, block.kind);
+}
+
+void give_back_host(const HeldBlock& block) noexcept { keep_host({block.data, block.capacity}); }
+
+void give_back_dedicated(const HeldBlock& block) noexcept {
+  if (block.data) free_usm(block.data, *block.row);
+}
+
+// Page-aligned memory for at least `nbytes`, from the pools or fresh.
+KeptBlock take_host_block(std::size_t nbytes) {
+  constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+  if (const KeptBlock kept = take_kept_host(nbytes); kept.data) return kept;
+  void* block = nullptr;
+  const std::size_t capacity = BlockPool::rounded(nbytes);
+  const bool large = nbytes >= 2 * huge_page;
+  if (posix_memalign(&block, large ? huge_page : page, capacity) != 0) {
+    fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
+  }
+#if defined(MADV_HUGEPAGE)
+  // Touching fresh memory page by page costs as much as the copy into it.
+  if (large) madvise(block, nbytes, MADV_HUGEPAGE);
+#endif
+  return {block, capacity};
+}
+
+Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+           HeldBlock::Free free_block) {
+  if (row && block.data) remember(block.data, *row);
+  return std::make_shared<const Allocation>(
+      HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, row,
+                Owner(nullptr, keep), free_block),
+      std::move(queue));
+}
+
+[[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Row& row,
+                                  const char* reason) {
+  fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
+       "' USM on device ", row.id, " ('", row.name, "'): ", reason,
+       "; free other tensors, or take a smaller block or another usm_type");
+}
+
+// nullptr: there is no room.
+void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Row& row) {
+  // What was freed a moment ago may be on its way back.
+  if (!BlockPool::serves(nbytes) && deferred_frees() > 0) {
+    const WithoutGil released;
+    settle_deferred_frees(std::chrono::milliseconds(2));
+  }
+  const WithoutGil released;
+  const RuntimeCall call("allocating USM");
+  try {
+    return sycl::malloc(BlockPool::rounded(nbytes), row.sycl->device, row.sycl->context,
+                        sycl_kind_of(wanted));
+  } catch (const sycl::exception& error) {
+    fail_allocation(nbytes, wanted, row, error.what());
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// The queue to remember beside the row's: none when it is the same.
+Queue apart_from(const Row* row, Queue queue) {
+  if (row && queue && queue == row->queue()) return {};
+  return queue;
+}
+
+const Queue& queue_of(const Queue& own_queue, const Row* row) {
+  return own_queue || !row ? own_queue : row->queue();
+}
+
+// Whether this thread may ask queues whether they are idle.  In a thread of the runtime, where
+// dpctl drops what a command has used, the question would be a deadlock: somebody may keep the
+// queue locked who waits for the host task that runs there.
+thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
+
+void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
+
+// An owner may keep, by way of another library's object, a block of ours, whose owner keeps the
+// next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  Releases that are
+// nested this deep in a thread are left to its outermost one, as CPython's trashcan does with its
+// containers, since a long chain would overflow the stack.
+constexpr int deepest_release = 50;
+
+struct LeftOwner {
+  Owner owner;
+  LeftOwner* next;
+};
+// On the heap, and not in the frame of the outermost release, whose stack a greenlet may swap out.
+thread_local LeftOwner* left_owners = nullptr;
+thread_local int release_depth = 0;
+
+void release_owner(Owner owner) noexcept {
+  if (!owner) return;
+  if (release_depth >= deepest_release) {
+    if (auto* const left = new (std::nothrow) LeftOwner{std::move(owner), left_owners}) {
+      left_owners = left;
+      return;
+    }
+  }
+  ++release_depth;
+  owner.reset();
+  while (release_depth == 1 && left_owners) {
+    const std::unique_ptr<LeftOwner> left(left_owners);
+    left_owners = left->next;
+  }
+  --release_depth;
+}
+
+// On the heap; where there is no memory for that, the block is never freed.
+std::shared_ptr<const void> share_block(HeldBlock block) noexcept {
+  try {
+    return std::make_shared<const HeldBlock>(std::move(block));
+  } catch (...) {
+    block.free_block = nullptr;
+    (void)block.owner.release();
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
+                     const Row* row, Owner owner, Free free_block) noexcept
+    : data(data),
+      nbytes(nbytes),
+      capacity(capacity),
+      kind(kind),
+      row(row),
+      owner(std::move(owner)),
+      free_block(free_block) {
+  blocks_alive.fetch_add(1, std::memory_order_relaxed);
+  if (row && row->use) row->use->block_begins();
+}
+
+HeldBlock::HeldBlock(HeldBlock&& other) noexcept
+    : data(other.data),
+      nbytes(other.nbytes),
+      capacity(other.capacity),
+      kind(other.kind),
+      row(other.row),
+      owner(std::move(other.owner)),
+      free_block(std::exchange(other.free_block, nullptr)),
+      is_held_(std::exchange(other.is_held_, false)) {}
+
+HeldBlock::~HeldBlock() {
+  if (free_block) free_block(*this);
+  release_owner(std::move(owner));
+  if (!is_held_) return;
+  blocks_alive.fetch_sub(1, std::memory_order_relaxed);
+  if (row && row->use) row->use->block_ends();
+}
+
+Allocation::Allocation(HeldBlock&& block, Queue own_queue)
+    : own_queue_(apart_from(block.row, std::move(own_queue))),
+      block_(std::move(block)),
+      data(block_.data),
+      nbytes(block_.nbytes),
+      capacity(block_.capacity),
+      kind(block_.kind),
+      row(block_.row),
+      queue(queue_of(own_queue_, row)) {}
+
+Allocation::~Allocation() {
+  if (!may_have_work() || (may_ask && is_idle())) return;
+  const bool is_borrowed = !is_ours();
+  free_after_work(queues(), share_block(std::move(block_)));
+  if (!is_borrowed) return;
+  // Its owner would like to have it back at once where nothing is pending after all.
+  const WithoutGil released;
+  settle_deferred_frees(std::chrono::milliseconds(20));
+}
+
+void this_thread_may_ask_queues() noexcept { may_ask = true; }
+
+Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
+
+void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
+  void* const owner = block_.owner.get();
+  if (block_.owner.get_deleter() == release) return owner;
+  if (!owner || block_.owner.get_deleter() != release_memory) return nullptr;
+  const Memory& kept = *static_cast<const Memory*>(owner);
+  return kept.use_count() == 1 ? kept->owner_released_by(release) : nullptr;
+}
+
+QueueSet Allocation::queues() const noexcept {
+  QueueSet set;
+  if (own_queue_) set.add(own_queue_);
+  if (!row) return set;
+  if (const Queue* const made = row->made_queue()) set.add(*made);
+  if (row->kind == RowKind::sub_device && row->default_context) {
+    if (const Queue* const made = find_row(row->root_id)->made_queue()) set.add(*made);
+  }
+  return set;
+}
+
+bool Allocation::is_idle() const noexcept {
+  // The threads that free and wait in the background submit markers.
+  const bool only_thread =
+      is_only_python_thread() && deferred_frees() == 0 && interrupted_waits() == 0;
+  const WithoutGil released;
+  const QueueSet all = queues();
+  return std::all_of(all.begin(), all.end(),
+                     [=](const Queue* queue) { return queue->is_idle(only_thread); });
+}
+
+bool Allocation::may_have_work() const noexcept {
+  for (const Queue* one : queues()) {
+    if (one->may_have_work()) return true;
+  }
+  return false;
+}
+
+namespace {
+
+// A block of `size` bytes, for `nbytes` of them.  Where there is no room, what is kept is given
+// back first.
+KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Row& row) {
+  KeptBlock block{fresh_usm(size, wanted, row), size};
+  if (!block.data) {
+    release_cached_memory();
+    block.data = fresh_usm(size, wanted, row);
+  }
+  // What is missing may be in blocks that are freed when the work on them is done.
+  const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
+  while (!block.data && may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
+    const WithoutGil released;
+    wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
+    release_cached_memory();
+    block.data = fresh_usm(size, wanted, row);
+  }
+  if (!block.data) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
+  return block;
+}
+
+Memory own_usm(KeptBlock block, std::size_t nbytes, UsmKind kind, const Row& row, Queue queue,
+               HeldBlock::Free free_block) {
+  try {
+    return own(block, nbytes, kind, &row, std::move(queue), free_block);
+  } catch (...) {
+    if (block.data) free_usm(block.data, row);
+    throw;
+  }
+}
+
+}  // namespace
+
+Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
+  require_usm(row, has_usm(row, kind), usm_kind_name(kind));
+  require_not_forked([&row] { return is_cpu(row); });
+  if (row.use && many_contexts_may_be_dropped()) {
+    drain_pools_later(look_at_private_contexts(0).dropped);
+  }
+  KeptBlock block{nullptr, 0};
+  if (nbytes > 0) {
+    block = take_kept_usm(row, kind, nbytes);
+    if (!block.data) block = take_fresh_usm(BlockPool::rounded(nbytes), nbytes, kind, row);
+  }
+  return own_usm(block, nbytes, kind, row, std::move(queue), give_back_usm);
+}
+
+Memory allocate_dedicated(const Row& row, std::size_t nbytes, Queue queue) {
+  // The smallest multiple of Level Zero's page size that is more than the adapters pool.
+  constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
+  require_usm(row, row.usm_device, usm_kind_name(UsmKind::device));
+  require_not_forked([&row] { return is_cpu(row); });
+  KeptBlock block{nullptr, 0};
+  if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, row);
+  return own_usm(block, nbytes, UsmKind::device, row, std::move(queue), give_back_dedicated);
+}
+
+bool is_dedicated(const Allocation& block) noexcept {
+  return block.is_freed_by(give_back_dedicated);
+}
+
+Memory allocate_host(std::size_t nbytes) {
+  if (nbytes == 0) return own({nullptr, 0}, 0, UsmKind::system, nullptr, {}, give_back_host);
+  const KeptBlock block = take_host_block(nbytes);
+  try {
+    return own(block, nbytes, UsmKind::system, nullptr, {}, give_back_host);
+  } catch (...) {
+    std::free(block.data);
+    throw;
+  }
+}
+
+long live_allocations() noexcept { return blocks_alive.load(std::memory_order_relaxed); }
+
+Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+              Owner owner) {
+  return std::make_shared<const Allocation>(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes,
+                                                      kind, row, std::move(owner), nullptr),
+                                            std::move(queue));
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose a pointer is: the kind of its memory, and the device table entry that it belongs to.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "runtime/usm_kind.hpp"
+
+namespace sycl_ext {
+
+// Says, as long as it lives, that a block belongs to a private context.  Where every context of a
+// driver knows every pointer, nothing else tells it from memory of the default context.
+class PrivateBlock {
+ public:
+  PrivateBlock(const void* data, std::size_t nbytes, const Row* row);
+  ~PrivateBlock();
+  PrivateBlock(const PrivateBlock&) = delete;
+  PrivateBlock& operator=(const PrivateBlock&) = delete;
+
+ private:
+  const void* const data_;
+  const std::size_t nbytes_;
+  const Row* const row_;  // nullptr: of no private context
+};
+
+// The kind of the USM that contains `pointer`, as the runtime sees it from the row's context.
+// False: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero the
+// runtime answers for the driver's allocation, which may be a slab with many blocks: a pointer past
+// the end of its block, or into a block that was freed, still has a kind.
+bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept;
+
+// How far a question goes that the runtime answers once for each context.
+enum class Search { quick, thorough };
+
+// Row of the block that contains the pointer, of all contexts in the table; nullptr: plain host
+// memory, or USM of a context that nobody has told us of.
+//
+// On Level Zero every context of a driver knows every pointer.  So one context of the driver is
+// asked, and the memory counts as that of the default context, unless it lies in a block of a
+// private context that is alive here: one of our own, or one that came with its context.
+//
+// On OpenCL each context in use is asked, the one in which the pointer was last met first.  Memory
+// that was nobody's and lies in none of our blocks: a quick search of more than eight private
+// contexts asks the default contexts and new ones alone, so it may miss a block that somebody else
+// made in a private context since.  What a miss would refuse takes a thorough search.
+const Row* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick);
+
+// Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".
+std::string describe_owner(const void* pointer);
+
+// The row for the device that a USM pointer of the row's context was allocated on (on Level Zero
+// that may be a tile of it).
+const Row& allocating_row(const void* pointer, const Row& row);
+
+// The row of a block in the context at an address: of the device that it was allocated on, which is
+// the way to find it when a context has several devices.  Error(buffer): no USM of that context.
+const Row& row_in_context(const void* pointer, const void* context);
+
+// Keeps in mind which entry a pointer belongs to, as a hint for find_owner.
+void remember(const void* pointer, const Row& row) noexcept;
+
+// Row and kind of a block of USM, given its first byte and its size, checked at both ends.  `what`
+// names its producer in the Error(buffer).  On Level Zero the row may turn out to be a tile of
+// `row`.
+const Row& locate_usm(const char* what, const std::byte* first, std::size_t nbytes, const Row& row,
+                      UsmKind* kind);
+
+}  // namespace sycl_ext

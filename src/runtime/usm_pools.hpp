@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks that are kept for the next allocations: for each kind of USM of a device table entry, and
+// for host memory.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/usm_kind.hpp"
+
+namespace sycl_ext {
+
+using KeptBlock = LargeBlockPool::Block;
+
+// Gives a block back to the runtime, at once.  After a fork it is the parent's, and at the end of
+// the process the runtime may be gone: then nothing is done.
+void free_usm(void* block, const Row& row) noexcept;
+
+// A kept block for at least `nbytes`, with its true size; {nullptr, 0}: none.
+KeptBlock take_kept_usm(const Row& row, UsmKind kind, std::size_t nbytes) noexcept;
+KeptBlock take_kept_host(std::size_t nbytes) noexcept;
+// Keeps a block, or frees it.
+void keep_usm(const KeptBlock& block, const Row& row, UsmKind kind) noexcept;
+void keep_host(const KeptBlock& block) noexcept;
+
+// Gives back what entries keep, in the thread of the deferred frees: the caller may hold the GIL,
+// and references to what another Python thread could change.
+void drain_pools_later(const std::vector<const ContextEntry*>& entries);
+
+// Blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB for each kind
+// of USM of a row, and the large ones 8 MiB of host USM of a row; of host memory (kind `system`,
+// row nullptr) 2.75 and 64 MiB.
+struct CachedMemory {
+  const Row* row;
+  UsmKind kind;
+  std::size_t nbytes;  // not 0
+};
+std::vector<CachedMemory> cached_memory();
+// Gives them back to the runtime.
+void release_cached_memory() noexcept;
+
+}  // namespace sycl_ext

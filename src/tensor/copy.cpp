@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/copy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/interpreter.hpp"
+#include "tensor/strided.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// Staging goes through blocks of this size, so a copy of any size needs little extra memory.
+constexpr std::size_t block_bytes = std::size_t{4} << 20;
+// Up to this size one command does the job without staging.
+constexpr std::size_t direct_bytes = std::size_t{256} << 10;
+// One queue command costs about as much time as moving this many bytes.
+constexpr std::size_t command_bytes = std::size_t{32} << 10;
+
+struct Addresses {
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+Addresses addresses(const Tensor& tensor) {
+  Extent extent{};
+  find_extent(tensor.layout, tensor.dtype->itemsize(), &extent);
+  return {tensor.data + extent.begin, tensor.data + extent.end};
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  const Addresses x = addresses(a), y = addresses(b);
+  return x.begin < y.end && y.begin < x.end;
+}
+
+CopyLoops loops_of(const Tensor& to, const Tensor& from) {
+  return make_loops(to.data, to.layout, from.data, from.layout, to.dtype->itemsize());
+}
+
+// One side of a set of loops: the bytes from the lowest to the highest element.
+struct Span {
+  std::int64_t begin;  // relative to the pointer of that side
+  std::size_t nbytes;
+};
+
+Span span_of(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
+  Span span{0, loops.itemsize};
+  for (int i = 0; i < loops.ndim; ++i) {
+    const std::int64_t reach = (loops.axes[i].count - 1) * (loops.axes[i].*side);
+    if (reach < 0) span.begin += reach;
+    span.nbytes += static_cast<std::size_t>(reach < 0 ? -reach : reach);
+  }
+  return span;
+}
+
+// The two halves of the loops, cut along the axis that reaches furthest on one side.
+std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
+  int widest = 0;
+  std::int64_t reach = -1;
+  for (int i = 0; i < loops.ndim; ++i) {
+    const std::int64_t candidate = std::abs((loops.axes[i].count - 1) * (loops.axes[i].*side));
+    if (candidate > reach) {
+      reach = candidate;
+      widest = i;
+    }
+  }
+  CopyLoops first = loops, second = loops;
+  const CopyAxis& axis = loops.axes[widest];
+  const std::int64_t half = axis.count / 2;
+  first.axes[widest].count = half;
+  second.axes[widest].count = axis.count - half;
+  second.to += half * axis.to;
+  second.from += half * axis.from;
+  return {first, second};
+}
+
+// Makes the target side compact, in the order of the loops.
+void pack(CopyLoops* loops) {
+  auto step = static_cast<std::int64_t>(loops->itemsize);
+  for (int i = loops->ndim - 1; i >= 0; --i) {
+    loops->axes[i].to = step;
+    step *= loops->axes[i].count;
+  }
+}
+
+// The innermost axes that are dense in the target.
+struct TargetRun {
+  int outer_ndim;  // axes around them
+  std::size_t nbytes;
+};
+
+TargetRun target_run(const CopyLoops& loops) {
+  TargetRun run{loops.ndim, loops.itemsize};
+  while (run.outer_ndim > 0 &&
+         loops.axes[run.outer_ndim - 1].to == static_cast<std::int64_t>(run.nbytes)) {
+    run.nbytes *= static_cast<std::size_t>(loops.axes[--run.outer_ndim].count);
+  }
+  return run;
+}
+
+// Calls `body(address)` for each run of the target, in the order of pack().
+template <class Body>
+void for_each_run(const CopyLoops& loops, int outer_ndim, const Body& body) {
+  std::array<std::int64_t, max_ndim> index{};
+  std::byte* to = loops.to;
+  for (;;) {
+    body(to);
+    int axis = outer_ndim - 1;
+    for (; axis >= 0; --axis) {
+      to += loops.axes[axis].to;
+      if (++index[axis] < loops.axes[axis].count) break;
+      to -= loops.axes[axis].to * loops.axes[axis].count;
+      index[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+// Cuts loops into pieces that fit, and hands each to `body`.
+template <class Fits, class Body>
+void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const Fits& fits,
+                    const Body& body) {
+  if (loops.nbytes() == loops.itemsize || fits(loops)) return body(loops);
+  const auto halves = split(loops, side);
+  for_each_piece(halves.first, side, fits, body);
+  for_each_piece(halves.second, side, fits, body);
+}
+
+// Keeps blocks for as long as commands of a queue may touch them, when an exception leaves before
+// they are done (Ctrl-C, above all).
+class KeptWhileBusy {
+ public:
+  KeptWhileBusy(const Queue& queue, const Memory& a, const Memory& b) noexcept
+      : a_(a), b_(b), exceptions_(std::uncaught_exceptions()) {
+    queues_.add(queue);
+  }
+  ~KeptWhileBusy() {
+    if (std::uncaught_exceptions() == exceptions_) return;
+    free_after_work(queues_, a_);
+    free_after_work(queues_, b_);
+  }
+  KeptWhileBusy(const KeptWhileBusy&) = delete;
+  KeptWhileBusy& operator=(const KeptWhileBusy&) = delete;
+
+ private:
+  QueueSet queues_;
+  const Memory &a_, &b_;
+  int exceptions_;
+};
+
+// Two blocks of host memory that a queue copies to and from at full speed, used in turn: while the
+// queue fills or empties one, the host works on the other.
+class Staging {
+ public:
+  Staging(const Row& row, std::size_t nbytes)
+      : queue_(row.queue()), kept_(queue_, blocks_[0].memory, blocks_[1].memory) {
+    const std::size_t size = std::min(nbytes, block_bytes);
+    for (Block& block : blocks_) {
+      block.memory = row.usm_host ? allocate(row, UsmKind::host, size) : allocate_host(size);
+    }
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  // Device -> host: fetches the span of a piece, and scatters the piece before it.
+  void fetch(const CopyLoops& piece) {
+    const Span span = span_of(piece, &CopyAxis::from);
+    Block& block = next();
+    block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes)};
+    const std::optional<CopyLoops> before = std::exchange(waiting_, piece);
+    waiting_->from = block.memory->data - span.begin;
+    if (before) scatter(*before, other());
+  }
+  // Scatters the last piece.
+  void finish_fetching() {
+    if (waiting_) scatter(*waiting_, blocks_[turn_]);
+    waiting_.reset();
+  }
+
+  // Host -> device: gathers a piece, and stores it while the next one is gathered.
+  void store(const CopyLoops& piece) {
+    const Span span = span_of(piece, &CopyAxis::to);
+    Block& block = gather(piece, -span.begin);
+    block.events = {queue_.submit_copy(piece.to + span.begin, block.memory->data, span.nbytes)};
+  }
+  // The same where the target has gaps: one command for each run, and one wait for all of them.
+  void store_runs(const CopyLoops& piece) {
+    const TargetRun run = target_run(piece);
+    CopyLoops packed = piece;
+    pack(&packed);
+    Block& block = gather(packed, 0);
+    const std::byte* from = block.memory->data;
+    for_each_run(piece, run.outer_ndim, [&](std::byte* to) {
+      block.events.push_back(queue_.submit_copy(to, from, run.nbytes));
+      from += run.nbytes;
+    });
+  }
+  void finish_storing() {
+    std::vector<Event> events = std::move(other().events);
+    const std::vector<Event>& last = blocks_[turn_].events;
+    events.insert(events.end(), last.begin(), last.end());
+    queue_.finish(std::move(events));
+  }
+
+ private:
+  struct Block {
+    Memory memory;
+    std::vector<Event> events;  // of all commands that use it
+  };
+  // Puts the elements into the next block, the first one at `start`.
+  Block& gather(CopyLoops loops, std::int64_t start) {
+    Block& block = next();
+    wait_for_all(std::exchange(block.events, {}));
+    loops.to = block.memory->data + start;
+    merge_axes(&loops);
+    copy_strided(loops);
+    return block;
+  }
+  Block& next() { return blocks_[turn_ ^= 1]; }
+  Block& other() { return blocks_[turn_ ^ 1]; }
+  static void scatter(const CopyLoops& piece, Block& block) {
+    wait_for_all(std::exchange(block.events, {}));
+    copy_strided(piece);
+  }
+
+  const Queue& queue_;
+  Block blocks_[2];
+  const KeptWhileBusy kept_;
+  int turn_ = 0;
+  std::optional<CopyLoops> waiting_;  // fetched, or being fetched, into the block of this turn
+};
+
+// Reading the gaps between elements is harmless, so a span is fetched as it is unless it is mostly
+// gaps.
+bool fits_fetch(const CopyLoops& loops) {
+  const Span span = span_of(loops, &CopyAxis::from);
+  const std::size_t runs = loops.nbytes() / loops.run();
+  return span.nbytes <= block_bytes && span.nbytes <= loops.nbytes() + runs * command_bytes;
+}
+
+// Whether the elements of the target fill their span without gaps, which belong to somebody else:
+// in order of their strides, each axis starts where the one before it ends.  (The number of bytes
+// alone does not tell: elements that lie on each other count for the gaps.)
+bool is_dense(const CopyLoops& loops) {
+  std::array<CopyAxis, max_ndim> axes;
+  std::copy_n(loops.axes.begin(), loops.ndim, axes.begin());
+  std::sort(axes.begin(), axes.begin() + loops.ndim,
+            [](const CopyAxis& a, const CopyAxis& b) { return std::abs(a.to) < std::abs(b.to); });
+  auto step = static_cast<std::int64_t>(loops.itemsize);
+  for (int i = 0; i < loops.ndim; ++i) {
+    if (axes[i].count == 1) continue;
+    if (std::abs(axes[i].to) != step) return false;
+    step *= axes[i].count;
+  }
+  return true;
+}
+
+// Each run of a target with gaps is a command, whose event is kept until it is done.
+bool fits_block(const CopyLoops& loops) {
+  constexpr std::size_t most_runs = 4096;
+  return loops.nbytes() <= block_bytes &&
+         (is_dense(loops) || loops.nbytes() / target_run(loops).nbytes <= most_runs);
+}
+
+// Whether one command does it best.
+bool is_one_command(const CopyLoops& loops) {
+  return loops.contiguous() && loops.nbytes() <= direct_bytes;
+}
+
+void fetch(const CopyLoops& loops, const Row& row) {
+  if (is_one_command(loops)) return row.queue().copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(row, span_of(loops, &CopyAxis::from).nbytes);
+  for_each_piece(loops, &CopyAxis::from, fits_fetch,
+                 [&](const CopyLoops& piece) { staging.fetch(piece); });
+  staging.finish_fetching();
+}
+
+void store(const CopyLoops& loops, const Row& row) {
+  if (is_one_command(loops)) return row.queue().copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(row, loops.nbytes());
+  for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
+    is_dense(piece) ? staging.store(piece) : staging.store_runs(piece);
+  });
+  staging.finish_storing();
+}
+
+// Device -> device where one command cannot do it: block by block through host memory.
+void relay(const CopyLoops& loops, const Row& to, const Row& from) {
+  const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
+  const KeptWhileBusy read(from.queue(), collected, collected);
+  const KeptWhileBusy written(to.queue(), collected, collected);
+  for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
+    CopyLoops fetched = piece, stored = piece;
+    pack(&fetched);
+    fetched.to = collected->data;
+    for (int i = 0; i < piece.ndim; ++i) stored.axes[i].from = fetched.axes[i].to;
+    stored.from = collected->data;
+    merge_axes(&fetched);
+    merge_axes(&stored);
+    fetch(fetched, from);
+    store(stored, to);
+  });
+}
+
+void copy_disjoint(const Tensor& to, const Tensor& from) {
+  const CopyLoops loops = loops_of(to, from);
+  const bool to_host = to.host_accessible(), from_host = from.host_accessible();
+  if (to_host && from_host) return copy_strided(loops);
+  const WithoutGil released;
+  const Row& reading = from_host ? *to.memory->row : *from.memory->row;
+  const KeptWhileBusy read(reading.queue(), from.memory, to.memory);
+  if (to_host) return fetch(loops, *from.memory->row);
+  const Row& row = *to.memory->row;
+  const KeptWhileBusy written(row.queue(), to.memory, from.memory);
+  if (from_host) return store(loops, row);
+  const Row& source = *from.memory->row;
+  if (loops.contiguous() && copies_directly(source, row)) {
+    return row.queue().copy(loops.to, loops.from, loops.nbytes());
+  }
+  relay(loops, row, source);
+}
+
+}  // namespace
+
+void synchronize(const Memory& memory) {
+  if (!memory->may_have_work() || memory->is_idle()) return;
+  const WithoutGil released;
+  for (const Queue* queue : memory->queues()) queue->wait();
+}
+
+void order_after(const Queue& queue, const Memory& memory) {
+  if (!memory->may_have_work()) return;
+  const WithoutGil released;
+  for (const Queue* producer : memory->queues()) queue.order_after(*producer);
+}
+
+void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
+
+void copy_elements(const Tensor& to, const Tensor& from) {
+  if (to.readonly) {
+    fail(Error::Kind::buffer,
+         "the target of the copy is read-only; copy into a tensor that is not");
+  }
+  if (to.size() == 0) return;
+  synchronize(from);
+  synchronize(to);
+  if (!overlap(to, from)) return copy_disjoint(to, from);
+  if (to.data == from.data &&
+      std::equal(to.layout.strides(), to.layout.strides() + to.layout.ndim(),
+                 from.layout.strides())) {
+    return;
+  }
+  copy_disjoint(to, copy_to_host(from));
+}
+
+Tensor copy_to_host(const Tensor& from, Order order) {
+  Tensor to = make_host_tensor(*from.dtype, compact_layout(from.layout.ndim(), from.layout.shape(),
+                                                           order, from.dtype->itemsize()));
+  copy_elements(to, from);
+  return to;
+}
+
+Tensor copy_to_row(const Tensor& from, const Row& row, UsmKind kind, Order order, Queue queue) {
+  Tensor to = make_tensor(
+      row, kind, *from.dtype,
+      compact_layout(from.layout.ndim(), from.layout.shape(), order, from.dtype->itemsize()),
+      std::move(queue));
+  copy_elements(to, from);
+  return to;
+}
+
+void fill_zero(const Tensor& compact) {
+  const std::size_t nbytes = compact.nbytes();
+  if (nbytes == 0) return;
+  if (compact.host_accessible()) {
+    std::memset(compact.data, 0, nbytes);
+  } else {
+    const WithoutGil released;
+    const Queue& queue = compact.memory->row->queue();
+    const KeptWhileBusy kept(queue, compact.memory, compact.memory);
+    queue.fill_zero(compact.data, nbytes);
+  }
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The copy engine: any strides on both sides, host and device on either side.
+//
+// Every function returns when the data has arrived.  None of them touches Python.  They release the
+// GIL where the runtime is called; a caller releases it around a host copy that is long.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+namespace sycl_ext {
+
+// Waits for the work that is pending on the queues of the memory.
+void synchronize(const Memory& memory);
+// Later work on the queue sees what was submitted to the queues of the memory so far.
+void order_after(const Queue& queue, const Memory& memory);
+void synchronize(const Tensor& tensor);
+
+// Copies the elements of `from` to `to`; both have one shape and one dtype.  Pending work on both
+// is waited for first.  Error(buffer): `to` is read-only.
+// `from` and `to` may overlap in any way (a temporary copy is then made).
+void copy_elements(const Tensor& to, const Tensor& from);
+
+// A fresh host copy, compact in `order`, page-aligned.
+Tensor copy_to_host(const Tensor& from, Order order = Order::c);
+
+// A fresh compact copy of kind `kind` on `row`.
+Tensor copy_to_row(const Tensor& from, const Row& row, UsmKind kind, Order order = Order::c,
+                   Queue queue = {});
+
+// A zeroed tensor needs no staging: the runtime's own memset, or memset where the host can reach.
+void fill_zero(const Tensor& compact);
+
+}  // namespace sycl_ext

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/strided.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace sycl_ext {
+
+namespace {
+
+// Integers of each element size that may lie at any address and alias anything.
+template <std::size_t Size>
+struct Blob;
+#define BLOB(SIZE, TYPE)                                      \
+  template <>                                                 \
+  struct Blob<SIZE> {                                         \
+    typedef TYPE type __attribute__((aligned(1), may_alias)); \
+  }
+BLOB(1, std::uint8_t);
+BLOB(2, std::uint16_t);
+BLOB(4, std::uint32_t);
+BLOB(8, std::uint64_t);
+BLOB(16, unsigned __int128);
+#undef BLOB
+
+// Steps of a line, in bytes.  Known steps make loops that the compiler turns into shuffles.
+template <std::size_t Size, std::int64_t ToStep, std::int64_t FromStep>
+void copy_line_steps(std::byte* to, const std::byte* from, std::int64_t count, std::int64_t to_step,
+                     std::int64_t from_step) noexcept {
+  using Element = typename Blob<Size>::type;
+  const std::int64_t to_by = ToStep ? ToStep : to_step;
+  const std::int64_t from_by = FromStep ? FromStep : from_step;
+  std::int64_t i = 0;
+  if constexpr (FromStep == 0 && ToStep != 0) {  // loads together, so that none waits for a store
+    for (; i + 8 <= count; i += 8) {
+      Element elements[8];
+      for (int k = 0; k < 8; ++k)
+        elements[k] = *reinterpret_cast<const Element*>(from + (i + k) * from_by);
+      std::memcpy(to + i * to_by, elements, sizeof elements);
+    }
+  }
+  for (; i < count; ++i) {
+    *reinterpret_cast<Element*>(to + i * to_by) =
+        *reinterpret_cast<const Element*>(from + i * from_by);
+  }
+}
+
+// The axis comes by value: a store through `to` could otherwise change it, as far as the compiler
+// knows, and it would be read again for every element.
+template <std::size_t Size>
+void copy_line(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  if (axis.to != size) {
+    if (axis.from == size && axis.to == 4 * size) {
+      return copy_line_steps<Size, 4 * size, size>(to, from, axis.count, axis.to, axis.from);
+    }
+    return copy_line_steps<Size, 0, 0>(to, from, axis.count, axis.to, axis.from);
+  }
+  if (axis.from == 2 * size) {
+    return copy_line_steps<Size, size, 2 * size>(to, from, axis.count, axis.to, axis.from);
+  }
+  if (axis.from == 4 * size) {
+    return copy_line_steps<Size, size, 4 * size>(to, from, axis.count, axis.to, axis.from);
+  }
+  if (axis.from == -size) {
+    return copy_line_steps<Size, size, -size>(to, from, axis.count, axis.to, axis.from);
+  }
+  copy_line_steps<Size, size, 0>(to, from, axis.count, axis.to, axis.from);
+}
+
+// Side of the squares that transpose_square() takes.
+template <std::size_t Size>
+constexpr int square_side = Size == 16 ? 2 : static_cast<int>(16 / Size);
+
+#if defined(__SSE2__)
+
+// Interleaves the elements of two vectors: the lower halves, or the upper ones.
+template <std::size_t Size>
+inline __m128i interleave(__m128i a, __m128i b, bool upper) noexcept {
+  if constexpr (Size == 1) return upper ? _mm_unpackhi_epi8(a, b) : _mm_unpacklo_epi8(a, b);
+  if constexpr (Size == 2) return upper ? _mm_unpackhi_epi16(a, b) : _mm_unpacklo_epi16(a, b);
+  if constexpr (Size == 4) return upper ? _mm_unpackhi_epi32(a, b) : _mm_unpacklo_epi32(a, b);
+  return upper ? _mm_unpackhi_epi64(a, b) : _mm_unpacklo_epi64(a, b);
+}
+
+// Transposes a square whose lines are contiguous vectors on both sides.  Interleaving line i with
+// line i + side / 2 moves one bit of the row number into the column number; after log2(side) rounds
+// rows and columns have changed places.
+template <std::size_t Size>
+inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byte* from,
+                             std::int64_t from_line) noexcept {
+  constexpr int side = square_side<Size>;
+  __m128i lines[side], next[side];
+  for (int i = 0; i < side; ++i) {
+    lines[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_line));
+  }
+  for (int round = 1; round < side; round *= 2) {
+    for (int i = 0; i < side / 2; ++i) {
+      next[2 * i] = interleave<Size>(lines[i], lines[i + side / 2], false);
+      next[2 * i + 1] = interleave<Size>(lines[i], lines[i + side / 2], true);
+    }
+    std::copy_n(next, side, lines);
+  }
+  for (int i = 0; i < side; ++i) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_line), lines[i]);
+  }
+}
+
+template <>
+inline void transpose_square<16>(std::byte* to, std::int64_t to_line, const std::byte* from,
+                                 std::int64_t from_line) noexcept {
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 2; ++j)
+      std::memcpy(to + i * to_line + 16 * j, from + j * from_line + 16 * i, 16);
+  }
+}
+
+#else
+
+template <std::size_t Size>
+inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byte* from,
+                             std::int64_t from_line) noexcept {
+  for (int i = 0; i < square_side<Size>; ++i) {
+    for (int j = 0; j < square_side<Size>; ++j) {
+      std::memcpy(to + i * to_line + j * Size, from + j * from_line + i * Size, Size);
+    }
+  }
+}
+
+#endif
+
+// Two axes at once: `inner` is the target's best axis, `outer` the source's.  Tiles keep the cache
+// lines of both sides at hand; without them a transposition would use one element of each line that
+// it loads.
+template <std::size_t Size>
+void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner) noexcept {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  constexpr int side = square_side<Size>;
+  // A line of the source and a page of the target: each line is used up while it is at hand, and
+  // the target is written in long rows.
+  const std::int64_t tile_j =
+      std::clamp<std::int64_t>(inner.count, 1, std::min<std::int64_t>(1024, 4096 / size));
+  const std::int64_t tile_i = std::max<std::int64_t>(64 / size, 8192 / size / tile_j);
+  const bool squares = inner.to == size && outer.from == size;
+  for (std::int64_t i0 = 0; i0 < outer.count; i0 += tile_i) {
+    const std::int64_t i1 = std::min(i0 + tile_i, outer.count);
+    for (std::int64_t j0 = 0; j0 < inner.count; j0 += tile_j) {
+      const std::int64_t j1 = std::min(j0 + tile_j, inner.count);
+      std::int64_t i = i0;
+      std::int64_t j = j0;
+      if (squares) {
+        for (; i + side <= i1; i += side) {
+          for (j = j0; j + side <= j1; j += side) {
+            transpose_square<Size>(to + i * outer.to + j * size, outer.to,
+                                   from + i * size + j * inner.from, inner.from);
+          }
+          for (std::int64_t k = i; j < j1 && k < i + side; ++k) {  // what is left of these lines
+            copy_line<Size>(to + k * outer.to + j * inner.to,
+                            from + k * outer.from + j * inner.from, {j1 - j, inner.to, inner.from});
+          }
+        }
+      }
+      for (; i < i1; ++i) {
+        copy_line<Size>(to + i * outer.to + j0 * inner.to, from + i * outer.from + j0 * inner.from,
+                        {j1 - j0, inner.to, inner.from});
+      }
+    }
+  }
+}
+
+// Calls `body(to, from)` for every combination of the axes [0, ndim).
+template <class Body>
+void for_each(const CopyAxis* axes, int ndim, std::byte* to, const std::byte* from,
+              const Body& body) noexcept {
+  if (ndim == 0) {
+    body(to, from);
+    return;
+  }
+  for (std::int64_t i = 0; i < axes->count; ++i) {
+    for_each(axes + 1, ndim - 1, to + i * axes->to, from + i * axes->from, body);
+  }
+}
+
+// The axis along which the source is read best; worth a tile when it is not the innermost.
+int best_source_axis(const CopyLoops& loops) noexcept {
+  int best = loops.ndim - 1;
+  for (int i = 0; i < loops.ndim; ++i) {
+    if (std::abs(loops.axes[i].from) < std::abs(loops.axes[best].from)) best = i;
+  }
+  return best;
+}
+
+template <std::size_t Size>
+void copy_elementwise(const CopyLoops& loops) noexcept {
+  const int last = loops.ndim - 1;
+  const int best = best_source_axis(loops);
+  if (best == last) {
+    for_each(
+        loops.axes.data(), last, loops.to, loops.from,
+        [&](std::byte* to, const std::byte* from) { copy_line<Size>(to, from, loops.axes[last]); });
+    return;
+  }
+  // The best source axis moves next to the innermost one, and the two are done in tiles.
+  std::array<CopyAxis, max_ndim> outer;
+  int n_outer = 0;
+  for (int i = 0; i < last; ++i) {
+    if (i != best) outer[n_outer++] = loops.axes[i];
+  }
+  for_each(outer.data(), n_outer, loops.to, loops.from, [&](std::byte* to, const std::byte* from) {
+    const CopyAxis &a = loops.axes[best], &b = loops.axes[last];
+    // A few long lines: along the long axis.
+    const bool few = b.count < square_side<Size> && a.count > b.count;
+    copy_plane<Size>(to, from, few ? b : a, few ? a : b);
+  });
+}
+
+}  // namespace
+
+std::size_t CopyLoops::nbytes() const noexcept {
+  std::size_t bytes = itemsize;
+  for (int i = 0; i < ndim; ++i) bytes *= static_cast<std::size_t>(axes[i].count);
+  return bytes;
+}
+
+std::size_t CopyLoops::run() const noexcept {
+  const auto size = static_cast<std::int64_t>(itemsize);
+  if (ndim == 0 || axes[ndim - 1].to != size || axes[ndim - 1].from != size) return itemsize;
+  return itemsize * static_cast<std::size_t>(axes[ndim - 1].count);
+}
+
+CopyLoops make_loops(std::byte* to, const Layout& to_layout, const std::byte* from,
+                     const Layout& from_layout, std::size_t itemsize) {
+  CopyLoops loops{to, from, itemsize, 0, {}};
+  for (int i = 0; i < to_layout.ndim(); ++i) {
+    CopyAxis axis{to_layout.shape()[i], byte_stride(to_layout, i, itemsize),
+                  byte_stride(from_layout, i, itemsize)};
+    if (axis.count == 1) continue;
+    if (axis.to < 0) {
+      loops.to += (axis.count - 1) * axis.to;
+      loops.from += (axis.count - 1) * axis.from;
+      axis.to = -axis.to;
+      axis.from = -axis.from;
+    }
+    loops.axes[loops.ndim++] = axis;
+  }
+  std::stable_sort(loops.axes.begin(), loops.axes.begin() + loops.ndim,
+                   [](const CopyAxis& a, const CopyAxis& b) { return a.to > b.to; });
+  merge_axes(&loops);
+  return loops;
+}
+
+void merge_axes(CopyLoops* loops) noexcept {
+  int merged = 0;
+  for (int i = 0; i < loops->ndim; ++i) {
+    const CopyAxis inner = loops->axes[i];
+    if (merged > 0) {
+      CopyAxis& outer = loops->axes[merged - 1];
+      if (outer.to == inner.to * inner.count && outer.from == inner.from * inner.count) {
+        outer = {outer.count * inner.count, inner.to, inner.from};
+        continue;
+      }
+    }
+    loops->axes[merged++] = inner;
+  }
+  loops->ndim = merged;
+}
+
+void copy_strided(const CopyLoops& loops) noexcept {
+  const std::size_t run = loops.run();
+  if (run > loops.itemsize || loops.ndim == 0) {
+    for_each(loops.axes.data(), std::max(loops.ndim - 1, 0), loops.to, loops.from,
+             [run](std::byte* to, const std::byte* from) { std::memcpy(to, from, run); });
+    return;
+  }
+  switch (loops.itemsize) {
+    case 1:
+      return copy_elementwise<1>(loops);
+    case 2:
+      return copy_elementwise<2>(loops);
+    case 4:
+      return copy_elementwise<4>(loops);
+    case 8:
+      return copy_elementwise<8>(loops);
+    default:
+      return copy_elementwise<16>(loops);
+  }
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/tensor.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace sycl_ext {
+
+Tensor make_tensor(const Row& row, UsmKind kind, const DType& dtype, const Layout& layout,
+                   Queue queue) {
+  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
+  Memory memory = allocate(row, kind, nbytes, std::move(queue));
+  std::byte* const data = memory->data;
+  return Tensor{std::move(memory), data, &dtype, layout, false, false};
+}
+
+Tensor make_host_tensor(const DType& dtype, const Layout& layout) {
+  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
+  Memory memory = allocate_host(nbytes);
+  std::byte* const data = memory->data;
+  return Tensor{std::move(memory), data, &dtype, layout, false, true};
+}
+
+ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize) {
+  Extent extent{};
+  if (!find_extent(layout, itemsize, &extent)) {
+    fail(Error::Kind::buffer, "the extent of the array's shape and strides overflows");
+  }
+  if (extent.nbytes() == 0) return {nullptr, 0};
+  if (!data) fail(Error::Kind::buffer, "the array has elements and a NULL pointer");
+  const auto base = reinterpret_cast<std::uintptr_t>(data);
+  std::uintptr_t begin, end;
+  if (__builtin_add_overflow(base, extent.begin, &begin) ||
+      __builtin_add_overflow(base, extent.end, &end) || begin == 0 || begin >= end) {
+    fail(Error::Kind::buffer, "the array at ", static_cast<void*>(data),
+         " leaves the address space (bytes ", extent.begin, " to ", extent.end, ")");
+  }
+  return {reinterpret_cast<std::byte*>(begin), extent.nbytes()};
+}
+
+Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Row& row, bool readonly,
+                  Owner owner, Queue queue) {
+  const ByteRange range = byte_range(data, layout, dtype.itemsize());
+  UsmKind kind;
+  const Row& home = locate_usm("the array", range.begin, range.nbytes, row, &kind);
+  Memory memory =
+      borrow(range.begin, range.nbytes, kind, &home, std::move(queue), std::move(owner));
+  return {
+      std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, false};
+}
+
+Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
+  const ByteRange range = byte_range(data, layout, dtype.itemsize());
+  Memory memory = borrow(range.begin, range.nbytes, UsmKind::system, nullptr, {}, std::move(owner));
+  return {
+      std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, true};
+}
+
+Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
+  const ByteRange range = byte_range(data, layout, dtype.itemsize());
+  UsmKind kind = UsmKind::system;
+  const Row* row = range.begin ? find_owner(range.begin, &kind) : nullptr;
+  if (row) locate_usm("the array", range.begin, range.nbytes, *row, &kind);
+  if (!row && default_row().usm_system) row = &default_row();
+  Memory memory = borrow(range.begin, range.nbytes, kind, row, {}, std::move(owner));
+  return {std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly,
+          row == nullptr};
+}
+
+bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
+                    const Layout& layout, std::size_t itemsize) {
+  Extent extent{};
+  if (!find_extent(layout, itemsize, &extent)) {
+    fail(kind, "the extent of this shape and strides overflows the address space");
+  }
+  if (extent.nbytes() == 0) return false;
+  const std::int64_t first = data - memory->data;
+  std::int64_t begin, end;
+  if (__builtin_add_overflow(first, extent.begin, &begin) ||
+      __builtin_add_overflow(first, extent.end, &end) || begin < 0 ||
+      static_cast<std::uint64_t>(end) > memory->nbytes) {
+    fail(kind, "the view reaches bytes ", first, " + [", extent.begin, ", ", extent.end,
+         ") of a block of ", memory->nbytes, " bytes");
+  }
+  return true;
+}
+
+Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
+  const std::size_t itemsize = base.dtype->itemsize();
+  std::int64_t byte_offset;
+  if (__builtin_mul_overflow(offset, static_cast<std::int64_t>(itemsize), &byte_offset)) {
+    fail(Error::Kind::value, "offset ", offset, " overflows the address space");
+  }
+  Tensor view{base.memory, base.data, base.dtype, std::move(layout), base.readonly, base.on_host};
+  // Wraps around for an offset that require_inside refuses.
+  view.data = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base.data) +
+                                           static_cast<std::uintptr_t>(byte_offset));
+  if (!require_inside(Error::Kind::value, view.memory, view.data, view.layout, itemsize)) {
+    view.data = base.data;
+  }
+  return view;
+}
+
+bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to) {
+  const std::int64_t* const target = compact_target.shape();
+  *to = compact_target;
+  if (element_count(from) == 0) return true;
+
+  // Axes of length one carry no information.
+  int ndim = 0;
+  std::int64_t shape[max_ndim], strides[max_ndim];
+  for (int i = 0; i < from.ndim(); ++i) {
+    if (from.shape()[i] == 1) continue;
+    shape[ndim] = from.shape()[i];
+    strides[ndim++] = from.strides()[i];
+  }
+  // Both shapes fall into groups of axes with equal products, from the left; a group takes its new
+  // shape without a copy when its old axes are compact among each other.
+  for (int axis = 0, target_axis = 0; axis < ndim;) {
+    int end = axis + 1, target_end = target_axis;
+    std::int64_t count = shape[axis], target_count = 1;
+    while (target_count != count) {
+      if (target_count < count) {
+        target_count *= target[target_end++];
+      } else {
+        count *= shape[end++];
+      }
+    }
+    for (int i = axis; i + 1 < end; ++i) {
+      std::int64_t step;
+      if (__builtin_mul_overflow(strides[i + 1], shape[i + 1], &step) || strides[i] != step) {
+        return false;
+      }
+    }
+    std::int64_t stride = strides[end - 1];
+    for (int i = target_end - 1; i >= target_axis; --i) {
+      to->strides()[i] = stride;
+      // Overflows for axes of one element alone, whose stride says nothing.
+      (void)__builtin_mul_overflow(stride, target[i], &stride);
+    }
+    axis = end;
+    target_axis = target_end;
+  }
+  return true;
+}
+
+Tensor as_host_view(const Tensor& tensor) {
+  if (!tensor.host_accessible()) {
+    fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
+         "' USM of device ", tensor.memory->row->id, " ('", tensor.memory->row->name,
+         "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
+  }
+  Tensor view = tensor;
+  view.on_host = true;
+  return view;
+}
+
+Tensor as_usm(Tensor tensor) {
+  tensor.on_host = false;
+  return tensor;
+}
+
+Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind) {
+  if (tensor.memory->row) return as_usm(tensor);
+  if (kind != UsmKind::system) {
+    locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, row, &kind);
+  }
+  Tensor view = tensor;
+  view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &row, {},
+                       keep_memory(tensor.memory));
+  view.on_host = false;
+  return view;
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one immutable value that all protocols speak: a typed, strided view of a Memory.
+#pragma once
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "base/layout.hpp"
+#include "runtime/usm.hpp"
+
+namespace sycl_ext {
+
+struct Tensor {
+  Memory memory;
+  std::byte* data;  // of the first element (not the lowest address when a stride is negative)
+  const DType* dtype;
+  Layout layout;
+  bool readonly;
+  // Offered to consumers as (kDLCPU, 0).  Only for memory that the host can reach.
+  bool on_host;
+
+  std::int64_t size() const noexcept { return element_count(layout); }
+  std::size_t nbytes() const noexcept {
+    return static_cast<std::size_t>(size()) * dtype->itemsize();
+  }
+  bool host_accessible() const noexcept {
+    return sycl_ext::host_accessible(memory->kind, memory->row);
+  }
+  // What __dlpack_device__ answers.
+  DLDevice dl_device() const noexcept {
+    if (on_host) return {kDLCPU, 0};
+    return {kDLOneAPI, memory->row->root_id};
+  }
+  // Whether a stranger that asks for nothing can be handed a view.
+  bool exports_directly() const noexcept {
+    return on_host || (memory->row->default_context && memory->kind != UsmKind::system);
+  }
+};
+
+// A new compact tensor.
+Tensor make_tensor(const Row& row, UsmKind kind, const DType& dtype, const Layout& layout,
+                   Queue queue = {});
+Tensor make_host_tensor(const DType& dtype, const Layout& layout);
+
+// A view of memory that `owner` keeps alive; `data` is the first element.
+// borrow_usm: Error(buffer) unless the whole extent is USM of one kind, bound to the row's context.
+Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Row& row, bool readonly,
+                  Owner owner, Queue queue = {});
+Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
+// The same for host memory that a device wants: USM of a default context is taken as the USM it is,
+// and other memory as "system" USM of the default device when that reads host memory.  Where
+// neither holds, the tensor is host memory as from borrow_host.
+Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
+
+// A view of the same memory.  `offset` counts elements from the first element of `base`.
+// Error(value) unless every element of the new view lies inside the memory.
+Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
+
+// Error(kind) unless the extent of `layout` around `data` lies inside `memory`.  Returns whether
+// there are elements at all; where there are none, `data` may be anything.
+bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
+                    const Layout& layout, std::size_t itemsize);
+
+// The layout of the same elements in the shape of `compact_target` (which has as many elements);
+// false when that takes a copy.
+bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to);
+
+// The tensor as host memory: relabelled when the host can reach it (Error(buffer) otherwise).
+Tensor as_host_view(const Tensor& tensor);
+
+// The bytes that a strided array occupies.  Error(buffer) when they leave the address space.
+struct ByteRange {
+  std::byte* begin;  // nullptr: no bytes at all
+  std::size_t nbytes;
+};
+ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize);
+
+// A host view of USM as that USM: the very same Memory, and so the same queue to wait for.  Only
+// for memory that has a row.
+Tensor as_usm(Tensor tensor);
+
+// The tensor as memory of kind `kind` on `row`, without touching the data: host memory that turns
+// out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
+// USM.  Memory that has a row keeps it, and its kind: a second Memory over the first would not know
+// of its queue, and a chain of them would end in a stack overflow when it is freed.
+Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind);
+
+}  // namespace sycl_ext
