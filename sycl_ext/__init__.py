@@ -1,47 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Share SYCL Unified Shared Memory between Python libraries through DLPack."""
 
-from sycl_ext import _icd, _interpreter, _startup
-
-if _startup.doctor_is_asked_for():  # it has to speak when what follows fails
-    from sycl_ext._doctor.command import main
-
-    raise SystemExit(main())
-
-_interpreter.require_main_interpreter()  # before the core is loaded
-_icd.add_embedded_cpu()  # before the SYCL runtime is loaded
-_startup.load_core()  # or say who knows why not
-_startup.restore_package()  # of an earlier import
-
-from sycl_ext import _exit as _exit  # noqa: E402
-from sycl_ext import _hooks as _hooks  # noqa: E402
-from sycl_ext._devices import Device, device, devices, register_context  # noqa: E402
-from sycl_ext._exchange import exchange, explain  # noqa: E402
-from sycl_ext._host import HostView, host_view  # noqa: E402
-from sycl_ext._introspection import (  # noqa: E402
-    DLPACK_VERSION,
-    ExportOrigin,
-    capsule_from_pointer,
-    live_exports,
-)
-from sycl_ext._ipc import IpcHandle, ipc_empty, ipc_handle, ipc_open  # noqa: E402
-from sycl_ext._memory import cached_memory, release_cached_memory  # noqa: E402
-from sycl_ext._negotiate import Plan, Route  # noqa: E402
-from sycl_ext._paths import get_cmake_dir, get_include  # noqa: E402
-from sycl_ext._pickle import unpickle_to  # noqa: E402
-from sycl_ext._protocols import (  # noqa: E402
-    CopyRefusedError,
-    DeviceType,
-    ExchangeError,
-    SupportsDLPack,
-    SyclError,
-)
-from sycl_ext._runtimes import TwoRuntimesWarning, warn_of_others  # noqa: E402
-from sycl_ext._staging import staged  # noqa: E402
-from sycl_ext._tensor import Tensor, as_tensor, empty, from_dlpack, zeros  # noqa: E402
+from sycl_ext._debug.paths import get_cmake_dir, get_include
+from sycl_ext._devices import icd, interpreter, startup
 
 __version__ = "0.1.0"
 
+interpreter.require_main_interpreter()  # before the core is loaded
+icd.add_embedded_cpu()  # before the SYCL runtime is loaded
+
+if (failure := startup.load_core()) is not None:
+    # Python imports the package before `python -m sycl_ext doctor`, which finds out why.
+    globals()["__getattr__"] = startup.attribute_error_of(failure)
+else:
+    startup.restore_package()  # of an earlier import
+
+    from sycl_ext._debug import exit as _exit
+    from sycl_ext._debug.introspection import (
+        DLPACK_VERSION,
+        ExportOrigin,
+        capsule_from_pointer,
+        live_exports,
+    )
+    from sycl_ext._devices.cached_memory import cached_memory, release_cached_memory
+    from sycl_ext._devices.device import Device, device, devices, register_context
+    from sycl_ext._devices.runtimes import TwoRuntimesWarning, warn_of_others
+    from sycl_ext._exchange import hooks as _hooks
+    from sycl_ext._exchange.exchange import exchange, explain
+    from sycl_ext._exchange.staging import staged
+    from sycl_ext._ipc.handles import IpcHandle, ipc_empty, ipc_handle, ipc_open
+    from sycl_ext._negotiation.dlpack import DeviceType, SupportsDLPack
+    from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, SyclError
+    from sycl_ext._negotiation.rules import Plan, Route
+    from sycl_ext._tensor.host_view import HostView, host_view
+    from sycl_ext._tensor.pickling import unpickle_to
+    from sycl_ext._tensor.tensor import Tensor, as_tensor, empty, from_dlpack, zeros
+
+    _exit.report_at_exit()
+    _hooks.connect()
 __all__ = [
     "DLPACK_VERSION",
     "CopyRefusedError",
@@ -80,5 +76,7 @@ __all__ = [
     "zeros",
 ]
 
-warn_of_others()
-_startup.remember_package()
+if failure is None:
+    startup.name_as_public(globals(), __all__)
+    warn_of_others()
+    startup.remember_package()

@@ -55,12 +55,12 @@ def _register_protocol(protocol: Any) -> None:
 
 
 def _register_sizeof() -> None:
-    from sycl_ext import _dask
+    from sycl_ext._tensor import dask
 
-    _dask.register_sizeof()
+    dask.register_sizeof()
 
 
 def _register_serializers() -> None:
-    from sycl_ext import _dask
+    from sycl_ext._tensor import dask
 
-    _dask.register_serializers()
+    dask.register_serializers()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from sycl_ext._consumers import CONSUMERS, Consumer
+from sycl_ext._negotiation.consumers import CONSUMERS, Consumer
 
 PLAIN = {"contiguous": True, "has_negative_stride": False, "readonly": False, "address": 4096}
 

@@ -17,8 +17,8 @@ import pytest
 import beds
 import sycl_ext as sx
 from contexts import labs
-from sycl_ext._hierarchy import VARIABLES, explain_hierarchy
-from sycl_ext._negotiate import Offer, Route, Wish, plan
+from sycl_ext._devices.hierarchy import VARIABLES, explain_hierarchy
+from sycl_ext._negotiation.rules import Offer, Route, Wish, plan
 
 pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
 

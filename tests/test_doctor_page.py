@@ -7,7 +7,7 @@ import pytest
 
 import beds
 from doctor_facts import BROKEN, EMPTY, NO_LIBSYCL, ROOT
-from sycl_ext import _startup
+from sycl_ext._devices import startup
 from sycl_ext._doctor.facts import (
     DeviceFacts,
     Driver,
@@ -31,7 +31,7 @@ def test_the_errors_page_quotes_what_is_said(error):
             {"SYCL_EXT_NO_ICD": "1", "OCL_ICD_VENDORS": EMPTY},
         )
     else:
-        said = _startup.remedy(ImportError(NO_LIBSYCL.removeprefix("ImportError: ")))
+        said = startup.remedy(ImportError(NO_LIBSYCL.removeprefix("ImportError: ")))
     page = " ".join((ROOT / "docs" / "errors.md").read_text().split())
     assert " ".join(said.split()) in page
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import sycl_ext as sx
 from generated import alive, attempt, cases
-from sycl_ext import _core, _dask, _ipc, _pickle
+from sycl_ext import _core
+from sycl_ext._ipc import handles
+from sycl_ext._tensor import dask, pickling
 
 NUMBERS = st.one_of(
     st.integers(-3, 9),
@@ -52,7 +54,7 @@ def or_junk(strategy):
 
 
 PARTS = st.tuples(
-    or_junk(st.just(_pickle.FORMAT)),
+    or_junk(st.just(pickling.FORMAT)),
     or_junk(st.sampled_from(["int16", "float32", "bfloat16", "bool"])),
     or_junk(TUPLES),
     or_junk(st.integers(0, 5).flatmap(lambda n: st.permutations(range(n))).map(tuple)),
@@ -79,12 +81,12 @@ def test_parts_of_a_pickle(parts, buffer):
     if buffer is None:  # as many bytes as the parts ask for, where that is a number
         try:
             shape, axes = parts[2], parts[3]
-            nbytes = prod(shape[axis] for axis in axes) * _pickle._ITEMSIZE[parts[1]]
+            nbytes = prod(shape[axis] for axis in axes) * pickling._ITEMSIZE[parts[1]]
             buffer = bytes(nbytes if 0 <= nbytes < 1 << 16 else 8)
         except (TypeError, KeyError, IndexError):
             buffer = bytes(8)
     refusals = (pickle.UnpicklingError, MemoryError, BufferError)
-    tensor = attempt(lambda: _pickle.load(*parts, buffer), *refusals)
+    tensor = attempt(lambda: pickling.load(*parts, buffer), *refusals)
     check(tensor, 0 if tensor is None else memoryview(buffer).nbytes)
     del tensor
     assert alive() == before
@@ -97,7 +99,10 @@ class Ours(pickle._Unpickler):
     """
 
     def find_class(self, module, name):
-        if (module, name) in (("sycl_ext._pickle", "load"), ("sycl_ext._ipc", "_read_handle")):
+        if (module, name) in (
+            ("sycl_ext._tensor.pickling", "load"),
+            ("sycl_ext._ipc.handles", "_read_handle"),
+        ):
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name}")
 
@@ -142,7 +147,7 @@ def test_parts_of_a_handle(index, value, sycl):
     if sycl:
         parts[0], parts[-1] = "sycl", bytes(64)
     parts[index] = value
-    made = attempt(lambda: _ipc._read_handle(*parts), ValueError)
+    made = attempt(lambda: handles._read_handle(*parts), ValueError)
     opened = made and attempt(lambda: sx.ipc_open(made), BufferError)
     if opened is not None:
         assert opened.nbytes <= 24 or 0 in opened.strides
@@ -151,4 +156,4 @@ def test_parts_of_a_handle(index, value, sycl):
 @pytest.mark.parametrize("junk", [{}, {"sycl_ext": []}, {"sycl_ext": [1] * 7}, {"sycl_ext": None}])
 def test_headers_of_dask(junk):
     with pytest.raises((KeyError, TypeError, pickle.UnpicklingError)):
-        _dask.deserialize(junk, [b""])
+        dask.deserialize(junk, [b""])

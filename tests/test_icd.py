@@ -4,7 +4,7 @@
 import pytest
 
 import beds
-from sycl_ext import _icd
+from sycl_ext._devices import icd
 
 REPORT = """
 import os
@@ -22,7 +22,7 @@ def test_a_plain_environment():
 
 
 def test_the_driver_is_the_one_of_this_environment():
-    driver = _icd.embedded_driver()
+    driver = icd.embedded_driver()
     assert driver is not None
     assert driver.name == "libintelocl.so"
     output = beds.python("import os, sycl_ext; print(os.environ['OCL_ICD_FILENAMES'])", {})

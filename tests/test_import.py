@@ -32,7 +32,7 @@ try:
     again.zeros(3).__dlpack__(dl_device=(2, 0), copy=False)
 except BufferError:
     pass
-from sycl_ext._devices import Device
+from sycl_ext._devices.device import Device
 assert isinstance(device, Device) and type(again.device()) is Device
 assert set(again.__all__) <= set(vars(again))
 """
@@ -45,7 +45,7 @@ assert set(again.__all__) <= set(vars(again))
         "forget(lambda name: name != 'sycl_ext._core')",
         "forget(lambda name: name == 'sycl_ext')",
         "forget(lambda name: name == 'sycl_ext._core')",
-        "forget(lambda name: name in ('sycl_ext._tensor', 'sycl_ext._devices', 'sycl_ext'))",
+        "forget(lambda name: name in ('sycl_ext._tensor.tensor', 'sycl_ext'))",
         "del first; forget(lambda name: True); gc.collect(); import sycl_ext as first;"
         " forget(lambda name: True)",
     ],
@@ -60,7 +60,7 @@ def test_an_import_after_one_that_was_interrupted():
         import builtins, sys
         real = builtins.__import__
         def interrupted(name, *args, **kwargs):
-            if name == "sycl_ext._staging":
+            if name == "sycl_ext._exchange.staging":
                 raise KeyboardInterrupt
             return real(name, *args, **kwargs)
         builtins.__import__ = interrupted

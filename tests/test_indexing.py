@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes, basic_indices
 
 import sycl_ext as sx
 from samples import strides_of
-from sycl_ext._indexing import as_shape, broadcast_strides, index_view, resolve_reshape
+from sycl_ext._tensor.indexing import as_shape, broadcast_strides, index_view, resolve_reshape
 
 settings.register_profile("everyday", max_examples=200, deadline=None, derandomize=True)
 settings.load_profile("everyday")

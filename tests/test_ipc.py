@@ -19,7 +19,8 @@ import pytest
 import beds
 import sycl_ext as sx
 from samples import assert_equal, values
-from sycl_ext import _core, _ipc, _shared_memory
+from sycl_ext import _core
+from sycl_ext._ipc import handles, shared_memory
 
 
 def shared(shape=(4, 6), dtype="int32", **how):
@@ -257,7 +258,7 @@ def test_another_file_is_not_taken_for_the_memory(tmp_path):
     try:
         for file in (read_end, plain, unsealed):
             found = os.fstat(file)
-            key = _shared_memory.BlockKey(os.getpid(), file, found.st_dev, found.st_ino)
+            key = shared_memory.BlockKey(os.getpid(), file, found.st_dev, found.st_ino)
             with pytest.raises(BufferError, match=r"no shared memory|does not share"):
                 sx.ipc_open(replace(own, _key=key))
             with pytest.raises(BufferError, match="does not share this memory any more"):
@@ -284,7 +285,7 @@ def test_a_device_of_another_machine():
     here = replace(own, _uuid=_core.device_uuid(sx.device()._row))
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle says 4096"):
         sx.ipc_open(here)  # shared host memory is no record of a SYCL handle
-    record = _ipc._write_record(b"a SYCL handle", 96)
+    record = handles._write_record(b"a SYCL handle", 96)
     with pytest.raises(BufferError, match="has no inter-process handles"):
         sx.ipc_open(replace(here, _key=record.key))
     del record
@@ -349,7 +350,7 @@ def test_without_memfd(monkeypatch):
 
 
 def test_a_block_is_as_long_as_it_says():
-    block = _shared_memory.make_block(10)
+    block = shared_memory.make_block(10)
     assert repr(block) == "<Block of shared memory: 10 bytes>"
     assert sx.ipc_empty(10, "uint8", device="cpu").base.nbytes == 10
     assert block.pointer % mmap.PAGESIZE == 0

@@ -13,8 +13,8 @@ import pytest
 import sycl_ext as sx
 from dlpack_ctypes import IS_COPIED, capsule_name, managed_in
 from producers import as_strided
-from sycl_ext import _execute
-from sycl_ext._negotiate import COPIES, Offer, Relation, Route, Wish, plan, relation
+from sycl_ext._negotiation.rules import COPIES, Offer, Relation, Route, Wish, plan, relation
+from sycl_ext._protocols import execute
 
 HOST = (1, 0)
 ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 99), (2, 0)
@@ -290,16 +290,16 @@ def test_the_fast_path_of_the_core_agrees_with_the_plan(name, private, halves):
     for stream, version, device, copy in itertools.product(streams, versions, devices, copies):
         asked = {"stream": stream, "max_version": version, "dl_device": device, "copy": copy}
         found = outcome(lambda asked=asked: tensor.__dlpack__(**asked))
-        wanted = outcome(lambda asked=asked: _execute.export(tensor, *asked.values()))
+        wanted = outcome(lambda asked=asked: execute.export(tensor, *asked.values()))
         if isinstance(wanted, dict) and wanted["copied"] is False and not wanted["versioned"]:
             # A legacy capsule cannot say that it is a copy; whether it is one, the plan says.
-            planned = _execute.plan_for(_execute.offer_of(tensor), device, copy, versioned=False)
+            planned = execute.plan_for(execute.offer_of(tensor), device, copy, versioned=False)
             if planned.copies:
                 found["data"] = wanted["data"] = None
         assert found == wanted, asked
         if isinstance(found, dict):
-            planned = _execute.plan_for(
-                _execute.offer_of(tensor), device, copy, versioned=found["versioned"]
+            planned = execute.plan_for(
+                execute.offer_of(tensor), device, copy, versioned=found["versioned"]
             )
             assert planned.error is None, asked
             assert found["device"] == (device or tensor.__dlpack_device__()), asked

@@ -12,7 +12,7 @@ import pytest
 
 import beds
 import sycl_ext as sx
-from sycl_ext import _peers
+from sycl_ext._ipc import peers
 
 #: In a process of its own, lets the kernel answer pidfd_getfd with an error: what a container's
 #: filter does, and the same error as Yama's.
@@ -55,7 +55,7 @@ def sleeper():
     ],
 )
 def test_a_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):
-    message = _peers.refusal(7, 8, error, scope)
+    message = peers.refusal(7, 8, error, scope)
     assert message.startswith("process 8 may not open the device memory of process 7")
     assert errno.errorcode[error] in message
     assert cause in message
@@ -63,17 +63,17 @@ def test_a_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):
 
 
 def test_a_descriptor_of_another_process(sleeper):
-    _peers.require_descriptor(sleeper, 0)
-    _peers.require_descriptor(os.getpid(), 12345)  # nothing is taken within a process
+    peers.require_descriptor(sleeper, 0)
+    peers.require_descriptor(os.getpid(), 12345)  # nothing is taken within a process
     with pytest.raises(BufferError, match="EBADF.*keep the handle there"):
-        _peers.require_descriptor(sleeper, 12345)
+        peers.require_descriptor(sleeper, 12345)
 
 
 def test_a_process_that_has_ended():
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait(60)
     with pytest.raises(BufferError, match="ESRCH.*it has ended"):
-        _peers.require_descriptor(process.pid, 0)
+        peers.require_descriptor(process.pid, 0)
 
 
 @pytest.mark.parametrize(("error", "words"), [("EPERM", "cannot be traced"), ("ENOSYS", "5.6")])
@@ -82,12 +82,12 @@ def test_a_kernel_that_refuses(error, words, sleeper):
     shown = beds.python(f"""{REFUSE}
 import errno
 from pathlib import Path
-from sycl_ext import _peers
-_peers.PTRACE_SCOPE = Path("/none")
-_peers.ptrace_scope = lambda: None
+from sycl_ext import peers
+peers.PTRACE_SCOPE = Path("/none")
+peers.ptrace_scope = lambda: None
 refuse(errno.{error})
 try:
-    _peers.require_descriptor({sleeper}, 0)
+    peers.require_descriptor({sleeper}, 0)
 except BufferError as refusal:
     print(refusal)
 """)
@@ -96,10 +96,10 @@ except BufferError as refusal:
 
 
 def test_the_scope_is_read(tmp_path):
-    assert _peers.ptrace_scope(tmp_path / "none") is None
+    assert peers.ptrace_scope(tmp_path / "none") is None
     (tmp_path / "scope").write_text("1\n")
-    assert _peers.ptrace_scope(tmp_path / "scope") == 1
-    assert _peers.ptrace_scope() in (None, 0, 1, 2, 3)
+    assert peers.ptrace_scope(tmp_path / "scope") == 1
+    assert peers.ptrace_scope() in (None, 0, 1, 2, 3)
 
 
 # ---- the permission for one process --------------------------------------------------------------
@@ -109,47 +109,47 @@ def test_the_scope_is_read(tmp_path):
 def asked(monkeypatch):
     """What the kernel is asked where Yama restricts, which this machine need not do."""
     calls = []
-    monkeypatch.setattr(_peers, "ptrace_scope", lambda: 1)
-    monkeypatch.setattr(_peers, "_set_ptracer", calls.append)
+    monkeypatch.setattr(peers, "ptrace_scope", lambda: 1)
+    monkeypatch.setattr(peers, "_set_ptracer", calls.append)
     return calls
 
 
 def test_a_permission_ends_with_the_last_object(asked, sleeper):
-    first = _peers.Permission(sleeper)
-    second = _peers.Permission(sleeper)
+    first = peers.Permission(sleeper)
+    second = peers.Permission(sleeper)
     del first
     assert asked == [sleeper, sleeper]
     with pytest.raises(BufferError, match=f"process {sleeper} may open .* the kernel allows one"):
-        _peers.Permission(os.getpid())
+        peers.Permission(os.getpid())
     assert asked == [sleeper, sleeper]
     del second
     assert asked == [sleeper, sleeper, 0]
-    _peers.Permission(os.getpid())
+    peers.Permission(os.getpid())
     assert asked[3:] == [os.getpid(), 0]
 
 
 def test_the_id_of_a_process_may_be_any_integer(asked, sleeper):
-    first, second = _peers.Permission(np.int64(sleeper)), _peers.Permission(sleeper)
+    first, second = peers.Permission(np.int64(sleeper)), peers.Permission(sleeper)
     assert [(type(peer), peer) for peer in asked] == [(int, sleeper)] * 2
     del first, second
     for peer in (True, None, 1.0, np.float64(1), "1", np.zeros(1)):
         with pytest.raises(TypeError, match="the id of a process"):
-            _peers.Permission(peer)
+            peers.Permission(peer)
 
 
 def test_a_forked_child_leaves_the_permission_alone(asked, sleeper, monkeypatch):
-    mine = _peers.Permission(sleeper)
+    mine = peers.Permission(sleeper)
     monkeypatch.setattr(os, "getpid", lambda: -1)  # as in a child
     del mine
     assert asked == [sleeper]
     monkeypatch.undo()
-    _peers.Permission._count = 0
+    peers.Permission._count = 0
 
 
 @pytest.mark.parametrize("scope", [None, 0, 2, 3])
 def test_nothing_is_asked_where_it_changes_nothing(scope, asked, sleeper, monkeypatch):
-    monkeypatch.setattr(_peers, "ptrace_scope", lambda: scope)
-    _peers.Permission(sleeper)
+    monkeypatch.setattr(peers, "ptrace_scope", lambda: scope)
+    peers.Permission(sleeper)
     assert asked == []
 
 
@@ -178,9 +178,9 @@ def test_a_peer_of_shared_host_memory(sleeper, asked):
 
 def test_the_kernel_knows_the_call():
     """prctl(PR_SET_PTRACER) itself, where Yama is."""
-    if Path(_peers.PTRACE_SCOPE).exists():
-        _peers._set_ptracer(os.getpid())
-        _peers._set_ptracer(0)
+    if Path(peers.PTRACE_SCOPE).exists():
+        peers._set_ptracer(os.getpid())
+        peers._set_ptracer(0)
     else:
         with pytest.raises(OSError, match="PR_SET_PTRACER"):
-            _peers._set_ptracer(os.getpid())
+            peers._set_ptracer(os.getpid())

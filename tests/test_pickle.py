@@ -14,7 +14,8 @@ import pytest
 import beds
 import sycl_ext as sx
 from samples import DTYPE_NAMES, LAYOUTS, USM_TYPES, assert_equal, bits, strides_of, values
-from sycl_ext._device_words import DeviceWords, choose, read_partition, read_words
+from sycl_ext._devices.description import DeviceWords, choose, read_partition, read_words
+from sycl_ext._tensor import pickling
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
@@ -136,7 +137,7 @@ def test_a_pickle_names_nothing_but_our_function(protocol):
         for opcode, argument, _ in pickletools.genops(pickle.dumps(tensor, protocol))
         if opcode.name in ("SHORT_BINUNICODE", "BINUNICODE", "GLOBAL", "INST")
     ]
-    known = ["sycl_ext._pickle", "load", "float32", "device", "opencl", "cpu"]
+    known = ["sycl_ext._tensor.pickling", "load", "float32", "device", "opencl", "cpu"]
     assert words == known
 
 
@@ -340,7 +341,7 @@ def test_a_lie_is_found_before_anything_is_allocated(lie, monkeypatch):
     index, value, message = LIES[lie]
     load, arguments = parts()
     arguments[index] = value
-    monkeypatch.setattr(sx._pickle._core, "allocate", None)
+    monkeypatch.setattr(pickling._core, "allocate", None)
     with pytest.raises(pickle.UnpicklingError, match="no pickle of a sycl_ext.Tensor") as caught:
         load(*arguments)
     assert message in str(caught.value)

@@ -49,15 +49,23 @@ REASONS: tuple[Reason, ...] = (
         "a tile that is met in a private context before anything else knows it",
     ),
     Reason("src/python/exchange_api.cpp", r"std::exception& error|RuntimeError", LAST_RESORT),
-    Reason("src/python/extension_api.cpp", r"catch \(|out of memory|thrown.what|unknown C", LAST_RESORT),
     Reason(
-        "src/python/fast_path.cpp", r"no fast function|^  return nullptr;", "_fast.py asks for no other"
+        "src/python/extension_api.cpp", r"catch \(|out of memory|thrown.what|unknown C", LAST_RESORT
+    ),
+    Reason(
+        "src/python/fast_path.cpp",
+        r"no fast function|^  return nullptr;",
+        "_fast.py asks for no other",
     ),
     Reason("src/runtime/ipc.cpp", "nobody is left to be told", LAST_RESORT),
     Reason("src/base/interruptible.cpp", r"catch \(|--aside|throw;", "no thread is to be had"),
     Reason("src/python/origins.cpp", "no memory for a convenience", LAST_RESORT),
     Reason("src/runtime/queue.cpp", "the wait says what is wrong|catch", BROKEN),
-    Reason("src/tensor/tensor.cpp", "memory of two devices", "two allocations of two tiles, side by side"),
+    Reason(
+        "src/tensor/tensor.cpp",
+        "memory of two devices",
+        "two allocations of two tiles, side by side",
+    ),
     Reason(
         "src/python/tensor_object.cpp",
         r"sole_owner",
@@ -67,18 +75,28 @@ REASONS: tuple[Reason, ...] = (
     Reason("src/python/tensor_object.cpp", "!type|has not been imported", "import order"),
     Reason("src/python/tensor_object.cpp", r"hang\(\)", THREAD_END),
     Reason(
-        "src/python/tensor_object.cpp", r"PyErr_NoMemory|std::exception&|catch|RuntimeError", LAST_RESORT
+        "src/python/tensor_object.cpp",
+        r"PyErr_NoMemory|std::exception&|catch|RuntimeError",
+        LAST_RESORT,
     ),
     Reason("src/base/forced_unwind.hpp", "hang|pause", THREAD_END),
     Reason("src/runtime/usm.cpp", r"void keep\(", "the owner of a block of our own is NULL"),
-    Reason("src/runtime/usm.cpp", r"no thread, and the heir|queue.wait_noexcept", "no thread is to be had"),
-    # ---- sycl_ext/ ----
-    Reason("sycl_ext/_dtypes.py", "_BY_TYPESTR", "C's integers have these names on Linux already"),
     Reason(
-        "sycl_ext/_interpreter.py",
+        "src/runtime/usm.cpp",
+        r"no thread, and the heir|queue.wait_noexcept",
+        "no thread is to be had",
+    ),
+    # ---- sycl_ext/ ----
+    Reason(
+        "sycl_ext/_protocols/dtypes.py",
+        "_BY_TYPESTR",
+        "C's integers have these names on Linux already",
+    ),
+    Reason(
+        "sycl_ext/_devices/interpreter.py",
         "raise ImportError",
         "in a sub-interpreter, where coverage.py does not count (test_faults_lifetime.py)",
     ),
-    Reason("sycl_ext/_queues.py", "if is_torch_tensor", "torch with an Intel GPU"),
-    Reason("sycl_ext/_shared_memory.py", "except ImportError", "Windows has no fcntl"),
+    Reason("sycl_ext/_devices/queues.py", "if is_torch_tensor", "torch with an Intel GPU"),
+    Reason("sycl_ext/_ipc/shared_memory.py", "except ImportError", "Windows has no fcntl"),
 )

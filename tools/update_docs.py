@@ -89,49 +89,12 @@ def save_picture() -> None:
     image.quantize(128, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
 
 
-# ---- the house -----------------------------------------------------------------------------------
-
-
-def header_comment(path: Path) -> str:
-    """Return the comment or docstring at the top of a file, as one line."""
-    text = path.read_text()
-    if path.suffix == ".py":
-        found = re.search(r'"""(.*?)"""', text, re.DOTALL)
-        return " ".join(found.group(1).split()) if found else ""
-    lines = []
-    for line in text.splitlines()[1:]:
-        if not line.startswith("//"):
-            break
-        lines.append(line.removeprefix("//").strip())
-    return " ".join(lines)
-
-
-def floor_of(path: Path) -> tuple[int, str] | None:
-    """Return the number of the floor and what the file is for: "Floor 3. What.  More."."""
-    found = re.match(r"Floor (\d+)\. (.*?)\.(?: |$)", header_comment(path))
-    return (int(found.group(1)), found.group(2)) if found else None
-
-
-def house_block() -> str:
-    """Return the table of the house, from the files' own words."""
-    blocks = []
-    for folder, pattern in (("src", "*.[ch]pp"), ("sycl_ext", "**/*.py")):
-        rows = []
-        for path in (ROOT / folder).glob(pattern):
-            found = floor_of(path)
-            if found is not None:
-                rows.append((found[0], path.relative_to(ROOT / folder).as_posix(), found[1]))
-        lines = [f"| {floor} | `{name}` | {what} |\n" for floor, name, what in sorted(rows)]
-        blocks.append(f"| floor | `{folder}/` | |\n|---|---|---|\n" + "".join(lines))
-    return "\n".join(blocks)
-
-
 # ---- the rules of the exchange -------------------------------------------------------------------
 
 
 def rules_block() -> str:
     """Return the table of the negotiation, from the code."""
-    from sycl_ext._negotiate import RULES
+    from sycl_ext._negotiation.rules import RULES
 
     head = "| | `copy=None` | `copy=False` | `copy=True` |\n|---|---|---|---|\n"
     rows = (
@@ -143,7 +106,7 @@ def rules_block() -> str:
 
 def consumers_block() -> str:
     """Return the table of consumers, from the code."""
-    from sycl_ext._consumers import CONSUMERS
+    from sycl_ext._negotiation.consumers import CONSUMERS
 
     head = "| consumer | takes | read-only memory | strides | why |\n|---|---|---|---|---|\n"
     memory = {"any": "USM and host memory", "usm": "USM", "host": "host memory"}
@@ -230,7 +193,6 @@ def run_block() -> str:
 
 #: Blocks that depend on the code alone: (document, name, what writes it).
 FROM_CODE = [
-    (CONTRIBUTING, "house", house_block),
     (EXCHANGE, "rules", rules_block),
     (EXCHANGE, "consumers", consumers_block),
     (SEEN, "left out", left_out_block),

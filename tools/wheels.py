@@ -31,7 +31,7 @@ CONTENTS = (
     "sycl_ext/py.typed",
     "sycl_ext/_core.pyi",
     "sycl_ext/include/sycl_ext/sycl_ext.hpp",
-    "sycl_ext/cmake/sycl_ext-config.cmake",
+    "sycl_ext/include/cmake/sycl_ext-config.cmake",
     "licenses/LICENSE",
 )
 

@@ -72,8 +72,12 @@ class Question {
 // a wait would be one of the thread for itself.
 thread_local bool frees = false;
 
+std::atomic<long> abandoned_count{0};
+
 // Keeps for ever.
 void abandon(std::shared_ptr<const void> what) noexcept {
+  if (!what) return;
+  count_abandoned_free();
   using Kept = std::shared_ptr<const void>;
   alignas(Kept) unsigned char never_destroyed[sizeof(Kept)];
   new (never_destroyed) Kept(std::move(what));
@@ -256,6 +260,10 @@ bool may_wait_for_deferred_frees() noexcept { return !frees && deferred_frees() 
 void settle_deferred_frees(std::chrono::milliseconds timeout) {
   if (!frees) reaper().settle(timeout);
 }
+
+long abandoned_frees() noexcept { return abandoned_count.load(std::memory_order_relaxed); }
+
+void count_abandoned_free() noexcept { abandoned_count.fetch_add(1, std::memory_order_relaxed); }
 
 bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper().wait(timeout); }
 

@@ -38,6 +38,10 @@ std::size_t deferred_frees() noexcept;
 // Whether some of those may go while this thread waits: it is not the one that frees them.
 bool may_wait_for_deferred_frees() noexcept;
 
+// What will never be dropped, because there was no memory to remember it with.
+long abandoned_frees() noexcept;
+void count_abandoned_free() noexcept;
+
 // Waits until all that was deferred before has been looked at, and dropped where nothing is
 // pending; or the time is over.  Must not hold the GIL.
 void settle_deferred_frees(std::chrono::milliseconds timeout);

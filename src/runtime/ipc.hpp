@@ -42,8 +42,9 @@ class IpcExport {
 // leads to is not the start of device USM of at least that size.
 //
 // The bytes are believed: they hold a process, a descriptor and an offset that the runtime follows.
-// They must come from that process itself, not from a message (see sycl_ext/_ipc.py).  Closing
-// neither locks nor waits; the adapters keep the mapping for the next time the block is opened.
+// They must come from that process itself, not from a message (see sycl_ext/_ipc/handles.py).
+// Closing neither locks nor waits; the adapters keep the mapping for the next time the block is
+// opened.
 Memory open_ipc(const Row& row, const std::string& handle, std::size_t nbytes);
 
 }  // namespace sycl_ext

@@ -74,6 +74,7 @@ KeptBlock take_host_block(std::size_t nbytes) {
   return {block, capacity};
 }
 
+// From here on the block is held: it goes back also when there is no memory for its handle.
 Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
            HeldBlock::Free free_block) {
   if (row && block.data) remember(block.data, *row);
@@ -164,8 +165,8 @@ std::shared_ptr<const void> share_block(HeldBlock block) noexcept {
   try {
     return std::make_shared<const HeldBlock>(std::move(block));
   } catch (...) {
-    block.free_block = nullptr;
-    (void)block.owner.release();
+    block.abandon();
+    count_abandoned_free();
     return nullptr;
   }
 }
@@ -194,6 +195,12 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
       owner(std::move(other.owner)),
       free_block(std::exchange(other.free_block, nullptr)),
       is_held_(std::exchange(other.is_held_, false)) {}
+
+void HeldBlock::abandon() noexcept {
+  free_block = nullptr;
+  (void)owner.release();
+  is_held_ = false;
+}
 
 HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
@@ -285,16 +292,6 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
   return block;
 }
 
-Memory own_usm(KeptBlock block, std::size_t nbytes, UsmKind kind, const Row& row, Queue queue,
-               HeldBlock::Free free_block) {
-  try {
-    return own(block, nbytes, kind, &row, std::move(queue), free_block);
-  } catch (...) {
-    if (block.data) free_usm(block.data, row);
-    throw;
-  }
-}
-
 }  // namespace
 
 Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
@@ -308,7 +305,7 @@ Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
     block = take_kept_usm(row, kind, nbytes);
     if (!block.data) block = take_fresh_usm(BlockPool::rounded(nbytes), nbytes, kind, row);
   }
-  return own_usm(block, nbytes, kind, row, std::move(queue), give_back_usm);
+  return own(block, nbytes, kind, &row, std::move(queue), give_back_usm);
 }
 
 Memory allocate_dedicated(const Row& row, std::size_t nbytes, Queue queue) {
@@ -318,7 +315,7 @@ Memory allocate_dedicated(const Row& row, std::size_t nbytes, Queue queue) {
   require_not_forked([&row] { return is_cpu(row); });
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, row);
-  return own_usm(block, nbytes, UsmKind::device, row, std::move(queue), give_back_dedicated);
+  return own(block, nbytes, UsmKind::device, &row, std::move(queue), give_back_dedicated);
 }
 
 bool is_dedicated(const Allocation& block) noexcept {
@@ -327,13 +324,7 @@ bool is_dedicated(const Allocation& block) noexcept {
 
 Memory allocate_host(std::size_t nbytes) {
   if (nbytes == 0) return own({nullptr, 0}, 0, UsmKind::system, nullptr, {}, give_back_host);
-  const KeptBlock block = take_host_block(nbytes);
-  try {
-    return own(block, nbytes, UsmKind::system, nullptr, {}, give_back_host);
-  } catch (...) {
-    std::free(block.data);
-    throw;
-  }
+  return own(take_host_block(nbytes), nbytes, UsmKind::system, nullptr, {}, give_back_host);
 }
 
 long live_allocations() noexcept { return blocks_alive.load(std::memory_order_relaxed); }

@@ -40,8 +40,11 @@ struct HeldBlock {
   ~HeldBlock();
   HeldBlock& operator=(HeldBlock&&) = delete;
 
+  // Never releases it.  It counts as alive.
+  void abandon() noexcept;
+
  private:
-  bool is_held_ = true;  // false: moved from
+  bool is_held_ = true;  // false: moved from, or abandoned
 };
 
 class Allocation {

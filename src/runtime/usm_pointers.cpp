@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -141,6 +142,8 @@ const Row* find_owner(const void* pointer, UsmKind* kind, Search search) {
       return &owning_row(pointer, row, *kind);
     }
     seen().put(pointer, nobodys + others.end);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (...) {  // nobody that we could name
   }
   return nullptr;

@@ -63,6 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         return int(options.run(options))
-    except CommandError as error:
+    except (CommandError, ImportError) as error:  # ImportError: the core cannot be loaded
         print(f"error: {error}", file=sys.stderr)
         return 1

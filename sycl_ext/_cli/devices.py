@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import sycl_ext as sx
-from sycl_ext import _icd
-from sycl_ext._hierarchy import explain_hierarchy
-from sycl_ext._text import table, wrap
+from sycl_ext._devices import icd
+from sycl_ext._devices.hierarchy import explain_hierarchy
+from sycl_ext._doctor.text import table, wrap
 
 if TYPE_CHECKING:
     _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -66,7 +66,7 @@ def environment_lines(environment: Mapping[str, str]) -> list[str]:
     """Describe what the environment does to the list of devices."""
     lines = explain_hierarchy(environment)
     drivers = environment.get("OCL_ICD_FILENAMES")
-    if drivers and drivers == str(_icd.embedded_driver()):
+    if drivers and drivers == str(icd.embedded_driver()):
         lines.append(
             f"OCL_ICD_FILENAMES={drivers} is the CPU device of this Python environment; sycl_ext "
             "names it to OpenCL when nobody names a driver (SYCL_EXT_NO_ICD=1 stops that)"

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext doctor``, among the other commands.
-
-When the package cannot be loaded, `sycl_ext.__init__` runs the doctor before it comes to this.
-"""
+"""``python -m sycl_ext doctor``, among the other commands."""
 
 from __future__ import annotations
 

@@ -7,5 +7,5 @@
 - ``render``: facts and findings as text and as JSON
 - ``command``: all of it, in order
 
-Nothing here loads the SYCL runtime into the process of the doctor: that may be what is broken.
+The devices and their drivers are asked in processes of their own: asking may end the process.
 """

@@ -11,9 +11,9 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
-from sycl_ext import _icd
+from sycl_ext._devices import icd
+from sycl_ext._devices.hierarchy import explain_hierarchy
 from sycl_ext._doctor.facts import ONCE, SELECTORS, Facts, Finding, Node, Severity, Step
-from sycl_ext._hierarchy import explain_hierarchy
 
 INSTALL_CPU = 'python -m pip install "sycl_ext[cpu]"'
 INSTALL_GPU = "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd"
@@ -253,7 +253,7 @@ def some_driver(facts: Facts) -> Iterator[Finding]:
         return
     if not were_listed(facts):
         return
-    deciding = [name for name in _icd.DECIDED_BY if name in facts.environment]
+    deciding = [name for name in icd.DECIDED_BY if name in facts.environment]
     if facts.embedded_driver and deciding:
         cause = (
             f"{' and '.join(deciding)} stops sycl_ext from naming the driver of this environment, "

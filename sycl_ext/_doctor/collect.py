@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
-from sycl_ext import _icd, _peers
+from sycl_ext._devices import icd
 from sycl_ext._doctor.facts import (
     ONCE,
     SELECTORS,
@@ -35,6 +35,7 @@ from sycl_ext._doctor.facts import (
     Step,
     User,
 )
+from sycl_ext._ipc import peers
 
 #: The packages whose versions matter.
 PACKAGES = (
@@ -99,7 +100,7 @@ def collect(
     """
     environment = relevant(os.environ)
     gpus, nodes = intel_gpus(root), render_nodes(root)
-    embedded = _icd.embedded_driver()
+    embedded = icd.embedded_driver()
     named = named_drivers(os.environ, embedded)
     if gpus:
         named += [(path, "Level Zero") for path in LEVEL_ZERO]
@@ -123,7 +124,7 @@ def collect(
         gpus=gpus,
         nodes=nodes,
         user=who(),
-        ptrace_scope=_peers.ptrace_scope(root / _peers.PTRACE_SCOPE.relative_to("/")),
+        ptrace_scope=peers.ptrace_scope(root / peers.PTRACE_SCOPE.relative_to("/")),
         full=full,
         steps=(*runtime.steps(), *tested.steps()),
         measurements=tested.measurements(),
@@ -252,7 +253,7 @@ def who() -> User:
 def named_drivers(environment: Mapping[str, str], embedded: Path | None) -> list[tuple[str, str]]:
     """Return the libraries that the OpenCL loader will look at, and what names each."""
     found = []
-    decided = any(environment.get(name) for name in _icd.DECIDED_BY)
+    decided = any(environment.get(name) for name in icd.DECIDED_BY)
     if files := environment.get("OCL_ICD_FILENAMES"):
         found += [(path, "OCL_ICD_FILENAMES") for path in files.split(os.pathsep) if path]
     elif embedded is not None and not decided:

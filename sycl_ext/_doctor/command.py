@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -61,10 +60,3 @@ def run(options: argparse.Namespace) -> int:
 def exit_code(findings: Sequence[Finding], *, strict: bool) -> int:
     """Return 1 for a problem; with `strict`, for a warning, too."""
     return int(any(strict or finding.severity == "problem" for finding in findings))
-
-
-def main() -> int:
-    """Run the command by itself, before the package is loaded: that may be what fails."""
-    parser = argparse.ArgumentParser(prog="python -m sycl_ext doctor", description=DESCRIPTION)
-    add_arguments(parser)
-    return run(parser.parse_args(sys.argv[2:]))  # after "-m", "doctor"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that are alive when those that waited for pending work are freed.
+// Blocks that are alive when those that waited for pending work are freed, without those that were
+// given up because there was no memory to remember them with.
 #pragma once
 
 #include <chrono>
@@ -8,9 +9,13 @@
 #include "runtime/deferred_free.hpp"
 #include "runtime/usm.hpp"
 
-inline long settled_allocations() {
+inline void wait_for_deferred_frees() {
   for (int tries = 0; sycl_ext::deferred_frees() > 0 && tries < 5000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return sycl_ext::live_allocations();
+}
+
+inline long settled_allocations() {
+  wait_for_deferred_frees();
+  return sycl_ext::live_allocations() - sycl_ext::abandoned_frees();
 }

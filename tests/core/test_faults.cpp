@@ -174,14 +174,19 @@ Imported import_strangers(const Tensor& tensor, DLDevice device, bool settle) {
 
 void import_and_drop(const Tensor& tensor, DLDevice device, bool settle) {
   handed_over = deleted = 0;
+  const long abandoned = abandoned_frees();
+  const auto all_are_deleted = [abandoned] {
+    wait_for_deferred_frees();
+    return deleted + abandoned_frees() - abandoned == handed_over;
+  };
   try {
     import_strangers<DLManagedTensorVersioned>(tensor, device, settle);
     import_strangers<DLManagedTensor>(tensor, device, settle);
   } catch (...) {
-    CHECK(deleted == handed_over);
+    CHECK(all_are_deleted());
     throw;
   }
-  CHECK(handed_over == 2 && deleted == 2);
+  CHECK(handed_over == 2 && all_are_deleted());
 }
 
 template <class Managed>

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second part of worker.py: arrays of each dtype and layout.
 
-"bare" is what the table in ``sycl_ext/_consumers.py`` protects a consumer from: the array as it is.
+"bare" is what the table in ``sycl_ext/_negotiation/consumers.py`` protects a consumer from: the
+array as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import sycl_ext as sx
 from consumers import Consumer
 from sycl_ext import _core
-from sycl_ext._consumers import find_consumer
+from sycl_ext._negotiation.consumers import find_consumer
 
 DTYPES = tuple(name for name, *_ in _core.DTYPES)
 SHAPE = (4, 6)

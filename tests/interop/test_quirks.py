@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table in ``sycl_ext/_consumers.py`` says what is so: no row too many, and none too few.
+"""Every row of ``sycl_ext/_negotiation/consumers.py`` is needed, and none is missing.
 
 Each library is given every dtype and layout, bare and through `exchange`.
 """
@@ -8,7 +8,7 @@ import pytest
 
 import seen
 from quirks import CASES, DTYPES, LAYOUTS, NAMES
-from sycl_ext._consumers import CONSUMERS, WIDE
+from sycl_ext._negotiation.consumers import CONSUMERS, WIDE
 
 KIND = "consumer"
 

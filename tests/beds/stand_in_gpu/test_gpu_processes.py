@@ -17,7 +17,8 @@ import beds
 import sycl_ext as sx
 from fake_gpu import control
 from samples import LAYOUTS, assert_equal, values
-from sycl_ext import _core, _ipc
+from sycl_ext import _core
+from sycl_ext._ipc import handles
 
 
 def numbers(device, usm_type="device", shape=(4, 6), dtype="int32"):
@@ -278,7 +279,7 @@ def test_a_record_that_is_none(size, gpu, with_ipc):
     record.write(b"another mark".ljust(16))
     with pytest.raises(BufferError, match="shares other memory there than the handle says"):
         sx.ipc_open(handle)
-    record.write(_ipc._RECORD.pack(_ipc._RECORD_MARK, 96, size) + b"x" * min(size, 4000))
+    record.write(handles._RECORD.pack(handles._RECORD_MARK, 96, size) + b"x" * min(size, 4000))
     if size > 4064:
         with pytest.raises(BufferError, match="shares other memory there"):
             sx.ipc_open(handle)

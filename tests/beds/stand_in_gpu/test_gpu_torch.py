@@ -13,7 +13,7 @@ import pytest
 import sycl_ext as sx
 from samples import assert_equal, values
 from sycl_ext import _core
-from sycl_ext._negotiate import Route
+from sycl_ext._negotiation.rules import Route
 
 
 class Xpu(types.ModuleType):

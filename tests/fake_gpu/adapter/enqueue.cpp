@@ -4,7 +4,7 @@
 
 #include "control.hpp"
 #include "memory.hpp"
-#include "runtime/queue.hpp"
+#include "queue.hpp"
 #include "settings.hpp"
 
 namespace fakegpu {

@@ -2,7 +2,7 @@
 #include "event.hpp"
 
 #include "answer.hpp"
-#include "runtime/queue.hpp"
+#include "queue.hpp"
 
 ur_event_handle_t_::ur_event_handle_t_(ur_queue_handle_t its_queue, ur_command_t its_command)
     : queue(its_queue), command(its_command), submitted_at(fakegpu::now()) {}

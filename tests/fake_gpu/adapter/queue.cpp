@@ -1,5 +1,5 @@
 // Scheduling, and the entry points of queues.
-#include "runtime/queue.hpp"
+#include "queue.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of the exchange: protocols, device types and exceptions.  Pure Python."""
+"""DLPack device types, and the protocols that producers speak.  Pure Python."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 __all__ = [
     "HOST",
-    "CopyRefusedError",
     "DLDevice",
     "DeviceType",
-    "ExchangeError",
     "SupportsDLPack",
     "SupportsUsmInterface",
-    "SyclError",
 ]
 
 #: A DLPack device: (device type, device id).
@@ -50,18 +47,3 @@ class SupportsUsmInterface(Protocol):
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """Return the description."""
-
-
-class ExchangeError(BufferError):
-    """A producer or consumer refused; its own exception is the ``__cause__``."""
-
-
-class CopyRefusedError(BufferError, ValueError):
-    """``copy=False`` was asked for, and the exchange needs a copy.
-
-    The array API names `BufferError` in one place and `ValueError` in another; this is both.
-    """
-
-
-class SyclError(RuntimeError):
-    """The SYCL runtime reported a failure; the text is the runtime's."""

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
-from sycl_ext import _core, _execute, _interfaces
-from sycl_ext._consumers import Consumer, find_consumer
-from sycl_ext._devices import Device, place
-from sycl_ext._host import host_view
-from sycl_ext._negotiate import Plan, Route
-from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
-from sycl_ext._tensor import Tensor, as_tensor
-from sycl_ext._text import message_of
-from sycl_ext._trace import note, traced
+from sycl_ext import _core
+from sycl_ext._debug.trace import note, traced
+from sycl_ext._devices.device import Device, place
+from sycl_ext._doctor.text import message_of
+from sycl_ext._negotiation.consumers import Consumer, find_consumer
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError
+from sycl_ext._negotiation.rules import Plan, Route
+from sycl_ext._protocols import execute, interfaces
+from sycl_ext._tensor.host_view import host_view
+from sycl_ext._tensor.tensor import Tensor, as_tensor
 
 __all__ = ["exchange", "explain"]
 
@@ -70,7 +72,7 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     exception is its own, goes through, and the function is not called again.
 
     What is known to end a consumer's process or to make it write to read-only memory is never
-    handed over (``sycl_ext._consumers`` has the table).
+    handed over (``sycl_ext._negotiation.consumers`` has the table).
 
     Parameters
     ----------
@@ -101,13 +103,13 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     >>> sx.exchange(sx.zeros(3, "int32"), numpy)
     array([0, 0, 0], dtype=int32)
     """
-    copy = _execute.check_copy(copy)
+    copy = execute.check_copy(copy)
     if not isinstance(host_copy, bool):
         raise TypeError(f"host_copy is {host_copy!r}; it must be True or False")
     if _is_device(consumer):
         return _to_device(x, consumer, copy, host_copy)
     who, call = find_consumer(consumer)
-    source = _interfaces.source_of(x, copy)
+    source = interfaces.source_of(x, copy)
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         raise BufferError(refusal)
@@ -156,10 +158,10 @@ def _is_device(consumer: Any) -> bool:
 
 
 def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
-    source = _interfaces.source_of(x, copy)
+    source = interfaces.source_of(x, copy)
     target = place(device)
-    found = _execute.plan_for(
-        _execute.offer_of(source), target.device.__dlpack_device__(), copy, ours=True
+    found = execute.plan_for(
+        execute.offer_of(source), target.device.__dlpack_device__(), copy, ours=True
     ).check()
     if found.route is Route.VIA_HOST and not host_copy:
         raise CopyRefusedError(f"host_copy=False, and {found.reason}")
@@ -176,21 +178,21 @@ def _attempts(
         readonly=source.readonly,
         address=source.ptr if who.alignment > 1 else 0,
     )
-    offer = _execute.offer_of(source)
+    offer = execute.offer_of(source)
     attempts = []
     if who.takes_usm(source.usm_type) and source.row_id is not None:
         own = (int(DeviceType.ONE_API), source.row_id) if who.any_context else None
-        found = _execute.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
+        found = execute.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
         attempts.append(_Attempt(None, found))
     elif who.memory == "usm":
         default = place(None).device.__dlpack_device__()
-        attempts.append(_Attempt(None, _execute.plan_for(offer, default, copy)))
+        attempts.append(_Attempt(None, execute.plan_for(offer, default, copy)))
     if who.memory != "usm":
-        attempts.append(_Attempt(HOST, _execute.plan_for(offer, HOST, copy)))
+        attempts.append(_Attempt(HOST, execute.plan_for(offer, HOST, copy)))
     if needed is None:
         if copy is None and host_copy and attempts[-1].device == HOST:
             # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
-            attempts.append(_Attempt(HOST, _execute.plan_for(offer, HOST, True)))
+            attempts.append(_Attempt(HOST, execute.plan_for(offer, HOST, True)))
         return attempts
     return [_Attempt(a.device, a.plan.noting(needed), compact=a.plan.copies == 0) for a in attempts]
 
@@ -214,7 +216,7 @@ def _prepare(
     if attempt.device == HOST:
         return host_view(source, copy=True if attempt.copies else None)
     if copy is True or attempt.compact or (who.root_only and attempt.copies):
-        usm = _execute.copy_to(source, _row_for(source, who))
+        usm = execute.copy_to(source, _row_for(source, who))
     else:
         usm = as_tensor(source)  # what copy there is to be made, its export makes
     if who.drops_stream:
@@ -246,7 +248,7 @@ class _EmptyProducer:
     """A producer of an array without elements that has an address all the same."""
 
     def __init__(self, tensor: _core.TensorBase) -> None:
-        row = _execute.tensor_device(tensor)._row
+        row = execute.tensor_device(tensor)._row
         usm_type = tensor.usm_type if tensor.usm_type != "system" else "host"
         anchor = _core.allocate(row, usm_type, tensor.dtype_name, (1,), "C")
         self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor)
@@ -286,24 +288,24 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     >>> plan.copies
     0
     """
-    copy = _execute.check_copy(copy)
+    copy = execute.check_copy(copy)
     if type(x).__name__ == "PyCapsule":
         raise TypeError("a capsule can be used once; explain the producer instead")
     try:
-        source = _interfaces.source_of(x, copy)
+        source = interfaces.source_of(x, copy)
     except BufferError as error:
         return Plan(Route.REFUSE, str(error), type(error))
-    offer = _execute.offer_of(source)
+    offer = execute.offer_of(source)
     if consumer_or_device is None:
-        return _with_notes(_execute.plan_for(offer, None, copy), source, None)
+        return _with_notes(execute.plan_for(offer, None, copy), source, None)
     if isinstance(consumer_or_device, tuple) and consumer_or_device == HOST:
-        return _execute.plan_for(offer, HOST, copy)
+        return execute.plan_for(offer, HOST, copy)
     if _is_device(consumer_or_device):
         try:
             target = place(consumer_or_device).device
         except ValueError as error:
             return Plan(Route.REFUSE, str(error), BufferError)
-        found = _execute.plan_for(offer, target.__dlpack_device__(), copy, ours=True)
+        found = execute.plan_for(offer, target.__dlpack_device__(), copy, ours=True)
         return _with_notes(found, source, target)
     who, _call = find_consumer(consumer_or_device)
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
@@ -323,7 +325,7 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
 def _with_notes(found: Plan, source: _core.TensorBase, target: Device | None) -> Plan:
     """Add what the device cannot do with the dtype."""
     if target is None and source.row_id is not None:
-        target = _execute.tensor_device(source)
+        target = execute.tensor_device(source)
     if target is None or target.has_fp64 or source.dtype_name not in ("float64", "complex128"):
         return found
     return found.noting(

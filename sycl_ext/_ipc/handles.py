@@ -19,19 +19,20 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-from sycl_ext import _core, _execute
-from sycl_ext._device_words import DeviceWords, read_words
-from sycl_ext._devices import Device, by_id, place
-from sycl_ext._dtypes import dtype_name
-from sycl_ext._indexing import as_shape
-from sycl_ext._peers import Permission, require_descriptor
-from sycl_ext._pickle import nearest, part_of, strides_of, words_of
-from sycl_ext._shared_memory import Block, BlockKey, make_block, open_block
+from sycl_ext import _core
+from sycl_ext._devices.description import DeviceWords, read_words
+from sycl_ext._devices.device import Device, by_id, place
+from sycl_ext._ipc.peers import Permission, require_descriptor
+from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
+from sycl_ext._protocols import execute
+from sycl_ext._protocols.dtypes import dtype_name
+from sycl_ext._tensor.indexing import as_shape
+from sycl_ext._tensor.pickling import nearest, part_of, strides_of, words_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from sycl_ext._tensor import Tensor
+    from sycl_ext._tensor.tensor import Tensor
 
 __all__ = ["IpcHandle", "ipc_empty", "ipc_handle", "ipc_open"]
 
@@ -238,8 +239,8 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     >>> sx.ipc_open(pickle.loads(pickle.dumps(handle))).readonly
     True
     """
-    t = _execute.strong(t)
-    if not _execute.is_tensor(t) or t.row_id is None:
+    t = execute.strong(t)
+    if not execute.is_tensor(t) or t.row_id is None:
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see ipc_empty")
     if t.size == 0:
         raise BufferError("the tensor has no elements, and so no memory to share")

@@ -15,7 +15,7 @@ endif()
 
 # The wheels and conda packages of intel-sycl-rt put headers and library into the environment: the one
 # that this package is installed in, or (editable installs) the one of the Python that is used.
-set(sycl_ext_hints "${CMAKE_CURRENT_LIST_DIR}/../../../../.." "$ENV{CONDA_PREFIX}" "$ENV{PREFIX}")
+set(sycl_ext_hints "${CMAKE_CURRENT_LIST_DIR}/../../../../../.." "$ENV{CONDA_PREFIX}" "$ENV{PREFIX}")
 if(Python_EXECUTABLE)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" -c "import sys; print(sys.prefix)"
@@ -44,7 +44,7 @@ set_target_properties(
 add_library(sycl_ext::sycl_ext INTERFACE IMPORTED)
 set_target_properties(
   sycl_ext::sycl_ext
-  PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}/../include"
+  PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}/.."
              INTERFACE_COMPILE_FEATURES cxx_std_17
              INTERFACE_LINK_LIBRARIES sycl_ext::sycl)
 set(sycl_ext_FOUND TRUE)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from sycl_ext import _core
-from sycl_ext._devices import Device, by_id
+from sycl_ext._devices.device import Device, by_id
 
 __all__ = ["cached_memory", "release_cached_memory"]
 

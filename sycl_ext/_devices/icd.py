@@ -20,7 +20,7 @@ DRIVER = "libintelocl.so"
 
 def embedded_driver() -> Path | None:
     """Return the OpenCL CPU driver of this environment, if it is installed."""
-    site_packages = Path(__file__).resolve().parent.parent
+    site_packages = Path(__file__).resolve().parent.parent.parent
     prefixes = (site_packages.parents[1], Path(sys.prefix) / "lib")
     return next((lib / DRIVER for lib in prefixes if (lib / DRIVER).exists()), None)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
+from sycl_ext._negotiation.errors import CopyRefusedError
 
 __all__ = ["RULES", "Offer", "Plan", "Relation", "Route", "Wish", "plan", "relation"]
 

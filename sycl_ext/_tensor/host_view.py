@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sycl_ext import _core, _execute, _interfaces
-from sycl_ext._fast import accelerated
-from sycl_ext._protocols import HOST, CopyRefusedError
-from sycl_ext._scalars import Scalars
-from sycl_ext._trace import note, traced
+from sycl_ext import _core
+from sycl_ext._debug.trace import note, traced
+from sycl_ext._negotiation.dlpack import HOST
+from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._protocols import execute, interfaces
+from sycl_ext._protocols.fast import accelerated
+from sycl_ext._tensor.scalars import Scalars
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -88,14 +90,14 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     >>> memoryview(sx.host_view(sx.zeros(2, "uint8"))).tolist()
     [0, 0]
     """
-    copy = _execute.check_copy(copy)
-    x = _execute.strong(x)
+    copy = execute.check_copy(copy)
+    x = execute.strong(x)
     if isinstance(x, HostView) and copy is not True and not x.reversed:
         return x
-    source = _interfaces.source_of(x, copy)
-    found = _execute.plan_for(_execute.offer_of(source), HOST, copy).check()
+    source = interfaces.source_of(x, copy)
+    found = execute.plan_for(execute.offer_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
-    base = None if type(x).__name__ == "PyCapsule" else _execute.root_of(x)
+    base = None if type(x).__name__ == "PyCapsule" else execute.root_of(x)
     if copy is True:
         return _core.host_view(_core.copy_to_host(source), None, HostView)
     if found.copies == 0:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`Tensor`: what a user holds, and the functions that make one.
 
-The attributes and the two DLPack methods are the core's (``src/python/tensor_object.cpp``); everything
-that is a decision or a convenience is here.
+The attributes and the two DLPack methods are the core's (``src/python/tensor_object.cpp``);
+everything that is a decision or a convenience is here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 
-from sycl_ext import _core, _execute, _interfaces, _pickle
-from sycl_ext._devices import Device, Placement, place
-from sycl_ext._dtypes import dtype_name
-from sycl_ext._fast import accelerated
-from sycl_ext._indexing import as_shape, broadcast_strides, index_view, resolve_reshape
-from sycl_ext._protocols import CopyRefusedError
-from sycl_ext._scalars import Scalars
-from sycl_ext._trace import traced
+from sycl_ext import _core
+from sycl_ext._debug.trace import traced
+from sycl_ext._devices.device import Device, Placement, place
+from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._protocols import execute, interfaces
+from sycl_ext._protocols.dtypes import dtype_name
+from sycl_ext._protocols.fast import accelerated
+from sycl_ext._tensor import pickling
+from sycl_ext._tensor.indexing import as_shape, broadcast_strides, index_view, resolve_reshape
+from sycl_ext._tensor.scalars import Scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +57,7 @@ class Tensor(Scalars, _core.TensorBase):
     @property
     def device(self) -> Device:
         """The row of the device table that the memory is bound to."""
-        return _execute.tensor_device(self)
+        return execute.tensor_device(self)
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
@@ -77,12 +79,12 @@ class Tensor(Scalars, _core.TensorBase):
     def __getitem__(self, key: Any) -> Tensor:
         """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
         offset, shape, strides = index_view(self.shape, self.strides, key)
-        return _core.view(self, offset, shape, strides, _execute.root_of(self))
+        return _core.view(self, offset, shape, strides, execute.root_of(self))
 
     @property
     def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
         """The view with its axes reversed."""
-        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], _execute.root_of(self))
+        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], execute.root_of(self))
 
     def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
         """Return the elements in another shape, in C order: a view where the strides allow it.
@@ -101,11 +103,11 @@ class Tensor(Scalars, _core.TensorBase):
         strides = _core.reshape_strides(self, target)
         if strides is None:
             return self.copy().reshape(target)
-        return _core.view(self, 0, target, strides, _execute.root_of(self))
+        return _core.view(self, 0, target, strides, execute.root_of(self))
 
     def as_readonly(self) -> Tensor:
         """Return a view that nobody may write through."""
-        return _core.view(self, 0, self.shape, self.strides, _execute.root_of(self), readonly=True)
+        return _core.view(self, 0, self.shape, self.strides, execute.root_of(self), readonly=True)
 
     # ---- copies ----------------------------------------------------------------------------------
 
@@ -139,7 +141,7 @@ class Tensor(Scalars, _core.TensorBase):
         """
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
-        source = _interfaces.source_of(obj)
+        source = interfaces.source_of(obj)
         if source.dtype_name != self.dtype_name:
             raise TypeError(
                 f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it "
@@ -164,7 +166,7 @@ class Tensor(Scalars, _core.TensorBase):
         BufferError
             When the plan refuses; the message says why, and what to pass.
         """
-        return _execute.move(self, place(device), copy)  # type: ignore[return-value]
+        return execute.move(self, place(device), copy)  # type: ignore[return-value]
 
     @accelerated
     def to_numpy(self, copy: bool | None = None) -> NDArray[Any]:
@@ -181,7 +183,7 @@ class Tensor(Scalars, _core.TensorBase):
         CopyRefusedError
             With ``copy=False``, when the host cannot reach the memory.
         """
-        copy = _execute.check_copy(copy)
+        copy = execute.check_copy(copy)
         if copy is not True and self.host_accessible:
             return _core.as_ndarray(self)
         if copy is False:
@@ -210,16 +212,16 @@ class Tensor(Scalars, _core.TensorBase):
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         _core.note_offer_asked()
-        return _interfaces.usm_interface_of(self, self.sycl_queue)
+        return interfaces.usm_interface_of(self, self.sycl_queue)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
-        return _pickle.reduce(self, operator.index(protocol))
+        return pickling.reduce(self, operator.index(protocol))
 
     def __copy__(self) -> Tensor:
-        return _pickle.copy_as_it_lies(self)  # type: ignore[return-value]
+        return pickling.copy_as_it_lies(self)  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return _pickle.copy_as_it_lies(self)  # type: ignore[return-value]
+        return pickling.copy_as_it_lies(self)  # type: ignore[return-value]
 
     def __len__(self) -> int:
         if not self.shape:
@@ -370,16 +372,16 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     >>> t.ptr == a.ctypes.data
     True
     """
-    copy = _execute.check_copy(copy)
+    copy = execute.check_copy(copy)
     placement = _wanted(device)
-    x = _execute.strong(x)
-    if _execute.is_tensor(x):
-        view = _core.view(x, 0, x.shape, x.strides, _execute.root_of(x))
-        return _execute.move(_execute.as_usm(view), placement, copy)  # type: ignore[return-value]
+    x = execute.strong(x)
+    if execute.is_tensor(x):
+        view = _core.view(x, 0, x.shape, x.strides, execute.root_of(x))
+        return execute.move(execute.as_usm(view), placement, copy)  # type: ignore[return-value]
     if type(x).__name__ == "PyCapsule":
-        tensor, copied = _execute.import_capsule(x)
-        return _execute.move(tensor, placement, None if copied and copy else copy)  # type: ignore[return-value]
-    return _execute.import_producer(x, placement, copy, _interfaces.described_usm)  # type: ignore[return-value]
+        tensor, copied = execute.import_capsule(x)
+        return execute.move(tensor, placement, None if copied and copy else copy)  # type: ignore[return-value]
+    return execute.import_producer(x, placement, copy, interfaces.described_usm)  # type: ignore[return-value]
 
 
 @accelerated
@@ -413,14 +415,14 @@ def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     >>> sx.as_tensor(bytearray(b"abc")).to_numpy()
     array([97, 98, 99], dtype=uint8)
     """
-    copy = _execute.check_copy(copy)
-    obj = _execute.strong(obj)
-    if _execute.is_tensor(obj) or type(obj).__name__ == "PyCapsule":
+    copy = execute.check_copy(copy)
+    obj = execute.strong(obj)
+    if execute.is_tensor(obj) or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj, device=device, copy=copy)
     placement = _wanted(device)
-    source = _interfaces.described_usm(obj)
+    source = interfaces.described_usm(obj)
     if source is None and hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
-        return _execute.import_producer(obj, placement, copy, _interfaces.described_usm)  # type: ignore[return-value]
+        return execute.import_producer(obj, placement, copy, interfaces.described_usm)  # type: ignore[return-value]
     if source is None:
-        source = _interfaces.source_of(obj, copy)
-    return _execute.move(source, placement, copy)  # type: ignore[return-value]
+        source = interfaces.source_of(obj, copy)
+    return execute.move(source, placement, copy)  # type: ignore[return-value]

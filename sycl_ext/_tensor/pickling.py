@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from sycl_ext import _core, _execute
-from sycl_ext._device_words import Cut, DeviceWords, choose, read_partition, read_words
-from sycl_ext._devices import Device, Placement, by_id, place
-from sycl_ext._protocols import SyclError
+from sycl_ext import _core
+from sycl_ext._devices.description import Cut, DeviceWords, choose, read_partition, read_words
+from sycl_ext._devices.device import Device, Placement, by_id, place
+from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._protocols import execute
 
 __all__ = [
     "copy_as_it_lies",
@@ -142,7 +143,7 @@ def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBa
 
 def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
     """Return a compact, writable copy on the same device, with the axes in the same order."""
-    row = _execute.tensor_device(tensor)._row
+    row = execute.tensor_device(tensor)._row
     kind = tensor.usm_type if tensor.usm_type != "system" else "host"
     queue = _core.queue_of(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:
@@ -277,5 +278,5 @@ def _check_device(device: Any) -> Placement:
 def _allocate(
     placement: Placement, usm_type: str, dtype: str, stored: Sequence[int]
 ) -> _core.TensorBase:
-    kind = _execute._fitting_kind("host" if usm_type == "system" else usm_type, placement.device)
+    kind = execute._fitting_kind("host" if usm_type == "system" else usm_type, placement.device)
     return _core.allocate(placement.device._row, kind, dtype, stored, "C", placement.queue)

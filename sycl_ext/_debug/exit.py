@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import atexit
 
-from sycl_ext._introspection import live_exports
-from sycl_ext._trace import ENABLED, logger
+from sycl_ext._debug.introspection import live_exports
+from sycl_ext._debug.trace import ENABLED, logger
 
 
 def report_live_exports() -> None:
@@ -17,5 +17,7 @@ def report_live_exports() -> None:
         logger.warning("exports that are alive at the exit: %d%s", len(alive), lines)
 
 
-if ENABLED:
-    atexit.register(report_live_exports)
+def report_at_exit() -> None:
+    """Do so at the exit of a process that remembers where exports were asked for."""
+    if ENABLED:
+        atexit.register(report_live_exports)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_ext import _pickle
-from sycl_ext._tensor import Tensor
+from sycl_ext._tensor import pickling
+from sycl_ext._tensor.tensor import Tensor
 
 __all__ = ["register_serializers", "register_sizeof"]
 
@@ -31,14 +31,14 @@ def register_serializers() -> None:
 
 def serialize(tensor: Tensor) -> tuple[dict[str, Any], list[Any]]:
     """Return the parts of a pickle as a header, and the bytes without a copy where possible."""
-    _load, (*parts, buffer) = _pickle.reduce(tensor, 5)
+    _load, (*parts, buffer) = pickling.reduce(tensor, 5)
     return {"sycl_ext": parts}, [buffer.raw()]
 
 
 def deserialize(header: dict[str, Any], frames: list[Any]) -> Tensor:
     """Make a tensor of what `serialize` returned; it arrives where a pickle would."""
     buffer = frames[0] if frames else b""  # a frame without bytes may get lost on the way
-    return _pickle.load(*(*map(_as_tuple, header["sycl_ext"]), buffer))  # type: ignore[return-value]
+    return pickling.load(*(*map(_as_tuple, header["sycl_ext"]), buffer))  # type: ignore[return-value]
 
 
 def _as_tuple(value: Any) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sycl_ext import _core, _execute
-from sycl_ext._devices import Device, by_id, place
-from sycl_ext._dtypes import dtype_name, name_from_typestr, typestr
-from sycl_ext._queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext import _core
+from sycl_ext._devices.device import Device, by_id, place
+from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext._protocols import execute
+from sycl_ext._protocols.dtypes import dtype_name, name_from_typestr, typestr
 
 __all__ = ["source_of", "usm_interface_of"]
 
@@ -26,18 +27,18 @@ def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
     Host memory comes as a tensor without a row.  Raises TypeError when there is no road, and
     CopyRefusedError when the only road is a copy by the producer and `copy` is False.
     """
-    obj = _execute.strong(obj)
-    if _execute.is_tensor(obj):
-        return _execute.as_usm(obj)
+    obj = execute.strong(obj)
+    if execute.is_tensor(obj):
+        return execute.as_usm(obj)
     if type(obj).__name__ == "PyCapsule":
-        return _execute.as_usm(_execute.import_capsule(obj)[0])
+        return execute.as_usm(execute.import_capsule(obj)[0])
     described = described_usm(obj)
     if described is not None:
         return described
     if isinstance(obj, np.ndarray):
-        return _execute.as_usm(from_ndarray(obj))
+        return execute.as_usm(from_ndarray(obj))
     if hasattr(obj, "__dlpack__"):
-        return _execute.as_usm(_execute.import_where_it_is(obj, copy))
+        return execute.as_usm(execute.import_where_it_is(obj, copy))
     try:
         view = memoryview(obj)
     except TypeError:
@@ -46,12 +47,12 @@ def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
             "__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol"
             + ("; make an array of it with numpy.asarray" if _is_plain(obj) else "")
         ) from None
-    return _execute.as_usm(from_ndarray(np.asarray(view)))
+    return execute.as_usm(from_ndarray(np.asarray(view)))
 
 
 def described_usm(obj: Any) -> _core.TensorBase | None:
     """Return the memory that `obj` describes in ``__sycl_usm_array_interface__``, if it does."""
-    obj = _execute.strong(obj)
+    obj = execute.strong(obj)
     interface = getattr(obj, "__sycl_usm_array_interface__", None)
     return None if interface is None else from_usm_interface(obj, interface)
 

@@ -8,18 +8,19 @@ from typing import Any, TypeAlias, TypeGuard
 from weakref import ProxyTypes
 
 from sycl_ext import _core
-from sycl_ext._devices import Device, Placement, as_dl_device, by_id, place
-from sycl_ext._negotiate import Offer, Plan, Route, Wish, plan
-from sycl_ext._protocols import HOST, CopyRefusedError, DeviceType, DLDevice, ExchangeError
-from sycl_ext._queues import (
+from sycl_ext._debug.trace import note, traced
+from sycl_ext._devices.device import Device, Placement, as_dl_device, by_id, place
+from sycl_ext._devices.queues import (
     NO_SYNC,
     OTHER_RUNTIME,
     is_torch_tensor,
     producer_queue,
     queue_from,
 )
-from sycl_ext._text import message_of
-from sycl_ext._trace import note, traced
+from sycl_ext._doctor.text import message_of
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError
+from sycl_ext._negotiation.rules import Offer, Plan, Route, Wish, plan
 
 __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
 

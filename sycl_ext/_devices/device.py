@@ -10,8 +10,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sycl_ext import _core
-from sycl_ext._protocols import HOST, DeviceType, DLDevice
-from sycl_ext._queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 
 if TYPE_CHECKING:
     import dpctl

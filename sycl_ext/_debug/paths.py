@@ -7,7 +7,7 @@ from pathlib import Path
 
 __all__ = ["get_cmake_dir", "get_include"]
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def get_include() -> str:
@@ -31,4 +31,4 @@ def get_cmake_dir() -> str:
     >>> os.path.exists(os.path.join(sx.get_cmake_dir(), "sycl_ext-config.cmake"))
     True
     """
-    return str(_PACKAGE / "cmake")
+    return str(_PACKAGE / "include" / "cmake")

@@ -4,30 +4,39 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 PACKAGE: Final = "sycl_ext"
 
 
-def doctor_is_asked_for() -> bool:
-    """Say whether this process is ``python -m sycl_ext doctor``.
-
-    Python imports the package before ``__main__``, and the doctor has to speak when that fails.
-    Meanwhile ``sys.argv`` begins with "-m", and only ``sys.orig_argv`` names the module.
-    """
-    if sys.argv[:2] != ["-m", "doctor"]:
-        return False
-    module = sys.orig_argv[-len(sys.argv)]  # of [..., "-m", "sycl_ext", "doctor", ...]
-    return module.removeprefix("-m") == "sycl_ext"
-
-
-def load_core() -> None:
-    """Load the extension module, and with it the SYCL runtime; an ImportError names the doctor."""
+def load_core() -> ImportError | None:
+    """Load the extension module, and with it the SYCL runtime; return why that fails."""
     try:
         import_module("sycl_ext._core")
     except ImportError as error:
-        raise ImportError(remedy(error), name=error.name, path=error.path) from error
+        return error
+    return None
+
+
+def attribute_error_of(failure: ImportError) -> Callable[[str], NoReturn]:
+    """Return the ``__getattr__`` of a package whose core cannot be loaded."""
+
+    def get(name: str) -> NoReturn:
+        if name.startswith("__"):  # asked by the import system and by introspection
+            raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}")
+        raise ImportError(remedy(failure), name=failure.name, path=failure.path) from failure
+
+    return get
+
+
+def name_as_public(namespace: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Make the public classes and functions say that they are the package's."""
+    for name in names:
+        thing = namespace[name]
+        if isinstance(thing, type) or callable(thing):
+            thing.__module__ = PACKAGE
 
 
 def restore_package() -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the core's fast functions before the Python functions of the same name.
 
-``src/python/fast_path.cpp`` answers the calls that need no negotiation, and passes every other call on to
-the Python function, whose rules, signature and docstring are the ones that count.
+``src/python/fast_path.cpp`` answers the calls that need no negotiation, and passes every other call
+on to the Python function, whose rules, signature and docstring are the ones that count.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
 from sycl_ext import _core
-from sycl_ext._protocols import DLDevice
-from sycl_ext._trace import ENABLED
+from sycl_ext._debug.trace import ENABLED
+from sycl_ext._negotiation.dlpack import DLDevice
 
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
@@ -131,4 +131,4 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
 
 _ITEMSIZES = {name: itemsize for name, _kind, itemsize in _core.DTYPES}
 if ENABLED:
-    _core.trace_origins(str(Path(__file__).parent))
+    _core.trace_origins(str(Path(__file__).parent.parent))

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any array to any consumer, and what that will do."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Tensor` and `HostView`, and the functions that make them."""
