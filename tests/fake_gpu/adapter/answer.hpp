@@ -1,5 +1,5 @@
 // How a Get...Info entry point hands back a value: the size, the value, or both.
-// Floor 0: includes nothing of ours.
+// Includes nothing of ours.
 #pragma once
 
 #include <unified-runtime/ur_api.h>

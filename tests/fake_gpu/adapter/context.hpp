@@ -1,5 +1,5 @@
 // A context: the devices it lists, and which others it reaches.
-// Floor 3: knows devices.
+// Knows devices.
 #pragma once
 
 #include "device.hpp"

@@ -1,5 +1,5 @@
 // What a test may read and switch while the program runs: counters, the delay, failures to come.
-// Floor 1: knows the settings only. The C functions that a test calls are in control.cpp.
+// Knows the settings only. The C functions that a test calls are in control.cpp.
 #pragma once
 
 #include <atomic>

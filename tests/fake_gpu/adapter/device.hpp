@@ -1,5 +1,5 @@
 // The one adapter, the one platform, and the tree of GPUs and tiles, all made once and kept.
-// Floor 2: knows handles.
+// Knows handles.
 #pragma once
 
 #include <memory>

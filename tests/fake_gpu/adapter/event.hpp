@@ -1,5 +1,5 @@
 // An event: the outcome of one command, and who wants to hear of it.
-// Floor 4: knows contexts; of queues it knows the name only.
+// Knows contexts; of queues it knows the name only.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // What all handles have in common: the table in front, a reference count, an owning pointer.
-// Floor 1: knows the tables only.
+// Knows the tables only.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // USM: allocations, and how a queued command reaches the bytes behind a pointer.
-// Floor 4: knows contexts.
+// Knows contexts.
 //
 // Device memory is mapped twice. The address that the program is given is PROT_NONE: a host that
 // touches it dies, as on a discrete GPU. Commands go through the second mapping.

@@ -1,5 +1,5 @@
 // A queue: commands that wait for their turn, and the one thread that carries them out.
-// Floor 5: knows events.
+// Knows events.
 //
 // An in-order queue takes its oldest command. An out-of-order queue takes the NEWEST command that
 // has nothing left to wait for, so that whatever may be overtaken is overtaken: a program that

@@ -1,5 +1,5 @@
 // The FAKEGPU_* environment variables, read once, when the runtime loads the adapter.
-// Floor 0: includes nothing of ours.
+// Includes nothing of ours.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The table of entry points that the runtime's loader asks for, and who fills which part of it.
-// Floor 0: includes nothing of ours.
+// Includes nothing of ours.
 #pragma once
 
 #include <unified-runtime/ur_api.h>
