@@ -82,7 +82,7 @@ def test_a_kernel_that_refuses(error, words, sleeper):
     shown = beds.python(f"""{REFUSE}
 import errno
 from pathlib import Path
-from sycl_ext import peers
+from sycl_ext._ipc import peers
 peers.PTRACE_SCOPE = Path("/none")
 peers.ptrace_scope = lambda: None
 refuse(errno.{error})

@@ -42,18 +42,19 @@ def test_the_import_says_so(run, other):
 import sys
 for name in [name for name in sys.modules if name.partition(".")[0] == "sycl_ext"]:
     del sys.modules[name]  # the helpers have imported it
-from sycl_ext import _core, _runtimes
+from sycl_ext import _core
+from sycl_ext._devices import runtimes
 import sycl_ext as sx
 assert _core.loaded_libsycl() == _core.loaded_libsycl()[:1] and not _core.has_other_libsycl()
 with warnings.catch_warnings():
     warnings.simplefilter("error")
-    _runtimes.warn_of_others()
+    runtimes.warn_of_others()
 library = load()
 assert _core.has_other_libsycl() and _core.loaded_libsycl()[1:] == [{names}]
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    _runtimes.warn_of_others()
-    _runtimes.warn_of_others()
+    runtimes.warn_of_others()
+    runtimes.warn_of_others()
 (warning,) = caught
 assert warning.category is sx.TwoRuntimesWarning and issubclass(warning.category, RuntimeWarning)
 text = str(warning.message)
@@ -112,7 +113,7 @@ def test_a_queue_or_context_of_the_other_is_refused_by_name(run, other):
 library = load()
 sx, _ = imported()
 array = Array(library)
-ours = sx._queues._core.loaded_libsycl()[0]
+ours = sx._core.loaded_libsycl()[0]
 t = sx.zeros(3, usm_type="shared")
 class Stream:
     sycl_queue = array.queue

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import CapsuleType
 
-from sycl_ext._tensor import Tensor
+from sycl_ext._tensor.tensor import Tensor
 
 _T = TypeVar("_T", bound=TensorBase)
 

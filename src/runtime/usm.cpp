@@ -6,8 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <thread>
 #include <new>
+#include <thread>
 #include <utility>
 
 #if defined(__linux__)

@@ -44,20 +44,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: str = "")
     return "\n".join(map(line, lines))
 
 
-def message_of(error: object) -> str:
-    """Return what an exception of another library says, also when its ``__str__`` raises.
-
-    Examples
-    --------
-    >>> message_of(ValueError("no such device"))
-    'no such device'
-    """
-    try:
-        return str(error)
-    except Exception as second:
-        return f"(its message cannot be read: {type(second).__name__})"
-
-
 def wrap(text: str, first: str = "", rest: str | None = None, width: int = WIDTH) -> str:
     """Return a sentence in lines of so many columns; a word, such as a path, is never cut.
 

@@ -11,10 +11,9 @@ from typing import Any, TypeVar, overload
 from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._devices.device import Device, place
-from sycl_ext._doctor.text import message_of
 from sycl_ext._negotiation.consumers import Consumer, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.rules import Plan, Route
 from sycl_ext._protocols import execute, interfaces
 from sycl_ext._tensor.host_view import host_view

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of the exchange.  Pure Python."""
+"""The exceptions of the exchange, and what those of others say.  Pure Python."""
 
 from __future__ import annotations
 
-__all__ = ["CopyRefusedError", "ExchangeError", "SyclError"]
+__all__ = ["CopyRefusedError", "ExchangeError", "SyclError", "message_of"]
 
 
 class ExchangeError(BufferError):
@@ -19,3 +19,17 @@ class CopyRefusedError(BufferError, ValueError):
 
 class SyclError(RuntimeError):
     """The SYCL runtime reported a failure; the text is the runtime's."""
+
+
+def message_of(error: object) -> str:
+    """Return what an exception of another library says, also when its ``__str__`` raises.
+
+    Examples
+    --------
+    >>> message_of(ValueError("no such device"))
+    'no such device'
+    """
+    try:
+        return str(error)
+    except Exception as second:
+        return f"(its message cannot be read: {type(second).__name__})"

@@ -17,9 +17,8 @@ from sycl_ext._devices.queues import (
     producer_queue,
     queue_from,
 )
-from sycl_ext._doctor.text import message_of
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.rules import Offer, Plan, Route, Wish, plan
 
 __all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
