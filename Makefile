@@ -44,7 +44,7 @@ help:
 	@echo "make architecture  assert that a file reaches only lower floors (no build)"
 	@echo "make format        format Python and C++"
 	@echo "make setup         the environment in $(VENV) for all of these"
-	@echo "make generate      write again what is generated: the stub, the blocks in the documents"
+	@echo "make generate      write again what is generated: the blocks in the documents"
 	@echo "make clean         remove what was built; make distclean: the environments, too"
 	@echo "PYTHON=$(PYTHON) makes the environment; PYTEST_OPTIONS is handed on to pytest"
 
@@ -167,7 +167,6 @@ coverage: setup
 # ---- what is generated --------------------------------------------------------------------------
 
 generate: setup
-	$(BIN)/python tools/make_stub.py
 	$(BIN)/python tools/update_docs.py
 
 format: setup
