@@ -158,7 +158,7 @@ soak: setup
 	SYCL_EXT_SOAK=1 $(BIN)/python -m pytest tests/test_faults_lifetime.py $(PYTEST_OPTIONS)
 
 trust-report: setup
-	$(BIN)/python tools/trust_report.py
+	$(BIN)/python tests/trust/report.py
 
 COVERAGE_OPTIONS ?=
 coverage: setup

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the table of docs/trust.md: bad input and faults, here and in other libraries.
 
-Each case of ``trust_cases.py`` is a process of its own, for each library, so that one that ends is
+Each case of ``cases.py`` is a process of its own, for each library, so that one that ends is
 a row of the table and not the end of this program.
 
-    python tools/trust_report.py            or: make trust-report
-    python tools/trust_report.py NAME ...   only cases whose class or name contains a NAME; prints
+    python tests/trust/report.py            or: make trust-report
+    python tests/trust/report.py NAME ...   only cases whose class or name contains a NAME; prints
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "trust.md"
-BEGIN, END = "<!-- table: written by tools/trust_report.py -->\n", "<!-- end of table -->\n"
+BEGIN, END = "<!-- table: written by tests/trust/report.py -->\n", "<!-- end of table -->\n"
 SECONDS = 40  # of a process; more is a hang
 sys.path.insert(0, str(ROOT / "tests"))
 
-from trust_cases import CASES, LIBRARIES, ON_A_GPU  # noqa: E402
+from cases import CASES, LIBRARIES, ON_A_GPU  # noqa: E402
 
 import beds  # noqa: E402
 
@@ -55,7 +55,7 @@ def environments(scratch: Path) -> dict[bool, dict[str, str]]:
 
 def outcome(library: str, python: str, case: str, environment: dict[str, str]) -> str:
     """Run one case."""
-    command = [python, str(ROOT / "tools" / "trust_cases.py"), library, case]
+    command = [python, str(ROOT / "tests" / "trust" / "cases.py"), library, case]
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=SECONDS

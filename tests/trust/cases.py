@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of the table in docs/trust.md: ``trust_cases.py LIBRARY CASE`` runs one, in a process.
+"""The cases of the table in docs/trust.md: ``cases.py LIBRARY CASE`` runs one, in a process.
 
 The docstring of a case is its name in the table.  A case prints one word first:
 
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import dlpack_ctypes as c
 
