@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.build import ROOT, SCRATCH, use_cpu_device
-from benchmarks.harness import Pace, Spread
-from benchmarks.outcome import Outcome, Reach
+from benchmarks.harness import Outcome, Pace, Spread, Target
 
 RESULTS = SCRATCH / "results.json"
+PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 def read_outcome(entry: dict[str, Any]) -> Outcome:
     """Return what `asdict` was given."""
-    return Outcome(
-        **{**entry, "reached": Spread(**entry["reached"]), "reach": Reach(**entry["reach"])}
-    )
+    read = {"measured": Spread(**entry["measured"]), "target": Target(**entry["target"])}
+    return Outcome(**{**entry, **read})
 
 
 def say(text: str) -> None:
@@ -57,9 +56,9 @@ def write(results: dict[str, Any], folder: Path) -> None:
 
     outcomes = [read_outcome(entry) for entry in results["figures"]]
     pictures = plots.draw_all(outcomes, results["curves"], folder)
-    page = folder / "benchmarks.md"
-    page.write_text(report.page(outcomes, pictures))
-    print(f"written: {page}, {', '.join(path.name for path in pictures.values())}")
+    page = folder / PAGE.name
+    page.write_text(report.page(PAGE.read_text(), outcomes))
+    print(f"written: {page}, {', '.join(path.name for path in pictures)}")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -68,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="figures only, in half a minute")
     parser.add_argument("--smoke", action="store_true", help="everything once, no matter how badly")
     parser.add_argument("--only", default="", metavar="WORD", help="figures whose name has it")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs", metavar="FOLDER")
+    parser.add_argument("--output", type=Path, default=PAGE.parent, metavar="FOLDER")
     parser.add_argument("--redraw", action="store_true", help="write again what the last run found")
     options = parser.parse_args(arguments)
 

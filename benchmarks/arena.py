@@ -31,8 +31,6 @@ Names = dict[str, Any]
 class Ready:
     """A producer in Python, with the signature of the standard, of capsules made beforehand."""
 
-    __slots__ = ("capsules", "device", "make")
-
     def __init__(self, make: Callable[[], object], device: tuple[int, int]) -> None:
         self.make = make
         self.device = device

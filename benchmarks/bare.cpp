@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python module `bare`: what each figure is measured against.  A floor is the least that a C
-// extension can do for the same answer; a loop shows the cost of a road without a library on it.
+// Python module `bare`: the lower bounds of the figures, which are the least that a C extension can
+// do for the same answer; and loops, which show the cost of a protocol without a library.
 #include <Python.h>
 #include <dlpack/dlpack.h>
 
@@ -38,7 +38,7 @@ void destroy_capsule(PyObject* capsule) {
       static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned")));
 }
 
-// ---- floors -------------------------------------------------------------------------------------
+// ---- lower bounds -------------------------------------------------------------------------------
 
 PyObject* echo(PyObject*, PyObject* x) {
   Py_INCREF(x);

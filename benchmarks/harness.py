@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, repeat
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["Contender", "Pace", "Race", "Spread", "calibrate", "race"]
+__all__ = ["Contender", "Outcome", "Pace", "Race", "Spread", "Target", "calibrate", "race"]
 
 #: Seconds that n runs of a contender take.
 Sample = Callable[[int], float]
@@ -92,10 +92,6 @@ class Spread:
             return cls(values[0], values[0], values[0])
         return cls(*statistics.quantiles(values, n=4, method="inclusive"))
 
-    def map(self, function: Callable[[float], float]) -> Spread:
-        """Return the spread of a monotonous function of the values."""
-        return Spread(*sorted(map(function, (self.low, self.median, self.high))))
-
 
 @dataclass(frozen=True)
 class Race:
@@ -112,6 +108,37 @@ class Race:
         return Spread.of(
             [a / b for a, b in zip(self.seconds[one], self.seconds[other], strict=True)]
         )
+
+
+@dataclass(frozen=True)
+class Target:
+    """The least or the most that a figure shall be."""
+
+    relation: Literal["<=", ">="]
+    value: float
+    unit: str = ""
+
+    def margin(self, value: float) -> float:
+        """How many times better than the target a value is; below one: failed."""
+        return self.value / value if self.relation == "<=" else value / self.value
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A figure, measured."""
+
+    name: str
+    measured: Spread
+    target: Target
+    lower_bound: float | None  # what the figure would be if we took the time of the lower bound
+    lower_bound_is: str
+    reason: str = ""  # why it fails, where it does
+
+    @property
+    def passed(self) -> bool:
+        """Whether the median is at the target, or better."""
+        median, target = self.measured.median, self.target
+        return median <= target.value if target.relation == "<=" else median >= target.value
 
 
 def calibrate(sample: Sample, seconds: float, most: int = 1 << 22) -> int:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.build import ROOT, SCRATCH, stand_in_gpu
-from benchmarks.harness import Contender, Pace, Race, Spread, race
-from benchmarks.outcome import Outcome, at_most
+from benchmarks.harness import Contender, Outcome, Pace, Race, Spread, Target, race
 
 MIB = 1 << 20
 HUGE_PAGE = 2 * MIB
@@ -48,13 +47,14 @@ def _extra_memory(work: Callable[[], Any], result_bytes: int) -> int:
     return peak - before - result_bytes
 
 
-def _staging(pace: Pace, nbytes: int) -> dict[str, Any]:
+def _staging(budget: str, size: str) -> dict[str, Any]:
     import dpctl.memory
     import numpy as np
 
     import sycl_ext as sx
     from sycl_ext import _core
 
+    nbytes = int(size)
     gpu = sx.device("level_zero:gpu:0")
     queue = gpu.sycl_queue
     source = np.arange(nbytes // 4, dtype="uint32").view("uint8")
@@ -80,53 +80,47 @@ def _staging(pace: Pace, nbytes: int) -> dict[str, Any]:
             queue.wait()
             del target, whole
 
-    names = {"tensor": tensor, "single": single, "queue": queue, "n": nbytes}
-    names |= {"ours": ours, "theirs": theirs, "block": block}
-    done = race(
-        {
-            "fresh": Contender("tensor.to_numpy()", names),
-            "fresh single": Contender("single()", names),
-            "warm": Contender("ours.copy_from(tensor)", names),
-            "warm single": Contender("queue.memcpy(theirs, block, n); queue.wait()", names),
-        },
-        pace,
-    )
-    return {"extra": extra, "seconds": done.seconds}
+    statements = {
+        "fresh": "tensor.to_numpy()",
+        "fresh single": "single()",
+        "warm": "ours.copy_from(tensor)",
+        "warm single": "queue.memcpy(theirs, block, nbytes); queue.wait()",
+    }
+    names = locals()
+    contenders = {who: Contender(statement, names) for who, statement in statements.items()}
+    return {"extra": extra, "seconds": race(contenders, Pace(float(budget), 0.0, (5, 60))).seconds}
 
 
-def _footprint(count: int) -> dict[str, float]:
+def _footprint(count: str) -> dict[str, float]:
     import numpy as np
 
     import sycl_ext as sx
     from benchmarks.build import load_bare
 
-    bare = load_bare()
     version = sx.DLPACK_VERSION
-    tensor = sx.zeros((4, 4), "float32")
-    array = np.zeros((4, 4), "float32")
-    makers: dict[str, Callable[[], object]] = {
-        "ours": lambda: tensor.__dlpack__(max_version=version),
-        "peer": lambda: array.__dlpack__(max_version=version),
-        "floor": lambda: bare.capsule(max_version=version),
+    makers: dict[str, Callable[..., object]] = {
+        "ours": sx.zeros((4, 4), "float32").__dlpack__,
+        "peer": np.zeros((4, 4), "float32").__dlpack__,
+        "lower bound": load_bare().capsule,
     }
     kept = []
     result = {}
     for name, make in makers.items():
-        capsules: list[object] = [make() for _ in range(100)] + [None] * count
+        capsules: list[object] = [make(max_version=version) for _ in range(100)]
+        capsules += [None] * int(count)
         before = _resident("VmRSS")
-        for i in range(100, count + 100):
-            capsules[i] = make()
-        result[name] = (_resident("VmRSS") - before) / count
+        for i in range(100, len(capsules)):
+            capsules[i] = make(max_version=version)
+        result[name] = (_resident("VmRSS") - before) / int(count)
         kept.append(capsules)
     return result
 
 
-# Of this thread: those of NumPy's BLAS spin for a while beside it.
+# Of this thread: those of NumPy's BLAS spin for a while at the same time.
 _IMPORTS = """
 import json, time
 start = time.thread_time()
-import dpctl
-{more}
+import dpctl, {more}
 print(json.dumps(time.thread_time() - start))
 """
 
@@ -134,118 +128,101 @@ print(json.dumps(time.thread_time() - start))
 # ---- in the process that asks --------------------------------------------------------------------
 
 
-def _run(arguments: list[str], variables: dict[str, str] | None = None) -> Any:
+def _run(*arguments: object, variables: dict[str, str] | None = None) -> Any:
     """Run Python, and read the JSON that it prints."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        env=variables or dict(os.environ),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"python {' '.join(arguments)}\n{done.stdout}{done.stderr}")
+        raise RuntimeError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def _ask(job: str, *arguments: object, variables: dict[str, str] | None = None) -> Any:
-    return _run(["-m", "benchmarks.isolated", job, *map(str, arguments)], variables)
 
 
 def staging(pace: Pace) -> Iterator[Outcome]:
     """Device -> host on the stand-in GPU, whose memory the host cannot touch."""
     nbytes = 256 * MIB if pace.budget > 0.5 else 64 * MIB  # more than is recycled
-    found = _ask("staging", pace.budget * 10, nbytes, variables=stand_in_gpu())
+    words = ("-m", "benchmarks.isolated", "staging", pace.budget * 10, nbytes)
+    found = _run(*words, variables=stand_in_gpu())
     result = Race(found["seconds"])
     size = f"{nbytes // MIB} MB"
-    yield Outcome(
-        f"stand-in GPU, device to host, {size}, `to_numpy()` / its own single memcpy, "
-        "both into fresh memory",
-        result.ratio("fresh", "fresh single"),
-        at_most(1.1),
-        1.0,
-        "the peer is the floor: one command of the queue",
-        STAGED,
-    )
-    yield Outcome(
-        f"stand-in GPU, device to host, {size}, `copy_from` / its own single memcpy, "
-        "both into memory in use",
-        result.ratio("warm", "warm single"),
-        at_most(1.1),
-        1.0,
-        "the peer is the floor: one command of the queue",
-        STAGED,
-    )
-    extra = found["extra"] / MIB
+    for who, method, memory in (
+        ("fresh", "to_numpy()", "fresh memory"),
+        ("warm", "copy_from", "memory in use"),
+    ):
+        yield Outcome(
+            f"stand-in GPU, device to host, {size}, `{method}` / its own single memcpy, "
+            f"both into {memory}",
+            result.ratio(who, f"{who} single"),
+            Target("<=", 1.1),
+            1.0,
+            "the peer is the lower bound: one command of the queue",
+            STAGED,
+        )
     yield Outcome(
         f"extra memory of that `to_numpy()` at its peak, {size}",
-        Spread(extra, extra, extra),
-        at_most(16, "MB"),
+        Spread.of([found["extra"] / MIB]),
+        Target("<=", 16, "MB"),
         0.0,
         "a single memcpy needs none",
-        "",
     )
 
 
-def footprint(pace: Pace) -> Outcome:
+def footprint(pace: Pace) -> Iterator[Outcome]:
     """Memory that one live export takes."""
     rounds = 3 if pace.budget > 0.5 else 1
-    found = [_ask("footprint", EXPORTS) for _ in range(rounds)]
+    found = [_run("-m", "benchmarks.isolated", "footprint", EXPORTS) for _ in range(rounds)]
     values = {who: Spread.of([entry[who] for entry in found]) for who in found[0]}
-    return Outcome(
+    yield Outcome(
         f"memory per live export, of {EXPORTS:,}",
         values["ours"],
-        at_most(256, "B"),
-        values["floor"].median,
+        Target("<=", 256, "B"),
+        values["lower bound"].median,
         f"a bare C call that makes such a capsule; NumPy's takes {values['peer'].median:.0f} B",
-        "",
     )
 
 
-def imports(pace: Pace) -> Outcome:
+def imports(pace: Pace) -> Iterator[Outcome]:
     """Time that ``import sycl_ext`` adds to ``import dpctl``."""
     rounds = 15 if pace.budget > 0.5 else 3 if pace.budget > 0.1 else 1
-    scripts = [_IMPORTS.format(more=more) for more in ("import sycl_ext", "import numpy")]
+    scripts = [_IMPORTS.format(more=more) for more in ("sycl_ext", "numpy")]
     # With bytecode, as an installed package has it.
     variables = {**os.environ, "PYTHONPYCACHEPREFIX": str(SCRATCH / "bytecode")}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     for script in scripts:  # which is written here
-        _run(["-c", script], variables)
+        _run("-c", script, variables=variables)
     added = []
     for turn in range(rounds):
         pair = [0.0, 0.0]
         for i in (0, 1) if turn % 2 else (1, 0):
-            pair[i] = _run(["-c", scripts[i]], variables)
+            pair[i] = _run("-c", scripts[i], variables=variables)
         added.append(1e3 * (pair[0] - pair[1]))
-    return Outcome(
+    yield Outcome(
         "processor time of `import sycl_ext` on top of `import dpctl`",
         Spread.of(added),
-        at_most(30, "ms"),
+        Target("<=", 30, "ms"),
         None,
-        "no floor",
+        "no lower bound",
         "Most of it is the bodies of some twenty small modules.",
     )
+
+
+GROUPS = {
+    "stand-in GPU staging": staging,
+    "memory per live export": footprint,
+    "import time": imports,
+}
 
 
 def measure_all(
     pace: Pace, wanted: Callable[[str], bool], say: Callable[[str], None]
 ) -> Iterator[Outcome]:
     """Measure what is wanted."""
-    if wanted("stand-in GPU staging"):
-        say("staging on the stand-in GPU")
-        yield from staging(pace)
-    if wanted("memory per live export"):
-        say("memory per live export")
-        yield footprint(pace)
-    if wanted("import"):
-        say("import time")
-        yield imports(pace)
+    for name, measure in GROUPS.items():
+        if wanted(name):
+            say(name)
+            yield from measure(pace)
 
 
 if __name__ == "__main__":
     SCRATCH.mkdir(parents=True, exist_ok=True)
-    if sys.argv[1] == "staging":
-        report: Any = _staging(Pace(float(sys.argv[2]), 0.0, (5, 60)), int(sys.argv[3]))
-    else:
-        report = _footprint(int(sys.argv[2]))
-    print(json.dumps(report))
+    jobs: dict[str, Callable[..., Any]] = {"staging": _staging, "footprint": _footprint}
+    print(json.dumps(jobs[sys.argv[1]](*sys.argv[2:])))

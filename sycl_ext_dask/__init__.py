@@ -29,7 +29,15 @@ def register(sizeof: Any) -> None:
 
 
 class _Watch(MetaPathFinder):
-    """Waits for the import of ``distributed.protocol``, which has no entry point of its own."""
+    """Waits for the import of ``distributed.protocol``, to register in it what it registers itself.
+
+    There is no documented way. Serializers of other packages are registered within distributed, and
+    an entry point for them is only proposed: https://github.com/dask/distributed/issues/3831
+    A preload (https://docs.dask.org/en/latest/how-to/customize-initialization.html) is a setting of
+    each scheduler, worker and client, which replaces the preloads of the user or is replaced by
+    them, and it does not run in a process that calls ``distributed.protocol.serialize`` alone.
+    Importing ``distributed`` in `register` would cost every user of Dask that import.
+    """
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
         """Let the others find the module, and register when it has been executed."""

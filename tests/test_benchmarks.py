@@ -14,14 +14,22 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
 from benchmarks import report  # noqa: E402
-from benchmarks.harness import Contender, Pace, Race, Spread, calibrate, orders, race  # noqa: E402
-from benchmarks.outcome import Outcome, at_least, at_most  # noqa: E402
+from benchmarks.harness import (  # noqa: E402
+    Contender,
+    Outcome,
+    Pace,
+    Race,
+    Spread,
+    Target,
+    calibrate,
+    orders,
+    race,
+)
 
 
 def test_the_spread_is_median_and_quartiles():
     assert Spread.of([5, 1, 3, 2, 4]) == Spread(2, 3, 4)
     assert Spread.of([7]) == Spread(7, 7, 7)
-    assert Spread(1, 2, 4).map(lambda x: 8 / x) == Spread(2, 4, 8)
 
 
 def test_ratios_are_taken_within_a_turn():
@@ -81,16 +89,17 @@ def test_a_contender_runs_its_statement_and_prepares_before():
     assert done == [3, 0, 0, 0]
 
 
-def outcome(value, reach, floor=0.5):
-    return Outcome("`f(x)` / g", Spread(value * 0.9, value, value * 1.1), reach, floor, "g", "Why.")
+def outcome(value, *target):
+    spread = Spread(value * 0.9, value, value * 1.1)
+    return Outcome("`f(x)` / g", spread, Target(*target), 0.5, "g", "Why.")
 
 
-def test_a_reach_is_from_above_or_from_below():
-    assert outcome(1.0, at_most(1.0)).met
-    assert not outcome(1.01, at_most(1.0)).met
-    assert outcome(100, at_least(100)).met
-    assert not outcome(99, at_least(100)).met
-    assert at_most(2).margin(1) == at_least(1).margin(2) == 2
+def test_a_target_is_from_above_or_from_below():
+    assert outcome(1.0, "<=", 1.0).passed
+    assert not outcome(1.01, "<=", 1.0).passed
+    assert outcome(100, ">=", 100).passed
+    assert not outcome(99, ">=", 100).passed
+    assert Target("<=", 2).margin(1) == Target(">=", 1).margin(2) == 2
 
 
 def test_numbers_have_three_digits():
@@ -100,19 +109,33 @@ def test_numbers_have_three_digits():
 
 
 def test_the_line_of_a_figure():
-    text = report.line(outcome(1.5, at_most(1.3)))
-    assert " ".join(text.split()) == "NO 1.50 [1.35 to 1.65] ≤ 1.3 floor 0.50 f(x) / g"
+    text = report.line(outcome(1.5, "<=", 1.3))
+    assert " ".join(text.split()) == "FAIL 1.50 [1.35 to 1.65] ≤ 1.3 lower bound 0.50 f(x) / g"
 
 
-def test_the_page_says_why_a_figure_is_missed():
-    pictures = {
-        name: Path(f"{name}.png") for name in ("figures", "exchange", "bandwidth", "scaling")
-    }
-    page = report.page([outcome(1.5, at_most(1.3)), outcome(200, at_least(100))], pictures)
+def test_the_page_says_why_a_figure_fails():
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    page = report.page(text, [outcome(1.5, "<=", 1.3), outcome(200, ">=", 100)])
     assert "| `f(x)` / g | **1.50** | 1.35 to 1.65 | ≤ 1.3 | **no** | 0.50: g |" in page
     assert "| `f(x)` / g | **200** | 180 to 220 | ≥ 100 | yes | 0.50: g |" in page
     assert page.count("Why.") == 1
-    assert "Every figure is reached" in report.page([outcome(1, at_most(1))], pictures)
+    assert "Every figure passes" in report.page(page, [outcome(1, "<=", 1)])
+    with pytest.raises(ValueError, match="0 blocks named table"):
+        report.page(text.replace("end of table", ""), [])
+
+
+def test_the_page_shows_the_figures_that_are_measured():
+    """Each of the table, in its order; `make bench` writes them."""
+    pytest.importorskip("dpnp")
+    pytest.importorskip("tvm_ffi")
+    code = "from benchmarks.build import use_cpu_device as use; use()\n"
+    code += "from benchmarks.figures import FIGURES\n"
+    code += "print(*(f.name for f in FIGURES), sep='\\n')"
+    names = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).splitlines()
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    shown = re.findall(r"^\| (.*?) \| \*\*.*\| (?:yes|\*\*no\*\*) \| .* \|$", page, re.MULTILINE)
+    assert len(names) > 25
+    assert shown[: len(names)] == names, "make bench"
 
 
 @pytest.mark.timeout(400)
