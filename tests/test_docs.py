@@ -8,6 +8,8 @@ import importlib.util
 import pkgutil
 import re
 import runpy
+import subprocess
+import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -44,8 +46,8 @@ LINK = re.compile(r"\]\(([^)#]+?)(#[^)]*)?\)")
 
 
 @pytest.fixture(scope="module")
-def update_docs():
-    spec = importlib.util.spec_from_file_location("update_docs", ROOT / "tools" / "update_docs.py")
+def generated():
+    spec = importlib.util.spec_from_file_location("generated", ROOT / "tools" / "generated.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -154,45 +156,70 @@ def test_drawings_are_well_formed(drawing):
     assert root.find("{http://www.w3.org/2000/svg}title") is not None
 
 
-def test_the_readme_shows_the_demo(update_docs):
+def in_shape(demo):
+    """The output of the demo without what differs from run to run; equal addresses stay equal."""
+    for number, address in enumerate(dict.fromkeys(re.findall(r"0x[0-9a-f]+", demo))):
+        demo = demo.replace(address, f"address-{number}")
+    return re.sub(r" +", " ", re.sub(r"[\d,.]+ ms", "some ms", demo))
+
+
+def test_the_readme_shows_the_demo(generated):
     pytest.importorskip("dpnp")
     pytest.importorskip("PIL")
-    shown = update_docs.read_block(update_docs.README, "demo")
-    found = update_docs.demo_block(update_docs.run_demo())
-    assert update_docs.in_shape(shown) == update_docs.in_shape(found), "make generate"
+    shown = (ROOT / "README.md").read_text().split("cog.out(demo()) ]]] -->\n")[1]
+    assert in_shape(shown.split("<!-- [[[end]]]")[0]) == in_shape(generated.demo()), "make generate"
 
 
-def test_the_shape_of_the_demo_is_not_empty(update_docs):
+def test_the_shape_of_the_demo_is_not_empty():
     """Addresses that differ, or another route, change the shape."""
     line = "NumPy to USM  copy  0x10  8  1.50 ms  why\nto dpnp  view  0x10  8  2.00 ms  why\n"
-    same = line.replace("0x10", "0xabc").replace("1.50", "7,000.25")
-    assert update_docs.in_shape(line) == update_docs.in_shape(same)
-    assert update_docs.in_shape(line) != update_docs.in_shape(line.replace("0x10", "0xabc", 1))
-    assert update_docs.in_shape(line) != update_docs.in_shape(line.replace("view", "copy"))
+    assert in_shape(line) == in_shape(line.replace("0x10", "0xabc").replace("1.50", "7,000.25"))
+    assert in_shape(line) != in_shape(line.replace("0x10", "0xabc", 1))
+    assert in_shape(line) != in_shape(line.replace("view", "copy"))
 
 
-def test_the_tables_from_the_code_are_up_to_date(update_docs):
-    assert len(update_docs.FROM_CODE) >= 3
-    for document, name, block in update_docs.FROM_CODE:
-        assert update_docs.read_block(document, name) == block(), f"{name}: make generate"
+GENERATED = re.search(r"^GENERATED := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
 
 
-def test_the_page_of_stacks_counts_each_environment(update_docs):
+def cog(*files):
+    command = [sys.executable, "-m", "cogapp", "-I", "tools", "-p", "from generated import *"]
+    command += ["--check", "--diff", *map(str, files)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_tables_from_the_code_are_up_to_date():
+    pytest.importorskip("cogapp")
+    done = cog(*GENERATED.split())
+    assert done.returncode == 0, f"make generate\n{done.stdout}{done.stderr}"
+    assert done.stdout.count("Checking") >= 3
+
+
+def test_a_table_that_is_not_is_found(tmp_path):
+    pytest.importorskip("cogapp")
+    text = (ROOT / "docs" / "exchange.md").read_text()
+    (tmp_path / "exchange.md").write_text(text.replace("| one copy to the host |", "| a view |", 1))
+    done = cog(tmp_path / "exchange.md")
+    assert done.returncode == 5, done.stdout + done.stderr
+
+
+def test_every_generated_block_is_written_by_make_generate():
+    with_blocks = [path for path in ALL_DOCUMENTS if "[[[cog" in path.read_text()]
+    assert {name_of(path) for path in with_blocks} <= {"README.md", *GENERATED.split()}
+
+
+def test_the_page_of_stacks_names_each_environment(generated):
     """Once, and as docs/seen.json has it, which tools/count_tests.py writes."""
-    page = update_docs.SEEN.read_text()
     environments = ["cpu", *beds.BEDS, "two_runtimes"]
-    counted = update_docs.seen()["environments"]
+    counted = generated.seen()["environments"]
     assert list(counted) == environments, "python tools/count_tests.py"
     assert all(entry["passed"] > 0 for entry in counted.values())
-    shown = re.findall(r"`(\w+)`: <!-- tests: (\w+) -->([\d,]+)", page)
-    assert sorted(name for name, _, _ in shown) == sorted(environments)
-    for name, marker, number in shown:
-        assert (marker, int(number.replace(",", ""))) == (name, counted[name]["passed"])
-    assert update_docs.with_numbers(page) == page, "make generate"
+    stacks = (ROOT / "docs" / "seen.md").read_text().partition("[[[cog")[0]
+    shown = [row.split("|")[-2] for row in re.findall(r"^\|.*$", stacks, re.MULTILINE)]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(shown))) == sorted(environments)
 
 
-def test_what_is_left_out_is_on_the_page_of_stacks(update_docs):
+def test_what_is_left_out_is_on_the_page_of_stacks(generated):
     """Each reason, and none that leaves nothing out."""
     lacks = runpy.run_path(str(ROOT / "tests" / "beds" / "stand_in_gpu" / "lacks.py"))["LACKS"]
-    for name, entry in update_docs.seen()["environments"].items():
+    for name, entry in generated.seen()["environments"].items():
         assert set(entry["left_out"]) == set(lacks.get(name, {}).values()), name

@@ -25,7 +25,7 @@ def recipe():
 
 @pytest.fixture(scope="module")
 def project():
-    return tool("update_docs").project()
+    return tool("generated").project()
 
 
 def test_every_python_gets_a_package(recipe, project):
@@ -42,7 +42,7 @@ def wheel_builds(project):
 
 def test_what_it_needs_is_what_pip_needs(recipe, project):
     """Besides Python and the tools of conda's own; the versions are generated (test_docs)."""
-    names = tool("update_docs").name_of
+    names = tool("generated").name_of
     found = {section: {one.split()[0] for one in what} for section, what in needs(recipe).items()}
     assert found["host"] == {"python", "pip", *map(names, project["build-system"]["requires"])}
     assert found["run"] == {"python", *map(names, project["project"]["dependencies"])}

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import venv
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -17,6 +18,15 @@ ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "afternoon"
 EXAMPLE = ROOT / "examples" / "scatter_rows"
 SHARED_MEMORY = Path("/dev/shm")
+#: What a wheel has, besides the extension module and the Python files.
+CONTENTS = (
+    "sycl_ext/py.typed",
+    "sycl_ext/_core.pyi",
+    "sycl_ext/include/sycl_ext/sycl_ext.hpp",
+    "sycl_ext/include/cmake/sycl_ext-config.cmake",
+    "licenses/LICENSE",
+)
+LARGEST = 2_000_000  # bytes of a wheel
 PREFIXES = ("OCL_ICD_", "ONEAPI_", "PYTHON", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "LD_")
 
 sys.path.insert(0, str(ROOT / "tests" / "interop"))
@@ -69,6 +79,8 @@ class Afternoon:
         """Into an empty environment, as a wheel."""
         venv.create(BUILD / "venv", with_pip=True, clear=True)
         wheel = make_wheel(BUILD / "venv")
+        if wrong := complaints(wheel):
+            sys.exit(f"{wheel.name}: " + "; ".join(wrong))
         tools = ["cmake", "dpnp", "mpich", "ninja", "pybind11"]
         self.pip("install", "--quiet", f"{wheel}[cpu,dask,mpi]", *tools)
         where = self.python("-c", "import sycl_ext; print(sycl_ext.__file__)")
@@ -117,6 +129,18 @@ STEPS = (
     Afternoon.extension,
     Afternoon.uninstall,
 )
+
+
+def complaints(wheel: Path) -> list[str]:
+    """What is wrong with a wheel."""
+    names = zipfile.ZipFile(wheel).namelist()
+    found = [f"{name} is missing" for name in CONTENTS if not any(n.endswith(name) for n in names)]
+    modules = [name for name in names if ".so" in Path(name).name]
+    if len(modules) != 1 or not modules[0].startswith("sycl_ext/_core."):
+        found.append(f"the extension module must be the only library, and there are {modules}")
+    if wheel.stat().st_size > LARGEST:
+        found.append(f"it has {wheel.stat().st_size:,} bytes, more than {LARGEST:,}")
+    return found
 
 
 def processes_of(session: int) -> list[str]:

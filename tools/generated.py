@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is generated in the documents: the functions that their cog blocks name.
+
+``make generate`` runs them; cog (https://cog.readthedocs.io) puts what they return between
+``[[[cog ...]]]`` and ``[[[end]]]``.  tests/test_docs.py compares.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # mypy brings it
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTPUT = "build/demo"
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table in Markdown."""
+    heads = list(heads)
+    lines = [" | ".join(heads), *(" | ".join(map(str, row)) for row in rows)]
+    head, *body = (f"| {line.lstrip()} |\n" for line in lines)
+    return head + "|" + "---|" * len(heads) + "\n" + "".join(body)
+
+
+# ---- README.md -----------------------------------------------------------------------------------
+
+
+def demo() -> str:
+    """Return what ``make demo`` shows, on nobody's device."""
+    command = [sys.executable, "-m", "sycl_ext", "demo", "--output", OUTPUT]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    output = re.sub(r"^(device \d+:) .* (\(.*\))$", r"\1 your CPU \2", done.stdout, flags=re.M)
+    return f"```text\n$ make demo\n{output}```\n"
+
+
+def save_picture() -> None:
+    """Keep the drawing that the demo made, in a palette."""
+    from PIL import Image
+
+    image = Image.open(ROOT / OUTPUT / "after.png")
+    image = image.quantize(128, dither=Image.Dither.NONE)
+    image.save(ROOT / "docs" / "after.png", optimize=True)
+
+
+# ---- docs/exchange.md ----------------------------------------------------------------------------
+
+
+def rules() -> str:
+    """Return the rules of the exchange."""
+    from sycl_ext._negotiation.rules import RULES
+
+    return table(
+        ("", "`copy=None`", "`copy=False`", "`copy=True`"),
+        (
+            (relation.value, *(route.value for route in routes))
+            for relation, routes in RULES.items()
+        ),
+    )
+
+
+def consumers() -> str:
+    """Return what is known of consumers."""
+    from sycl_ext._negotiation.consumers import CONSUMERS
+
+    memory = {"any": "USM and host memory", "usm": "USM", "host": "host memory"}
+    return table(
+        ("consumer", "takes", "read-only memory", "strides", "why"),
+        (
+            (
+                one.package,
+                memory[one.memory] + ("" if one.takes == "producer" else f", as a {one.takes}"),
+                *(one.readonly, one.strides, one.reason),
+            )
+            for one in CONSUMERS
+        ),
+    )
+
+
+# ---- docs/seen.md --------------------------------------------------------------------------------
+
+
+def seen() -> dict[str, Any]:
+    """Return what tools/count_tests.py has counted."""
+    result: dict[str, Any] = json.loads((ROOT / "docs" / "seen.json").read_text())
+    return result
+
+
+def counted() -> str:
+    """Return how many tests passed in each environment, and when that was counted."""
+    numbers = ((f"`{name}`", f"{one['passed']:,}") for name, one in seen()["environments"].items())
+    return f"Counted on {seen()['date']}:\n\n" + table(("environment", "tests"), numbers)
+
+
+def left_out() -> str:
+    """Return what cannot run where."""
+    return table(
+        ("environment", "left out", "because"),
+        (
+            (f"`{name}`", tests, reason)
+            for name, entry in seen()["environments"].items()
+            for reason, tests in entry["left_out"].items()
+        ),
+    )
+
+
+# ---- conda-recipe/recipe.yaml --------------------------------------------------------------------
+
+
+def project() -> dict[str, Any]:
+    """Return pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def name_of(requirement: str) -> str:
+    """Return "numpy" for "numpy>=1.26"."""
+    return re.split(r"[<>=!~ ]", requirement, maxsplit=1)[0]
+
+
+def _spec(requirement: str) -> str:
+    name = name_of(requirement)
+    return f"    - {name} {requirement.removeprefix(name)}\n"
+
+
+def context() -> str:
+    """Return what the package is, with its version."""
+    text = (ROOT / "sycl_ext" / "__init__.py").read_text()
+    version = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)[1]
+    return f'  version: "{version}"\n  summary: {project()["project"]["description"]}\n'
+
+
+def host() -> str:
+    """Return what the build needs."""
+    return "".join(map(_spec, project()["build-system"]["requires"]))
+
+
+def run() -> str:
+    """Return what the package needs; a library it was built with, of the same year or later."""
+    built_with = {name_of(one) for one in project()["build-system"]["requires"]}
+    pin = '    - ${{{{ pin_compatible("{}", lower_bound="x.x", upper_bound="x") }}}}\n'
+    return "".join(
+        pin.format(name_of(one)) if name_of(one) in built_with else _spec(one)
+        for one in project()["project"]["dependencies"]
+    )
