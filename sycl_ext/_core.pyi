@@ -36,27 +36,27 @@ class Queue:
     @property
     def in_order(self) -> bool: ...
 
-class RowKind:
-    """What a row of the device table stands for."""
+class EntryKind:
+    """What an entry of the device table stands for."""
 
-    __members__: ClassVar[dict[str, RowKind]]
-    context: ClassVar[RowKind]
-    root: ClassVar[RowKind]
-    sub_device: ClassVar[RowKind]
+    __members__: ClassVar[dict[str, EntryKind]]
+    context: ClassVar[EntryKind]
+    root: ClassVar[EntryKind]
+    sub_device: ClassVar[EntryKind]
 
     @property
     def name(self) -> str: ...
     @property
     def value(self) -> int: ...
 
-class Row:
-    """A row of the device table."""
+class Entry:
+    """An entry of the device table."""
 
     def context_capsule(self) -> CapsuleType:
         """A new 'SyclContextRef' capsule."""
 
     def queue(self) -> Queue:
-        """The row's own in-order queue."""
+        """The entry's own in-order queue."""
 
     @property
     def backend(self) -> str: ...
@@ -81,7 +81,7 @@ class Row:
     @property
     def id(self) -> int: ...
     @property
-    def kind(self) -> RowKind: ...
+    def kind(self) -> EntryKind: ...
     @property
     def name(self) -> str: ...
     @property
@@ -173,8 +173,8 @@ class TensorBase:
         """Whether a stride is negative."""
 
     @property
-    def row_id(self) -> int | None:
-        """Row of the device table, or None for the host."""
+    def entry_id(self) -> int | None:
+        """Entry of the device table, or None for the host."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -228,11 +228,11 @@ class IpcExport:
 def accelerate(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """An object that behaves as `function` and answers its simple calls without Python."""
 
-def adopt(tensor: TensorBase, row: Row, usm_type: str, base: object) -> Tensor:
-    """The same host memory as USM of a row."""
+def adopt(tensor: TensorBase, entry: Entry, usm_type: str, base: object) -> Tensor:
+    """The same host memory as USM of an entry."""
 
 def allocate(
-    row: Row,
+    entry: Entry,
     usm_type: str,
     dtype: str,
     shape: Sequence[int],
@@ -243,7 +243,7 @@ def allocate(
     """A new compact tensor."""
 
 def allocate_dedicated(
-    row: Row, dtype: str, shape: Sequence[int], order: str, queue: Queue | None = None
+    entry: Entry, dtype: str, shape: Sequence[int], order: str, queue: Queue | None = None
 ) -> Tensor:
     """A new compact tensor in 'device' USM that other processes may be shown."""
 
@@ -254,7 +254,7 @@ def as_usm(tensor: TensorBase, base: object) -> Tensor:
     """A host view of USM as that USM, the same memory."""
 
 def cached_memory() -> list[tuple[int | None, str, int]]:
-    """Row id (None: host memory), kind and bytes of the blocks that are kept."""
+    """Entry id (None: host memory), kind and bytes of the blocks that are kept."""
 
 def call_runtime_with_gil() -> None:
     """For tests: what check_gil_at_runtime_calls has to find."""
@@ -273,8 +273,8 @@ def consume_capsule(
 def context_in_capsule(capsule: CapsuleType) -> int:
     """Address of the sycl::context in a 'SyclContextRef' capsule, checked."""
 
-def copies_directly(source: Row, target: Row) -> bool:
-    """Whether one queue command copies between device USM of two rows."""
+def copies_directly(source: Entry, target: Entry) -> bool:
+    """Whether one queue command copies between device USM of two entries."""
 
 def copy_elements(target: TensorBase, source: TensorBase) -> None:
     """Copies all elements."""
@@ -282,25 +282,27 @@ def copy_elements(target: TensorBase, source: TensorBase) -> None:
 def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
     """A compact, page-aligned host copy."""
 
-def copy_to_row(
-    tensor: TensorBase, row: Row, usm_type: str, order: str = "C", queue: Queue | None = None
+def copy_to_entry(
+    tensor: TensorBase, entry: Entry, usm_type: str, order: str = "C", queue: Queue | None = None
 ) -> Tensor:
-    """A compact copy on another row, or on the same one."""
+    """A compact copy on another entry, or on the same one."""
 
-def cut_device(row: Row, kind: PartitionKind, counts: Sequence[int], domain: str) -> list[int]:
-    """Ids of the rows of the parts of a device, appended when new."""
+def create_sub_devices(
+    entry: Entry, kind: PartitionKind, counts: Sequence[int], domain: str
+) -> list[int]:
+    """Ids of the entries of the parts of a device, appended when new."""
 
-def default_row() -> Row:
-    """Row of the device that SYCL's default selector chooses."""
+def default_entry() -> Entry:
+    """Entry of the device that SYCL's default selector chooses."""
 
 def deferred_frees() -> int:
     """Blocks that will be freed when the work on them is done."""
 
-def device_uuid(row: Row) -> bytes:
+def device_uuid(entry: Entry) -> bytes:
     """What identifies the device in every process; empty: it does not say."""
 
 def find_owner(tensor: TensorBase, thorough: bool = False) -> tuple[int, str] | None:
-    """Row and kind of host memory that is USM of a context of the table."""
+    """Entry and kind of host memory that is USM of a context of the table."""
 
 def from_host(
     pointer: SupportsIndex,
@@ -317,15 +319,15 @@ def from_usm(
     dtype: str,
     shape: Sequence[int],
     strides: Sequence[int],
-    row: Row,
+    entry: Entry,
     readonly: bool,
     owner: object,
     queue: Queue | None = None,
 ) -> Tensor:
     """A view of USM that `owner` keeps alive; `pointer` is its first element."""
 
-def has_ipc(row: Row) -> bool:
-    """Whether other processes can open the device memory of a row."""
+def has_ipc(entry: Entry) -> bool:
+    """Whether other processes can open the device memory of an entry."""
 
 def has_other_libsycl() -> bool:
     """Whether another SYCL runtime than ours is loaded."""
@@ -367,7 +369,7 @@ def note_offer_asked() -> None:
     """Tells the watch of this thread that the memory was asked for."""
 
 def open_ipc(
-    row: Row,
+    entry: Entry,
     handle: bytes,
     nbytes: SupportsIndex,
     offset: SupportsIndex,
@@ -405,26 +407,26 @@ def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...]
 def root_count() -> int:
     """Number of root devices."""
 
-def row(id: SupportsIndex) -> Row:
-    """The row with this id; ValueError when there is none."""
+def entry(id: SupportsIndex) -> Entry:
+    """The entry with this id; ValueError when there is none."""
 
-def row_count() -> int:
-    """Number of rows."""
+def entry_count() -> int:
+    """Number of entries."""
 
-def row_in_context(pointer: SupportsIndex, context_address: SupportsIndex) -> Row:
-    """Row of the device that a USM block of the context was allocated on."""
+def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex) -> Entry:
+    """Entry of the device that a USM block of the context was allocated on."""
 
-def row_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Row:
-    """Row of the sycl::context at an address that the caller vouches for."""
+def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Entry:
+    """Entry of the sycl::context at an address that the caller vouches for."""
 
-def row_of_device(device_address: SupportsIndex) -> Row:
-    """Row of the sycl::device at an address that the caller vouches for."""
+def entry_of_device(device_address: SupportsIndex) -> Entry:
+    """Entry of the sycl::device at an address that the caller vouches for."""
 
-def row_of_queue(queue: Queue) -> Row:
-    """Row of the queue's device and context, appended when new."""
+def entry_of_queue(queue: Queue) -> Entry:
+    """Entry of the queue's device and context, appended when new."""
 
-def same_context(a: Row, b: Row) -> bool:
-    """Whether two rows are bound to one context."""
+def same_context(a: Entry, b: Entry) -> bool:
+    """Whether two entries are bound to one context."""
 
 def set_fast_path_hooks(
     device_ids: dict[Any, int],

@@ -61,10 +61,10 @@ def test_every_array_of_every_library_is_a_view(views):
     for name, array, device in arrays():
         expected = sx.as_tensor(array, copy=False)
         found = views.facts(array)
-        pointer, shape, strides, row, kind, readonly, compact, row_of_queue, nbytes = found
+        pointer, shape, strides, row, kind, readonly, compact, entry_of_queue, nbytes = found
         assert pointer == expected.ptr, name
         assert (tuple(shape), tuple(strides)) == (expected.shape, expected.strides)
-        assert row == row_of_queue == device.id == expected.device.id
+        assert row == entry_of_queue == device.id == expected.device.id
         assert ("device", "shared", "host", "system")[kind] == expected.usm_type
         assert (readonly, compact, nbytes) == (False, True, expected.nbytes)
 

@@ -143,7 +143,7 @@ def test_a_dropped_context_is_there_when_it_is_wanted():
 def test_what_has_no_reference_is_in_use():
     """The address of the queue that the C exchange table hands out is valid for ever."""
     device = sx.register_context(new_context())
-    _core.row(device.id).queue().share()
+    _core.entry(device.id).queue().share()
     queue = dpctl.SyclQueue(device.sycl_queue._get_capsule())
     array = np.asarray(dpctl.memory.MemoryUSMShared(1 << 16, queue=queue))
     del queue

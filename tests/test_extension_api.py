@@ -49,14 +49,14 @@ class Table(ctypes.Structure):
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("nbytes", ctypes.c_uint32),
-        ("row_count", Count),
+        ("entry_count", Count),
         ("root_count", Count),
-        ("get_row", GetRow),
-        ("default_row", RowOf),
-        ("queue_of_row", QueueOfRow),
-        ("row_of", ctypes.c_void_p),
-        ("row_of_device", RowOf),
-        ("row_of_queue", RowOf),
+        ("get_entry", GetRow),
+        ("default_entry", RowOf),
+        ("queue_of_entry", QueueOfRow),
+        ("entry_of", ctypes.c_void_p),
+        ("entry_of_device", RowOf),
+        ("entry_of_queue", RowOf),
         ("row_of_pointer", ctypes.c_void_p),
         ("as_tensor", ctypes.c_void_p),
         ("view_of", ViewOf),
@@ -77,23 +77,23 @@ def table():
 
 
 def test_counts(table, private):
-    assert table.row_count() == len(sx.devices())
+    assert table.entry_count() == len(sx.devices())
     assert table.root_count() == sum(device.kind == "root" for device in sx.devices())
 
 
 def test_rows_of_devices_and_queues(table, root):
     device, queue = root.sycl_device, dpctl.SyclQueue(root.sycl_context, root.sycl_device)
-    assert table.row_of_device(device.addressof_ref(), None) == root.id
-    assert table.row_of_queue(queue.addressof_ref(), None) == root.id
+    assert table.entry_of_device(device.addressof_ref(), None) == root.id
+    assert table.entry_of_queue(queue.addressof_ref(), None) == root.id
 
 
 def test_rows_that_do_not_exist(table):
     error = Error()
-    assert table.get_row(999, None, ctypes.byref(error)) == -1
+    assert table.get_entry(999, None, ctypes.byref(error)) == -1
     assert (error.kind, b"there is no device 999" in error.message) == (3, True)
-    assert table.queue_of_row(-1, ctypes.byref(error)) is None
+    assert table.queue_of_entry(-1, ctypes.byref(error)) is None
     assert b"there is no device -1" in error.message
-    assert table.queue_of_row(-1, None) is None
+    assert table.queue_of_entry(-1, None) is None
 
 
 def test_a_view_of_what_has_no_device(table):

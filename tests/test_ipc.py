@@ -233,7 +233,7 @@ def test_a_handle_reaches_its_block_and_no_further():
 def test_a_changed_handle_names_the_field(name):
     own = sx.ipc_handle(shared())
     wrong = {
-        "road": ["bus", ""],
+        "mechanism": ["bus", ""],
         "dtype": ["float31", ""],
         "shape": [(4, -6), (4, 6.0), (1 << 62, 2)],
         "_strides": [(6,), (6, "1")],
@@ -279,10 +279,10 @@ def test_nobody_can_take_the_pages_away():
 
 def test_a_device_of_another_machine():
     memory = sx.ipc_handle(shared())
-    own = replace(memory, road="sycl", _uuid=b"of another one")
+    own = replace(memory, mechanism="sycl", _uuid=b"of another one")
     with pytest.raises(BufferError, match="this process does not have"):
         sx.ipc_open(own)
-    here = replace(own, _uuid=_core.device_uuid(sx.device()._row))
+    here = replace(own, _uuid=_core.device_uuid(sx.device()._entry))
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle says 4096"):
         sx.ipc_open(here)  # shared host memory is no record of a SYCL handle
     record = handles._write_record(b"a SYCL handle", 96)

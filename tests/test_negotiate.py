@@ -281,7 +281,7 @@ def outcome(call):
 def test_the_fast_path_of_the_core_agrees_with_the_plan(name, private, halves):
     """``__dlpack__`` answers the plainest questions without asking the table."""
     tensor = TENSORS[name](private, halves[0])
-    root, own = ROOT, (14, tensor.row_id or 0)
+    root, own = ROOT, (14, tensor.entry_id or 0)
     queue = dpctl.SyclQueue(property="in_order")
     streams = [None, -1, queue, queue.addressof_ref(), 7, "stream", True]
     versions = [None, (0, 8), (1, 0), (1, 3), (2, 0), (1,), "1.0", 1]

@@ -76,7 +76,7 @@ void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
 
 // The way back: memory of this extension as a tensor that every library takes.
 py::object arena(std::int64_t n, int device) {
-  const sycl_ext::device_row row(device);
+  const sycl_ext::device_entry row(device);
   const sycl::context context = row.context();  // the block keeps its context
   auto* const block =
       sycl::malloc_shared<float>(static_cast<std::size_t>(n), row.device(), context);

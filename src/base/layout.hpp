@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape and element strides, and the arithmetic on them.  Every product and sum that a
-// stranger's numbers can reach is checked for overflow here, and nowhere else.
+// third party's numbers can reach is checked for overflow here, and nowhere else.
 #pragma once
 
 #include <algorithm>

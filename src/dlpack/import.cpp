@@ -33,7 +33,7 @@ Layout read_layout(const DLTensor& dl) {
   }
   Layout layout(dl.ndim);
   std::copy_n(dl.shape, dl.ndim, layout.shape());
-  std::int64_t stride = 1;  // NULL strides (DLPack before 1.2) mean compact and row-major
+  std::int64_t stride = 1;  // NULL strides (DLPack before 1.2) mean compact and entry-major
   for (int axis = dl.ndim - 1; axis >= 0; --axis) {
     const std::int64_t length = layout.shape()[axis];
     if (length < 0) {
@@ -47,25 +47,25 @@ Layout read_layout(const DLTensor& dl) {
   return layout;
 }
 
-const Row& announced_row(int device_id) {
-  if (const Row* row = find_row(device_id)) return *row;
+const Entry& announced_entry(int device_id) {
+  if (const Entry* entry = find_entry(device_id)) return *entry;
   fail(Error::Kind::buffer, "the producer's array is on device (14, ", device_id,
-       "), and there is no such device here (", row_count(),
-       " rows); if the libraries count differently, look at ONEAPI_DEVICE_SELECTOR and "
+       "), and there is no such device here (", entry_count(),
+       " entries); if the libraries count differently, look at ONEAPI_DEVICE_SELECTOR and "
        "ZE_FLAT_DEVICE_HIERARCHY");
 }
 
 // A view of an export of our own, which went through somebody's hands.
 Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
                   DLDevice device, bool readonly, bool settle) {
-  const Row* row = memory->row;
+  const Entry* entry = memory->entry;
   const int id = device.device_id;
   if (static_cast<int>(device.device_type) == kDLOneAPI &&
-      (!row || (id != row->id && id != row->root_id))) {
+      (!entry || (id != entry->id && id != entry->root_id))) {
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
          ", which is not where its memory is");
   }
-  if (static_cast<int>(device.device_type) == kDLCPU && !host_accessible(memory->kind, row)) {
+  if (static_cast<int>(device.device_type) == kDLCPU && !host_accessible(memory->kind, entry)) {
     fail(Error::Kind::buffer,
          "the producer's array is labelled host memory, and the host cannot "
          "reach it");
@@ -73,11 +73,11 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;
   }
-  const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && row);
+  const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && entry);
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   // A host copy of ours is settled as any host memory is.
-  if (on_host && settle && default_row().usm_system) {
-    return relabel(view, default_row(), UsmKind::system);
+  if (on_host && settle && default_entry().usm_system) {
+    return relabel(view, default_entry(), UsmKind::system);
   }
   return view;
 }
@@ -135,7 +135,7 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
                                                          std::move(owner)),
             copied};
   }
-  return {borrow_usm(data, dtype, std::move(layout), announced_row(dl.device.device_id), readonly,
+  return {borrow_usm(data, dtype, std::move(layout), announced_entry(dl.device.device_id), readonly,
                      std::move(owner)),
           copied};
 }

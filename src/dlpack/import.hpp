@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DLManagedTensor[Versioned] -> Tensor.  Everything that a consumer can check about a
-// stranger's struct is checked here, before any of it is believed.
+// third party's struct is checked here, before any of it is believed.
 #pragma once
 
 #include "tensor/tensor.hpp"
@@ -15,14 +15,14 @@ struct Imported {
 struct ImportOptions {
   // What the producer's __dlpack_device__ answered; nullptr: nobody asked.
   const DLDevice* expected = nullptr;
-  // A kDLCPU tensor comes in as the default device sees it, not as host memory of no row.
+  // A kDLCPU tensor comes in as the default device sees it, not as host memory of no entry.
   bool settle = false;
-  // The memory behind an export of our own, whose row and kind need not be asked for.
+  // The memory behind an export of our own, whose entry and kind need not be asked for.
   const Memory* known = nullptr;
 };
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or
-// when this call throws.  A kDLOneAPI tensor comes in as USM of the row with its device id.
+// when this call throws.  A kDLOneAPI tensor comes in as USM of the entry with its device id.
 // Error(buffer) says what is wrong.
 template <class Managed>
 Imported import_managed(Managed* managed, const ImportOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
-// logic.  Python's side of the house decides; these functions do.
+// logic.  Python decides; these functions do.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -29,10 +29,10 @@
 #include "tensor/copy.hpp"
 
 namespace py = pybind11;
+using sycl_ext::Entry;
 using sycl_ext::Imported;
 using sycl_ext::Order;
 using sycl_ext::Queue;
-using sycl_ext::Row;
 using sycl_ext::Tensor;
 using sycl_ext::UsmKind;
 
@@ -149,90 +149,95 @@ const void* referenced(const py::handle& capsule, const char* name) {
 
 // ---- the parts of the module --------------------------------------------------------------------
 
-void bind_rows(py::module_& m) {
-  py::enum_<sycl_ext::RowKind>(m, "RowKind", "What a row of the device table stands for.")
-      .value("root", sycl_ext::RowKind::root)
-      .value("sub_device", sycl_ext::RowKind::sub_device)
-      .value("context", sycl_ext::RowKind::context);
+void bind_entries(py::module_& m) {
+  py::enum_<sycl_ext::EntryKind>(m, "EntryKind", "What an entry of the device table stands for.")
+      .value("root", sycl_ext::EntryKind::root)
+      .value("sub_device", sycl_ext::EntryKind::sub_device)
+      .value("context", sycl_ext::EntryKind::context);
 
-  // Rows are immortal, so Python never owns one.
-  py::class_<Row, std::unique_ptr<Row, py::nodelete>>(m, "Row", "A row of the device table.")
-      .def_readonly("id", &Row::id)
-      .def_readonly("root_id", &Row::root_id)
+  // Entries are immortal, so Python never owns one.
+  py::class_<Entry, std::unique_ptr<Entry, py::nodelete>>(m, "Entry",
+                                                          "An entry of the device table.")
+      .def_readonly("id", &Entry::id)
+      .def_readonly("root_id", &Entry::root_id)
       .def_property_readonly("parent_id",
-                             [](const Row& row) {
-                               return row.parent ? std::optional<int>(row.parent->id)
-                                                 : std::nullopt;
+                             [](const Entry& entry) {
+                               return entry.parent ? std::optional<int>(entry.parent->id)
+                                                   : std::nullopt;
                              })
-      .def_readonly("kind", &Row::kind)
-      .def_readonly("partition", &Row::partition)
-      .def_readonly("part", &Row::part)
-      .def_readonly("default_context", &Row::default_context)
-      .def_readonly("name", &Row::name)
-      .def_readonly("backend", &Row::backend)
-      .def_readonly("device_type", &Row::device_type)
-      .def_readonly("filter_string", &Row::filter_string)
-      .def_readonly("driver_version", &Row::driver_version)
-      .def_readonly("fp16", &Row::fp16)
-      .def_readonly("fp64", &Row::fp64)
-      .def_readonly("usm_device", &Row::usm_device)
-      .def_readonly("usm_shared", &Row::usm_shared)
-      .def_readonly("usm_host", &Row::usm_host)
-      .def_readonly("usm_system", &Row::usm_system)
-      .def_readonly("host_memory", &Row::host_memory)
+      .def_readonly("kind", &Entry::kind)
+      .def_readonly("partition", &Entry::partition)
+      .def_readonly("part", &Entry::part)
+      .def_readonly("default_context", &Entry::default_context)
+      .def_readonly("name", &Entry::name)
+      .def_readonly("backend", &Entry::backend)
+      .def_readonly("device_type", &Entry::device_type)
+      .def_readonly("filter_string", &Entry::filter_string)
+      .def_readonly("driver_version", &Entry::driver_version)
+      .def_readonly("fp16", &Entry::fp16)
+      .def_readonly("fp64", &Entry::fp64)
+      .def_readonly("usm_device", &Entry::usm_device)
+      .def_readonly("usm_shared", &Entry::usm_shared)
+      .def_readonly("usm_host", &Entry::usm_host)
+      .def_readonly("usm_system", &Entry::usm_system)
+      .def_readonly("host_memory", &Entry::host_memory)
       .def_property_readonly("device_address",
-                             [](const Row& row) { return number(row.device_address()); })
+                             [](const Entry& entry) { return number(entry.device_address()); })
       .def_property_readonly("context_address",
-                             [](const Row& row) { return number(row.context_address()); })
+                             [](const Entry& entry) { return number(entry.context_address()); })
       .def(
           "context_capsule",
-          [](const Row& row) {
-            return reference_capsule<Row::delete_context_reference>(row.new_context_reference(),
-                                                                    "SyclContextRef");
+          [](const Entry& entry) {
+            return reference_capsule<Entry::delete_context_reference>(entry.new_context_reference(),
+                                                                      "SyclContextRef");
           },
           "A new 'SyclContextRef' capsule.")
-      .def("queue", &Row::queue_for_others, "The row's own in-order queue.");
+      .def("queue", &Entry::queue_for_others, "The entry's own in-order queue.");
 
   m.def("root_count", &sycl_ext::root_count, "Number of root devices.");
-  m.def("row_count", &sycl_ext::row_count, "Number of rows.");
-  m.def("row", &sycl_ext::row_at, py::arg("id"), py::return_value_policy::reference,
-        "The row with this id; ValueError when there is none.");
-  m.def("default_row", &sycl_ext::default_row, py::return_value_policy::reference,
-        "Row of the device that SYCL's default selector chooses.");
+  m.def("entry_count", &sycl_ext::entry_count, "Number of entries.");
+  m.def("entry", &sycl_ext::entry_at, py::arg("id"), py::return_value_policy::reference,
+        "The entry with this id; ValueError when there is none.");
+  m.def("default_entry", &sycl_ext::default_entry, py::return_value_policy::reference,
+        "Entry of the device that SYCL's default selector chooses.");
   m.def(
-      "row_of_queue", [](const Queue& queue) -> const Row& { return sycl_ext::row_of(queue); },
+      "entry_of_queue",
+      [](const Queue& queue) -> const Entry& { return sycl_ext::entry_of(queue); },
       py::arg("queue"), py::return_value_policy::reference,
-      "Row of the queue's device and context, appended when new.");
+      "Entry of the queue's device and context, appended when new.");
   m.def(
-      "row_of_device",
-      [](std::uintptr_t device) -> const Row& { return sycl_ext::row_of_device(address(device)); },
+      "entry_of_device",
+      [](std::uintptr_t device) -> const Entry& {
+        return sycl_ext::entry_of_device(address(device));
+      },
       py::arg("device_address"), py::return_value_policy::reference,
-      "Row of the sycl::device at an address that the caller vouches for.");
+      "Entry of the sycl::device at an address that the caller vouches for.");
   py::enum_<sycl_ext::Partition::Kind>(m, "PartitionKind", "How a device is cut.")
       .value("equally", sycl_ext::Partition::Kind::equally)
       .value("counts", sycl_ext::Partition::Kind::counts)
       .value("affinity_domain", sycl_ext::Partition::Kind::affinity_domain)
       .value("cslice", sycl_ext::Partition::Kind::cslice);
   m.def(
-      "cut_device",
-      [](const Row& row, sycl_ext::Partition::Kind kind, const py::sequence& counts,
+      "create_sub_devices",
+      [](const Entry& entry, sycl_ext::Partition::Kind kind, const py::sequence& counts,
          const std::string& domain) {
         const Dims parts = read_dims(counts);
         const sycl_ext::Partition partition{kind, {parts.begin(), parts.end()}, domain};
         std::vector<int> ids;
         const sycl_ext::ReleasedGil released;
-        for (const Row* part : sycl_ext::cut_device(row, partition)) ids.push_back(part->id);
+        for (const Entry* part : sycl_ext::create_sub_devices(entry, partition))
+          ids.push_back(part->id);
         return ids;
       },
-      py::arg("row"), py::arg("kind"), py::arg("counts"), py::arg("domain"),
-      "Ids of the rows of the parts of a device, appended when new.");
+      py::arg("entry"), py::arg("kind"), py::arg("counts"), py::arg("domain"),
+      "Ids of the entries of the parts of a device, appended when new.");
   m.def(
-      "row_of_context",
-      [](std::uintptr_t context, std::uintptr_t device) -> const Row& {
-        return sycl_ext::row_of_context(address(context), address(device));
+      "entry_of_context",
+      [](std::uintptr_t context, std::uintptr_t device) -> const Entry& {
+        return sycl_ext::entry_of_context(address(context), address(device));
       },
       py::arg("context_address"), py::arg("device_address") = 0, py::return_value_policy::reference,
-      "Row of the sycl::context at an address that the caller vouches for.");
+      "Entry of the sycl::context at an address that the caller vouches for.");
   m.def(
       "context_in_capsule",
       [](const py::object& capsule) {
@@ -242,17 +247,17 @@ void bind_rows(py::module_& m) {
       },
       py::arg("capsule"), "Address of the sycl::context in a 'SyclContextRef' capsule, checked.");
   m.def(
-      "row_in_context",
-      [](std::uintptr_t pointer, std::uintptr_t context) -> const Row& {
-        return sycl_ext::row_in_context(address(pointer), address(context));
+      "entry_in_context",
+      [](std::uintptr_t pointer, std::uintptr_t context) -> const Entry& {
+        return sycl_ext::entry_in_context(address(pointer), address(context));
       },
       py::arg("pointer"), py::arg("context_address"), py::return_value_policy::reference,
-      "Row of the device that a USM block of the context was allocated on.");
+      "Entry of the device that a USM block of the context was allocated on.");
   m.def("copies_directly", &sycl_ext::copies_directly, py::arg("source"), py::arg("target"),
-        "Whether one queue command copies between device USM of two rows.");
+        "Whether one queue command copies between device USM of two entries.");
   m.attr("_C_API") = own(sycl_ext::extension_api_capsule());  // see sycl_ext/c_api.h
   m.def("same_context", &sycl_ext::same_context, py::arg("a"), py::arg("b"),
-        "Whether two rows are bound to one context.");
+        "Whether two entries are bound to one context.");
 }
 
 void bind_queues(py::module_& m) {
@@ -325,7 +330,7 @@ void bind_tensors(py::module_& m) {
 
   m.def(
       "allocate",
-      [](const Row& row, const std::string& usm_type, const std::string& dtype,
+      [](const Entry& entry, const std::string& usm_type, const std::string& dtype,
          const py::sequence& shape, const std::string& order, const std::optional<Queue>& queue,
          bool zero) {
         const sycl_ext::DType& element = sycl_ext::dtype_named(dtype);
@@ -334,11 +339,12 @@ void bind_tensors(py::module_& m) {
         const auto nbytes =
             static_cast<std::size_t>(sycl_ext::element_count(layout)) * element.itemsize();
         const GilReleasedFor big(nbytes >= gil_threshold || zero);
-        Tensor tensor = sycl_ext::make_tensor(row, kind, element, layout, queue.value_or(Queue()));
+        Tensor tensor =
+            sycl_ext::make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
         if (zero) sycl_ext::fill_zero(tensor);
         return tensor;
       },
-      py::arg("row"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
+      py::arg("entry"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
       py::arg("queue") = std::nullopt, py::arg("zero") = false, "A new compact tensor.");
   m.def(
       "view",
@@ -397,16 +403,16 @@ void bind_tensors(py::module_& m) {
       py::arg("tensor"),
       "A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base.");
   m.def(
-      "copy_to_row",
-      [](const Tensor& tensor, const Row& row, const std::string& usm_type,
+      "copy_to_entry",
+      [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
          const std::string& order, const std::optional<Queue>& queue) {
         const Order wanted = read_order(order);
         const UsmKind kind = sycl_ext::usm_kind_named(usm_type.c_str());
-        const GilReleasedFor big(is_worth_releasing(tensor) || !row.host_memory);
-        return sycl_ext::copy_to_row(tensor, row, kind, wanted, queue.value_or(Queue()));
+        const GilReleasedFor big(is_worth_releasing(tensor) || !entry.host_memory);
+        return sycl_ext::copy_to_entry(tensor, entry, kind, wanted, queue.value_or(Queue()));
       },
-      py::arg("tensor"), py::arg("row"), py::arg("usm_type"), py::arg("order") = "C",
-      py::arg("queue") = std::nullopt, "A compact copy on another row, or on the same one.");
+      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
+      py::arg("queue") = std::nullopt, "A compact copy on another entry, or on the same one.");
   m.def(
       "copy_elements",
       [](const Tensor& to, const Tensor& from) {
@@ -450,26 +456,26 @@ void bind_tensors(py::module_& m) {
       "cached_memory",
       [] {
         std::vector<std::tuple<std::optional<int>, std::string, std::size_t>> found;
-        for (const auto& [row, kind, nbytes] : sycl_ext::cached_memory()) {
-          found.emplace_back(row ? std::optional<int>(row->id) : std::nullopt,
+        for (const auto& [entry, kind, nbytes] : sycl_ext::cached_memory()) {
+          found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt,
                              sycl_ext::usm_kind_name(kind), nbytes);
         }
         return found;
       },
-      "Row id (None: host memory), kind and bytes of the blocks that are kept.");
+      "Entry id (None: host memory), kind and bytes of the blocks that are kept.");
   m.def(
       "find_owner",
       [](const Tensor& tensor, bool thorough) -> std::optional<std::pair<int, std::string>> {
         UsmKind kind;
         const auto search = thorough ? sycl_ext::Search::thorough : sycl_ext::Search::quick;
-        const Row* row = tensor.memory->data
-                             ? sycl_ext::find_owner(tensor.memory->data, &kind, search)
-                             : nullptr;
-        if (!row) return std::nullopt;
-        return std::make_pair(row->id, std::string(sycl_ext::usm_kind_name(kind)));
+        const Entry* entry = tensor.memory->data
+                                 ? sycl_ext::find_owner(tensor.memory->data, &kind, search)
+                                 : nullptr;
+        if (!entry) return std::nullopt;
+        return std::make_pair(entry->id, std::string(sycl_ext::usm_kind_name(kind)));
       },
       py::arg("tensor"), py::arg("thorough") = false,
-      "Row and kind of host memory that is USM of a context of the table.");
+      "Entry and kind of host memory that is USM of a context of the table.");
   m.def(
       "as_usm",
       [](const Tensor& tensor, const py::object& base) {
@@ -478,28 +484,29 @@ void bind_tensors(py::module_& m) {
       py::arg("tensor"), py::arg("base"), "A host view of USM as that USM, the same memory.");
   m.def(
       "adopt",
-      [](const Tensor& tensor, const Row& row, const std::string& kind, const py::object& base) {
+      [](const Tensor& tensor, const Entry& entry, const std::string& kind,
+         const py::object& base) {
         const UsmKind label =
             kind == "system" ? UsmKind::system : sycl_ext::usm_kind_named(kind.c_str());
-        return own(sycl_ext::wrap_tensor(sycl_ext::relabel(tensor, row, label), base.ptr()));
+        return own(sycl_ext::wrap_tensor(sycl_ext::relabel(tensor, entry, label), base.ptr()));
       },
-      py::arg("tensor"), py::arg("row"), py::arg("usm_type"), py::arg("base"),
-      "The same host memory as USM of a row.");
+      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("base"),
+      "The same host memory as USM of an entry.");
   m.def(
       "from_usm",
       [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
-         const py::sequence& strides, const Row& row, bool readonly, const py::object& owner,
+         const py::sequence& strides, const Entry& entry, bool readonly, const py::object& owner,
          const std::optional<Queue>& queue) {
         Py_INCREF(owner.ptr());
         sycl_ext::Owner keep(owner.ptr(), sycl_ext::release_python_object);
         return own(sycl_ext::wrap_tensor(
             sycl_ext::borrow_usm(reinterpret_cast<std::byte*>(pointer),
                                  sycl_ext::dtype_named(dtype),
-                                 strided(read_dims(shape), read_dims(strides)), row, readonly,
+                                 strided(read_dims(shape), read_dims(strides)), entry, readonly,
                                  std::move(keep), queue.value_or(Queue())),
             owner.ptr()));
       },
-      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::arg("row"),
+      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::arg("entry"),
       py::arg("readonly"), py::arg("owner"), py::arg("queue") = std::nullopt,
       "A view of USM that `owner` keeps alive; `pointer` is its first element.");
   m.def(
@@ -602,7 +609,7 @@ void bind_ipc(py::module_& m) {
           "data", [](const IpcExportObject& handle) { return py::bytes(handle.bytes()); });
   m.def(
       "allocate_dedicated",
-      [](const Row& row, const std::string& dtype, const py::sequence& shape,
+      [](const Entry& entry, const std::string& dtype, const py::sequence& shape,
          const std::string& order, const std::optional<Queue>& queue) {
         const sycl_ext::DType& element = sycl_ext::dtype_named(dtype);
         sycl_ext::Layout layout = compact(read_dims(shape), order, element.itemsize());
@@ -610,18 +617,18 @@ void bind_ipc(py::module_& m) {
             static_cast<std::size_t>(sycl_ext::element_count(layout)) * element.itemsize();
         const sycl_ext::ReleasedGil released;
         sycl_ext::Memory memory =
-            sycl_ext::allocate_dedicated(row, nbytes, queue.value_or(Queue()));
+            sycl_ext::allocate_dedicated(entry, nbytes, queue.value_or(Queue()));
         std::byte* const data = memory->data;
         return Tensor{std::move(memory), data, &element, std::move(layout), false, false};
       },
-      py::arg("row"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
+      py::arg("entry"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
       py::arg("queue") = std::nullopt,
       "A new compact tensor in 'device' USM that other processes may be shown.");
-  m.def("has_ipc", &sycl_ext::has_ipc, py::arg("row"),
-        "Whether other processes can open the device memory of a row.");
+  m.def("has_ipc", &sycl_ext::has_ipc, py::arg("entry"),
+        "Whether other processes can open the device memory of an entry.");
   m.def(
-      "device_uuid", [](const Row& row) { return py::bytes(sycl_ext::device_uuid(row)); },
-      py::arg("row"), "What identifies the device in every process; empty: it does not say.");
+      "device_uuid", [](const Entry& entry) { return py::bytes(sycl_ext::device_uuid(entry)); },
+      py::arg("entry"), "What identifies the device in every process; empty: it does not say.");
   m.def(
       "memory_of",
       [](const Tensor& tensor) {
@@ -632,7 +639,7 @@ void bind_ipc(py::module_& m) {
       "Size of the block that the tensor lies in, and where its first element is.");
   m.def(
       "open_ipc",
-      [](const Row& row, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
+      [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
          const std::string& dtype, const py::sequence& shape, const py::sequence& strides,
          bool readonly) {
         using sycl_ext::Error;
@@ -640,7 +647,7 @@ void bind_ipc(py::module_& m) {
         const std::string bytes = handle;
         const sycl_ext::Memory memory = [&] {
           const sycl_ext::ReleasedGil released;
-          return sycl_ext::open_ipc(row, bytes, nbytes);
+          return sycl_ext::open_ipc(entry, bytes, nbytes);
         }();
         if (offset > nbytes) sycl_ext::fail(Error::Kind::value, "offset is ", offset);
         Tensor tensor{
@@ -649,7 +656,7 @@ void bind_ipc(py::module_& m) {
                                  tensor.dtype->itemsize());
         return tensor;
       },
-      py::arg("row"), py::arg("handle"), py::arg("nbytes"), py::arg("offset"), py::arg("dtype"),
+      py::arg("entry"), py::arg("handle"), py::arg("nbytes"), py::arg("offset"), py::arg("dtype"),
       py::arg("shape"), py::arg("strides"), py::arg("readonly"),
       "A tensor in the block behind an inter-process handle of another process.");
 }
@@ -703,8 +710,8 @@ void bind_hooks(py::module_& m) {
       "An object that behaves as `function` and answers its simple calls without Python.");
   py::tuple names(sycl_ext::dtypes.size());
   for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
-    const sycl_ext::DType& row = sycl_ext::dtypes[i];
-    names[i] = py::make_tuple(row.name, std::string(1, row.kind), row.itemsize());
+    const sycl_ext::DType& entry = sycl_ext::dtypes[i];
+    names[i] = py::make_tuple(entry.name, std::string(1, entry.kind), entry.itemsize());
   }
   m.attr("package_modules") = py::dict();  // the package that the core works for: see _startup.py
   m.attr("DTYPES") = names;  // (name, array-interface kind, itemsize) of each exchanged dtype
@@ -724,8 +731,8 @@ PYBIND11_MODULE(_core, m) {
       sycl_ext::set_python_error();
     }
   });
-  bind_queues(m);  // before the rows, whose docstrings name the class
-  bind_rows(m);
+  bind_queues(m);  // before the entries, whose docstrings name the class
+  bind_entries(m);
   bind_tensors(m);
   bind_dlpack(m);
   bind_ipc(m);

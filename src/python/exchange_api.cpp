@@ -33,7 +33,7 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
         return 0;
       case kDLOneAPI:
         *out = export_as(
-            make_tensor(row_at(prototype->device.device_id), UsmKind::device, dtype, layout),
+            make_tensor(entry_at(prototype->device.device_id), UsmKind::device, dtype, layout),
             prototype->device);
         return 0;
       default:
@@ -68,7 +68,7 @@ const Tensor& ordered(const Tensor& tensor) {
   } else if (tensor.memory->may_have_work()) {
     const Memory memory = tensor.memory;
     const ReleasedGil released;
-    order_after(row_at(memory->row->root_id).queue(), memory);
+    order_after(entry_at(memory->entry->root_id).queue(), memory);
   }
   return tensor;
 }
@@ -105,11 +105,11 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
   });
 }
 
-// What a consumer launches its work on: the sycl::queue of the row, as torch does for XPU.
+// What a consumer launches its work on: the sycl::queue of the entry, as torch does for XPU.
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
   return guarded(-1, [&] {
     *out = nullptr;
-    if (device_type == kDLOneAPI) *out = const_cast<void*>(row_at(device_id).queue_address());
+    if (device_type == kDLOneAPI) *out = const_cast<void*>(entry_at(device_id).queue_address());
     return 0;
   });
 }
@@ -197,10 +197,10 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
   }
   Imported imported = import_managed(managed, {nullptr, settle, exported_memory(managed)});
   const Tensor& tensor = imported.tensor;
-  if (tensor.memory->row && tensor.memory->kind != UsmKind::system) {
+  if (tensor.memory->entry && tensor.memory->kind != UsmKind::system) {
     // The table promises no synchronisation: later work on our queue has to see the producer's.
     void* stream = nullptr;
-    const int id = tensor.memory->row->root_id;
+    const int id = tensor.memory->entry->root_id;
     if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
       // A view without any order would be read too early; the Python protocol has an order.
       if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();

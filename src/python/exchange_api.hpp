@@ -18,7 +18,7 @@ PyObject* exchange_api_capsule();
 bool has_lazy_state(PyObject* producer);
 
 // Imports through the table of the producer's type.  Nothing: the type has none, or one that cannot
-// be believed for this object; the Python protocol is then the road.
+// be believed for this object; the Python protocol is used then.
 std::optional<Imported> import_through_api(PyObject* producer, bool settle);
 
 }  // namespace sycl_ext

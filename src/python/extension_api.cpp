@@ -16,9 +16,9 @@ namespace sycl_ext {
 
 namespace {
 
-static_assert(sycl_ext_root == static_cast<int>(RowKind::root));
-static_assert(sycl_ext_sub_device == static_cast<int>(RowKind::sub_device));
-static_assert(sycl_ext_private_context == static_cast<int>(RowKind::context));
+static_assert(sycl_ext_root == static_cast<int>(EntryKind::root));
+static_assert(sycl_ext_sub_device == static_cast<int>(EntryKind::sub_device));
+static_assert(sycl_ext_private_context == static_cast<int>(EntryKind::context));
 static_assert(sycl_ext_usm_device == static_cast<int>(UsmKind::device));
 static_assert(sycl_ext_usm_system == static_cast<int>(UsmKind::system));
 static_assert(sycl_ext_buffer_error == static_cast<int>(Error::Kind::buffer));
@@ -50,56 +50,56 @@ Result answered(sycl_ext_error* error, Result failed, Body&& body) noexcept {
   return failed;
 }
 
-std::int32_t count_rows() {
-  return answered<std::int32_t>(nullptr, 0, [] { return row_count(); });
+std::int32_t count_entries() {
+  return answered<std::int32_t>(nullptr, 0, [] { return entry_count(); });
 }
 
 std::int32_t count_roots() {
   return answered<std::int32_t>(nullptr, 0, [] { return root_count(); });
 }
 
-std::int32_t get_row(std::int32_t id, sycl_ext_row* out, sycl_ext_error* error) {
+std::int32_t get_entry(std::int32_t id, sycl_ext_entry* out, sycl_ext_error* error) {
   return answered(error, -1, [&] {
-    const Row& row = row_at(id);
-    *out = {row.id,
-            row.root_id,
-            row.parent ? row.parent->id : -1,
-            static_cast<std::int32_t>(row.kind),
-            row.default_context,
-            row.host_memory,
-            row.device_address(),
-            row.context_address()};
+    const Entry& entry = entry_at(id);
+    *out = {entry.id,
+            entry.root_id,
+            entry.parent ? entry.parent->id : -1,
+            static_cast<std::int32_t>(entry.kind),
+            entry.default_context,
+            entry.host_memory,
+            entry.device_address(),
+            entry.context_address()};
     return 0;
   });
 }
 
-std::int32_t get_default_row(sycl_ext_error* error) {
-  return answered(error, -1, [] { return default_row().id; });
+std::int32_t get_default_entry(sycl_ext_error* error) {
+  return answered(error, -1, [] { return default_entry().id; });
 }
 
-const void* queue_of_row(std::int32_t id, sycl_ext_error* error) {
-  return answered<const void*>(error, nullptr, [&] { return row_at(id).queue_address(); });
+const void* queue_of_entry(std::int32_t id, sycl_ext_error* error) {
+  return answered<const void*>(error, nullptr, [&] { return entry_at(id).queue_address(); });
 }
 
 std::int32_t id_of_pair(const void* device, const void* context, sycl_ext_error* error) {
-  return answered(error, -1, [&] { return row_of(device, context).id; });
+  return answered(error, -1, [&] { return entry_of(device, context).id; });
 }
 
 std::int32_t id_of_device(const void* device, sycl_ext_error* error) {
-  return answered(error, -1, [&] { return row_of_device(device).id; });
+  return answered(error, -1, [&] { return entry_of_device(device).id; });
 }
 
 std::int32_t id_of_queue(const void* queue, sycl_ext_error* error) {
-  return answered(error, -1, [&] { return row_of(Queue::from_address(queue)).id; });
+  return answered(error, -1, [&] { return entry_of(Queue::from_address(queue)).id; });
 }
 
 std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind) {
   return answered(nullptr, -1, [&] {
     UsmKind kind;
-    const Row* const row = find_owner(pointer, &kind);
-    if (!row) return -1;
+    const Entry* const entry = find_owner(pointer, &kind);
+    if (!entry) return -1;
     if (usm_kind) *usm_kind = static_cast<std::int32_t>(kind);
-    return row->id;
+    return entry->id;
   });
 }
 
@@ -115,8 +115,8 @@ PyObject* as_tensor_function() {
   return function;
 }
 
-PyObject* as_tensor(PyObject* object, std::int32_t row, std::int32_t copy) {
-  if (row < 0 && copy != 1 &&
+PyObject* as_tensor(PyObject* object, std::int32_t entry, std::int32_t copy) {
+  if (entry < 0 && copy != 1 &&
       reinterpret_cast<PyObject*>(Py_TYPE(object)) == hooks().tensor_class) {
     Py_INCREF(object);
     return object;
@@ -126,8 +126,8 @@ PyObject* as_tensor(PyObject* object, std::int32_t row, std::int32_t copy) {
   const PyRef arguments(PyTuple_Pack(1, object));
   const PyRef keywords(PyDict_New());
   if (!arguments || !keywords) return nullptr;
-  if (row >= 0) {
-    const PyRef device(Py_BuildValue("(ii)", static_cast<int>(kDLOneAPI), row));
+  if (entry >= 0) {
+    const PyRef device(Py_BuildValue("(ii)", static_cast<int>(kDLOneAPI), entry));
     if (!device || PyDict_SetItemString(keywords.get(), "device", device.get()) < 0) return nullptr;
   }
   PyObject* const wish = copy < 0 ? Py_None : copy ? Py_True : Py_False;
@@ -139,7 +139,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(object);
     const Allocation& memory = *tensor.memory;
-    if (!memory.row) {
+    if (!memory.entry) {
       fail(Error::Kind::type, "a ", Py_TYPE(object)->tp_name,
            " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
     }
@@ -151,7 +151,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
             tensor.dtype->code,
             tensor.dtype->bits,
             1,
-            memory.row->id,
+            memory.entry->id,
             static_cast<std::int32_t>(memory.kind),
             tensor.readonly,
             owner};
@@ -160,7 +160,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
 }
 
 struct Description {
-  const Row& row;
+  const Entry& entry;
   const DType& dtype;
   Layout layout;
   Queue queue;
@@ -169,7 +169,7 @@ struct Description {
 Description read(const sycl_ext_view& view, const void* queue) {
   const DType& dtype = dtype_from_dlpack({view.dtype_code, view.dtype_bits, view.dtype_lanes});
   const bool strided = view.strides && view.ndim > 0;
-  return {row_at(view.row), dtype,
+  return {entry_at(view.entry), dtype,
           strided ? Layout(view.ndim, view.shape, view.strides)
                   : compact_layout(view.ndim, view.shape, Order::c, dtype.itemsize()),
           queue ? Queue::from_address(queue) : Queue()};
@@ -191,7 +191,7 @@ PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,
     Description found = read(*view, queue);
     return wrap_tensor(
         borrow_usm(static_cast<std::byte*>(view->data), found.dtype, std::move(found.layout),
-                   found.row, view->readonly != 0, std::move(keep), std::move(found.queue)),
+                   found.entry, view->readonly != 0, std::move(keep), std::move(found.queue)),
         nullptr);
   });
 }
@@ -203,7 +203,7 @@ PyObject* make(const sycl_ext_view* view, const void* queue) {
       fail(Error::Kind::value, "usm_kind is ", view->usm_kind,
            "; it must be 0 (device), 1 (shared) or 2 (host)");
     }
-    return wrap_tensor(make_tensor(found.row, static_cast<UsmKind>(view->usm_kind), found.dtype,
+    return wrap_tensor(make_tensor(found.entry, static_cast<UsmKind>(view->usm_kind), found.dtype,
                                    found.layout, std::move(found.queue)),
                        nullptr);
   });
@@ -231,11 +231,11 @@ void release_owner(void* owner) {
 const sycl_ext_api table{
     sycl_ext_api_major,
     sizeof(sycl_ext_api),
-    count_rows,
+    count_entries,
     count_roots,
-    get_row,
-    get_default_row,
-    queue_of_row,
+    get_entry,
+    get_default_entry,
+    queue_of_entry,
     id_of_pair,
     id_of_device,
     id_of_queue,

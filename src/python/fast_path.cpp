@@ -70,7 +70,7 @@ PyObject* finish(Imported&& imported, PyObject* base = nullptr) {
   return in_python([&] { return PyObject_CallOneArg(fast_path_hooks().settle_host, host.get()); });
 }
 
-// What a producer on a row gets as `stream`; borrowed.
+// What a producer on an entry gets as `stream`; borrowed.
 PyObject* stream_for(int id) {
   static std::vector<PyObject*> streams;
   const auto index = static_cast<std::size_t>(id);
@@ -109,8 +109,8 @@ PyRef queue_of_producer(PyObject* x) {
   return queue;
 }
 
-// Calls x.__dlpack__ in the newest form, on its own queue or on the one of the row; nullptr with an
-// exception set when the producer refuses.
+// Calls x.__dlpack__ in the newest form, on its own queue or on the one of the entry; nullptr with
+// an exception set when the producer refuses.
 PyObject* ask_producer(PyObject* x, const DLDevice& device, PyObject* own_queue) {
   static PyObject* const method = intern("__dlpack__");
   static PyObject* const version =
@@ -120,7 +120,7 @@ PyObject* ask_producer(PyObject* x, const DLDevice& device, PyObject* own_queue)
   static PyObject* const usm_names = Py_BuildValue("(NN)", intern("max_version"), intern("stream"));
   PyObject* args[] = {x, version, nullptr};
   PyObject* names = host_names;
-  if (device.device_type == kDLOneAPI && find_row(device.device_id)) {
+  if (device.device_type == kDLOneAPI && find_entry(device.device_id)) {
     args[2] = own_queue ? own_queue : stream_for(device.device_id);
     if (!args[2]) return nullptr;
     names = usm_names;
@@ -210,7 +210,7 @@ PyObject* import_any(PyObject* x, bool has_other_roads) {
   if (is_tensor(x)) {
     const Tensor& tensor = tensor_of(x);
     if (!tensor.on_host) return wrap_tensor(tensor, base_of(x));
-    if (!tensor.memory->row) return pass_on;
+    if (!tensor.memory->entry) return pass_on;
     return wrap_tensor(as_usm(tensor), base_of(x));  // a host view of USM is the USM it is
   }
   if (PyCapsule_CheckExact(x)) return finish(consume_capsule(x, nullptr, true));
@@ -347,13 +347,13 @@ PyObject* make_new(const Call& call, bool zero) {
   const long index = look_up(fast_path_hooks().dtype_indices, values[dtype]);
   const long kind = look_up(kinds, values[usm_type]);
   if (index < 0 || kind < 0) return pass_on;
-  const Row* row = nullptr;
+  const Entry* entry = nullptr;
   if (!values[device] || values[device] == Py_None) {
-    row = &default_row();
+    entry = &default_entry();
   } else {
     const long id = look_up(fast_path_hooks().device_ids, values[device]);
     if (id < 0) return pass_on;
-    row = &row_at(static_cast<int>(id));
+    entry = &entry_at(static_cast<int>(id));
   }
   const DType& element = dtypes[static_cast<std::size_t>(index)];
   const Layout layout = compact_layout(ndim, shape.data(), Order::c, element.itemsize());
@@ -362,7 +362,7 @@ PyObject* make_new(const Call& call, bool zero) {
       static_cast<std::size_t>(element_count(layout)) * element.itemsize() >= gil_threshold) {
     released.emplace();
   }
-  Tensor tensor = make_tensor(*row, static_cast<UsmKind>(kind), element, layout);
+  Tensor tensor = make_tensor(*entry, static_cast<UsmKind>(kind), element, layout);
   if (zero) fill_zero(tensor);
   released.reset();
   return wrap_tensor(std::move(tensor), nullptr);
@@ -479,15 +479,15 @@ FastPathHooks& fast_path_hooks() noexcept {
 }
 
 PyObject* accelerate(const char* name, PyObject* function) {
-  for (const auto& row : fast_functions) {
-    if (std::strcmp(row.name, name) != 0) continue;
+  for (const auto& entry : fast_functions) {
+    if (std::strcmp(entry.name, name) != 0) continue;
     PyTypeObject* type = accelerated_type();
     if (!type) return nullptr;
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
     Py_INCREF(function);
     cast(self)->function = function;
-    cast(self)->fast = row.function;
+    cast(self)->fast = entry.function;
     cast(self)->vectorcall = call_accelerated;
     return self;
   }

@@ -13,9 +13,10 @@ namespace sycl_ext {
 
 // What the fast functions need of the Python package.
 struct FastPathHooks {
-  PyObject* device_ids = nullptr;      // dict: Device -> row id
-  PyObject* dtype_indices = nullptr;   // dict: name, numpy.dtype or scalar type -> row of the table
-  PyObject* stream_for = nullptr;      // (row id) -> what a producer on that row gets as stream
+  PyObject* device_ids = nullptr;  // dict: Device -> entry id
+  PyObject* dtype_indices =
+      nullptr;                     // dict: name, numpy.dtype or scalar type -> entry of the table
+  PyObject* stream_for = nullptr;  // (entry id) -> what a producer on that entry gets as stream
   PyObject* producer_queue = nullptr;  // (producer) -> the queue that it shows, or None
   PyObject* order_behind = nullptr;    // (tensor, producer's queue): later work of ours sees theirs
   PyObject* settle_host = nullptr;     // (host tensor) -> tensor on the default device

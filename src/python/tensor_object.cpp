@@ -273,11 +273,11 @@ PyObject* get_base(PyObject* self, void*) {
   return base;
 }
 
-// Id of the row that the memory is bound to; None for plain host memory.
-PyObject* get_row_id(PyObject* self, void*) {
-  const Row* row = cast(self)->tensor.memory->row;
-  if (!row) Py_RETURN_NONE;
-  return PyLong_FromLong(row->id);
+// Id of the entry that the memory is bound to; None for plain host memory.
+PyObject* get_entry_id(PyObject* self, void*) {
+  const Entry* entry = cast(self)->tensor.memory->entry;
+  if (!entry) Py_RETURN_NONE;
+  return PyLong_FromLong(entry->id);
 }
 
 PyObject* get_host_accessible(PyObject* self, void*) {
@@ -311,7 +311,8 @@ PyGetSetDef getset[] = {
     {"dtype", get_dtype, nullptr, "The numpy.dtype of the elements.", nullptr},
     {"dtype_name", get_dtype_name, nullptr, "Name of the dtype.", nullptr},
     {"base", get_base, nullptr, "The object this is a view of, or None.", nullptr},
-    {"row_id", get_row_id, nullptr, "Row of the device table, or None for the host.", nullptr},
+    {"entry_id", get_entry_id, nullptr, "Entry of the device table, or None for the host.",
+     nullptr},
     {"host_accessible", get_host_accessible, nullptr, "Whether the host can read it.", nullptr},
     {"is_host_copy", get_is_host_copy, nullptr, "Whether it is (or will be) a host copy of ours.",
      nullptr},
@@ -500,8 +501,8 @@ bool is_no_sync(PyObject* stream) {
 }
 
 // The case that needs no negotiation (a view for a consumer on the tensor's own root device) is
-// answered here; it is the first row of the export table in _negotiate.py, and a test holds the two
-// together.  Everything else is asked of that table.
+// answered here; it is the first entry of the export table in _negotiate.py, and a test holds the
+// two together.  Everything else is asked of that table.
 PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
                  PyObject* keyword_names) {
   std::array<PyObject*, 4> values;

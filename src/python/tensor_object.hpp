@@ -19,7 +19,7 @@ struct Hooks {
   PyObject* export_negotiated =
       nullptr;                      // (tensor, stream, max_version, dl_device, copy) -> capsule
   bool trace = false;               // every exchange goes through Python, which writes the log
-  PyObject* numpy_dtype = nullptr;  // (name of a row of the dtype table) -> numpy.dtype
+  PyObject* numpy_dtype = nullptr;  // (name of an entry of the dtype table) -> numpy.dtype
 };
 inline Hooks hook_table;
 inline Hooks& hooks() noexcept { return hook_table; }

@@ -22,7 +22,7 @@
 
 namespace sycl_ext {
 
-struct RowHandles;  // sycl_handles.hpp
+struct EntryHandles;  // sycl_handles.hpp
 
 // A device table entry of a private context.
 class ContextEntry {
@@ -41,7 +41,7 @@ class ContextEntry {
 // Shared by the entries of one private context; as immortal as they are.
 class ContextUse {
  public:
-  explicit ContextUse(std::shared_ptr<const RowHandles> handles) : handles_(std::move(handles)) {}
+  explicit ContextUse(std::shared_ptr<const EntryHandles> handles) : handles_(std::move(handles)) {}
   ContextUse(const ContextUse&) = delete;
   ContextUse& operator=(const ContextUse&) = delete;
 
@@ -79,7 +79,7 @@ class ContextUse {
   bool has_users() const noexcept;
   void list() noexcept;
 
-  const std::shared_ptr<const RowHandles> handles_;
+  const std::shared_ptr<const EntryHandles> handles_;
   std::atomic<const ContextEntry*> entries_{nullptr};  // the last one; each knows the one before it
   const ContextEntry* first_ = nullptr;
   std::atomic<long> blocks_{0};

@@ -139,27 +139,27 @@ bool is_served(const sycl::device& device, const sycl::context& context) {
   return false;
 }
 
-// Everything about a row that the runtime is asked for; no lock is held meanwhile.
-std::unique_ptr<Row> describe(const sycl::device& device, const sycl::context& context) {
-  auto row = std::make_unique<Row>();
-  row->name = device.get_info<sycl::info::device::name>();
-  row->backend = backend_name(device.get_backend());
-  row->device_type = type_name(device);
-  row->driver_version = device.get_info<sycl::info::device::driver_version>();
-  row->fp16 = device.has(sycl::aspect::fp16);
-  row->fp64 = device.has(sycl::aspect::fp64);
-  row->usm_device = device.has(sycl::aspect::usm_device_allocations);
-  row->usm_shared = device.has(sycl::aspect::usm_shared_allocations);
-  row->usm_host = device.has(sycl::aspect::usm_host_allocations);
-  row->usm_system = device.has(sycl::aspect::usm_system_allocations);
+// Everything about an entry that the runtime is asked for; no lock is held meanwhile.
+std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context) {
+  auto entry = std::make_unique<Entry>();
+  entry->name = device.get_info<sycl::info::device::name>();
+  entry->backend = backend_name(device.get_backend());
+  entry->device_type = type_name(device);
+  entry->driver_version = device.get_info<sycl::info::device::driver_version>();
+  entry->fp16 = device.has(sycl::aspect::fp16);
+  entry->fp64 = device.has(sycl::aspect::fp64);
+  entry->usm_device = device.has(sycl::aspect::usm_device_allocations);
+  entry->usm_shared = device.has(sycl::aspect::usm_shared_allocations);
+  entry->usm_host = device.has(sycl::aspect::usm_host_allocations);
+  entry->usm_system = device.has(sycl::aspect::usm_system_allocations);
   // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
-  row->single_device =
+  entry->single_device =
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
   // is_cpu() alone would trust backends that nobody has tried.
-  row->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
-  row->sycl =
-      std::make_shared<const RowHandles>(RowHandles{device, context, native_context(context)});
-  return row;
+  entry->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
+  entry->sycl =
+      std::make_shared<const EntryHandles>(EntryHandles{device, context, native_context(context)});
+  return entry;
 }
 
 // Whether a context knows a pointer that was allocated in another one.  Asked of the runtime: what
@@ -244,35 +244,35 @@ class Table final : ForkHandler {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {
         const sycl::context context = default_context(device.get_platform());
-        std::unique_ptr<Row> row = describe(device, context);
-        row->root_id = static_cast<int>(rows_.size());
-        row->default_context = true;
-        const std::string prefix = row->backend + ":" + row->device_type;
-        row->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
-        append(std::move(row), true);
+        std::unique_ptr<Entry> entry = describe(device, context);
+        entry->root_id = static_cast<int>(entries_.size());
+        entry->default_context = true;
+        const std::string prefix = entry->backend + ":" + entry->device_type;
+        entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
+        append(std::move(entry), true);
       }
     });
-    root_count_ = static_cast<int>(rows_.size());
+    root_count_ = static_cast<int>(entries_.size());
   }
 
   int root_count() const noexcept { return root_count_; }
 
-  const AppendOnly<std::unique_ptr<Row>>& rows() const noexcept { return rows_; }
-  // The first row of each default context.
-  const AppendOnly<const Row*>& default_contexts() const noexcept { return default_contexts_; }
+  const AppendOnly<std::unique_ptr<Entry>>& entries() const noexcept { return entries_; }
+  // The first entry of each default context.
+  const AppendOnly<const Entry*>& default_contexts() const noexcept { return default_contexts_; }
 
   // The caller has a reference to the context.
-  const Row& of(const sycl::device& device, const sycl::context& asked) {
-    const Row& row = find_or_add(device, asked);
-    if (row.use) row.use->is_held();
-    return row;
+  const Entry& of(const sycl::device& device, const sycl::context& asked) {
+    const Entry& entry = find_or_add(device, asked);
+    if (entry.use) entry.use->is_held();
+    return entry;
   }
 
-  const Row& find_or_add(const sycl::device& device, const sycl::context& asked) {
-    if (const Row* row = look_up(by_pair_, {device, asked})) return *row;
+  const Entry& find_or_add(const sycl::device& device, const sycl::context& asked) {
+    if (const Entry* entry = look_up(by_pair_, {device, asked})) return *entry;
     const sycl::context context = known_as(asked);
-    if (const Row* row = look_up(by_pair_, {device, context})) return *row;
-    const Row& root = root_of(device);
+    if (const Entry* entry = look_up(by_pair_, {device, context})) return *entry;
+    const Entry& root = root_of(device);
     // A driver knows memory of a card in contexts of its tiles, where no queue reaches it.
     if (!is_served(device, context)) return home_of(device);
     // Wherever it is met first, a sub-device that can live in the default context is at home there.
@@ -284,24 +284,25 @@ class Table final : ForkHandler {
   }
 
   // `partition` and `part` say how a sub-device was cut, when that is known.
-  const Row& home_of(const sycl::device& device, const std::string& partition = {}, int part = -1) {
-    if (const Row* row = look_up(homes_, device)) return *row;
-    const Row& root = root_of(device);
+  const Entry& home_of(const sycl::device& device, const std::string& partition = {},
+                       int part = -1) {
+    if (const Entry* entry = look_up(homes_, device)) return *entry;
+    const Entry& root = root_of(device);
     const sycl::context& common = root.sycl->context;
     const sycl::context context = can_live_in(common, device) ? common : sycl::context(device);
-    std::unique_ptr<Row> row = describe(device, context);
-    row->partition = partition;
-    row->part = part;
-    return add(std::move(row), root, Wanted::home);
+    std::unique_ptr<Entry> entry = describe(device, context);
+    entry->partition = partition;
+    entry->part = part;
+    return add(std::move(entry), root, Wanted::home);
   }
 
   // The root device that a device is, or is a part of; of a composite device the first that it is
   // made of.
-  const Row& root_of(const sycl::device& device) const {
+  const Entry& root_of(const sycl::device& device) const {
     for (std::optional<sycl::device> whole = device; whole; whole = parent_of(*whole)) {
-      if (const Row* root = find_root(*whole)) return *root;
+      if (const Entry* root = find_root(*whole)) return *root;
       for (const sycl::device& component : components_of(*whole)) {
-        if (const Row* root = find_root(component)) return *root;
+        if (const Entry* root = find_root(component)) return *root;
       }
     }
     fail(Error::Kind::value, "the device '", device.get_info<sycl::info::device::name>(),
@@ -309,15 +310,15 @@ class Table final : ForkHandler {
          " root devices of this process (ONEAPI_DEVICE_SELECTOR may hide it)");
   }
 
-  std::vector<const Row*> cut(const Row& whole, const Partition& partition) {
+  std::vector<const Entry*> cut(const Entry& whole, const Partition& partition) {
     const sycl::device& device = whole.sycl->device;
     const std::pair<int, std::string> key{home_of(device).id, partition.description()};
     // One cut at a time: the parts of a second cut would be other devices on OpenCL.
     std::lock_guard<std::mutex> cutting(cutting_);
     if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
-    // The entry is made before the rows, so that none of them is in the table without it.
+    // The list is made before its entries, so that none of them is in the table without it.
     decltype(cuts_) cut;
-    std::vector<const Row*>& parts = cut[key];
+    std::vector<const Entry*>& parts = cut[key];
     const std::vector<sycl::device> made = make_parts(device, partition);
     parts.reserve(made.size());
     for (const sycl::device& part : made) {
@@ -347,15 +348,15 @@ class Table final : ForkHandler {
   }
 
   template <class Map>
-  const Row* look_up(const Map& map, const typename Map::key_type& key) const {
+  const Entry* look_up(const Map& map, const typename Map::key_type& key) const {
     std::shared_lock<std::shared_mutex> lock(mutex_);
     const auto found = map.find(key);
     return found == map.end() ? nullptr : found->second;
   }
 
-  const Row* find_root(const sycl::device& device) const {
+  const Entry* find_root(const sycl::device& device) const {
     for (int id = 0; id < root_count_; ++id) {
-      const Row& root = *rows_[static_cast<std::size_t>(id)];
+      const Entry& root = *entries_[static_cast<std::size_t>(id)];
       if (root.sycl->device == device) return &root;
     }
     return nullptr;
@@ -369,74 +370,75 @@ class Table final : ForkHandler {
     return found == by_native_.end() ? context : found->second->sycl->context;
   }
 
-  // Appends a described row, unless another thread was faster.
-  const Row& add(std::unique_ptr<Row> row, const Row& root, Wanted wanted) {
-    const sycl::device& device = row->sycl->device;
+  // Appends a described entry, unless another thread was faster.
+  const Entry& add(std::unique_ptr<Entry> entry, const Entry& root, Wanted wanted) {
+    const sycl::device& device = entry->sycl->device;
     const std::optional<sycl::device> parent =
         device == root.sycl->device ? std::nullopt : parent_of(device);
-    const Row* const whole = parent ? &home_of(*parent) : &root;
+    const Entry* const whole = parent ? &home_of(*parent) : &root;
     for (const sycl::device& component : components_of(device)) {
-      if (const Row* tile = find_root(component)) row->components.push_back(tile->id);
+      if (const Entry* tile = find_root(component)) entry->components.push_back(tile->id);
     }
-    row->driver_wide = row->sycl->context != root.sycl->context && is_driver_wide(root, *row);
+    entry->driver_wide = entry->sycl->context != root.sycl->context && is_driver_wide(root, *entry);
     ContextUse::reserve();
     std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto home = homes_.find(device);
     if (wanted == Wanted::home && home != homes_.end()) return *home->second;
-    const auto found = by_pair_.find({device, row->sycl->context});
+    const auto found = by_pair_.find({device, entry->sycl->context});
     if (found != by_pair_.end()) return *found->second;
     const bool moves_in = home == homes_.end();
-    row->root_id = root.id;
-    row->kind = moves_in && parent ? RowKind::sub_device : RowKind::context;
-    row->parent = moves_in ? whole : home->second;
-    row->default_context = row->sycl->context == root.sycl->context;
-    return append(std::move(row), moves_in);
+    entry->root_id = root.id;
+    entry->kind = moves_in && parent ? EntryKind::sub_device : EntryKind::context;
+    entry->parent = moves_in ? whole : home->second;
+    entry->default_context = entry->sycl->context == root.sycl->context;
+    return append(std::move(entry), moves_in);
   }
 
   // Asked once for each root device, when the first private context comes.
-  bool is_driver_wide(const Row& root, const Row& row) {
+  bool is_driver_wide(const Entry& root, const Entry& entry) {
     const std::lock_guard<std::mutex> lock(asking_);
     const auto found = driver_wide_.find(root.id);
     if (found != driver_wide_.end()) return found->second;
     return driver_wide_[root.id] =
-               knows_pointers_of(root.sycl->context, root.sycl->device, row.sycl->context);
+               knows_pointers_of(root.sycl->context, root.sycl->device, entry.sycl->context);
   }
 
-  // Puts a row into all the lists, or when memory runs out, into none.  The caller holds the lock.
-  const Row& append(std::unique_ptr<Row> owned, bool is_home) {
-    Row& row = *owned;
-    row.id = static_cast<int>(rows_.size());
-    rows_.reserve_next();
+  // Puts an entry into all the lists, or when memory runs out, into none.  The caller holds the
+  // lock.
+  const Entry& append(std::unique_ptr<Entry> owned, bool is_home) {
+    Entry& entry = *owned;
+    entry.id = static_cast<int>(entries_.size());
+    entries_.reserve_next();
     default_contexts_.reserve_next();
-    if (!row.default_context) {
-      const auto known = by_context_.find(row.sycl->context);
-      row.use =
-          known == by_context_.end() ? std::make_shared<ContextUse>(row.sycl) : known->second->use;
-      row.previous_in_context = row.use->last_entry();
+    if (!entry.default_context) {
+      const auto known = by_context_.find(entry.sycl->context);
+      entry.use = known == by_context_.end() ? std::make_shared<ContextUse>(entry.sycl)
+                                             : known->second->use;
+      entry.previous_in_context = entry.use->last_entry();
     }
-    NewEntry pair(&by_pair_, {row.sycl->device, row.sycl->context}, &row);
-    NewEntry context(&by_context_, row.sycl->context, &row);
+    NewEntry pair(&by_pair_, {entry.sycl->device, entry.sycl->context}, &entry);
+    NewEntry context(&by_context_, entry.sycl->context, &entry);
     std::optional<NewEntry<decltype(homes_)>> home;
-    if (is_home) home.emplace(&homes_, row.sycl->device, &row);
+    if (is_home) home.emplace(&homes_, entry.sycl->device, &entry);
     std::optional<NewEntry<decltype(by_native_)>> native;
-    if (row.sycl->native_context) native.emplace(&by_native_, row.sycl->native_context, &row);
+    if (entry.sycl->native_context) native.emplace(&by_native_, entry.sycl->native_context, &entry);
     // From here on nothing needs memory.
-    rows_.push_back(std::move(owned));
+    entries_.push_back(std::move(owned));
     pair.commit();
-    if (context.commit() && !row.use) default_contexts_.push_back(&row);
+    if (context.commit() && !entry.use) default_contexts_.push_back(&entry);
     if (native) native->commit();
     if (home) home->commit();
-    if (row.use) row.use->add_entry(row);
-    return row;
+    if (entry.use) entry.use->add_entry(entry);
+    return entry;
   }
 
   // An entry that is in memory, with room for it in its map, and not yet in the map.
   template <class Map>
   class NewEntry {
    public:
-    NewEntry(Map* map, typename Map::key_type key, const Row* row) : map_(map) {
+    NewEntry(Map* map, typename Map::key_type key, const Entry* entry) : map_(map) {
       map->reserve(map->size() + 1);
-      alone_.emplace(std::move(key), row);
+      alone_.emplace(std::move(key), entry);
     }
     // False: the map has an entry for that key.
     bool commit() noexcept {
@@ -451,18 +453,18 @@ class Table final : ForkHandler {
 
   int root_count_ = 0;
   std::mutex cutting_;  // taken before mutex_
-  std::map<std::pair<int, std::string>, std::vector<const Row*>> cuts_;
+  std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
   std::mutex asking_;  // nothing is taken after it
   std::map<int, bool> driver_wide_;
 
   mutable std::shared_mutex mutex_;  // for the maps, and for writing to the lists
-  AppendOnly<std::unique_ptr<Row>> rows_;
-  AppendOnly<const Row*> default_contexts_;
-  std::unordered_map<PairKey, const Row*, PairHash> by_pair_;
-  std::unordered_map<sycl::device, const Row*> homes_;
-  std::unordered_map<sycl::context, const Row*> by_context_;
-  std::unordered_map<std::uintptr_t, const Row*> by_native_;
+  AppendOnly<std::unique_ptr<Entry>> entries_;
+  AppendOnly<const Entry*> default_contexts_;
+  std::unordered_map<PairKey, const Entry*, PairHash> by_pair_;
+  std::unordered_map<sycl::device, const Entry*> homes_;
+  std::unordered_map<sycl::context, const Entry*> by_context_;
+  std::unordered_map<std::uintptr_t, const Entry*> by_native_;
 };
 
 std::atomic<const Table*> made_table{nullptr};
@@ -488,7 +490,7 @@ const sycl::context& context_at(const void* address) {
 
 }  // namespace
 
-const Queue& Row::first_queue() const {
+const Queue& Entry::first_queue() const {
   std::call_once(making_queue_, [this] {
     queue_ = Queue(make_queue(sycl->context, sycl->device));
     made_queue_.store(&queue_, std::memory_order_release);
@@ -496,100 +498,100 @@ const Queue& Row::first_queue() const {
   return queue_;
 }
 
-EntryPools& Row::pools() const {
+EntryPools& Entry::pools() const {
   if (EntryPools* const made = made_pools()) return *made;
   auto fresh = std::make_unique<EntryPools>();
   EntryPools* faster = nullptr;
   return pools_.compare_exchange_strong(faster, fresh.get()) ? *fresh.release() : *faster;
 }
 
-std::optional<long> Row::own_references() const noexcept {
+std::optional<long> Entry::own_references() const noexcept {
   // In `sycl`, in the key of the table's map of devices and contexts, and in the queue.
   const Queue* const made = made_queue();
   if (!made) return 2;
   return made->has_other_users() ? std::nullopt : std::optional<long>(3);
 }
 
-Queue Row::queue_for_others() const {
+Queue Entry::queue_for_others() const {
   Queue copy = queue();
   if (use) use->is_held();
   return copy;
 }
 
-const void* Row::queue_address() const {
+const void* Entry::queue_address() const {
   const void* const address = queue().share();
   if (use) use->address_is_known();
   return address;
 }
 
-void* Row::new_context_reference() const {
+void* Entry::new_context_reference() const {
   auto* const reference = new sycl::context(sycl->context);
   if (use) use->is_held();
   return reference;
 }
 
-void Row::delete_context_reference(void* reference) noexcept {
+void Entry::delete_context_reference(void* reference) noexcept {
   delete static_cast<sycl::context*>(reference);
 }
 
-const void* Row::device_address() const noexcept { return &sycl->device; }
-const void* Row::context_address() const noexcept {
+const void* Entry::device_address() const noexcept { return &sycl->device; }
+const void* Entry::context_address() const noexcept {
   if (use) use->address_is_known();
   return &sycl->context;
 }
 
 int root_count() { return table().root_count(); }
-int row_count() { return static_cast<int>(table().rows().size()); }
+int entry_count() { return static_cast<int>(table().entries().size()); }
 
-int rows_so_far() noexcept {
+int entries_so_far() noexcept {
   const Table* const made = made_table.load(std::memory_order_acquire);
-  return made ? static_cast<int>(made->rows().size()) : 0;
+  return made ? static_cast<int>(made->entries().size()) : 0;
 }
 
-const Row* find_row(int id) {
-  const auto& rows = table().rows();
+const Entry* find_entry(int id) {
+  const auto& entries = table().entries();
   const auto index = static_cast<std::size_t>(id);
-  return id >= 0 && index < rows.size() ? rows[index].get() : nullptr;
+  return id >= 0 && index < entries.size() ? entries[index].get() : nullptr;
 }
 
-const Row& row_at(int id) {
-  if (const Row* row = find_row(id)) return *row;
-  if (row_count() == 0) {
+const Entry& entry_at(int id) {
+  if (const Entry* entry = find_entry(id)) return *entry;
+  if (entry_count() == 0) {
     fail(Error::Kind::value, "there is no device ", id,
          ": SYCL found no device at all; `python -m sycl_ext doctor` says why");
   }
-  fail(Error::Kind::value, "there is no device ", id, "; the table has rows 0 to ",
-       row_count() - 1);
+  fail(Error::Kind::value, "there is no device ", id, "; the table has entries 0 to ",
+       entry_count() - 1);
 }
 
-const Row& default_row() {
+const Entry& default_entry() {
   if (root_count() == 0) {
     fail(Error::Kind::runtime,
          "SYCL found no device; `python -m sycl_ext doctor` says why (on a machine without a GPU "
          "install the CPU device: pip install \"sycl_ext[cpu]\")");
   }
-  static const Row& row = sycl_call("choosing the default device", [&]() -> const Row& {
+  static const Entry& entry = sycl_call("choosing the default device", [&]() -> const Entry& {
     const sycl::device device(sycl::default_selector_v);
     return table().root_of(device);
   });
-  return row;
+  return entry;
 }
 
-const Row& row_of(const void* device, const void* context) {
-  return sycl_call("looking up a device", [&]() -> const Row& {
+const Entry& entry_of(const void* device, const void* context) {
+  return sycl_call("looking up a device", [&]() -> const Entry& {
     return table().of(device_at(device), context_at(context));
   });
 }
 
-const Row& row_of(const Queue& queue) {
-  return sycl_call("looking up the device of a queue", [&]() -> const Row& {
+const Entry& entry_of(const Queue& queue) {
+  return sycl_call("looking up the device of a queue", [&]() -> const Entry& {
     const sycl::queue& handle = queue.state().queue;
     return table().of(handle.get_device(), handle.get_context());
   });
 }
 
-const Row& row_of_context(const void* context, const void* device) {
-  return sycl_call("looking up the device of a context", [&]() -> const Row& {
+const Entry& entry_of_context(const void* context, const void* device) {
+  return sycl_call("looking up the device of a context", [&]() -> const Entry& {
     const sycl::context& wanted = context_at(context);
     const auto devices = wanted.get_devices();
     if (device) {
@@ -606,13 +608,13 @@ const Row& row_of_context(const void* context, const void* device) {
   });
 }
 
-const Row& row_of_device(const void* device) {
+const Entry& entry_of_device(const void* device) {
   return sycl_call("looking up a device",
-                   [&]() -> const Row& { return table().home_of(device_at(device)); });
+                   [&]() -> const Entry& { return table().home_of(device_at(device)); });
 }
 
-bool Row::reaches(const Row& other) const noexcept {
-  const auto is_part = [](const Row& part, const std::vector<int>& components) {
+bool Entry::reaches(const Entry& other) const noexcept {
+  const auto is_part = [](const Entry& part, const std::vector<int>& components) {
     return std::find(components.begin(), components.end(), part.root_id) != components.end();
   };
   return root_id == other.root_id || is_part(other, components) || is_part(*this, other.components);
@@ -631,16 +633,16 @@ std::string Partition::description() const {
   }
 }
 
-std::vector<const Row*> cut_device(const Row& row, const Partition& partition) {
+std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition) {
   try {
-    return table().cut(row, partition);
+    return table().cut(entry, partition);
   } catch (const sycl::exception& error) {
-    return sycl_call("asking how a device can be cut", [&]() -> std::vector<const Row*> {
-      fail(Error::Kind::runtime, "device ", row.id, " ('", row.name, "', ",
-           row.sycl->device.get_info<sycl::info::device::max_compute_units>(),
+    return sycl_call("asking how a device can be cut", [&]() -> std::vector<const Entry*> {
+      fail(Error::Kind::runtime, "device ", entry.id, " ('", entry.name, "', ",
+           entry.sycl->device.get_info<sycl::info::device::max_compute_units>(),
            " compute units) cannot be cut by partition '", partition.description(),
            "': ", error.what(), " (sycl::errc ", error.code().value(), "); it can be cut by ",
-           ways_to_cut(row.sycl->device));
+           ways_to_cut(entry.sycl->device));
     });
   }
 }
@@ -656,7 +658,7 @@ void meet_unlisted_devices() noexcept {
     };
     const Partition tiles{Partition::Kind::affinity_domain, {}, "next_partitionable"};
     for (int id = 0; id < root_count(); ++id) {
-      const sycl::device& device = row_at(id).sycl->device;
+      const sycl::device& device = entry_at(id).sycl->device;
       if (device.get_backend() == sycl::backend::opencl) continue;
       meet([&] { make_parts(device, tiles); });
     }
@@ -666,21 +668,21 @@ void meet_unlisted_devices() noexcept {
 
 std::size_t default_context_count() { return table().default_contexts().size(); }
 
-const Row& first_row_of_default_context(std::size_t number) {
+const Entry& first_entry_of_default_context(std::size_t number) {
   return *table().default_contexts()[number];
 }
 
-bool same_context(const Row& a, const Row& b) noexcept {
+bool same_context(const Entry& a, const Entry& b) noexcept {
   return a.sycl->context == b.sycl->context;
 }
 
-bool copies_directly(const Row& from, const Row& to) {
+bool copies_directly(const Entry& from, const Entry& to) {
   if (from.host_memory || to.host_memory) return true;
   const bool one_device = from.root_id == to.root_id;
   if (one_device && same_context(from, to)) return true;
   return sycl_call("asking whether memory can be copied directly", [&] {
-    sycl::device target = row_at(to.root_id).sycl->device;
-    const sycl::device& source = row_at(from.root_id).sycl->device;
+    sycl::device target = entry_at(to.root_id).sycl->device;
+    const sycl::device& source = entry_at(from.root_id).sycl->device;
     if (target.get_platform() != source.get_platform()) return false;
     // On OpenCL each context has its own list of USM; elsewhere the driver has one for all.
     if (to.backend == "opencl" && !same_context(from, to)) return false;
@@ -688,9 +690,9 @@ bool copies_directly(const Row& from, const Row& to) {
   });
 }
 
-void require_usm(const Row& row, bool aspect, const char* usm_type) {
+void require_usm(const Entry& entry, bool aspect, const char* usm_type) {
   if (aspect) return;
-  fail(Error::Kind::buffer, "device ", row.id, " ('", row.name, "', ", row.backend,
+  fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
        ") has no USM of kind '", usm_type,
        "'; choose another device (`python -m sycl_ext devices` lists them)");
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device table: integer -> (device, context, in-order queue), the table that DLPack
-// lacks.  Rows 0..R-1 are the root devices in the order of sycl::device::get_devices(), each with
-// its platform's default context; rows for sub-devices and registered contexts follow in order of
-// registration.  Rows are immortal: never removed, renumbered or reused, so a plain `const Row*`
-// is a valid handle for ever, and holding a row is holding its context.
+// lacks.  Entries 0..R-1 are the root devices in the order of sycl::device::get_devices(), each
+// with its platform's default context; entries for sub-devices and registered contexts follow in
+// order of registration.  Entries are immortal: never removed, renumbered or reused, so a plain
+// `const Entry*` is a valid handle for ever, and holding an entry is holding its context.
 //
 // Nothing is enumerated before the first call of this file.  The enumeration itself fails where the
 // environment asks for devices in a way that the runtime does not understand: every function that
@@ -24,9 +24,9 @@
 
 namespace sycl_ext {
 
-struct RowHandles;  // sycl_handles.hpp
+struct EntryHandles;  // sycl_handles.hpp
 
-enum class RowKind { root, sub_device, context };
+enum class EntryKind { root, sub_device, context };
 
 // How a device is cut into sub-devices: into parts of `counts[0]` compute units, into one part for
 // each entry of `counts`, along an affinity domain ("numa", ...), or into compute slices.
@@ -46,22 +46,23 @@ struct EntryPools {
   LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
 };
 
-class Row final : public ContextEntry {
+class Entry final : public ContextEntry {
  public:
   int id = -1;
-  int root_id = -1;  // the root device this row's device is, or is a part of
+  int root_id = -1;  // the root device this entry's device is, or is a part of
   // Of a composite device (a card whose tiles are root devices): the ids of those; else empty.
   std::vector<int> components;
-  const Row* parent = nullptr;  // the row it was cut from or registered for; nullptr for a root
-  RowKind kind = RowKind::root;
-  // How a sub-device was cut by cut_device(), and which part it is; empty and -1: by a stranger.
+  const Entry* parent = nullptr;  // the entry it was cut from or registered for; nullptr for a root
+  EntryKind kind = EntryKind::root;
+  // How create_sub_devices() partitioned a device for this entry, and which of the sub-devices it
+  // is; empty and -1: a third party made it.
   std::string partition;
   int part = -1;
   bool default_context = false;  // bound to the default context of its platform
   std::string name;
   std::string backend;        // "opencl", "level_zero", ...
   std::string device_type;    // "cpu", "gpu", "accelerator"
-  std::string filter_string;  // "opencl:cpu:0"; empty for rows that are no root
+  std::string filter_string;  // "opencl:cpu:0"; empty for entries that are no root
   std::string driver_version;
   // Aspects.
   bool fp16 = false, fp64 = false;
@@ -72,7 +73,7 @@ class Row final : public ContextEntry {
   bool single_device = false;  // every allocation of the context was made on this very device
   bool host_memory =
       false;  // the device's memory is the host's: device USM can be read by the host
-  std::shared_ptr<const RowHandles> sycl;
+  std::shared_ptr<const EntryHandles> sycl;
   std::shared_ptr<ContextUse> use;  // nullptr: the default context
 
   // Made when first needed; many entries never allocate.
@@ -82,9 +83,9 @@ class Row final : public ContextEntry {
 
   // Whether a queue of one reaches memory of the other: they are on one root device, or one is the
   // composite device and the other on a root device that it is made of.
-  bool reaches(const Row& other) const noexcept;
+  bool reaches(const Entry& other) const noexcept;
 
-  // The row's own in-order queue, made when first needed.
+  // The entry's own in-order queue, made when first needed.
   const Queue& queue() const {
     const Queue* const made = made_queue_.load(std::memory_order_acquire);
     return made ? *made : first_queue();
@@ -99,7 +100,7 @@ class Row final : public ContextEntry {
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;
-  // Address of this row's sycl::device / sycl::context, valid for ever.
+  // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
   const void* context_address() const noexcept;
 
@@ -108,56 +109,56 @@ class Row final : public ContextEntry {
   mutable std::once_flag making_queue_;
   mutable Queue queue_;
   mutable std::atomic<const Queue*> made_queue_{nullptr};
-  mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the row is
+  mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the entry is
 };
 
 int root_count();
-int row_count();
-// Error(value) when there is no such row; the message lists what exists.
-const Row& row_at(int id);
-const Row* find_row(int id);  // nullptr: no such row
-// The rows that there are now: enumerates nothing, and so cannot fail.
-int rows_so_far() noexcept;
+int entry_count();
+// Error(value) when there is no such entry; the message lists what exists.
+const Entry& entry_at(int id);
+const Entry* find_entry(int id);  // nullptr: no such entry
+// The entries that there are now: enumerates nothing, and so cannot fail.
+int entries_so_far() noexcept;
 
-// Row of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
-const Row& default_row();
+// Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
+const Entry& default_entry();
 
-// Row of a device and a context, appended when it is new: one lookup by hash, however many rows
-// there are.  The arguments are addresses of a sycl::device and a sycl::context.
+// Entry of a device and a context, appended when it is new: one lookup by hash, however many
+// entries there are.  The arguments are addresses of a sycl::device and a sycl::context.
 //
-// A sub-device has one row of kind sub_device, its home: in the default context where the runtime
+// A sub-device has one entry of kind sub_device, its home: in the default context where the runtime
 // lets it live there (Level Zero), else in the context that it was first seen in (OpenCL).  In any
-// other context it is a row of kind context, as a root device is.
-const Row& row_of(const void* device, const void* context);
+// other context it is an entry of kind context, as a root device is.
+const Entry& entry_of(const void* device, const void* context);
 // The same for the device and context of a queue.
-const Row& row_of(const Queue& queue);
-// Row of a context: of its only device, or of `device` when that is given.
-const Row& row_of_context(const void* context, const void* device);
-// Row of a root device, or the home of a sub-device.
-const Row& row_of_device(const void* device);
-// Rows of the parts of a device, in the order of the runtime.  The same device cut in the same way
-// gives the same rows, although OpenCL makes new, unequal sub-devices each time (of a sub-device
-// that somebody else cut there, nobody can tell which part it is: it is known by its handle).
-// Error(value): no such partition; Error(runtime): the device cannot be cut so.
-std::vector<const Row*> cut_device(const Row& row, const Partition& partition);
+const Entry& entry_of(const Queue& queue);
+// Entry of a context: of its only device, or of `device` when that is given.
+const Entry& entry_of_context(const void* context, const void* device);
+// Entry of a root device, or the home of a sub-device.
+const Entry& entry_of_device(const void* device);
+// Entries of the parts of a device, in the order of the runtime.  The same device cut in the same
+// way gives the same entries, although OpenCL makes new, unequal sub-devices each time (of a
+// sub-device that somebody else cut there, nobody can tell which part it is: it is known by its
+// handle). Error(value): no such partition; Error(runtime): the device cannot be cut so.
+std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition);
 
 // Has the runtime make the devices that it does not list: the tiles of its GPUs, and the cards
 // whose tiles it lists.  Until a process has seen a device in this way, the runtime names no owner
 // for memory on it, and fails.
 void meet_unlisted_devices() noexcept;
 
-// The default contexts, and the first row of each.  (context_use.hpp has the private ones.)
+// The default contexts, and the first entry of each.  (context_use.hpp has the private ones.)
 std::size_t default_context_count();
-const Row& first_row_of_default_context(std::size_t number);
+const Entry& first_entry_of_default_context(std::size_t number);
 
-// Whether two rows are bound to one sycl::context.
-bool same_context(const Row& a, const Row& b) noexcept;
-// Whether one command of a queue copies between *device* USM of two rows: the memory of one is the
-// host's, or the runtime knows the memory of both and the devices reach each other.  (A pointer
+// Whether two entries are bound to one sycl::context.
+bool same_context(const Entry& a, const Entry& b) noexcept;
+// Whether one command of a queue copies between *device* USM of two entries: the memory of one is
+// the host's, or the runtime knows the memory of both and the devices reach each other.  (A pointer
 // that an OpenCL context does not know counts as host memory there.)
-bool copies_directly(const Row& from, const Row& to);
+bool copies_directly(const Entry& from, const Entry& to);
 
 // Error(buffer) naming the device and the missing aspect.
-void require_usm(const Row& row, bool aspect, const char* usm_type);
+void require_usm(const Entry& entry, bool aspect, const char* usm_type);
 
 }  // namespace sycl_ext

@@ -24,20 +24,20 @@ namespace sycl_ext {
 
 namespace {
 
-void require_ipc(const Row& row) {
-  if (has_ipc(row)) return;
-  fail(Error::Kind::buffer, "device (14, ", row.id, "), ", row.name,
+void require_ipc(const Entry& entry) {
+  if (has_ipc(entry)) return;
+  fail(Error::Kind::buffer, "device (14, ", entry.id, "), ", entry.name,
        ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
        "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc_empty "
        "makes memory that processes can share where there is any");
 }
 
-// A function of the Level Zero loader; nullptr: there is no such driver behind the row.  The
+// A function of the Level Zero loader; nullptr: there is no such driver behind the entry.  The
 // adapters load the loader by themselves, so it is asked for under its name, and never loaded here.
 template <class Function>
-Function level_zero_function(const Row& row, const char* name) {
+Function level_zero_function(const Entry& entry, const char* name) {
 #if defined(__linux__)
-  if (row.sycl->device.get_backend() != sycl::backend::ext_oneapi_level_zero) return nullptr;
+  if (entry.sycl->device.get_backend() != sycl::backend::ext_oneapi_level_zero) return nullptr;
   void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (!loader) return nullptr;
   const auto function = reinterpret_cast<Function>(dlsym(loader, name));
@@ -52,7 +52,7 @@ Function level_zero_function(const Row& row, const char* name) {
 constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;
 
 // Whether the driver shares memory between processes; the aspect of the device does not ask it.
-bool driver_has_ipc(const Row& row) {
+bool driver_has_ipc(const Entry& entry) {
   struct IpcProperties {  // ze_driver_ipc_properties_t
     std::uint32_t type = 2;
     void* next = nullptr;
@@ -61,11 +61,11 @@ bool driver_has_ipc(const Row& row) {
   constexpr std::uint32_t memory = 1;
   using GetIpcProperties = std::uint32_t (*)(ze_driver_handle_t, IpcProperties*);
   const auto get_properties =
-      level_zero_function<GetIpcProperties>(row, "zeDriverGetIpcProperties");
+      level_zero_function<GetIpcProperties>(entry, "zeDriverGetIpcProperties");
   if (!get_properties) return true;
   try {
     const auto driver =
-        sycl::get_native<sycl::backend::ext_oneapi_level_zero>(row.sycl->device.get_platform());
+        sycl::get_native<sycl::backend::ext_oneapi_level_zero>(entry.sycl->device.get_platform());
     return get_properties(driver, &properties) != 0 || properties.flags & memory;
   } catch (const sycl::exception&) {  // it cannot be asked
     return true;
@@ -80,28 +80,28 @@ struct DriverAllocation {
 
 // The allocation that holds `pointer`; nullopt: there is no Level Zero driver to ask.
 // Error(buffer): the driver knows of none.
-std::optional<DriverAllocation> driver_allocation(const Row& row, const void* pointer) {
+std::optional<DriverAllocation> driver_allocation(const Entry& entry, const void* pointer) {
   using GetAddressRange = std::uint32_t (*)(ze_context_handle_t, const void*, void**, std::size_t*);
-  const auto get_range = level_zero_function<GetAddressRange>(row, "zeMemGetAddressRange");
+  const auto get_range = level_zero_function<GetAddressRange>(entry, "zeMemGetAddressRange");
   if (!get_range) return std::nullopt;
   const auto context = sycl_call("asking for the Level Zero context", [&] {
-    return sycl::get_native<sycl::backend::ext_oneapi_level_zero>(row.sycl->context);
+    return sycl::get_native<sycl::backend::ext_oneapi_level_zero>(entry.sycl->context);
   });
   void* begin = nullptr;
   std::size_t nbytes = 0;
   const std::uint32_t error = get_range(context, pointer, &begin, &nbytes);
   if (error == uninitialized || error == unsupported) return std::nullopt;
   if (error) {
-    fail(Error::Kind::buffer, "the driver of device (14, ", row.id, ") knows of no memory at ",
+    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") knows of no memory at ",
          pointer, " (zeMemGetAddressRange: error ", error, ")");
   }
   return DriverAllocation{static_cast<const std::byte*>(begin), nbytes};
 }
 
 // Error(buffer) unless the block starts an allocation of the driver, and lies in it.
-void require_own_allocation(const char* what, const Row& row, const void* data,
+void require_own_allocation(const char* what, const Entry& entry, const void* data,
                             std::size_t nbytes) {
-  const std::optional<DriverAllocation> found = driver_allocation(row, data);
+  const std::optional<DriverAllocation> found = driver_allocation(entry, data);
   if (!found || (found->begin == data && nbytes <= found->nbytes)) return;
   fail(Error::Kind::buffer, what, " leads to ", nbytes, " bytes at ", data,
        ", which are not an allocation of their own: the driver has ", found->nbytes, " bytes at ",
@@ -129,14 +129,15 @@ struct IpcExport::Handle {
   std::optional<ipc::handle> value;
 };
 
-bool has_ipc(const Row& row) {
-  return row.usm_device && sycl_call("asking for the aspects of a device", [&] {
-           return row.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) && driver_has_ipc(row);
+bool has_ipc(const Entry& entry) {
+  return entry.usm_device && sycl_call("asking for the aspects of a device", [&] {
+           return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
+                  driver_has_ipc(entry);
          });
 }
 
-std::string device_uuid(const Row& row) {
-  const sycl::device& device = row.sycl->device;
+std::string device_uuid(const Entry& entry) {
+  const sycl::device& device = entry.sycl->device;
   return sycl_call("asking for the UUID of a device", [&]() -> std::string {
     if (!device.has(sycl::aspect::ext_intel_device_info_uuid)) return {};
     const auto uuid = device.get_info<sycl::ext::intel::info::device::uuid>();
@@ -145,26 +146,26 @@ std::string device_uuid(const Row& row) {
 }
 
 IpcExport::IpcExport(Memory memory) : memory_(std::move(memory)) {
-  if (memory_->kind != UsmKind::device || !memory_->row) {
+  if (memory_->kind != UsmKind::device || !memory_->entry) {
     fail(Error::Kind::buffer, "'", usm_kind_name(memory_->kind),
          "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
          "sycl_ext.ipc_empty");
   }
-  require_ipc(*memory_->row);
+  require_ipc(*memory_->entry);
   if (!is_dedicated(*memory_)) {
     fail(Error::Kind::buffer,
          "the memory was not made by sycl_ext.ipc_empty: it may lie in one allocation with other "
          "data, and an inter-process handle would show all of that; copy it: "
          "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)");
   }
-  require_own_allocation("the tensor", *memory_->row, memory_->data, memory_->nbytes);
+  require_own_allocation("the tensor", *memory_->entry, memory_->data, memory_->nbytes);
   auto handle = std::make_unique<Handle>();
   handle->value = sycl_call("getting an inter-process handle",
-                            [&] { return ipc::get(memory_->data, memory_->row->sycl->context); });
+                            [&] { return ipc::get(memory_->data, memory_->entry->sycl->context); });
   // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
   if (handle->value->data().empty()) {
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
-         memory_->row->id, "), ", memory_->row->name, ", gave none");
+         memory_->entry->id, "), ", memory_->entry->name, ", gave none");
   }
   handle_ = std::move(handle);  // the last step: who has a handle gives it back
 }
@@ -175,7 +176,7 @@ IpcExport::~IpcExport() {
     return;
   }
   try {
-    ipc::put(*handle_->value, memory_->row->sycl->context);
+    ipc::put(*handle_->value, memory_->entry->sycl->context);
   } catch (...) {  // the handle goes with the block, then
   }
 }
@@ -185,24 +186,24 @@ std::string IpcExport::bytes() const {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 
-Memory open_ipc(const Row& row, const std::string& handle, std::size_t nbytes) {
-  require_ipc(row);
+Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes) {
+  require_ipc(entry);
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
-  const sycl::context& context = row.sycl->context;
+  const sycl::context& context = entry.sycl->context;
   auto opened = std::make_unique<Opened>(Opened{nullptr, context});
   void* const pointer = sycl_call("opening an inter-process handle", [&] {
-    return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, row.sycl->device);
+    return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
   });
   if (!pointer) {  // an error that the Level Zero adapter v1 has lost
     fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",
-         row.id, "), ", row.name, ", mapped nothing");
+         entry.id, "), ", entry.name, ", mapped nothing");
   }
   opened->pointer = pointer;
   Owner owner(opened.release(), close_ipc);
   auto* const data = static_cast<std::byte*>(pointer);
-  require_own_allocation("the inter-process handle", row, data, nbytes);
+  require_own_allocation("the inter-process handle", entry, data, nbytes);
   UsmKind kind;
-  const Row& where = locate_usm("the inter-process handle", data, nbytes, row, &kind);
+  const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));
 }
 

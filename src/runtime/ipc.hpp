@@ -10,11 +10,11 @@
 
 namespace sycl_ext {
 
-// Whether the device memory of a row can be opened by other processes.
-bool has_ipc(const Row& row);
+// Whether the device memory of an entry can be opened by other processes.
+bool has_ipc(const Entry& entry);
 
-// What identifies the device of a row in every process of the machine; empty: it does not say.
-std::string device_uuid(const Row& row);
+// What identifies the device of an entry in every process of the machine; empty: it does not say.
+std::string device_uuid(const Entry& entry);
 
 // The handle of a block, which keeps the block.  Every function of this class and open_ipc() take
 // locks of the runtime and may wait: call them without the GIL.
@@ -37,7 +37,7 @@ class IpcExport {
   std::unique_ptr<Handle> handle_;
 };
 
-// The block behind a handle of another process, which must have made it on the row's device, with
+// The block behind a handle of another process, which must have made it on the entry's device, with
 // `nbytes` bytes.  Error(runtime): the runtime does not take the handle; Error(buffer): what it
 // leads to is not the start of device USM of at least that size.
 //
@@ -45,6 +45,6 @@ class IpcExport {
 // They must come from that process itself, not from a message (see sycl_ext/_ipc/handles.py).
 // Closing neither locks nor waits; the adapters keep the mapping for the next time the block is
 // opened.
-Memory open_ipc(const Row& row, const std::string& handle, std::size_t nbytes);
+Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes);
 
 }  // namespace sycl_ext

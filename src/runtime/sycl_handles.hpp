@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only header that spells <sycl/...>: what stands behind Queue and Row.  It is
+// The only header that spells <sycl/...>: what stands behind Queue and Entry.  It is
 // included by queue.cpp, untrusted.cpp, device_table.cpp, usm.cpp and ipc.cpp (which needs one SYCL
 // header more), and by nothing else, which keeps a clean build short. Only calls that hide no
 // kernel are used (the module is compiled by a plain C++ compiler).
@@ -81,7 +81,7 @@ struct EventState {
 // the process (std::terminate in the default handler).
 std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device);
 
-struct RowHandles {
+struct EntryHandles {
   sycl::device device;
   sycl::context context;
   std::uintptr_t native_context;  // 0: no driver shares it between contexts

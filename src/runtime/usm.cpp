@@ -31,7 +31,7 @@ constexpr std::chrono::seconds longest_wait_for_room{5};
 
 void keep(void*) {}
 
-bool is_cpu(const Row& row) noexcept { return row.device_type == "cpu"; }
+bool is_cpu(const Entry& entry) noexcept { return entry.device_type == "cpu"; }
 
 sycl::usm::alloc sycl_kind_of(UsmKind kind) noexcept {
   switch (kind) {
@@ -48,13 +48,13 @@ sycl::usm::alloc sycl_kind_of(UsmKind kind) noexcept {
 }
 
 void give_back_usm(const HeldBlock& block) noexcept {
-  keep_usm({block.data, block.capacity}, *block.row, block.kind);
+  keep_usm({block.data, block.capacity}, *block.entry, block.kind);
 }
 
 void give_back_host(const HeldBlock& block) noexcept { keep_host({block.data, block.capacity}); }
 
 void give_back_dedicated(const HeldBlock& block) noexcept {
-  if (block.data) free_usm(block.data, *block.row);
+  if (block.data) free_usm(block.data, *block.entry);
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
@@ -75,24 +75,24 @@ KeptBlock take_host_block(std::size_t nbytes) {
 }
 
 // From here on the block is held: it goes back also when there is no memory for its handle.
-Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
            HeldBlock::Free free_block) {
-  if (row && block.data) remember(block.data, *row);
+  if (entry && block.data) remember(block.data, *entry);
   return std::make_shared<const Allocation>(
-      HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, row,
+      HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, entry,
                 Owner(nullptr, keep), free_block),
       std::move(queue));
 }
 
-[[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Row& row,
+[[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Entry& entry,
                                   const char* reason) {
   fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
-       "' USM on device ", row.id, " ('", row.name, "'): ", reason,
+       "' USM on device ", entry.id, " ('", entry.name, "'): ", reason,
        "; free other tensors, or take a smaller block or another usm_type");
 }
 
 // nullptr: there is no room.
-void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Row& row) {
+void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   // What was freed a moment ago may be on its way back.
   if (!BlockPool::serves(nbytes) && deferred_frees() > 0) {
     const WithoutGil released;
@@ -101,10 +101,10 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Row& row) {
   const WithoutGil released;
   const RuntimeCall call("allocating USM");
   try {
-    return sycl::malloc(BlockPool::rounded(nbytes), row.sycl->device, row.sycl->context,
+    return sycl::malloc(BlockPool::rounded(nbytes), entry.sycl->device, entry.sycl->context,
                         sycl_kind_of(wanted));
   } catch (const sycl::exception& error) {
-    fail_allocation(nbytes, wanted, row, error.what());
+    fail_allocation(nbytes, wanted, entry, error.what());
   }
 }
 
@@ -112,14 +112,14 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Row& row) {
 
 namespace {
 
-// The queue to remember beside the row's: none when it is the same.
-Queue apart_from(const Row* row, Queue queue) {
-  if (row && queue && queue == row->queue()) return {};
+// The queue to remember besides the entry's: none when it is the same.
+Queue apart_from(const Entry* entry, Queue queue) {
+  if (entry && queue && queue == entry->queue()) return {};
   return queue;
 }
 
-const Queue& queue_of(const Queue& own_queue, const Row* row) {
-  return own_queue || !row ? own_queue : row->queue();
+const Queue& queue_of(const Queue& own_queue, const Entry* entry) {
+  return own_queue || !entry ? own_queue : entry->queue();
 }
 
 // Whether this thread may ask queues whether they are idle.  In a thread of the runtime, where
@@ -174,16 +174,16 @@ std::shared_ptr<const void> share_block(HeldBlock block) noexcept {
 }  // namespace
 
 HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
-                     const Row* row, Owner owner, Free free_block) noexcept
+                     const Entry* entry, Owner owner, Free free_block) noexcept
     : data(data),
       nbytes(nbytes),
       capacity(capacity),
       kind(kind),
-      row(row),
+      entry(entry),
       owner(std::move(owner)),
       free_block(free_block) {
   blocks_alive.fetch_add(1, std::memory_order_relaxed);
-  if (row && row->use) row->use->block_begins();
+  if (entry && entry->use) entry->use->block_begins();
 }
 
 HeldBlock::HeldBlock(HeldBlock&& other) noexcept
@@ -191,7 +191,7 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
       nbytes(other.nbytes),
       capacity(other.capacity),
       kind(other.kind),
-      row(other.row),
+      entry(other.entry),
       owner(std::move(other.owner)),
       free_block(std::exchange(other.free_block, nullptr)),
       is_held_(std::exchange(other.is_held_, false)) {}
@@ -207,18 +207,18 @@ HeldBlock::~HeldBlock() {
   release_owner(std::move(owner));
   if (!is_held_) return;
   blocks_alive.fetch_sub(1, std::memory_order_relaxed);
-  if (row && row->use) row->use->block_ends();
+  if (entry && entry->use) entry->use->block_ends();
 }
 
 Allocation::Allocation(HeldBlock&& block, Queue own_queue)
-    : own_queue_(apart_from(block.row, std::move(own_queue))),
+    : own_queue_(apart_from(block.entry, std::move(own_queue))),
       block_(std::move(block)),
       data(block_.data),
       nbytes(block_.nbytes),
       capacity(block_.capacity),
       kind(block_.kind),
-      row(block_.row),
-      queue(queue_of(own_queue_, row)) {}
+      entry(block_.entry),
+      queue(queue_of(own_queue_, entry)) {}
 
 Allocation::~Allocation() {
   if (!may_have_work() || (may_ask && is_idle())) return;
@@ -245,10 +245,10 @@ void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
 QueueSet Allocation::queues() const noexcept {
   QueueSet set;
   if (own_queue_) set.add(own_queue_);
-  if (!row) return set;
-  if (const Queue* const made = row->made_queue()) set.add(*made);
-  if (row->kind == RowKind::sub_device && row->default_context) {
-    if (const Queue* const made = find_row(row->root_id)->made_queue()) set.add(*made);
+  if (!entry) return set;
+  if (const Queue* const made = entry->made_queue()) set.add(*made);
+  if (entry->kind == EntryKind::sub_device && entry->default_context) {
+    if (const Queue* const made = find_entry(entry->root_id)->made_queue()) set.add(*made);
   }
   return set;
 }
@@ -274,11 +274,11 @@ namespace {
 
 // A block of `size` bytes, for `nbytes` of them.  Where there is no room, what is kept is given
 // back first.
-KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Row& row) {
-  KeptBlock block{fresh_usm(size, wanted, row), size};
+KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Entry& entry) {
+  KeptBlock block{fresh_usm(size, wanted, entry), size};
   if (!block.data) {
     release_cached_memory();
-    block.data = fresh_usm(size, wanted, row);
+    block.data = fresh_usm(size, wanted, entry);
   }
   // What is missing may be in blocks that are freed when the work on them is done.
   const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
@@ -286,36 +286,36 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
     const WithoutGil released;
     wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
     release_cached_memory();
-    block.data = fresh_usm(size, wanted, row);
+    block.data = fresh_usm(size, wanted, entry);
   }
-  if (!block.data) fail_allocation(nbytes, wanted, row, "the runtime has no memory left");
+  if (!block.data) fail_allocation(nbytes, wanted, entry, "the runtime has no memory left");
   return block;
 }
 
 }  // namespace
 
-Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue) {
-  require_usm(row, has_usm(row, kind), usm_kind_name(kind));
-  require_not_forked([&row] { return is_cpu(row); });
-  if (row.use && many_contexts_may_be_dropped()) {
+Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue) {
+  require_usm(entry, has_usm(entry, kind), usm_kind_name(kind));
+  require_not_forked([&entry] { return is_cpu(entry); });
+  if (entry.use && many_contexts_may_be_dropped()) {
     drain_pools_later(look_at_private_contexts(0).dropped);
   }
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) {
-    block = take_kept_usm(row, kind, nbytes);
-    if (!block.data) block = take_fresh_usm(BlockPool::rounded(nbytes), nbytes, kind, row);
+    block = take_kept_usm(entry, kind, nbytes);
+    if (!block.data) block = take_fresh_usm(BlockPool::rounded(nbytes), nbytes, kind, entry);
   }
-  return own(block, nbytes, kind, &row, std::move(queue), give_back_usm);
+  return own(block, nbytes, kind, &entry, std::move(queue), give_back_usm);
 }
 
-Memory allocate_dedicated(const Row& row, std::size_t nbytes, Queue queue) {
+Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
   // The smallest multiple of Level Zero's page size that is more than the adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
-  require_usm(row, row.usm_device, usm_kind_name(UsmKind::device));
-  require_not_forked([&row] { return is_cpu(row); });
+  require_usm(entry, entry.usm_device, usm_kind_name(UsmKind::device));
+  require_not_forked([&entry] { return is_cpu(entry); });
   KeptBlock block{nullptr, 0};
-  if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, row);
-  return own(block, nbytes, UsmKind::device, &row, std::move(queue), give_back_dedicated);
+  if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, entry);
+  return own(block, nbytes, UsmKind::device, &entry, std::move(queue), give_back_dedicated);
 }
 
 bool is_dedicated(const Allocation& block) noexcept {
@@ -329,10 +329,10 @@ Memory allocate_host(std::size_t nbytes) {
 
 long live_allocations() noexcept { return blocks_alive.load(std::memory_order_relaxed); }
 
-Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {
   return std::make_shared<const Allocation>(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes,
-                                                      kind, row, std::move(owner), nullptr),
+                                                      kind, entry, std::move(owner), nullptr),
                                             std::move(queue));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unified shared memory: who owns a block, of which kind it is, to which row it is bound.
+// Unified shared memory: who owns a block, of which kind it is, to which entry it is bound.
 //
 // A `Memory` is a shared handle; the last one to go releases the block.  That may happen on any
 // thread, without the GIL and after the interpreter is gone, so nothing here knows Python.  It may
@@ -30,12 +30,12 @@ struct HeldBlock {
   std::size_t nbytes;
   std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
   UsmKind kind;
-  const Row* row;   // nullptr: plain host memory that belongs to no device
-  Owner owner;      // of a borrowed block
-  Free free_block;  // of a block of our own; nullptr: borrowed
+  const Entry* entry;  // nullptr: plain host memory that belongs to no device
+  Owner owner;         // of a borrowed block
+  Free free_block;     // of a block of our own; nullptr: borrowed
 
-  HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind, const Row* row,
-            Owner owner, Free free_block) noexcept;
+  HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
+            const Entry* entry, Owner owner, Free free_block) noexcept;
   HeldBlock(HeldBlock&& other) noexcept;
   ~HeldBlock();
   HeldBlock& operator=(HeldBlock&&) = delete;
@@ -48,7 +48,7 @@ struct HeldBlock {
 };
 
 class Allocation {
-  const Queue own_queue_;  // empty: the row's serves
+  const Queue own_queue_;  // empty: the entry's serves
   HeldBlock block_;
   mutable void* representative_ = nullptr;
 
@@ -57,19 +57,19 @@ class Allocation {
   const std::size_t nbytes;
   const std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
   const UsmKind kind;
-  const Row* const row;  // nullptr: plain host memory that belongs to no device
-  const PrivateBlock private_block{data, nbytes, row};
-  // The queue that our own work on the block goes to.  Empty when there is no row.
+  const Entry* const entry;  // nullptr: plain host memory that belongs to no device
+  const PrivateBlock private_block{data, nbytes, entry};
+  // The queue that our own work on the block goes to.  Empty when there is no entry.
   const Queue& queue;
 
-  // An empty `own_queue` stands for the row's.
+  // An empty `own_queue` stands for the entry's.
   Allocation(HeldBlock&& block, Queue own_queue);
   // Work that may still touch the block is not waited for: the block is freed after it.
   ~Allocation();
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
-  // Every queue whose work may touch the block: its own; that of its row, which is what the copy
+  // Every queue whose work may touch the block: its own; that of its entry, which is what the copy
   // engine and the exchange table tell others to use; and that of the root device, under whose id
   // memory of a sub-device is handed out.
   QueueSet queues() const noexcept;
@@ -84,7 +84,7 @@ class Allocation {
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   void*& representative() const noexcept { return representative_; }
   // Whether this is host memory of our own making (allocate_host).
-  bool is_host_copy() const noexcept { return block_.free_block && !row; }
+  bool is_host_copy() const noexcept { return block_.free_block && !entry; }
   // Whether this is a block as we allocated it, from its first byte on.
   bool is_ours() const noexcept { return block_.free_block; }
   bool is_freed_by(HeldBlock::Free function) const noexcept {
@@ -102,17 +102,17 @@ Owner keep_memory(Memory memory);
 void this_thread_may_ask_queues() noexcept;
 
 // A new block, freed by us.  Error(memory) names size, kind and device; Error(buffer): the device
-// has no USM of that kind.  An empty queue stands for the row's.
-Memory allocate(const Row& row, UsmKind kind, std::size_t nbytes, Queue queue = {});
+// has no USM of that kind.  An empty queue stands for the entry's.
+Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue = {});
 
 // A new block of 'device' USM for other processes: it comes from no pool, and goes back to none, as
 // far as we can say so.  The Level Zero adapters hand out parts of slabs, and a handle between
 // processes shows the whole slab; what is larger than they pool (4 MiB, unless UR_L0_USM_ALLOCATOR
 // says more) is an allocation of the driver by itself, so the block is at least that large.
-Memory allocate_dedicated(const Row& row, std::size_t nbytes, Queue queue = {});
+Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue = {});
 bool is_dedicated(const Allocation& block) noexcept;
 
-// Page-aligned host memory (kind `system`, no row): page alignment avoids the slow path of memcpy
+// Page-aligned host memory (kind `system`, no entry): page alignment avoids the slow path of memcpy
 // between a page-aligned USM block and a malloc block of another offset.
 Memory allocate_host(std::size_t nbytes);
 
@@ -120,7 +120,7 @@ Memory allocate_host(std::size_t nbytes);
 long live_allocations() noexcept;
 
 // A block that somebody else owns.
-Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Row* row, Queue queue,
+Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner);
 
 }  // namespace sycl_ext

@@ -10,17 +10,17 @@ namespace sycl_ext {
 
 namespace {
 
-struct KindRow {
+struct KindTraits {
   UsmKind kind;
   const char* name;
-  bool Row::* aspect;
+  bool Entry::* aspect;
 };
 
-constexpr std::array<KindRow, 4> kinds{{
-    {UsmKind::device, "device", &Row::usm_device},
-    {UsmKind::shared, "shared", &Row::usm_shared},
-    {UsmKind::host, "host", &Row::usm_host},
-    {UsmKind::system, "system", &Row::usm_system},
+constexpr std::array<KindTraits, 4> kinds{{
+    {UsmKind::device, "device", &Entry::usm_device},
+    {UsmKind::shared, "shared", &Entry::usm_shared},
+    {UsmKind::host, "host", &Entry::usm_host},
+    {UsmKind::system, "system", &Entry::usm_system},
 }};
 
 }  // namespace
@@ -30,20 +30,20 @@ const char* usm_kind_name(UsmKind kind) noexcept {
 }
 
 UsmKind usm_kind_named(const char* name) {
-  for (const KindRow& row : kinds) {
-    if (row.kind != UsmKind::system && std::strcmp(row.name, name) == 0) return row.kind;
+  for (const KindTraits& entry : kinds) {
+    if (entry.kind != UsmKind::system && std::strcmp(entry.name, name) == 0) return entry.kind;
   }
   fail(Error::Kind::value, "usm_type is '", name, "'; it must be 'device', 'shared' or 'host'");
 }
 
-bool has_usm(const Row& row, UsmKind kind) noexcept {
-  return row.*kinds[static_cast<std::size_t>(kind)].aspect;
+bool has_usm(const Entry& entry, UsmKind kind) noexcept {
+  return entry.*kinds[static_cast<std::size_t>(kind)].aspect;
 }
 
-bool host_accessible(UsmKind kind, const Row* row) noexcept {
+bool host_accessible(UsmKind kind, const Entry* entry) noexcept {
   switch (kind) {
     case UsmKind::device:
-      return row && row->host_memory;
+      return entry && entry->host_memory;
     case UsmKind::shared:
     case UsmKind::host:
     case UsmKind::system:

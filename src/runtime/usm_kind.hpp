@@ -12,9 +12,9 @@ const char* usm_kind_name(UsmKind kind) noexcept;  // "device", ...
 UsmKind usm_kind_named(const char* name);          // Error(value) for another word
 
 // Whether the device has USM of that kind.
-bool has_usm(const Row& row, UsmKind kind) noexcept;
+bool has_usm(const Entry& entry, UsmKind kind) noexcept;
 
-// Whether the host may read and write memory of this kind on this row.
-bool host_accessible(UsmKind kind, const Row* row) noexcept;
+// Whether the host may read and write memory of this kind on this entry.
+bool host_accessible(UsmKind kind, const Entry* entry) noexcept;
 
 }  // namespace sycl_ext

@@ -22,23 +22,23 @@ constexpr std::array<std::pair<sycl::usm::alloc, UsmKind>, 3> kinds{{
     {sycl::usm::alloc::host, UsmKind::host},
 }};
 
-// Which row a pointer belonged to when it was last met, so that asking again does not ask every
+// Which entry a pointer belonged to when it was last met, so that asking again does not ask every
 // context.  Only a hint: a block may be freed, and its address be given to another one.
 class SeenPointers {
  public:
   std::optional<std::uint32_t> find(const void* pointer) const noexcept {
     const auto [index, tag] = place_of(pointer);
-    const std::uint64_t entry = entries_[index].load(std::memory_order_relaxed);
-    if (entry == 0 || entry >> value_bits != tag) return std::nullopt;
-    return static_cast<std::uint32_t>(entry & value_mask) - 1;
+    const std::uint64_t packed = lines_[index].load(std::memory_order_relaxed);
+    if (packed == 0 || packed >> value_bits != tag) return std::nullopt;
+    return static_cast<std::uint32_t>(packed & value_mask) - 1;
   }
 
   void put(const void* pointer, std::uint32_t value) noexcept {
     if (value >= value_mask) return;
     const auto [index, tag] = place_of(pointer);
-    const std::uint64_t entry = tag << value_bits | (value + 1);
-    if (entries_[index].load(std::memory_order_relaxed) != entry) {
-      entries_[index].store(entry, std::memory_order_relaxed);
+    const std::uint64_t packed = tag << value_bits | (value + 1);
+    if (lines_[index].load(std::memory_order_relaxed) != packed) {
+      lines_[index].store(packed, std::memory_order_relaxed);
     }
   }
 
@@ -61,7 +61,7 @@ class SeenPointers {
             mixed & ((std::uint64_t{1} << tag_bits) - 1)};
   }
 
-  std::array<std::atomic<std::uint64_t>, std::size_t{1} << index_bits> entries_{};
+  std::array<std::atomic<std::uint64_t>, std::size_t{1} << index_bits> lines_{};
 };
 
 SeenPointers& seen() noexcept {
@@ -75,42 +75,42 @@ constexpr std::uint32_t nobodys = 1u << 24;
 constexpr std::size_t always_asked = 8;  // private contexts; more than these are asked once
 
 // Blocks of private contexts that are alive; never destroyed.
-Extents<const Row>& private_blocks() {
-  static auto* const blocks = new Extents<const Row>;
+Extents<const Entry>& private_blocks() {
+  static auto* const blocks = new Extents<const Entry>;
   return *blocks;
 }
 
-const Row& owning_row(const void* pointer, const Row& row, UsmKind kind) {
-  return kind == UsmKind::host ? row : allocating_row(pointer, row);
+const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind) {
+  return kind == UsmKind::host ? entry : allocating_entry(pointer, entry);
 }
 
 }  // namespace
 
 // A pointer that every context of the driver knows belongs to none of them for sure.
-void remember(const void* pointer, const Row& row) noexcept {
-  if (!row.driver_wide) seen().put(pointer, static_cast<std::uint32_t>(row.id));
+void remember(const void* pointer, const Entry& entry) noexcept {
+  if (!entry.driver_wide) seen().put(pointer, static_cast<std::uint32_t>(entry.id));
 }
 
-PrivateBlock::PrivateBlock(const void* data, std::size_t nbytes, const Row* row)
+PrivateBlock::PrivateBlock(const void* data, std::size_t nbytes, const Entry* entry)
     : data_(data),
       nbytes_(nbytes),
-      row_(row && !row->default_context && nbytes > 0 ? row : nullptr) {
-  if (row_) private_blocks().add(data_, nbytes_, row_);
+      entry_(entry && !entry->default_context && nbytes > 0 ? entry : nullptr) {
+  if (entry_) private_blocks().add(data_, nbytes_, entry_);
 }
 
 PrivateBlock::~PrivateBlock() {
-  if (row_) private_blocks().remove(data_, nbytes_, row_);
+  if (entry_) private_blocks().remove(data_, nbytes_, entry_);
 }
 
-bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
+bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
   // A device without USM makes the runtime throw here, at some cost.
-  if (!row.usm_device && !row.usm_shared && !row.usm_host) return false;
+  if (!entry.usm_device && !entry.usm_shared && !entry.usm_host) return false;
   try {
-    const sycl::usm::alloc found = sycl::get_pointer_type(pointer, row.sycl->context);
+    const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
     for (const auto& [sycl_kind, our_kind] : kinds) {
       if (sycl_kind == found) {
         *kind = our_kind;
-        remember(pointer, row);
+        remember(pointer, entry);
         return true;
       }
     }
@@ -119,27 +119,28 @@ bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept {
   return false;
 }
 
-const Row* find_owner(const void* pointer, UsmKind* kind, Search search) {
+const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
   const std::size_t defaults = default_context_count();  // raises: there is no table to be had
   try {
-    const Row* const ours = private_blocks().find(pointer);
-    if (ours && classify(pointer, *ours, kind)) return &owning_row(pointer, *ours, *kind);
+    const Entry* const ours = private_blocks().find(pointer);
+    if (ours && classify(pointer, *ours, kind)) return &owning_entry(pointer, *ours, *kind);
     const std::optional<std::uint32_t> hint = seen().find(pointer);
-    const Row* const last = hint && *hint < nobodys ? find_row(static_cast<int>(*hint)) : nullptr;
+    const Entry* const last =
+        hint && *hint < nobodys ? find_entry(static_cast<int>(*hint)) : nullptr;
     const bool may_be_last = last && (!last->use || last->use->is_in_use());
-    if (may_be_last && classify(pointer, *last, kind)) return &owning_row(pointer, *last, *kind);
+    if (may_be_last && classify(pointer, *last, kind)) return &owning_entry(pointer, *last, *kind);
     for (std::size_t number = 0; number < defaults; ++number) {
-      const Row& row = first_row_of_default_context(number);
-      if (classify(pointer, row, kind)) return &owning_row(pointer, row, *kind);
+      const Entry& entry = first_entry_of_default_context(number);
+      if (classify(pointer, entry, kind)) return &owning_entry(pointer, entry, *kind);
     }
     const bool quick = search == Search::quick && private_contexts_in_use() > always_asked;
     const std::uint32_t asked = quick && hint && *hint >= nobodys ? *hint - nobodys : 0;
     const PrivateContexts others = look_at_private_contexts(asked);
     drain_pools_later(others.dropped);
-    for (const ContextEntry* entry : others.in_use) {
-      const Row& row = static_cast<const Row&>(*entry);
-      if (row.driver_wide || !classify(pointer, row, kind)) continue;
-      return &owning_row(pointer, row, *kind);
+    for (const ContextEntry* one : others.in_use) {
+      const Entry& entry = static_cast<const Entry&>(*one);
+      if (entry.driver_wide || !classify(pointer, entry, kind)) continue;
+      return &owning_entry(pointer, entry, *kind);
     }
     seen().put(pointer, nobodys + others.end);
   } catch (const std::bad_alloc&) {
@@ -151,11 +152,11 @@ const Row* find_owner(const void* pointer, UsmKind* kind, Search search) {
 
 std::string describe_owner(const void* pointer) {
   UsmKind kind;
-  const Row* const row = find_owner(pointer, &kind, Search::thorough);
-  if (!row) return "it is plain host memory, or USM of a context that is not registered";
-  const char* const context = row->default_context ? "default" : "private";
+  const Entry* const entry = find_owner(pointer, &kind, Search::thorough);
+  if (!entry) return "it is plain host memory, or USM of a context that is not registered";
+  const char* const context = entry->default_context ? "default" : "private";
   return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +
-         " context of device (14, " + std::to_string(row->id) + ")";
+         " context of device (14, " + std::to_string(entry->id) + ")";
 }
 
 namespace {
@@ -171,15 +172,15 @@ sycl::device device_of(const void* pointer, const sycl::context& context) {
 
 }  // namespace
 
-const Row& allocating_row(const void* pointer, const Row& row) {
-  if (row.single_device) return row;
-  return sycl_call("asking for the device of a pointer", [&]() -> const Row& {
-    const sycl::device device = device_of(pointer, row.sycl->context);
-    return device == row.sycl->device ? row : row_of(&device, &row.sycl->context);
+const Entry& allocating_entry(const void* pointer, const Entry& entry) {
+  if (entry.single_device) return entry;
+  return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
+    const sycl::device device = device_of(pointer, entry.sycl->context);
+    return device == entry.sycl->device ? entry : entry_of(&device, &entry.sycl->context);
   });
 }
 
-const Row& row_in_context(const void* pointer, const void* context) {
+const Entry& entry_in_context(const void* pointer, const void* context) {
   const auto& handle = *static_cast<const sycl::context*>(context);
   const sycl::device device = [&] {
     try {
@@ -192,40 +193,40 @@ const Row& row_in_context(const void* pointer, const void* context) {
            describe_owner(pointer), "; pass the context or queue that it was allocated with");
     }
   }();
-  return row_of(&device, context);
+  return entry_of(&device, context);
 }
 
-const Row& locate_usm(const char* what, const std::byte* first, std::size_t nbytes, const Row& row,
-                      UsmKind* kind) {
+const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nbytes,
+                        const Entry& entry, UsmKind* kind) {
   *kind = UsmKind::device;
-  if (nbytes == 0) return row;
+  if (nbytes == 0) return entry;
   const std::byte* const last = first + nbytes - 1;
-  const char* const context = row.default_context ? "default" : "private";
-  if (!classify(first, row, kind)) {
+  const char* const context = entry.default_context ? "default" : "private";
+  if (!classify(first, entry, kind)) {
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
-         ", which is not USM of the ", context, " context of device (14, ", row.id, ") ('",
-         row.name, "'): ", describe_owner(first),
+         ", which is not USM of the ", context, " context of device (14, ", entry.id, ") ('",
+         entry.name, "'): ", describe_owner(first),
          "; memory of another context comes with its queue or context "
          "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
   }
   UsmKind last_kind;
-  if (!classify(last, row, &last_kind) || last_kind != *kind) {
+  if (!classify(last, entry, &last_kind) || last_kind != *kind) {
     fail(Error::Kind::buffer, what, " starts at ", static_cast<const void*>(first),
          " in USM, but its ", nbytes, " bytes end beyond that allocation");
   }
-  if (*kind == UsmKind::host) return row;
-  const Row& owner = allocating_row(first, row);
-  if (!row.reaches(owner)) {
-    fail(Error::Kind::buffer, what, " is said to be on device (14, ", row.id,
+  if (*kind == UsmKind::host) return entry;
+  const Entry& owner = allocating_entry(first, entry);
+  if (!entry.reaches(owner)) {
+    fail(Error::Kind::buffer, what, " is said to be on device (14, ", entry.id,
          "), but its memory was allocated on device (14, ", owner.root_id, ")");
   }
-  if (&allocating_row(last, row) != &owner) {
+  if (&allocating_entry(last, entry) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
   }
-  // A root device's row stands for all of it, and a composite device's for root devices: the owner
-  // is more exact.  Any other row came with a context that its memory is bound to.
-  const bool stands_for_others = row.kind == RowKind::root || !row.components.empty();
-  return stands_for_others ? owner : row;
+  // A root device's entry stands for all of it, and a composite device's for root devices: the
+  // owner is more exact.  Any other entry came with a context that its memory is bound to.
+  const bool stands_for_others = entry.kind == EntryKind::root || !entry.components.empty();
+  return stands_for_others ? owner : entry;
 }
 
 }  // namespace sycl_ext

@@ -13,7 +13,7 @@ namespace sycl_ext {
 // driver knows every pointer, nothing else tells it from memory of the default context.
 class PrivateBlock {
  public:
-  PrivateBlock(const void* data, std::size_t nbytes, const Row* row);
+  PrivateBlock(const void* data, std::size_t nbytes, const Entry* entry);
   ~PrivateBlock();
   PrivateBlock(const PrivateBlock&) = delete;
   PrivateBlock& operator=(const PrivateBlock&) = delete;
@@ -21,19 +21,19 @@ class PrivateBlock {
  private:
   const void* const data_;
   const std::size_t nbytes_;
-  const Row* const row_;  // nullptr: of no private context
+  const Entry* const entry_;  // nullptr: of no private context
 };
 
-// The kind of the USM that contains `pointer`, as the runtime sees it from the row's context.
+// The kind of the USM that contains `pointer`, as the runtime sees it from the entry's context.
 // False: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero the
 // runtime answers for the driver's allocation, which may be a slab with many blocks: a pointer past
 // the end of its block, or into a block that was freed, still has a kind.
-bool classify(const void* pointer, const Row& row, UsmKind* kind) noexcept;
+bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept;
 
 // How far a question goes that the runtime answers once for each context.
 enum class Search { quick, thorough };
 
-// Row of the block that contains the pointer, of all contexts in the table; nullptr: plain host
+// Entry of the block that contains the pointer, of all contexts in the table; nullptr: plain host
 // memory, or USM of a context that nobody has told us of.
 //
 // On Level Zero every context of a driver knows every pointer.  So one context of the driver is
@@ -44,26 +44,26 @@ enum class Search { quick, thorough };
 // that was nobody's and lies in none of our blocks: a quick search of more than eight private
 // contexts asks the default contexts and new ones alone, so it may miss a block that somebody else
 // made in a private context since.  What a miss would refuse takes a thorough search.
-const Row* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick);
+const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick);
 
 // Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".
 std::string describe_owner(const void* pointer);
 
-// The row for the device that a USM pointer of the row's context was allocated on (on Level Zero
-// that may be a tile of it).
-const Row& allocating_row(const void* pointer, const Row& row);
+// The entry for the device that a USM pointer of the entry's context was allocated on (on Level
+// Zero that may be a tile of it).
+const Entry& allocating_entry(const void* pointer, const Entry& entry);
 
-// The row of a block in the context at an address: of the device that it was allocated on, which is
-// the way to find it when a context has several devices.  Error(buffer): no USM of that context.
-const Row& row_in_context(const void* pointer, const void* context);
+// The entry of a block in the context at an address: of the device that it was allocated on, which
+// is the way to find it when a context has several devices.  Error(buffer): no USM of that context.
+const Entry& entry_in_context(const void* pointer, const void* context);
 
 // Keeps in mind which entry a pointer belongs to, as a hint for find_owner.
-void remember(const void* pointer, const Row& row) noexcept;
+void remember(const void* pointer, const Entry& entry) noexcept;
 
-// Row and kind of a block of USM, given its first byte and its size, checked at both ends.  `what`
-// names its producer in the Error(buffer).  On Level Zero the row may turn out to be a tile of
-// `row`.
-const Row& locate_usm(const char* what, const std::byte* first, std::size_t nbytes, const Row& row,
-                      UsmKind* kind);
+// Entry and kind of a block of USM, given its first byte and its size, checked at both ends. `what`
+// names its producer in the Error(buffer).  On Level Zero the entry may turn out to be a tile of
+// `entry`.
+const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nbytes,
+                        const Entry& entry, UsmKind* kind);
 
 }  // namespace sycl_ext

@@ -20,8 +20,8 @@ BlockPool& host_pool() {
   return *pool;
 }
 
-BlockPool& pool_of(const Row& row, UsmKind kind) {
-  return row.pools().small[static_cast<std::size_t>(kind)];
+BlockPool& pool_of(const Entry& entry, UsmKind kind) {
+  return entry.pools().small[static_cast<std::size_t>(kind)];
 }
 
 // Keeps a block in one of two pools, and frees what they do not keep.
@@ -42,19 +42,19 @@ void give_back(const KeptBlock& block, BlockPool& small, LargeBlockPool* large,
   }
 }
 
-// Where a row keeps its large blocks of a kind; nullptr: nowhere.
-LargeBlockPool* large_pool_of(const Row& row, UsmKind kind) {
-  return kind == UsmKind::host ? &row.pools().staging : nullptr;
+// Where an entry keeps its large blocks of a kind; nullptr: nowhere.
+LargeBlockPool* large_pool_of(const Entry& entry, UsmKind kind) {
+  return kind == UsmKind::host ? &entry.pools().staging : nullptr;
 }
 
 // Gives back what an entry keeps.
-void drain_pools(const Row& row) noexcept {
-  EntryPools* const pools = row.made_pools();
+void drain_pools(const Entry& entry) noexcept {
+  EntryPools* const pools = entry.made_pools();
   if (!pools) return;
   for (BlockPool& pool : pools->small) {
-    pool.drain([&row](void* block) { free_usm(block, row); });
+    pool.drain([&entry](void* block) { free_usm(block, entry); });
   }
-  for (const auto& block : pools->staging.drain()) free_usm(block.data, row);
+  for (const auto& block : pools->staging.drain()) free_usm(block.data, entry);
 }
 
 LargeBlockPool& large_host_pool() {
@@ -72,29 +72,29 @@ KeptBlock take_kept(std::size_t nbytes, BlockPool& small, LargeBlockPool* large)
 
 }  // namespace
 
-void free_usm(void* block, const Row& row) noexcept {
-  if (is_forked_child() && row.device_type != "cpu") return;  // it is the parent's
+void free_usm(void* block, const Entry& entry) noexcept {
+  if (is_forked_child() && entry.device_type != "cpu") return;  // it is the parent's
   if (is_process_ending()) return;
   const WithoutGil released;
   const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
   try {
-    sycl::free(block, row.sycl->context);
+    sycl::free(block, entry.sycl->context);
   } catch (...) {  // a deleter never raises; the block is lost
   }
 }
 
-KeptBlock take_kept_usm(const Row& row, UsmKind kind, std::size_t nbytes) noexcept {
-  return take_kept(nbytes, pool_of(row, kind), large_pool_of(row, kind));
+KeptBlock take_kept_usm(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
+  return take_kept(nbytes, pool_of(entry, kind), large_pool_of(entry, kind));
 }
 
 KeptBlock take_kept_host(std::size_t nbytes) noexcept {
   return take_kept(nbytes, host_pool(), &large_host_pool());
 }
 
-void keep_usm(const KeptBlock& block, const Row& row, UsmKind kind) noexcept {
+void keep_usm(const KeptBlock& block, const Entry& entry, UsmKind kind) noexcept {
   if (!block.data) return;
-  give_back(block, pool_of(row, kind), large_pool_of(row, kind),
-            [&row](void* data) { free_usm(data, row); });
+  give_back(block, pool_of(entry, kind), large_pool_of(entry, kind),
+            [&entry](void* data) { free_usm(data, entry); });
 }
 
 void keep_host(const KeptBlock& block) noexcept {
@@ -102,25 +102,25 @@ void keep_host(const KeptBlock& block) noexcept {
 }
 
 void drain_pools_later(const std::vector<const ContextEntry*>& entries) {
-  for (const ContextEntry* entry : entries) {
-    const Row* const row = static_cast<const Row*>(entry);
-    if (!row->made_pools()) continue;
-    free_after_work({}, {row, [](const Row* dropped) { drain_pools(*dropped); }});
+  for (const ContextEntry* one : entries) {
+    const Entry* const entry = static_cast<const Entry*>(one);
+    if (!entry->made_pools()) continue;
+    free_after_work({}, {entry, [](const Entry* dropped) { drain_pools(*dropped); }});
   }
 }
 
 std::vector<CachedMemory> cached_memory() {
   std::vector<CachedMemory> found;
-  const auto add = [&found](const Row* row, UsmKind kind, std::size_t nbytes) {
-    if (nbytes > 0) found.push_back({row, kind, nbytes});
+  const auto add = [&found](const Entry* entry, UsmKind kind, std::size_t nbytes) {
+    if (nbytes > 0) found.push_back({entry, kind, nbytes});
   };
   add(nullptr, UsmKind::system, host_pool().kept() + large_host_pool().kept());
-  for (int id = 0; id < rows_so_far(); ++id) {
-    const Row& row = *find_row(id);
-    if (!row.made_pools()) continue;
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Entry& entry = *find_entry(id);
+    if (!entry.made_pools()) continue;
     for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host}) {
-      LargeBlockPool* const large = large_pool_of(row, kind);
-      add(&row, kind, pool_of(row, kind).kept() + (large ? large->kept() : 0));
+      LargeBlockPool* const large = large_pool_of(entry, kind);
+      add(&entry, kind, pool_of(entry, kind).kept() + (large ? large->kept() : 0));
     }
   }
   return found;
@@ -132,8 +132,8 @@ void release_cached_memory() noexcept {
   for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
   host_pool().drain([](void* block) { std::free(block); });
   for (const auto& block : large_host_pool().drain()) std::free(block.data);
-  for (int id = 0; id < rows_so_far(); ++id) {
-    drain_pools(*find_row(id));
+  for (int id = 0; id < entries_so_far(); ++id) {
+    drain_pools(*find_entry(id));
   }
 }
 

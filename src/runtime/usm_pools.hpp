@@ -14,13 +14,13 @@ using KeptBlock = LargeBlockPool::Block;
 
 // Gives a block back to the runtime, at once.  After a fork it is the parent's, and at the end of
 // the process the runtime may be gone: then nothing is done.
-void free_usm(void* block, const Row& row) noexcept;
+void free_usm(void* block, const Entry& entry) noexcept;
 
 // A kept block for at least `nbytes`, with its true size; {nullptr, 0}: none.
-KeptBlock take_kept_usm(const Row& row, UsmKind kind, std::size_t nbytes) noexcept;
+KeptBlock take_kept_usm(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
 KeptBlock take_kept_host(std::size_t nbytes) noexcept;
 // Keeps a block, or frees it.
-void keep_usm(const KeptBlock& block, const Row& row, UsmKind kind) noexcept;
+void keep_usm(const KeptBlock& block, const Entry& entry, UsmKind kind) noexcept;
 void keep_host(const KeptBlock& block) noexcept;
 
 // Gives back what entries keep, in the thread of the deferred frees: the caller may hold the GIL,
@@ -28,10 +28,10 @@ void keep_host(const KeptBlock& block) noexcept;
 void drain_pools_later(const std::vector<const ContextEntry*>& entries);
 
 // Blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB for each kind
-// of USM of a row, and the large ones 8 MiB of host USM of a row; of host memory (kind `system`,
-// row nullptr) 2.75 and 64 MiB.
+// of USM of an entry, and the large ones 8 MiB of host USM of an entry; of host memory (kind
+// `system`, entry nullptr) 2.75 and 64 MiB.
 struct CachedMemory {
-  const Row* row;
+  const Entry* entry;
   UsmKind kind;
   std::size_t nbytes;  // not 0
 };

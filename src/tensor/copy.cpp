@@ -159,11 +159,11 @@ class KeptWhileBusy {
 // queue fills or empties one, the host works on the other.
 class Staging {
  public:
-  Staging(const Row& row, std::size_t nbytes)
-      : queue_(row.queue()), kept_(queue_, blocks_[0].memory, blocks_[1].memory) {
+  Staging(const Entry& entry, std::size_t nbytes)
+      : queue_(entry.queue()), kept_(queue_, blocks_[0].memory, blocks_[1].memory) {
     const std::size_t size = std::min(nbytes, block_bytes);
     for (Block& block : blocks_) {
-      block.memory = row.usm_host ? allocate(row, UsmKind::host, size) : allocate_host(size);
+      block.memory = entry.usm_host ? allocate(entry, UsmKind::host, size) : allocate_host(size);
     }
   }
   Staging(const Staging&) = delete;
@@ -274,17 +274,17 @@ bool is_one_command(const CopyLoops& loops) {
   return loops.contiguous() && loops.nbytes() <= direct_bytes;
 }
 
-void fetch(const CopyLoops& loops, const Row& row) {
-  if (is_one_command(loops)) return row.queue().copy(loops.to, loops.from, loops.nbytes());
-  Staging staging(row, span_of(loops, &CopyAxis::from).nbytes);
+void fetch(const CopyLoops& loops, const Entry& entry) {
+  if (is_one_command(loops)) return entry.queue().copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(entry, span_of(loops, &CopyAxis::from).nbytes);
   for_each_piece(loops, &CopyAxis::from, fits_fetch,
                  [&](const CopyLoops& piece) { staging.fetch(piece); });
   staging.finish_fetching();
 }
 
-void store(const CopyLoops& loops, const Row& row) {
-  if (is_one_command(loops)) return row.queue().copy(loops.to, loops.from, loops.nbytes());
-  Staging staging(row, loops.nbytes());
+void store(const CopyLoops& loops, const Entry& entry) {
+  if (is_one_command(loops)) return entry.queue().copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(entry, loops.nbytes());
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     is_dense(piece) ? staging.store(piece) : staging.store_runs(piece);
   });
@@ -292,7 +292,7 @@ void store(const CopyLoops& loops, const Row& row) {
 }
 
 // Device -> device where one command cannot do it: block by block through host memory.
-void relay(const CopyLoops& loops, const Row& to, const Row& from) {
+void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
   const KeptWhileBusy read(from.queue(), collected, collected);
   const KeptWhileBusy written(to.queue(), collected, collected);
@@ -314,17 +314,17 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   if (to_host && from_host) return copy_strided(loops);
   const WithoutGil released;
-  const Row& reading = from_host ? *to.memory->row : *from.memory->row;
+  const Entry& reading = from_host ? *to.memory->entry : *from.memory->entry;
   const KeptWhileBusy read(reading.queue(), from.memory, to.memory);
-  if (to_host) return fetch(loops, *from.memory->row);
-  const Row& row = *to.memory->row;
-  const KeptWhileBusy written(row.queue(), to.memory, from.memory);
-  if (from_host) return store(loops, row);
-  const Row& source = *from.memory->row;
-  if (loops.contiguous() && copies_directly(source, row)) {
-    return row.queue().copy(loops.to, loops.from, loops.nbytes());
+  if (to_host) return fetch(loops, *from.memory->entry);
+  const Entry& entry = *to.memory->entry;
+  const KeptWhileBusy written(entry.queue(), to.memory, from.memory);
+  if (from_host) return store(loops, entry);
+  const Entry& source = *from.memory->entry;
+  if (loops.contiguous() && copies_directly(source, entry)) {
+    return entry.queue().copy(loops.to, loops.from, loops.nbytes());
   }
-  relay(loops, row, source);
+  relay(loops, entry, source);
 }
 
 }  // namespace
@@ -367,9 +367,10 @@ Tensor copy_to_host(const Tensor& from, Order order) {
   return to;
 }
 
-Tensor copy_to_row(const Tensor& from, const Row& row, UsmKind kind, Order order, Queue queue) {
+Tensor copy_to_entry(const Tensor& from, const Entry& entry, UsmKind kind, Order order,
+                     Queue queue) {
   Tensor to = make_tensor(
-      row, kind, *from.dtype,
+      entry, kind, *from.dtype,
       compact_layout(from.layout.ndim(), from.layout.shape(), order, from.dtype->itemsize()),
       std::move(queue));
   copy_elements(to, from);
@@ -383,7 +384,7 @@ void fill_zero(const Tensor& compact) {
     std::memset(compact.data, 0, nbytes);
   } else {
     const WithoutGil released;
-    const Queue& queue = compact.memory->row->queue();
+    const Queue& queue = compact.memory->entry->queue();
     const KeptWhileBusy kept(queue, compact.memory, compact.memory);
     queue.fill_zero(compact.data, nbytes);
   }

@@ -23,9 +23,9 @@ void copy_elements(const Tensor& to, const Tensor& from);
 // A fresh host copy, compact in `order`, page-aligned.
 Tensor copy_to_host(const Tensor& from, Order order = Order::c);
 
-// A fresh compact copy of kind `kind` on `row`.
-Tensor copy_to_row(const Tensor& from, const Row& row, UsmKind kind, Order order = Order::c,
-                   Queue queue = {});
+// A fresh compact copy of kind `kind` on `entry`.
+Tensor copy_to_entry(const Tensor& from, const Entry& entry, UsmKind kind, Order order = Order::c,
+                     Queue queue = {});
 
 // A zeroed tensor needs no staging: the runtime's own memset, or memset where the host can reach.
 void fill_zero(const Tensor& compact);

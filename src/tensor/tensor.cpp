@@ -7,10 +7,10 @@
 
 namespace sycl_ext {
 
-Tensor make_tensor(const Row& row, UsmKind kind, const DType& dtype, const Layout& layout,
+Tensor make_tensor(const Entry& entry, UsmKind kind, const DType& dtype, const Layout& layout,
                    Queue queue) {
   const auto nbytes = static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
-  Memory memory = allocate(row, kind, nbytes, std::move(queue));
+  Memory memory = allocate(entry, kind, nbytes, std::move(queue));
   std::byte* const data = memory->data;
   return Tensor{std::move(memory), data, &dtype, layout, false, false};
 }
@@ -39,11 +39,11 @@ ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize
   return {reinterpret_cast<std::byte*>(begin), extent.nbytes()};
 }
 
-Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Row& row, bool readonly,
-                  Owner owner, Queue queue) {
+Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entry& entry,
+                  bool readonly, Owner owner, Queue queue) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind;
-  const Row& home = locate_usm("the array", range.begin, range.nbytes, row, &kind);
+  const Entry& home = locate_usm("the array", range.begin, range.nbytes, entry, &kind);
   Memory memory =
       borrow(range.begin, range.nbytes, kind, &home, std::move(queue), std::move(owner));
   return {
@@ -60,12 +60,12 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool read
 Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind = UsmKind::system;
-  const Row* row = range.begin ? find_owner(range.begin, &kind) : nullptr;
-  if (row) locate_usm("the array", range.begin, range.nbytes, *row, &kind);
-  if (!row && default_row().usm_system) row = &default_row();
-  Memory memory = borrow(range.begin, range.nbytes, kind, row, {}, std::move(owner));
+  const Entry* entry = range.begin ? find_owner(range.begin, &kind) : nullptr;
+  if (entry) locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
+  if (!entry && default_entry().usm_system) entry = &default_entry();
+  Memory memory = borrow(range.begin, range.nbytes, kind, entry, {}, std::move(owner));
   return {std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly,
-          row == nullptr};
+          entry == nullptr};
 }
 
 bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
@@ -148,7 +148,7 @@ bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to
 Tensor as_host_view(const Tensor& tensor) {
   if (!tensor.host_accessible()) {
     fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
-         "' USM of device ", tensor.memory->row->id, " ('", tensor.memory->row->name,
+         "' USM of device ", tensor.memory->entry->id, " ('", tensor.memory->entry->name,
          "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
   }
   Tensor view = tensor;
@@ -161,13 +161,13 @@ Tensor as_usm(Tensor tensor) {
   return tensor;
 }
 
-Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind) {
-  if (tensor.memory->row) return as_usm(tensor);
+Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind) {
+  if (tensor.memory->entry) return as_usm(tensor);
   if (kind != UsmKind::system) {
-    locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, row, &kind);
+    locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
   }
   Tensor view = tensor;
-  view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &row, {},
+  view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, {},
                        keep_memory(tensor.memory));
   view.on_host = false;
   return view;

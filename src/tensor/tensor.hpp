@@ -23,28 +23,29 @@ struct Tensor {
     return static_cast<std::size_t>(size()) * dtype->itemsize();
   }
   bool host_accessible() const noexcept {
-    return sycl_ext::host_accessible(memory->kind, memory->row);
+    return sycl_ext::host_accessible(memory->kind, memory->entry);
   }
   // What __dlpack_device__ answers.
   DLDevice dl_device() const noexcept {
     if (on_host) return {kDLCPU, 0};
-    return {kDLOneAPI, memory->row->root_id};
+    return {kDLOneAPI, memory->entry->root_id};
   }
-  // Whether a stranger that asks for nothing can be handed a view.
+  // Whether a third party that asks for nothing can be handed a view.
   bool exports_directly() const noexcept {
-    return on_host || (memory->row->default_context && memory->kind != UsmKind::system);
+    return on_host || (memory->entry->default_context && memory->kind != UsmKind::system);
   }
 };
 
 // A new compact tensor.
-Tensor make_tensor(const Row& row, UsmKind kind, const DType& dtype, const Layout& layout,
+Tensor make_tensor(const Entry& entry, UsmKind kind, const DType& dtype, const Layout& layout,
                    Queue queue = {});
 Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 
 // A view of memory that `owner` keeps alive; `data` is the first element.
-// borrow_usm: Error(buffer) unless the whole extent is USM of one kind, bound to the row's context.
-Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Row& row, bool readonly,
-                  Owner owner, Queue queue = {});
+// borrow_usm: Error(buffer) unless the whole extent is USM of one kind, bound to the entry's
+// context.
+Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entry& entry,
+                  bool readonly, Owner owner, Queue queue = {});
 Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
 // The same for host memory that a device wants: USM of a default context is taken as the USM it is,
 // and other memory as "system" USM of the default device when that reads host memory.  Where
@@ -75,13 +76,13 @@ struct ByteRange {
 ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize);
 
 // A host view of USM as that USM: the very same Memory, and so the same queue to wait for.  Only
-// for memory that has a row.
+// for memory that has an entry.
 Tensor as_usm(Tensor tensor);
 
-// The tensor as memory of kind `kind` on `row`, without touching the data: host memory that turns
+// The tensor as memory of kind `kind` on `entry`, without touching the data: host memory that turns
 // out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
-// USM.  Memory that has a row keeps it, and its kind: a second Memory over the first would not know
-// of its queue, and a chain of them would end in a stack overflow when it is freed.
-Tensor relabel(const Tensor& tensor, const Row& row, UsmKind kind);
+// USM.  Memory that has an entry keeps it, and its kind: a second Memory over the first would not
+// know of its queue, and a chain of them would end in a stack overflow when it is freed.
+Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind);
 
 }  // namespace sycl_ext

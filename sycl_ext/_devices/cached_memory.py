@@ -37,8 +37,8 @@ def cached_memory() -> dict[tuple[Device | None, str], int]:
     True
     """
     return {
-        (None if row_id is None else by_id(row_id), usm_type): nbytes
-        for row_id, usm_type, nbytes in _core.cached_memory()
+        (None if entry_id is None else by_id(entry_id), usm_type): nbytes
+        for entry_id, usm_type, nbytes in _core.cached_memory()
     }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Device`, a row of the device table, and the one parser of every ``device=`` form."""
+"""`Device`, an entry of the device table, and the one parser of every ``device=`` form."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Device", "Placement", "device", "devices", "place", "register_contex
 
 
 class Device:
-    """One row of the device table: a device, a context and an in-order queue.
+    """One entry of the device table: a device, a context and an in-order queue.
 
     Devices are obtained from `devices`, `device` and `register_context`; there is one object per
-    row, so devices compare and hash by identity.
+    entry, so devices compare and hash by identity.
 
     Examples
     --------
@@ -32,33 +32,33 @@ class Device:
     (14, 0)
     """
 
-    __slots__ = ("_context", "_queue", "_row", "_sycl_device")
+    __slots__ = ("_context", "_entry", "_queue", "_sycl_device")
 
-    def __init__(self, row: _core.Row) -> None:
-        self._row = row
+    def __init__(self, entry: _core.Entry) -> None:
+        self._entry = entry
         self._queue: dpctl.SyclQueue | None = None
         self._context: dpctl.SyclContext | None = None
         self._sycl_device: dpctl.SyclDevice | None = None
 
     @property
     def id(self) -> int:
-        """Number of the row; for a root device the ``device_id`` of DLPack."""
-        return self._row.id
+        """Number of the entry; for a root device the ``device_id`` of DLPack."""
+        return self._entry.id
 
     @property
     def root_id(self) -> int:
         """Id of the root device that this device is, or is a part of."""
-        return self._row.root_id
+        return self._entry.root_id
 
     @property
     def kind(self) -> str:
         """``"root"``, ``"sub_device"`` or ``"context"`` (a registered context)."""
-        return self._row.kind.name
+        return self._entry.kind.name
 
     @property
     def parent(self) -> Device | None:
         """The device this one was cut from or registered for; None for a root device."""
-        parent = self._row.parent_id
+        parent = self._entry.parent_id
         return None if parent is None else by_id(parent)
 
     @property
@@ -67,53 +67,53 @@ class Device:
 
         Empty for a sub-device that somebody else cut: OpenCL does not tell which part it is.
         """
-        return self._row.partition
+        return self._entry.partition
 
     @property
     def part(self) -> int | None:
         """Number of a sub-device among the parts of its partition, from 0; else None."""
-        return self._row.part if self._row.part >= 0 else None
+        return self._entry.part if self._entry.part >= 0 else None
 
     @property
     def name(self) -> str:
         """Name of the device, as its driver gives it."""
-        return self._row.name
+        return self._entry.name
 
     @property
     def backend(self) -> str:
         """``"level_zero"``, ``"opencl"``, ..."""
-        return self._row.backend
+        return self._entry.backend
 
     @property
     def device_type(self) -> str:
         """``"gpu"``, ``"cpu"`` or ``"accelerator"``."""
-        return self._row.device_type
+        return self._entry.device_type
 
     @property
     def driver_version(self) -> str:
         """Version of the driver, as it gives it."""
-        return self._row.driver_version
+        return self._entry.driver_version
 
     @property
     def filter_string(self) -> str:
         """The filter string of the root device, such as ``"opencl:cpu:0"``."""
-        return _core.row(self.root_id).filter_string
+        return _core.entry(self.root_id).filter_string
 
     @property
     def default_context(self) -> bool:
-        """Whether the row is bound to the default context of its platform."""
-        return self._row.default_context
+        """Whether the entry is bound to the default context of its platform."""
+        return self._entry.default_context
 
     @property
     def has_fp64(self) -> bool:
         """Whether the device computes in float64."""
-        return self._row.fp64
+        return self._entry.fp64
 
     @property
     def usm_types(self) -> tuple[str, ...]:
         """The kinds of USM that the device offers; ``"system"`` when it reads any host memory."""
         kinds = ("device", "shared", "host", "system")
-        return tuple(kind for kind in kinds if getattr(self._row, f"usm_{kind}"))
+        return tuple(kind for kind in kinds if getattr(self._entry, f"usm_{kind}"))
 
     def host_accessible(self, usm_type: str) -> bool:
         """Whether the host may read and write memory of this kind.
@@ -132,43 +132,43 @@ class Device:
             raise ValueError(
                 f"usm_type is {usm_type!r}; it must be 'device', 'shared', 'host' or 'system'"
             )
-        return usm_type != "device" or self._row.host_memory
+        return usm_type != "device" or self._entry.host_memory
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
-        """The in-order queue of the row, as a ``dpctl.SyclQueue``."""
+        """The in-order queue of the entry, as a ``dpctl.SyclQueue``."""
         if self._queue is not None:
             return self._queue
         import dpctl
 
-        queue = dpctl.SyclQueue(self._row.queue().capsule())
+        queue = dpctl.SyclQueue(self._entry.queue().capsule())
         if self.default_context:  # an object kept here would keep a private context in use for ever
             self._queue = queue
         return queue
 
     @property
     def sycl_context(self) -> dpctl.SyclContext:
-        """The context of the row, as a ``dpctl.SyclContext``."""
+        """The context of the entry, as a ``dpctl.SyclContext``."""
         if self._context is not None:
             return self._context
         import dpctl
 
-        context = dpctl.SyclContext(self._row.context_capsule())
+        context = dpctl.SyclContext(self._entry.context_capsule())
         if self.default_context:  # as above
             self._context = context
         return context
 
     @property
     def sycl_device(self) -> dpctl.SyclDevice:
-        """The device of the row, as a ``dpctl.SyclDevice``."""
+        """The device of the entry, as a ``dpctl.SyclDevice``."""
         if self._sycl_device is None:
             self._sycl_device = self.sycl_queue.sycl_device
         return self._sycl_device
 
     def create_sub_devices(self, partition: int | Sequence[int] | str) -> tuple[Device, ...]:
-        """Cut the device into sub-devices, and give each of them a row.
+        """Cut the device into sub-devices, and give each of them an entry.
 
-        The same device cut in the same way gives the same rows.  On Level Zero they are bound to
+        The same device cut in the same way gives the same entries.  On Level Zero they are bound to
         the default context, as their root device is; OpenCL wants a context of its own for each.
 
         Parameters
@@ -196,11 +196,11 @@ class Device:
         >>> parts == sx.device().create_sub_devices([1, 1])
         True
         """
-        ids = _core.cut_device(self._row, *_read_partition(partition))
-        return tuple(by_id(row_id) for row_id in ids)
+        ids = _core.create_sub_devices(self._entry, *_read_partition(partition))
+        return tuple(by_id(entry_id) for entry_id in ids)
 
     def _whole(self) -> Device:
-        """Return the row of this very device without a private context."""
+        """Return the entry of this very device without a private context."""
         parent = self.parent
         return parent if self.kind == "context" and parent is not None else self
 
@@ -256,26 +256,26 @@ class Placement(NamedTuple):
 
 
 _by_id: dict[int, Device] = {}
-#: Row id of every `Device`; the fast path looks devices up here.
+#: Entry id of every `Device`; the fast path looks devices up here.
 ids: dict[Device, int] = {}
 
 
-def by_id(row_id: int) -> Device:
-    """Return the one `Device` of a row; ValueError when there is no such row."""
-    found = _by_id.get(row_id)
+def by_id(entry_id: int) -> Device:
+    """Return the one `Device` of an entry; ValueError when there is no such entry."""
+    found = _by_id.get(entry_id)
     if found is None:
-        if row_id.bit_length() > 31:
+        if entry_id.bit_length() > 31:
             raise ValueError(
-                f"there is no device {row_id}; the table has {_core.row_count()} entries"
+                f"there is no device {entry_id}; the table has {_core.entry_count()} entries"
             )
         # setdefault: two threads may arrive here together, and both must get one object.
-        found = _by_id.setdefault(row_id, Device(_core.row(row_id)))
-        ids[found] = row_id
+        found = _by_id.setdefault(entry_id, Device(_core.entry(entry_id)))
+        ids[found] = entry_id
     return found
 
 
 def devices() -> tuple[Device, ...]:
-    """Return every row of the device table, in id order.
+    """Return every entry of the device table, in id order.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def devices() -> tuple[Device, ...]:
     >>> sx.devices()[0].id
     0
     """
-    return tuple(by_id(row_id) for row_id in range(_core.row_count()))
+    return tuple(by_id(entry_id) for entry_id in range(_core.entry_count()))
 
 
 def device(spec: Any = None) -> Device:
@@ -319,7 +319,7 @@ def device(spec: Any = None) -> Device:
 def place(spec: Any) -> Placement:
     """Read any ``device=`` form; a queue given there becomes the queue of the tensor."""
     if spec is None:
-        return Placement(by_id(_core.default_row().id))
+        return Placement(by_id(_core.default_entry().id))
     if isinstance(spec, Device):
         return Placement(spec)
     if isinstance(spec, str):
@@ -328,17 +328,17 @@ def place(spec: Any) -> Placement:
         return Placement(_by_pair(spec))
     if is_dpctl_queue(spec):
         queue = queue_from(spec)
-        return Placement(by_id(_core.row_of_queue(queue).id), queue)
+        return Placement(by_id(_core.entry_of_queue(queue).id), queue)
     address = address_in_dpctl(spec, "SyclDevice")
     if address is not None:
-        return Placement(by_id(_core.row_of_device(address).id))
+        return Placement(by_id(_core.entry_of_device(address).id))
     if address_in_dpctl(spec, "SyclContext") is not None:
         return Placement(register_context(spec))
     if isinstance(spec, Integral) and not isinstance(spec, bool):
         return Placement(by_id(int(spec)))
     if hasattr(spec, "sycl_queue"):
         queue = queue_from(spec.sycl_queue)  # an int is an address here, and no id
-        return Placement(by_id(_core.row_of_queue(queue).id), queue)
+        return Placement(by_id(_core.entry_of_queue(queue).id), queue)
     if hasattr(spec, "__dlpack_device__"):
         return Placement(_by_pair(spec.__dlpack_device__()))
     raise TypeError(
@@ -348,7 +348,7 @@ def place(spec: Any) -> Placement:
 
 
 def register_context(context_or_queue: Any, device: Any = None) -> Device:
-    """Append a row for a context that is not a default context.
+    """Append an entry for a context that is not a default context.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     Returns
     -------
     Device
-        The same row for the same context and device.
+        The same entry for the same context and device.
 
     Raises
     ------
@@ -370,8 +370,8 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     --------
     >>> import dpctl, sycl_ext as sx
     >>> private = dpctl.SyclContext([sx.device(0).sycl_device])
-    >>> row = sx.register_context(private)
-    >>> row.kind, row is sx.register_context(private)
+    >>> entry = sx.register_context(private)
+    >>> entry.kind, entry is sx.register_context(private)
     ('context', True)
     """
     wanted = None if device is None else place(device).device
@@ -380,12 +380,12 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
         address = _core.context_in_capsule(context_or_queue)
     elif address is None:
         queue = queue_from(context_or_queue)
-        found = by_id(_core.row_of_queue(queue).id)
+        found = by_id(_core.entry_of_queue(queue).id)
         if wanted is not None and wanted._whole() is not found._whole():
             raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
         return found
-    of = 0 if wanted is None else wanted._row.device_address
-    return by_id(_core.row_of_context(address, of).id)
+    of = 0 if wanted is None else wanted._entry.device_address
+    return by_id(_core.entry_of_context(address, of).id)
 
 
 def _by_pair(pair: Any) -> Device:
@@ -393,17 +393,17 @@ def _by_pair(pair: Any) -> Device:
     ok = len(pair) == 2 and all(isinstance(x, int) and not isinstance(x, bool) for x in pair)
     if not ok:
         raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
-    device_type, row_id = (int(x) for x in pair)
+    device_type, entry_id = (int(x) for x in pair)
     if device_type == HOST[0]:
         raise ValueError(
-            f"device is {(device_type, row_id)}, the host, which is no SYCL device; use "
+            f"device is {(device_type, entry_id)}, the host, which is no SYCL device; use "
             'host_view() or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
         )
     if device_type != DeviceType.ONE_API:
         raise ValueError(
-            f"device is {(device_type, row_id)}; only kDLOneAPI devices (14, id) are SYCL devices"
+            f"device is {(device_type, entry_id)}; only kDLOneAPI devices (14, id) are SYCL devices"
         )
-    return by_id(row_id)
+    return by_id(entry_id)
 
 
 _FILTER = re.compile(
@@ -416,7 +416,7 @@ _FILTER = re.compile(
 def _by_filter(text: str) -> Device:
     """Find a root device by its filter string: backend, type and number, each optional."""
     match = _FILTER.fullmatch(text.strip().lower())
-    roots = [by_id(row_id) for row_id in range(_core.root_count())]
+    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
     if match is not None and any(match.groups()):
         fitting = [
             root

@@ -221,7 +221,7 @@ def second_process(device: sx.Device) -> str:
         lines = errors.strip().splitlines() or [f"it saw other bytes, and said {said.split()}"]
         raise RuntimeError(f"the other process: {lines[-1]}")
     expect(tensor.to_numpy(copy=True).tobytes(), DATA[::-1], "what it wrote is not seen here")
-    return "device USM" if handle.road == "sycl" else "shared host memory"
+    return "device USM" if handle.mechanism == "sycl" else "shared host memory"
 
 
 def interrupt(device: sx.Device) -> str:

@@ -179,8 +179,8 @@ def _attempts(
     )
     offer = execute.offer_of(source)
     attempts = []
-    if who.takes_usm(source.usm_type) and source.row_id is not None:
-        own = (int(DeviceType.ONE_API), source.row_id) if who.any_context else None
+    if who.takes_usm(source.usm_type) and source.entry_id is not None:
+        own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
         found = execute.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
         attempts.append(_Attempt(None, found))
     elif who.memory == "usm":
@@ -215,7 +215,7 @@ def _prepare(
     if attempt.device == HOST:
         return host_view(source, copy=True if attempt.copies else None)
     if copy is True or attempt.compact or (who.root_only and attempt.copies):
-        usm = execute.copy_to(source, _row_for(source, who))
+        usm = execute.copy_to(source, _entry_for(source, who))
     else:
         usm = as_tensor(source)  # what copy there is to be made, its export makes
     if who.drops_stream:
@@ -223,14 +223,14 @@ def _prepare(
     return usm
 
 
-def _row_for(source: _core.TensorBase, who: Consumer) -> _core.Row:
+def _entry_for(source: _core.TensorBase, who: Consumer) -> _core.Entry:
     """Say where a consumer looks for a copy, so that what it asks for then is a view."""
-    if source.row_id is None:
-        return _core.default_row()
-    own = _core.row(source.row_id)
+    if source.entry_id is None:
+        return _core.default_entry()
+    own = _core.entry(source.entry_id)
     if who.any_context or (own.default_context and not who.root_only):
         return own
-    return _core.row(own.root_id)
+    return _core.entry(own.root_id)
 
 
 def _in_form(handed: _core.TensorBase, who: Consumer) -> Any:
@@ -238,7 +238,7 @@ def _in_form(handed: _core.TensorBase, who: Consumer) -> Any:
     if who.takes != "producer":
         version = None if who.takes == "legacy capsule" else _core.DLPACK_VERSION
         return handed.__dlpack__(max_version=version)
-    if handed.size == 0 and not who.null_data and handed.row_id is not None:
+    if handed.size == 0 and not who.null_data and handed.entry_id is not None:
         return _EmptyProducer(handed)
     return handed
 
@@ -247,9 +247,9 @@ class _EmptyProducer:
     """A producer of an array without elements that has an address all the same."""
 
     def __init__(self, tensor: _core.TensorBase) -> None:
-        row = execute.tensor_device(tensor)._row
+        entry = execute.tensor_device(tensor)._entry
         usm_type = tensor.usm_type if tensor.usm_type != "system" else "host"
-        anchor = _core.allocate(row, usm_type, tensor.dtype_name, (1,), "C")
+        anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
         self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor)
 
     def __dlpack_device__(self) -> DLDevice:
@@ -323,7 +323,7 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
 
 def _with_notes(found: Plan, source: _core.TensorBase, target: Device | None) -> Plan:
     """Add what the device cannot do with the dtype."""
-    if target is None and source.row_id is not None:
+    if target is None and source.entry_id is not None:
         target = execute.tensor_device(source)
     if target is None or target.has_fp64 or source.dtype_name not in ("float64", "complex128"):
         return found

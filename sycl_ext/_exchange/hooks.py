@@ -29,7 +29,7 @@ def connect() -> None:
     _core.set_fast_path_hooks(
         device_ids=device.ids,
         dtype_indices=dtype_indices(),
-        stream_for=lambda row_id: device.by_id(row_id).sycl_queue,
+        stream_for=lambda entry_id: device.by_id(entry_id).sycl_queue,
         producer_queue=producer_queue,
         order_behind=execute.order_behind,
         settle_host=lambda tensor: execute.settle_host(tensor, None, None),

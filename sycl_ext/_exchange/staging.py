@@ -56,14 +56,14 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
     if mode not in ("r", "w", "rw"):
         raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
     t = execute.strong(t)
-    if not execute.is_tensor(t) or t.row_id is None:
+    if not execute.is_tensor(t) or t.entry_id is None:
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see as_tensor")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if t.host_accessible and (t.c_contiguous or t.f_contiguous):
         yield host_view(t.as_readonly() if mode == "r" else t)
         return
-    memory = _core.allocate(t.device._row, "host", t.dtype_name, t.shape, "C")
+    memory = _core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C")
     if mode != "w":
         _core.copy_elements(memory, t)
     yield host_view(memory.as_readonly() if mode == "r" else memory)

@@ -53,7 +53,7 @@ class IpcHandle:
     to find the memory, and hold nothing else.
     """
 
-    road: Literal["sycl", "shared memory"]
+    mechanism: Literal["sycl", "shared memory"]
     """The inter-process handles of SYCL, or shared host memory."""
     shape: tuple[int, ...]
     dtype: str
@@ -93,7 +93,7 @@ def _check_handle(handle: IpcHandle) -> IpcHandle:
         require(name, isinstance(getattr(handle, name), kind))
     for name in ("shape", "_strides", "_key"):
         require(name, all(type(number) is int for number in getattr(handle, name)))
-    require("road", handle.road in ("sycl", "shared memory"))
+    require("mechanism", handle.mechanism in ("sycl", "shared memory"))
     require("dtype", handle.dtype in _ITEMSIZE)
     nbytes = prod(max(length, 1) for length in handle.shape) * _ITEMSIZE[handle.dtype]
     require("shape", all(length >= 0 for length in handle.shape) and nbytes < 1 << 63)
@@ -110,7 +110,7 @@ def _check_handle(handle: IpcHandle) -> IpcHandle:
 
 #: The fields of a handle, but what it keeps.
 _KINDS: dict[str, type] = {
-    "road": str,
+    "mechanism": str,
     "shape": tuple,
     "dtype": str,
     "readonly": bool,
@@ -165,9 +165,9 @@ def ipc_empty(
     if order not in ("C", "F"):
         raise ValueError(f"order is {order!r}; it must be 'C' or 'F'")
     where = place(device)
-    row = where.device._row
-    if _core.has_ipc(row):
-        return _core.allocate_dedicated(row, name, lengths, order, where.queue)
+    entry = where.device._entry
+    if _core.has_ipc(entry):
+        return _core.allocate_dedicated(entry, name, lengths, order, where.queue)
     _require_system_usm(where.device)
     block = make_block(max(prod(lengths), 1) * _ITEMSIZE[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
@@ -175,7 +175,7 @@ def ipc_empty(
 
 
 def _require_system_usm(device: Device) -> None:
-    if not device._row.usm_system:
+    if not device._entry.usm_system:
         raise BufferError(
             f"{device!r} has neither inter-process handles nor system USM, so no memory of it can "
             "be shared; share memory of the CPU device (device='cpu') and copy between them"
@@ -197,7 +197,7 @@ def _view_of_block(
     if rest or off:
         raise ValueError(f"a block of {block.nbytes} bytes holds no {dtype} at byte {offset}")
     host = _core.from_host(block.pointer, dtype, (count,), (1,), readonly, block)
-    whole = _core.adopt(host, device._row, "system", block)
+    whole = _core.adopt(host, device._entry, "system", block)
     return _core.view(whole, first, shape, strides, block)
 
 
@@ -235,26 +235,26 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     >>> import pickle, sycl_ext as sx
     >>> handle = sx.ipc_handle(sx.ipc_empty((2, 3), device="cpu").as_readonly())
     >>> handle
-    IpcHandle(road='shared memory', shape=(2, 3), dtype='float32', readonly=True)
+    IpcHandle(mechanism='shared memory', shape=(2, 3), dtype='float32', readonly=True)
     >>> sx.ipc_open(pickle.loads(pickle.dumps(handle))).readonly
     True
     """
     t = execute.strong(t)
-    if not execute.is_tensor(t) or t.row_id is None:
+    if not execute.is_tensor(t) or t.entry_id is None:
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see ipc_empty")
     if t.size == 0:
         raise BufferError("the tensor has no elements, and so no memory to share")
     keep: object = t
-    device = by_id(t.row_id)
+    device = by_id(t.entry_id)
     permission = None if peer is None else Permission(peer)
     nbytes, offset = _core.memory_of(t)
-    road: Literal["sycl", "shared memory"] = "shared memory"
+    mechanism: Literal["sycl", "shared memory"] = "shared memory"
     if isinstance(t.base, Block):
         key = t.base.key
-    elif _core.has_ipc(device._row):
+    elif _core.has_ipc(device._entry):
         export = _core.IpcExport(t)
         record = _write_record(export.data, nbytes)
-        road, key, keep = "sycl", record.key, (export, record, permission)
+        mechanism, key, keep = "sycl", record.key, (export, record, permission)
     else:
         raise BufferError(
             f"{t!r} is not in memory that processes can share; copy it: "
@@ -262,7 +262,7 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
         )
     _core.synchronize(t)
     return IpcHandle(
-        road,
+        mechanism,
         t.shape,
         t.dtype_name,
         t.readonly,
@@ -270,7 +270,7 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
         nbytes,
         offset,
         words_of(device),
-        _core.device_uuid(_core.row(device.root_id)),
+        _core.device_uuid(_core.entry(device.root_id)),
         key,
         keep,
     )
@@ -340,7 +340,7 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
     handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
     try:
-        if handle.road == "shared memory":
+        if handle.mechanism == "shared memory":
             where = wanted or nearest(handle._device) or place(None).device
             _require_system_usm(where)
             block = open_block(handle._key, handle._nbytes, handle.readonly)
@@ -355,7 +355,7 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
             )
         device_here = _exact(handle, wanted)
         return _core.open_ipc(
-            device_here._row,
+            device_here._entry,
             _read_record(handle._key, handle._nbytes),
             handle._nbytes,
             handle._offset,
@@ -371,10 +371,10 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
 def _exact(handle: IpcHandle, wanted: Device | None) -> Device:
     """Return the very device that a handle is of."""
     words, found = handle._device, None
-    for root in (by_id(row_id) for row_id in range(_core.root_count())):
+    for root in (by_id(entry_id) for entry_id in range(_core.root_count())):
         named = DeviceWords.of(root.filter_string)
         if handle._uuid and named.backend == words.backend:
-            if _core.device_uuid(root._row) == handle._uuid:
+            if _core.device_uuid(root._entry) == handle._uuid:
                 found = root
         elif named == words._replace(path=()):
             found = root

@@ -89,14 +89,14 @@ class Offer:
     ----------
     device : DLDevice
         What ``__dlpack_device__`` answers: ``(14, root id)``, or ``(1, 0)`` for the host.
-    row : int or None
-        Row that the memory is bound to; None for plain host memory.
+    entry : int or None
+        Entry that the memory is bound to; None for plain host memory.
     root : DLDevice or None
-        ``(14, root id)`` of that row, also for a host view of USM; None for plain host memory.
+        ``(14, root id)`` of that entry, also for a host view of USM; None for plain host memory.
     usm_type : str
         ``"device"``, ``"shared"``, ``"host"`` or ``"system"``.
     default_context : bool
-        Whether the row is bound to the default context of its root device.
+        Whether the entry is bound to the default context of its root device.
     host_reachable : bool
         Whether the host may read the memory.
     readonly : bool
@@ -105,7 +105,7 @@ class Offer:
     """
 
     device: DLDevice
-    row: int | None
+    entry: int | None
     usm_type: str
     default_context: bool
     host_reachable: bool
@@ -127,12 +127,12 @@ class Wish:
     versioned : bool
         Whether the consumer reads the versioned struct, which can say "read-only".
     known : bool
-        Whether the device table has a row for `device`.
+        Whether the device table has an entry for `device`.
     direct : bool
-        Whether the runtime copies between the two rows with one command.
+        Whether the runtime copies between the two entries with one command.
     ours : bool
-        Whether this package itself takes the data: it knows the rows, where a stranger knows only
-        root ids.
+        Whether this package itself takes the data: it knows the entries, where a third
+        party knows root ids alone.
     system_usm : bool
         Whether plain host memory will do, because the device reads it.
     root_only : bool
@@ -198,14 +198,14 @@ def relation(offer: Offer, wish: Wish) -> Relation:
         return Relation.REVERSED if offer.reversed else Relation.REACHABLE
     if wanted[0] != DeviceType.ONE_API or not wish.known:
         return Relation.UNKNOWN
-    if offer.row is None:
+    if offer.entry is None:
         return Relation.SYSTEM_USM if wish.system_usm else Relation.HOST_ONLY
-    own_entry = wanted[1] == offer.row
+    own_entry = wanted[1] == offer.entry
     if wanted == offer.root and not (wish.ours and own_entry):
         # A third party takes memory under a root id for USM of the default context, also when it
         # comes from a host view.
         if offer.default_context and offer.usm_type != "system":
-            on_root = offer.row == wanted[1]
+            on_root = offer.entry == wanted[1]
             return Relation.SUB_DEVICE if wish.root_only and not on_root else Relation.SAME
         return Relation.OTHER_CONTEXT if wish.direct else Relation.INDIRECT
     if own_entry:
@@ -238,7 +238,7 @@ def _refusal(found: Relation, offer: Offer, wish: Wish) -> Plan:
             "lists them, and (1, 0) is the host",
             BufferError,
         )
-    where = f"from entry {offer.row} ({offer.usm_type!r} USM) to {wanted}"
+    where = f"from entry {offer.entry} ({offer.usm_type!r} USM) to {wanted}"
     if wish.copy is False:
         return Plan(
             Route.REFUSE,

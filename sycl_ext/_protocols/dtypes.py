@@ -16,7 +16,7 @@ _BY_TYPESTR = {f"{kind}{size}": name for name, (kind, size) in _ROWS.items() if 
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a table row; bfloat16 and the fp8 family need ``ml_dtypes``."""
+    """Return the NumPy dtype of a table entry; bfloat16 and the fp8 family need ``ml_dtypes``."""
     if _ROWS[name][0] != "V":
         return np.dtype(name)
     try:
@@ -30,7 +30,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return the table row of anything that names a dtype.
+    """Return the table entry of anything that names a dtype.
 
     Raises
     ------
@@ -63,13 +63,13 @@ def dtype_name(dtype: Any) -> str:
 
 
 def typestr(name: str) -> str:
-    """Return the array-interface typestr of a table row."""
+    """Return the array-interface typestr of a table entry."""
     kind, size = _ROWS[name]
     return f"|{kind}{size}"
 
 
 def name_from_typestr(text: Any) -> str:
-    """Return the table row of an array-interface typestr; BufferError when there is none."""
+    """Return the table entry of an array-interface typestr; BufferError when there is none."""
     if not isinstance(text, str) or len(text) < 3:
         raise BufferError(f"typestr is {text!r}; it must be a string such as '|f4'")
     order, code = text[0], text[1:]

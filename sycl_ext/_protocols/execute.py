@@ -34,13 +34,13 @@ IMMUTABLE = ("jax", "jaxlib")
 
 def offer_of(tensor: _core.TensorBase) -> Offer:
     """Describe a tensor to the negotiation; makes no copy."""
-    row = None if tensor.row_id is None else _core.row(tensor.row_id)
+    entry = None if tensor.entry_id is None else _core.entry(tensor.entry_id)
     return Offer(
         device=tensor.__dlpack_device__(),
-        row=tensor.row_id,
-        root=None if row is None else (int(DeviceType.ONE_API), row.root_id),
+        entry=tensor.entry_id,
+        root=None if entry is None else (int(DeviceType.ONE_API), entry.root_id),
         usm_type=tensor.usm_type,
-        default_context=row is not None and row.default_context,
+        default_context=entry is not None and entry.default_context,
         host_reachable=tensor.host_accessible,
         readonly=tensor.readonly,
         reversed=tensor.reversed,
@@ -58,19 +58,19 @@ def plan_for(
 ) -> Plan:
     """Look the device up in the table, and plan.
 
-    We ourselves (`ours`) know the rows, and take host memory that the device can read; a stranger
-    expects USM of the default context under a root id.
+    We ourselves (`ours`) know the entries, and take host memory that the device can read; a
+    third party expects USM of the default context under a root id.
     """
     known, direct, system_usm = device is None, True, False
     wanted = device or offer.device
     if wanted[0] == DeviceType.ONE_API:
-        known = 0 <= wanted[1] < _core.row_count()
+        known = 0 <= wanted[1] < _core.entry_count()
         if known:
-            target = _core.row(wanted[1])
+            target = _core.entry(wanted[1])
             system_usm = ours and target.usm_system
-            if offer.row is not None and offer.row != target.id:
+            if offer.entry is not None and offer.entry != target.id:
                 direct = offer.usm_type != "device" or _core.copies_directly(
-                    _core.row(offer.row), target
+                    _core.entry(offer.entry), target
                 )
     wish = Wish(device, check_copy(copy), versioned, known, direct, ours, system_usm, root_only)
     return plan(offer, wish)
@@ -112,12 +112,12 @@ def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.
         return tensor
     if found.route is Route.HOST_COPY:
         return _core.copy_to_host(tensor)
-    return copy_to(tensor, _core.row(target[1]))
+    return copy_to(tensor, _core.entry(target[1]))
 
 
-def copy_to(tensor: _core.TensorBase, row: _core.Row) -> _core.TensorBase:
-    """Return a compact copy on a row, of the same kind of USM where the row has it."""
-    return _core.copy_to_row(tensor, row, _fitting_kind(tensor.usm_type, by_id(row.id)))
+def copy_to(tensor: _core.TensorBase, entry: _core.Entry) -> _core.TensorBase:
+    """Return a compact copy on an entry, of the same kind of USM where the entry has it."""
+    return _core.copy_to_entry(tensor, entry, _fitting_kind(tensor.usm_type, by_id(entry.id)))
 
 
 def _fitting_kind(usm_type: str, device: Device) -> str:
@@ -164,7 +164,7 @@ def move(
     tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
 ) -> _core.TensorBase:
     """Bring a tensor to a device: as it is, as a copy, or not at all."""
-    if tensor.row_id is None:
+    if tensor.entry_id is None:
         return settle_host(tensor, placement, copy)
     target = tensor_device(tensor) if placement is None else placement.device
     found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
@@ -194,15 +194,15 @@ def as_usm(tensor: _core.TensorBase, *, thorough: bool = False) -> _core.TensorB
     """
     if tensor.__dlpack_device__() != HOST:
         return tensor
-    if tensor.row_id is not None:  # a host view of USM
+    if tensor.entry_id is not None:  # a host view of USM
         return _core.as_usm(tensor, tensor.base)
     if tensor.is_host_copy:  # which may not be made yet
         return tensor
     owner = _core.find_owner(tensor, thorough)
     if owner is None:
         return tensor
-    row_id, usm_type = owner
-    return _core.adopt(tensor, _core.row(row_id), usm_type, tensor.base)
+    entry_id, usm_type = owner
+    return _core.adopt(tensor, _core.entry(entry_id), usm_type, tensor.base)
 
 
 def settle_host(
@@ -210,13 +210,13 @@ def settle_host(
 ) -> _core.TensorBase:
     """Bring host memory to a device."""
     usm = as_usm(tensor, thorough=copy is False)
-    if usm.row_id is not None:
+    if usm.entry_id is not None:
         return move(usm, placement, copy)
     placement = placement or place(None)
     target = placement.device
     found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
     if found.route is Route.VIEW:
-        return _core.adopt(tensor, target._row, "system", tensor.base)
+        return _core.adopt(tensor, target._entry, "system", tensor.base)
     return _carry_out_move(found, tensor, target, placement)
 
 
@@ -228,14 +228,14 @@ def _carry_out_move(
         return tensor
     kind = _fitting_kind(tensor.usm_type, target)
     queue = placement.queue if placement is not None else None
-    return _core.copy_to_row(tensor, target._row, kind, queue=queue)
+    return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
 
 
 def tensor_device(tensor: _core.TensorBase) -> Device:
-    """Return the device of a tensor that has a row."""
-    if tensor.row_id is None:
+    """Return the device of a tensor that has an entry."""
+    if tensor.entry_id is None:
         raise ValueError("the memory is plain host memory, which belongs to no SYCL device")
-    return by_id(tensor.row_id)
+    return by_id(tensor.entry_id)
 
 
 def import_capsule(capsule: Any, expected: DLDevice | None = None) -> tuple[Any, bool]:
@@ -313,7 +313,7 @@ def _import_rest(
 
 
 def import_where_it_is(x: Any, copy: bool | None = None) -> _core.TensorBase:
-    """Import from any producer without moving anything; host memory comes without a row.
+    """Import from any producer without moving anything; host memory comes without an entry.
 
     Memory that we cannot reach is copied to the host by its producer, unless `copy` is False.
     """
@@ -404,7 +404,7 @@ def _view(
         return None
     keywords = _keywords(copy=False) if copy is False else _keywords()
     queue = None
-    if announced[0] == DeviceType.ONE_API and 0 <= announced[1] < _core.row_count():
+    if announced[0] == DeviceType.ONE_API and 0 <= announced[1] < _core.entry_count():
         queue = producer_queue(x)
         keywords["stream"] = queue or by_id(announced[1]).sycl_queue
     if queue is OTHER_RUNTIME:  # no queue of ours is for it; its data has to be ready

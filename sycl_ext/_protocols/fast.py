@@ -25,7 +25,7 @@ def accelerated(function: Function) -> Function:
 
 
 def dtype_indices() -> dict[Any, int]:
-    """Return the rows of the dtype table by everything that usually names one."""
+    """Return the entries of the dtype table by everything that usually names one."""
     indices: dict[Any, int] = {}
     for index, (name, kind, itemsize) in enumerate(_core.DTYPES):
         indices[name] = index

@@ -24,7 +24,7 @@ INVERTED_READONLY = ("dpctl.memory", "onedal")
 def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
     """Return the memory of `obj` where it is, by the best road that it offers.
 
-    Host memory comes as a tensor without a row.  Raises TypeError when there is no road, and
+    Host memory comes as a tensor without an entry.  Raises TypeError when there is no road, and
     CopyRefusedError when the only road is a copy by the producer and `copy` is False.
     """
     obj = execute.strong(obj)
@@ -132,7 +132,7 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
         raise BufferError(f"data and offset give {pointer}, which is no address")
     device, queue = _read_syclobj(fields["syclobj"], pointer)
     readonly = bool(flag) != _is_inverted(obj)
-    return _core.from_usm(pointer, name, shape, strides, device._row, readonly, obj, queue)
+    return _core.from_usm(pointer, name, shape, strides, device._entry, readonly, obj, queue)
 
 
 def _is_inverted(obj: Any) -> bool:
@@ -157,11 +157,11 @@ def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | Non
         return place(syclobj).device, None
     address = address_in_dpctl(syclobj, "SyclContext")
     if address is not None:
-        return by_id(_core.row_in_context(pointer, address).id), None
+        return by_id(_core.entry_in_context(pointer, address).id), None
     if not is_dpctl_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
         syclobj = syclobj._get_capsule()
     if type(syclobj).__name__ == "PyCapsule" and '"SyclContextRef"' in repr(syclobj):
         context = _core.context_in_capsule(syclobj)
-        return by_id(_core.row_in_context(pointer, context).id), None
+        return by_id(_core.entry_in_context(pointer, context).id), None
     queue = queue_from(syclobj)
-    return by_id(_core.row_of_queue(queue).id), queue
+    return by_id(_core.entry_of_queue(queue).id), queue

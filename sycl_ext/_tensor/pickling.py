@@ -80,20 +80,20 @@ def unpickle_to(device: Any) -> Iterator[None]:
 def words_of(device: Device) -> DeviceWords:
     """Return the words for a device; a private context is nothing that another process has."""
     path: list[Cut] = []
-    row: Device | None = device
-    while row is not None and row.kind != "root":
-        if row.kind == "sub_device":
-            if row.part is None:  # nobody can tell which part it is: the whole stands for it
+    entry: Device | None = device
+    while entry is not None and entry.kind != "root":
+        if entry.kind == "sub_device":
+            if entry.part is None:  # nobody can tell which part it is: the whole stands for it
                 path.clear()
             else:
-                path.append((row.partition, row.part))
-        row = row.parent
+                path.append((entry.partition, entry.part))
+        entry = entry.parent
     return DeviceWords.of(device.filter_string, path[::-1])
 
 
 def nearest(words: DeviceWords) -> Device | None:
     """Return the device here that is nearest to one of another process; None: none of its type."""
-    roots = [by_id(row_id) for row_id in range(_core.root_count())]
+    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
     number = choose(words, [root.filter_string for root in roots])
     return None if number is None else part_of(roots[number], words.path)
 
@@ -143,13 +143,13 @@ def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBa
 
 def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
     """Return a compact, writable copy on the same device, with the axes in the same order."""
-    row = execute.tensor_device(tensor)._row
+    entry = execute.tensor_device(tensor)._entry
     kind = tensor.usm_type if tensor.usm_type != "system" else "host"
     queue = _core.queue_of(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:
-        return _core.copy_to_row(tensor, row, kind, "C" if tensor.c_contiguous else "F", queue)
+        return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
     axes = _memory_axes(tensor.shape, tensor.strides)
-    copy = _core.copy_to_row(_as_it_lies(tensor, axes), row, kind, "C", queue)
+    copy = _core.copy_to_entry(_as_it_lies(tensor, axes), entry, kind, "C", queue)
     return _core.view(copy, 0, tensor.shape, strides_of(tensor.shape, axes), copy)
 
 
@@ -161,7 +161,7 @@ def reduce(tensor: _core.TensorBase, protocol: int) -> tuple[Any, ...]:
     axes = _memory_axes(tensor.shape, tensor.strides)
     axes = tuple(axis for axis in axes if not _repeats(tensor, axis))
     buffer = _bytes_of(_as_it_lies(tensor, axes))
-    device = None if tensor.row_id is None else tuple(words_of(by_id(tensor.row_id)))
+    device = None if tensor.entry_id is None else tuple(words_of(by_id(tensor.entry_id)))
     return load, (
         FORMAT,
         tensor.dtype_name,
@@ -279,4 +279,4 @@ def _allocate(
     placement: Placement, usm_type: str, dtype: str, stored: Sequence[int]
 ) -> _core.TensorBase:
     kind = execute._fitting_kind("host" if usm_type == "system" else usm_type, placement.device)
-    return _core.allocate(placement.device._row, kind, dtype, stored, "C", placement.queue)
+    return _core.allocate(placement.device._entry, kind, dtype, stored, "C", placement.queue)

@@ -56,14 +56,14 @@ class Tensor(Scalars, _core.TensorBase):
 
     @property
     def device(self) -> Device:
-        """The row of the device table that the memory is bound to."""
+        """The entry of the device table that the memory is bound to."""
         return execute.tensor_device(self)
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
         """The queue that work on this tensor goes to: its own, or the one of its device."""
         queue = _core.queue_of(self)
-        if queue is None or queue == self.device._row.queue():
+        if queue is None or queue == self.device._entry.queue():
             return self.device.sycl_queue
         import dpctl
 
@@ -114,7 +114,7 @@ class Tensor(Scalars, _core.TensorBase):
     def copy(self, order: Literal["C", "F"] = "C") -> Tensor:
         """Return a compact, writable copy on the same device, of the same kind of USM."""
         usm_type = self.usm_type if self.usm_type != "system" else "host"
-        return _core.copy_to_row(self, self.device._row, usm_type, order, _own_queue(self))
+        return _core.copy_to_entry(self, self.device._entry, usm_type, order, _own_queue(self))
 
     def copy_from(self, obj: Any, /) -> Tensor:
         """Copy the elements of `obj` into this tensor.
@@ -238,7 +238,7 @@ class Tensor(Scalars, _core.TensorBase):
     def __repr__(self) -> str:
         return (
             f"Tensor(shape={self.shape}, dtype={self.dtype_name}, usm_type={self.usm_type!r}, "
-            f"device={'host' if self.row_id is None else self.row_id}"
+            f"device={'host' if self.entry_id is None else self.entry_id}"
             f"{', readonly' if self.readonly else ''})"
         )
 
@@ -246,7 +246,7 @@ class Tensor(Scalars, _core.TensorBase):
 def _own_queue(tensor: _core.TensorBase) -> _core.Queue | None:
     """Return the queue of a tensor that was made with one of its own."""
     queue = _core.queue_of(tensor)
-    return queue if tensor.row_id is not None else None
+    return queue if tensor.entry_id is not None else None
 
 
 # ---- making tensors ------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def _new(shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zero
     if not isinstance(order, str):
         raise TypeError(f"order is {order!r}; it must be 'C' or 'F'")
     where = place(device)
-    return _core.allocate(where.device._row, usm_type, name, lengths, order, where.queue, zero)
+    return _core.allocate(where.device._entry, usm_type, name, lengths, order, where.queue, zero)
 
 
 # ---- taking tensors ------------------------------------------------------------------------------

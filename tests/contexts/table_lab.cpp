@@ -14,7 +14,7 @@
 
 namespace {
 
-using sycl_ext::device_row;
+using sycl_ext::device_entry;
 
 std::vector<sycl::context> contexts;  // those of the last call of stress()
 
@@ -38,7 +38,7 @@ PyObject* stress(PyObject*, PyObject* args) {
   int n_threads, n_contexts, n_lookups;
   if (!PyArg_ParseTuple(args, "iii", &n_threads, &n_contexts, &n_lookups)) return nullptr;
   return guarded([&] {
-    const device_row root = device_row::default_device();
+    const device_entry root = device_entry::default_device();
     contexts.clear();
     for (int i = 0; i < n_contexts; ++i) {
       contexts.emplace_back(std::vector<sycl::device>{root.device()});
@@ -49,12 +49,12 @@ PyObject* stress(PyObject*, PyObject* args) {
     const auto look_up = [&] {
       for (int i = next++; i < n_lookups; i = next++) {
         const auto number = static_cast<std::size_t>(i) * 7919 % contexts.size();
-        const int found = device_row::of(root.device(), contexts[number]).id();
+        const int found = device_entry::of(root.device(), contexts[number]).id();
         int expected = -1;
         if (!ids[number].compare_exchange_strong(expected, found) && expected != found) {
           ++contradictions;
         }
-        if (device_row(found).context() != contexts[number]) ++contradictions;
+        if (device_entry(found).context() != contexts[number]) ++contradictions;
       }
     };
     const auto start = std::chrono::steady_clock::now();
@@ -87,18 +87,18 @@ double least(const std::function<void()>& call) {
 // times() -> {kind of lookup: nanoseconds}, for the context that was made last
 PyObject* times(PyObject*, PyObject*) {
   return guarded([&] {
-    const sycl::device device = device_row::default_device().device();
+    const sycl::device device = device_entry::default_device().device();
     const sycl::context context = contexts.empty() ? sycl::context(device) : contexts.back();
     const sycl::queue queue(context, device, [](sycl::exception_list) {});
-    const device_row row = device_row::of(queue);
+    const device_entry row = device_entry::of(queue);
     void* const block = sycl::malloc_shared(64, device, context);
     const std::vector<char> host(64);
     const sycl_ext_api& api = sycl_ext::api();
-    const double pair = least([&] { api.row_of(&device, &context, nullptr); });
-    const double by_queue = least([&] { api.row_of_queue(&queue, nullptr); });
+    const double pair = least([&] { api.entry_of(&device, &context, nullptr); });
+    const double by_queue = least([&] { api.entry_of_queue(&queue, nullptr); });
     const double by_id = least([&] {
-      sycl_ext_row found;
-      api.get_row(row.id(), &found, nullptr);
+      sycl_ext_entry found;
+      api.get_entry(row.id(), &found, nullptr);
     });
     const int owner = api.row_of_pointer(block, nullptr);
     const double pointer = least([&] { api.row_of_pointer(block, nullptr); });
@@ -119,7 +119,7 @@ PyObject* block(PyObject*, PyObject* args) {
   int id, n, of_id, readonly;
   if (!PyArg_ParseTuple(args, "iiip", &id, &n, &of_id, &readonly)) return nullptr;
   return guarded([&] {
-    const device_row row(id), of(of_id);
+    const device_entry row(id), of(of_id);
     float* const data =
         sycl::malloc_shared<float>(static_cast<std::size_t>(n), of.device(), of.context());
     std::shared_ptr<const void> owner(data, [context = of.context()](void* pointer) {
@@ -145,8 +145,8 @@ PyObject* make(PyObject*, PyObject* args) {
   int id, kind;
   if (!PyArg_ParseTuple(args, "ii", &id, &kind)) return nullptr;
   return guarded([&] {
-    const auto view =
-        sycl_ext::make<std::int16_t>({2, 3}, device_row(id), static_cast<sycl_ext::usm_kind>(kind));
+    const auto view = sycl_ext::make<std::int16_t>({2, 3}, device_entry(id),
+                                                   static_cast<sycl_ext::usm_kind>(kind));
     Py_INCREF(view.object());
     return view.object();
   });
@@ -158,10 +158,10 @@ PyObject* count_released(PyObject*, PyObject*) { return PyLong_FromLong(released
 PyObject* rows(PyObject*, PyObject*) {
   return guarded([&] {
     PyObject* const list = PyList_New(0);
-    for (int id = 0; id < device_row::count(); ++id) {
-      const device_row row(id);
+    for (int id = 0; id < device_entry::count(); ++id) {
+      const device_entry row(id);
       const sycl::queue queue = row.queue();
-      if (device_row::of(queue) != row || device_row::of(row.device(), row.context()) != row) {
+      if (device_entry::of(queue) != row || device_entry::of(row.device(), row.context()) != row) {
         throw std::runtime_error("there and back is another row");
       }
       const int kind = row.is_root() ? 0 : row.is_sub_device() ? 1 : 2;
@@ -190,7 +190,7 @@ PyObject* row_of_native_device(PyObject*, PyObject* handle) {
     constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
     const auto native = static_cast<ze_device_handle_t>(PyLong_AsVoidPtr(handle));
     const sycl::device device = sycl::make_device<level_zero>(native);
-    return PyLong_FromLong(device_row::of(device).id());
+    return PyLong_FromLong(device_entry::of(device).id());
   });
 }
 

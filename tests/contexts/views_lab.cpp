@@ -23,7 +23,7 @@ namespace lib = pybind11;
 namespace {
 
 using sycl_ext::copying;
-using sycl_ext::device_row;
+using sycl_ext::device_entry;
 using sycl_ext::usm_view;
 
 using Facts = std::tuple<std::uintptr_t, std::vector<std::int64_t>, std::vector<std::int64_t>, int,
@@ -37,7 +37,7 @@ Facts facts(const usm_view<const void>& view) {
           static_cast<int>(view.kind()),
           view.readonly(),
           view.is_c_contiguous(),
-          device_row::of(view.queue()).id(),
+          device_entry::of(view.queue()).id(),
           view.nbytes()};
 }
 
@@ -87,7 +87,7 @@ LAB_MODULE(LAB_NAME, m) {
   m.def("matrix", [](usm_view<const float, 2> view) { return view.shape(0); });
   m.def("same", [](usm_view<const void> view) { return view; });
   m.def("on", [](const usm_view<const void>& view, int row, int copy) {
-    return view.on(device_row(row), static_cast<copying>(copy));
+    return view.on(device_entry(row), static_cast<copying>(copy));
   });
   m.def(
       "never_copied", [](usm_view<const float> view) { return view.size(); },

@@ -15,7 +15,7 @@ namespace {
 
 Tensor numbers() {
   const std::int64_t shape[] = {100};
-  const Tensor tensor = make_tensor(default_row(), UsmKind::shared, dtype_named("uint8"),
+  const Tensor tensor = make_tensor(default_entry(), UsmKind::shared, dtype_named("uint8"),
                                     compact_layout(1, shape, Order::c, 1));
   fill_zero(tensor);
   return tensor;
@@ -54,7 +54,7 @@ TEST(async_error_outlives_a_deleter) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor.memory->queue);
   numbers().memory.reset();
-  allocate(default_row(), UsmKind::device, 100).reset();
+  allocate(default_entry(), UsmKind::device, 100).reset();
   CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
 }
 
@@ -68,7 +68,7 @@ TEST(async_errors_of_several_commands_are_one) {
 
 // What nobody waited for, such as the command of an interrupted wait, is asked about once.
 TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
-  const Row& row = default_row();
+  const Entry& row = default_entry();
   const Queue queue(make_queue(row.sycl->context, row.sycl->device));
   const std::int64_t shape[] = {100};
   const Tensor tensor = make_tensor(row, UsmKind::shared, dtype_named("uint8"),

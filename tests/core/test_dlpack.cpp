@@ -84,7 +84,7 @@ TEST(dlpack_round_trips) {
     const DType& dtype = dtypes[static_cast<std::size_t>(random.below(23))];
     const std::int64_t shape[] = {elements};
     Tensor tensor =
-        make_view(make_tensor(default_row(), static_cast<UsmKind>(random.below(3)), dtype,
+        make_view(make_tensor(default_entry(), static_cast<UsmKind>(random.below(3)), dtype,
                               compact_layout(1, shape, Order::c, dtype.itemsize())),
                   placed.first, placed.layout);
     round_trip<DLManagedTensor>(tensor, round % 2);
@@ -100,9 +100,9 @@ TEST(dlpack_an_export_outlives_its_tensor) {
   DLManagedTensorVersioned* managed = [] {
     const std::int64_t shape[] = {3};
     return export_managed<DLManagedTensorVersioned>(
-        make_tensor(default_row(), UsmKind::shared, dtype_named("int8"),
+        make_tensor(default_entry(), UsmKind::shared, dtype_named("int8"),
                     compact_layout(1, shape, Order::c, 1)),
-        {{kDLOneAPI, default_row().id}, true});
+        {{kDLOneAPI, default_entry().id}, true});
   }();
   CHECK(settled_allocations() == live + 1);
   static_cast<std::byte*>(managed->dl_tensor.data)[2] = std::byte{7};
@@ -144,7 +144,7 @@ void check_refusals() {
   bad("device (2, 0)", [](S& s) { s.managed.dl_tensor.device = {kDLCUDA, 0}; });
   bad("no such device", [](S& s) { s.managed.dl_tensor.device = {kDLOneAPI, -1}; });
   bad("no such device", [](S& s) { s.managed.dl_tensor.device = {kDLOneAPI, 1 << 30}; });
-  bad("not USM", [](S& s) { s.managed.dl_tensor.device = {kDLOneAPI, default_row().id}; });
+  bad("not USM", [](S& s) { s.managed.dl_tensor.device = {kDLOneAPI, default_entry().id}; });
   bad("overflow", [](S& s) { s.shape = {huge, huge}; });
   bad("overflow", [](S& s) {
     s.shape = {huge, huge};
@@ -179,7 +179,7 @@ TEST(dlpack_refuses_versioned) { check_refusals<DLManagedTensorVersioned>(); }
 
 // USM of a stranger: the lengths may lie, and both ends are checked.
 TEST(dlpack_usm_of_a_stranger) {
-  const Row& row = default_row();
+  const Entry& row = default_entry();
   const DLDevice device{kDLOneAPI, row.id};
   const Memory memory = allocate(row, UsmKind::device, 1 << 20);
   using S = Stranger<DLManagedTensorVersioned>;

@@ -83,7 +83,7 @@ Tensor numbers(UsmKind kind, const std::vector<std::int64_t>& shape) {
   const Tensor host = make_host_tensor(
       dtype, compact_layout(static_cast<int>(shape.size()), shape.data(), Order::c, 2));
   for (std::size_t i = 0; i < host.nbytes(); ++i) host.data[i] = static_cast<std::byte>(i * 37);
-  return kind == UsmKind::system ? host : copy_to_row(host, default_row(), kind);
+  return kind == UsmKind::system ? host : copy_to_entry(host, default_entry(), kind);
 }
 
 // Every second element of the last axis but one, and the last axis reversed.
@@ -98,7 +98,7 @@ Tensor sliced(const Tensor& tensor) {
 }
 
 // A private context of the row's device.  The tests' own call does not fail.
-sycl::context new_context(const Row& row) {
+sycl::context new_context(const Entry& row) {
   const Gate before = runtime;
   runtime = {};
   sycl::context context(*static_cast<const sycl::device*>(row.device_address()));
@@ -123,14 +123,14 @@ class Undisturbed {
 
 // What was there before anything failed.
 struct World {
-  const Row& row = default_row();
+  const Entry& row = default_entry();
   sycl::context context = new_context(row);
-  const Row& elsewhere = row_of_context(&context, nullptr);
+  const Entry& elsewhere = entry_of_context(&context, nullptr);
   Tensor device = numbers(UsmKind::device, {30, 40});
   Tensor large = numbers(UsmKind::device, {3, 8, 150000});
   Tensor shared = numbers(UsmKind::shared, {2, 3, 2, 4, 5});
   Tensor host = numbers(UsmKind::system, {30, 40});
-  Tensor abroad = copy_to_row(host, elsewhere, UsmKind::device);
+  Tensor abroad = copy_to_entry(host, elsewhere, UsmKind::device);
   Queue queue = Queue::from_address(elsewhere.queue().share());
 
   std::vector<std::byte> bytes() const {
@@ -238,8 +238,8 @@ const std::vector<Operation>& operations() {
       {"to the host, staged", [](const World& w) { copy_to_host(sliced(w.large)); }},
       {"from the host",
        [](const World& w) {
-         require_equal(copy_to_row(w.host, w.row, UsmKind::device), w.host);
-         require_equal(copy_to_row(sliced(w.host), w.row, UsmKind::host), sliced(w.host));
+         require_equal(copy_to_entry(w.host, w.row, UsmKind::device), w.host);
+         require_equal(copy_to_entry(sliced(w.host), w.row, UsmKind::host), sliced(w.host));
        }},
       {"from the host, staged",
        [](const World& w) {
@@ -251,14 +251,14 @@ const std::vector<Operation>& operations() {
        }},
       {"device to device",
        [](const World& w) {
-         require_equal(copy_to_row(w.device, w.row, UsmKind::device, Order::f), w.host);
-         require_equal(copy_to_row(w.device, w.elsewhere, UsmKind::device), w.host);
-         require_equal(copy_to_row(w.abroad, w.row, UsmKind::shared), w.host);
-         copy_to_row(sliced(w.large), w.elsewhere, UsmKind::device);
+         require_equal(copy_to_entry(w.device, w.row, UsmKind::device, Order::f), w.host);
+         require_equal(copy_to_entry(w.device, w.elsewhere, UsmKind::device), w.host);
+         require_equal(copy_to_entry(w.abroad, w.row, UsmKind::shared), w.host);
+         copy_to_entry(sliced(w.large), w.elsewhere, UsmKind::device);
        }},
       {"onto itself",
        [](const World& w) {
-         const Tensor tensor = copy_to_row(w.device, w.row, UsmKind::device);
+         const Tensor tensor = copy_to_entry(w.device, w.row, UsmKind::device);
          Layout turned = tensor.layout;
          for (int axis : {0, 1}) turned.strides()[axis] *= -1;
          copy_elements(tensor, make_view(tensor, tensor.size() - 1, turned));
@@ -297,42 +297,42 @@ const std::vector<Operation>& operations() {
          find_owner(w.abroad.data, &kind);
          find_owner(w.host.data, &kind);
          CHECK(!describe_owner(w.device.data).empty());
-         allocating_row(w.device.data, w.row);
-         row_in_context(w.abroad.data, w.elsewhere.context_address());
+         allocating_entry(w.device.data, w.row);
+         entry_in_context(w.abroad.data, w.elsewhere.context_address());
        }},
       {"look up rows",
        [](const World& w) {
-         CHECK(&row_of(w.queue) == &w.elsewhere);
-         CHECK(&row_of(w.row.device_address(), w.row.context_address()) == &w.row);
-         CHECK(&row_of_device(w.row.device_address()) == &w.row);
-         CHECK(&row_of_context(w.elsewhere.context_address(), w.row.device_address()) ==
+         CHECK(&entry_of(w.queue) == &w.elsewhere);
+         CHECK(&entry_of(w.row.device_address(), w.row.context_address()) == &w.row);
+         CHECK(&entry_of_device(w.row.device_address()) == &w.row);
+         CHECK(&entry_of_context(w.elsewhere.context_address(), w.row.device_address()) ==
                &w.elsewhere);
          copies_directly(w.row, w.elsewhere);
        }},
       {"register a context",
        [](const World& w) {
          const sycl::context context = new_context(w.row);
-         const Row& row = row_of_context(&context, nullptr);
-         CHECK(row.kind == RowKind::context && row.parent == &w.row && !row.default_context);
-         CHECK(&row_of(row.queue()) == &row);
+         const Entry& row = entry_of_context(&context, nullptr);
+         CHECK(row.kind == EntryKind::context && row.parent == &w.row && !row.default_context);
+         CHECK(&entry_of(row.queue()) == &row);
        }},
       {"register a context, and again after a failure",
        [](const World& w) {
          const sycl::context context = new_context(w.row);
-         const int before = row_count();
+         const int before = entry_count();
          const std::size_t contexts = private_contexts_in_use();
          const auto is_there_once = [&] {
-           const Row& row = row_of_context(&context, nullptr);
-           CHECK(row.id == before && row_count() == before + 1);
+           const Entry& row = entry_of_context(&context, nullptr);
+           CHECK(row.id == before && entry_count() == before + 1);
            CHECK(private_contexts_in_use() == contexts + 1);
-           CHECK(&row_of_context(&context, w.row.device_address()) == &row);
+           CHECK(&entry_of_context(&context, w.row.device_address()) == &row);
            CHECK(look_at_private_contexts(0).in_use.back() == &row);
          };
          try {
-           row_of_context(&context, nullptr);
+           entry_of_context(&context, nullptr);
          } catch (...) {
            const Undisturbed undisturbed;
-           CHECK(row_count() == before && private_contexts_in_use() == contexts);
+           CHECK(entry_count() == before && private_contexts_in_use() == contexts);
            is_there_once();
            throw;
          }
@@ -344,9 +344,9 @@ const std::vector<Operation>& operations() {
               {Partition{Partition::Kind::equally, {1}, ""},
                Partition{Partition::Kind::affinity_domain, {}, "next_partitionable"}}) {
            try {
-             const auto parts = cut_device(w.row, partition);
-             CHECK(parts.size() > 1 && parts == cut_device(w.row, partition));
-             for (const Row* part : parts) CHECK(part->parent == &w.row && part->queue());
+             const auto parts = create_sub_devices(w.row, partition);
+             CHECK(parts.size() > 1 && parts == create_sub_devices(w.row, partition));
+             for (const Entry* part : parts) CHECK(part->parent == &w.row && part->queue());
            } catch (const Error& error) {  // the device cannot be cut in this way
              if (std::string(error.what()).find("planned") != std::string::npos) throw;
            }
@@ -365,7 +365,7 @@ const std::vector<Operation>& operations() {
          CHECK(queue == w.row.queue() && queue.same_context(w.row.queue()));
          require_context_at(w.row.context_address());
          Queue::delete_reference(queue.new_reference());
-         Row::delete_context_reference(w.row.new_context_reference());
+         Entry::delete_context_reference(w.row.new_context_reference());
          const std::vector<std::byte> from(64);
          wait_for_all({queue.submit_copy(w.device.data, w.host.data, 64)});
          w.row.queue().submit_copy(w.device.data, w.host.data, 64);

@@ -30,22 +30,22 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
 }  // namespace
 
 TEST(device_rows) {
-  CHECK(root_count() >= 1 && row_count() >= root_count());
-  for (int id = 0; id < row_count(); ++id) {
-    const Row& row = row_at(id);
-    CHECK(row.id == id && find_row(id) == &row);
-    CHECK(&row_of(row.device_address(), row.context_address()) == &row);
-    CHECK(&row_of(row.queue()) == &row);
+  CHECK(root_count() >= 1 && entry_count() >= root_count());
+  for (int id = 0; id < entry_count(); ++id) {
+    const Entry& row = entry_at(id);
+    CHECK(row.id == id && find_entry(id) == &row);
+    CHECK(&entry_of(row.device_address(), row.context_address()) == &row);
+    CHECK(&entry_of(row.queue()) == &row);
   }
-  CHECK(find_row(-1) == nullptr && find_row(row_count()) == nullptr);
-  CHECK_FAILS(value, "no device 1000000", row_at(1000000));
+  CHECK(find_entry(-1) == nullptr && find_entry(entry_count()) == nullptr);
+  CHECK_FAILS(value, "no device 1000000", entry_at(1000000));
   CHECK_FAILS(value, "no sycl::context", require_context_at(&nothing));
   CHECK_FAILS(value, "no sycl::queue", queue_at_untrusted(&nothing));
   CHECK_FAILS(value, "no sycl::queue", queue_at_untrusted(reinterpret_cast<void*>(16)));
 }
 
 TEST(memory_of_each_kind) {
-  const Row& row = default_row();
+  const Entry& row = default_entry();
   const long live = settled_allocations();
   for (const UsmKind kind : kinds) {
     for (const std::size_t nbytes : {1, 64, 65, 4096, 100000, 5000000}) {
@@ -71,7 +71,7 @@ TEST(memory_zeroed) {
   for (const UsmKind kind : kinds) {
     for (int round = 0; round < 3; ++round) {  // the second time from the pool, with old bytes
       const Tensor tensor =
-          make_tensor(default_row(), kind, dtype_named("uint8"), compact({1000}, 1));
+          make_tensor(default_entry(), kind, dtype_named("uint8"), compact({1000}, 1));
       fill_zero(tensor);
       CHECK(bytes_of(tensor) == std::vector<std::byte>(1000));
       Tensor ones = make_host_tensor(dtype_named("uint8"), compact({1000}, 1));
@@ -83,7 +83,7 @@ TEST(memory_zeroed) {
 
 TEST(view_stays_inside) {
   const Tensor tensor =
-      make_tensor(default_row(), UsmKind::shared, dtype_named("int32"), compact({4, 5}, 4));
+      make_tensor(default_entry(), UsmKind::shared, dtype_named("int32"), compact({4, 5}, 4));
   const auto view = [&](std::int64_t offset, std::vector<std::int64_t> shape,
                         std::vector<std::int64_t> strides) {
     return make_view(tensor, offset,
@@ -102,7 +102,7 @@ TEST(view_stays_inside) {
 TEST(copy_random) {
   check::Random random(6);
   constexpr const char* names[] = {"uint8", "int16", "float32", "float64", "complex128"};
-  const Row& row = default_row();
+  const Entry& row = default_entry();
   for (int round = 0; round < 400; ++round) {
     const DType& dtype = dtype_named(names[random.below(5)]);
     const std::size_t itemsize = dtype.itemsize();
@@ -119,7 +119,7 @@ TEST(copy_random) {
       const Tensor host = make_host_tensor(dtype, compact({elements}, itemsize));
       std::copy(bytes.begin(), bytes.end(), host.data);
       if (random.below(4) == 0) return host;
-      return copy_to_row(host, row, kinds[static_cast<std::size_t>(random.below(3))]);
+      return copy_to_entry(host, row, kinds[static_cast<std::size_t>(random.below(3))]);
     };
     const Tensor to_block = block(target, to_elements), from_block = block(source, from_elements);
     copy_elements(make_view(to_block, to.first, to.layout),
@@ -143,7 +143,7 @@ TEST(copy_overlapping) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(elements) * 2);
     check::fill_random(random, &bytes);
     Tensor block =
-        make_tensor(default_row(), UsmKind::shared, dtype_named("int16"), compact({elements}, 2));
+        make_tensor(default_entry(), UsmKind::shared, dtype_named("int16"), compact({elements}, 2));
     std::copy(bytes.begin(), bytes.end(), block.data);
     const std::int64_t to_at = to.first + random.below(4), from_at = from.first + random.below(4);
     copy_elements(make_view(block, to_at, to.layout), make_view(block, from_at, from.layout));
@@ -155,7 +155,8 @@ TEST(copy_overlapping) {
 }
 
 TEST(copy_keeps_read_only) {
-  Tensor tensor = make_tensor(default_row(), UsmKind::shared, dtype_named("int8"), compact({3}, 1));
+  Tensor tensor =
+      make_tensor(default_entry(), UsmKind::shared, dtype_named("int8"), compact({3}, 1));
   tensor.readonly = true;
   CHECK_FAILS(buffer, "read-only", copy_elements(tensor, tensor));
   CHECK(!copy_to_host(tensor).readonly);

@@ -29,7 +29,7 @@ void in_threads(const Work& work) {
 }
 
 Tensor numbers(UsmKind kind, std::int64_t count, int value) {
-  const Tensor tensor = make_tensor(default_row(), kind, dtype_named("uint8"),
+  const Tensor tensor = make_tensor(default_entry(), kind, dtype_named("uint8"),
                                     compact_layout(1, &count, Order::c, 1));
   const Tensor host = make_host_tensor(dtype_named("uint8"), tensor.layout);
   std::fill_n(host.data, count, static_cast<std::byte>(value));
@@ -79,7 +79,7 @@ TEST(threads_ask_for_owners) {
   in_threads([&](int) {
     for (int i = 0; i < 500; ++i) {
       UsmKind kind;
-      CHECK(find_owner(usm.data + 64 * (i % 70), &kind) == &default_row());
+      CHECK(find_owner(usm.data + 64 * (i % 70), &kind) == &default_entry());
       CHECK(find_owner(plain.data() + 64 * (i % 70), &kind) == nullptr);
     }
   });
@@ -90,8 +90,9 @@ TEST(threads_cut_a_device) {
   std::atomic<int> failures{0};
   in_threads([&](int) {
     try {
-      const auto parts = cut_device(default_row(), {Partition::Kind::equally, {1}, ""});
-      if (parts != cut_device(default_row(), {Partition::Kind::equally, {1}, ""})) ++failures;
+      const auto parts = create_sub_devices(default_entry(), {Partition::Kind::equally, {1}, ""});
+      if (parts != create_sub_devices(default_entry(), {Partition::Kind::equally, {1}, ""}))
+        ++failures;
     } catch (const Error&) {  // a machine with one compute unit
     }
   });

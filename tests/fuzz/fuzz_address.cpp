@@ -16,7 +16,7 @@ namespace {
 // Two words of a real object, or of nothing.
 std::array<std::uintptr_t, 2> make_words(Input& input) {
   std::array<std::uintptr_t, 2> words{};
-  const Row& row = rows()[0];
+  const Entry& row = rows()[0];
   const void* const objects[] = {row.device_address(), row.context_address(), row.queue().share(),
                                  &words};
   for (std::uintptr_t& word : words) {

@@ -42,7 +42,7 @@ Tensor make_sample(Input& input) {
     if (stride > 1 << 16) return make_sample(input);
     if (length > 0) count *= length;
   }
-  const Row& row = rows()[static_cast<std::size_t>(input.between(0, 2))];
+  const Entry& row = rows()[static_cast<std::size_t>(input.between(0, 2))];
   const std::int64_t shape[] = {stride};
   const Layout compact = compact_layout(1, shape, Order::c, dtype.itemsize());
   const std::int64_t where = input.between(0, 4);
@@ -133,7 +133,7 @@ void use(Input& input, const Tensor& tensor) {
   }
   if (tensor.on_host) {
     UsmKind kind;
-    if (const Row* row = find_owner(tensor.data, &kind)) {
+    if (const Entry* row = find_owner(tensor.data, &kind)) {
       const Tensor usm = relabel(tensor, *row, kind);
       REQUIRE(usm.readonly == tensor.readonly && inside(usm));
     }

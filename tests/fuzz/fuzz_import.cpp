@@ -33,7 +33,7 @@ const Blocks& blocks() {
     const std::int64_t shape[] = {16, 16};
     const Layout layout = compact_layout(2, shape, Order::c, 4);
     auto* blocks = new Blocks{
-        {}, make_tensor(default_row(), UsmKind::shared, dtype_named("float32"), layout), {}};
+        {}, make_tensor(default_entry(), UsmKind::shared, dtype_named("float32"), layout), {}};
     for (std::size_t i = 0; i < 5; ++i) {
       blocks->usm[i] =
           allocate(rows()[i < 3 ? 0 : i - 2], static_cast<UsmKind>(i % 3), block_bytes);

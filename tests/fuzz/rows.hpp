@@ -8,12 +8,13 @@
 #include "runtime/device_table.hpp"
 #include "runtime/sycl_handles.hpp"
 
-inline const std::array<std::reference_wrapper<const sycl_ext::Row>, 3>& rows() {
+inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& rows() {
   static const auto made = [] {
-    const sycl_ext::Row& root = sycl_ext::default_row();
+    const sycl_ext::Entry& root = sycl_ext::default_entry();
     const sycl::context context(*static_cast<const sycl::device*>(root.device_address()));
-    const sycl_ext::Row& elsewhere = sycl_ext::row_of_context(&context, nullptr);
-    const auto parts = sycl_ext::cut_device(root, {sycl_ext::Partition::Kind::equally, {1}, ""});
+    const sycl_ext::Entry& elsewhere = sycl_ext::entry_of_context(&context, nullptr);
+    const auto parts =
+        sycl_ext::create_sub_devices(root, {sycl_ext::Partition::Kind::equally, {1}, ""});
     return std::array{std::cref(root), std::cref(elsewhere), std::cref(*parts.front())};
   }();
   return made;

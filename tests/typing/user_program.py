@@ -73,7 +73,7 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
         assert_type(flag, bool)
     assert_type(t.host_accessible, bool)
     assert_type(t.dtype_name, str)
-    assert_type(t.row_id, int | None)
+    assert_type(t.entry_id, int | None)
     assert_type(t.device, sx.Device)
     assert_type(t.base, object)
     assert t.sycl_queue.sycl_context == t.sycl_context
@@ -143,7 +143,7 @@ def cross_processes(t: sx.Tensor, device: sx.Device) -> None:
     handle = sx.ipc_handle(mine)
     assert_type(handle, sx.IpcHandle)
     assert_type(sx.ipc_handle(mine, peer=os.getpid()), sx.IpcHandle)
-    assert_type(handle.road, Literal["sycl", "shared memory"])
+    assert_type(handle.mechanism, Literal["sycl", "shared memory"])
     assert_type(handle.shape, tuple[int, ...])
     assert_type(handle.dtype, str)
     assert_type(handle.readonly, bool)

@@ -30,7 +30,7 @@ enum sycl_ext_usm_kind {
   sycl_ext_usm_device = 0,
   sycl_ext_usm_shared = 1,
   sycl_ext_usm_host = 2,
-  sycl_ext_usm_system = 3, /* host memory that the device of the row reads */
+  sycl_ext_usm_system = 3, /* host memory that the device of the entry reads */
 };
 
 /* Why a function failed, and what to raise for it. */
@@ -49,7 +49,7 @@ typedef struct {
   char message[1020]; /* terminated; the end of a longer one is cut off */
 } sycl_ext_error;
 
-/* One row of the device table.  Rows are immortal, and so is everything they point to. */
+/* One entry of the device table.  Entries are immortal, and so is everything they point to. */
 typedef struct {
   int32_t id;
   int32_t root_id;         /* of the root device that it is, or is a part of */
@@ -59,9 +59,9 @@ typedef struct {
   int32_t host_memory;     /* the host may read even its device USM */
   const void* device;      /* sycl::device */
   const void* context;     /* sycl::context */
-} sycl_ext_row;
+} sycl_ext_entry;
 
-/* A typed, strided view of memory that some row's device can reach. */
+/* A typed, strided view of memory that some entry's device can reach. */
 typedef struct {
   void* data; /* the first element; NULL when there is none */
   const int64_t* shape;
@@ -70,7 +70,7 @@ typedef struct {
   uint8_t dtype_code; /* DLDataTypeCode of DLPack */
   uint8_t dtype_bits;
   uint16_t dtype_lanes; /* 1 */
-  int32_t row;          /* the row that the memory is bound to */
+  int32_t entry;        /* the entry that the memory is bound to */
   int32_t usm_kind;     /* sycl_ext_usm_kind */
   int32_t readonly;
   void* owner; /* keeps the memory, shape and strides alive: see release_owner */
@@ -82,33 +82,33 @@ typedef struct {
 
   /* ---- The device table.  Any thread, with or without the GIL.  Where a function can fail it
    * returns -1 and fills `error`, which may be NULL. */
-  int32_t (*row_count)(void);
+  int32_t (*entry_count)(void);
   int32_t (*root_count)(void);
-  int32_t (*get_row)(int32_t id, sycl_ext_row* out, sycl_ext_error* error); /* 0 */
-  int32_t (*default_row)(sycl_ext_error* error);                            /* an id */
-  /* The row's own in-order sycl::queue; NULL: failed.  Others may use it, too. */
-  const void* (*queue_of_row)(int32_t id, sycl_ext_error* error);
-  /* Id of a row, appended when it is new. */
-  int32_t (*row_of)(const void* device, const void* context, sycl_ext_error* error);
-  int32_t (*row_of_device)(const void* device, sycl_ext_error* error);
-  int32_t (*row_of_queue)(const void* queue, sycl_ext_error* error);
-  /* Id of the row that owns a pointer, and the kind of its memory; -1: plain host memory, or USM of
-   * a context that is not in the table. */
+  int32_t (*get_entry)(int32_t id, sycl_ext_entry* out, sycl_ext_error* error); /* 0 */
+  int32_t (*default_entry)(sycl_ext_error* error);                              /* an id */
+  /* The entry's own in-order sycl::queue; NULL: failed.  Others may use it, too. */
+  const void* (*queue_of_entry)(int32_t id, sycl_ext_error* error);
+  /* Id of an entry, appended when it is new. */
+  int32_t (*entry_of)(const void* device, const void* context, sycl_ext_error* error);
+  int32_t (*entry_of_device)(const void* device, sycl_ext_error* error);
+  int32_t (*entry_of_queue)(const void* queue, sycl_ext_error* error);
+  /* Id of the entry that owns a pointer, and the kind of its memory; -1: plain host memory, or USM
+   * of a context that is not in the table. */
   int32_t (*row_of_pointer)(const void* pointer, int32_t* usm_kind);
 
   /* ---- Memory.  With the GIL.  NULL or -1: a Python exception is set. */
-  /* What sycl_ext.as_tensor(object, device=(14, row), copy=copy) returns, a new reference.
-   * row -1: where the memory is; copy -1: None. */
-  PyObject* (*as_tensor)(PyObject* object, int32_t row, int32_t copy);
+  /* What sycl_ext.as_tensor(object, device=(14, entry), copy=copy) returns, a new reference.
+   * entry -1: where the memory is; copy -1: None. */
+  PyObject* (*as_tensor)(PyObject* object, int32_t entry, int32_t copy);
   /* The view of a sycl_ext.Tensor.  The caller releases out->owner. */
   int32_t (*view_of)(PyObject* tensor, sycl_ext_view* out);
   /* A sycl_ext.Tensor over USM of somebody else.  Reads data, shape, strides (NULL: compact),
-   * ndim, dtype, row and readonly.  `queue` is the sycl::queue that work on it goes to (NULL: the
-   * row's).  Takes `owner`, which may be NULL, over, also when it fails: `release` (NULL: nothing
+   * ndim, dtype, entry and readonly.  `queue` is the sycl::queue that work on it goes to (NULL: the
+   * entry's).  Takes `owner`, which may be NULL, over, also when it fails: `release` (NULL: nothing
    * to do) is called once, on any thread, when the last view is gone and the queue is idle. */
   PyObject* (*wrap)(const sycl_ext_view* view, const void* queue, void* owner,
                     void (*release)(void* owner));
-  /* A new sycl_ext.Tensor.  Reads shape, ndim, dtype, row and usm_kind. */
+  /* A new sycl_ext.Tensor.  Reads shape, ndim, dtype, entry and usm_kind. */
   PyObject* (*make)(const sycl_ext_view* view, const void* queue);
 
   /* ---- Any thread, with or without the GIL. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl_ext for C++ extensions, without a binding library: the device table as `device_row`, memory
-// as `usm_view<T>`.  <sycl_ext/sycl_ext.hpp> adds the pybind11 argument type,
+// sycl_ext for C++ extensions, without a binding library: the device table as `device_entry`,
+// memory as `usm_view<T>`.  <sycl_ext/sycl_ext.hpp> adds the pybind11 argument type,
 // <sycl_ext/nanobind.hpp> the nanobind one.
 //
 // Needs the SYCL headers and any C++17 compiler; links against libsycl, and against nothing of
@@ -136,53 +136,53 @@ enum class copying { if_needed = -1, never = 0, always = 1 };
 
 // ---- the device table ---------------------------------------------------------------------------
 
-// One row of the table, by its DLPack device id: a device, a context, an in-order queue.  Any
-// thread, with or without the GIL.  std::invalid_argument: there is no such row.
-class device_row {
+// One entry of the table, by its DLPack device id: a device, a context, an in-order queue.  Any
+// thread, with or without the GIL.  std::invalid_argument: there is no such entry.
+class device_entry {
  public:
-  explicit device_row(int id) { detail::call(api().get_row, std::int32_t{id}, &row_); }
+  explicit device_entry(int id) { detail::call(api().get_entry, std::int32_t{id}, &entry_); }
 
-  static device_row default_device() { return device_row(detail::call(api().default_row)); }
-  // The row of a device in a context, appended when it is new.
-  static device_row of(const sycl::device& device, const sycl::context& context) {
-    return device_row(detail::call(api().row_of, static_cast<const void*>(&device),
-                                   static_cast<const void*>(&context)));
+  static device_entry default_device() { return device_entry(detail::call(api().default_entry)); }
+  // The entry of a device in a context, appended when it is new.
+  static device_entry of(const sycl::device& device, const sycl::context& context) {
+    return device_entry(detail::call(api().entry_of, static_cast<const void*>(&device),
+                                     static_cast<const void*>(&context)));
   }
   // A root device, or a sub-device in the context where it lives when nobody names one.
-  static device_row of(const sycl::device& device) {
-    return device_row(detail::call(api().row_of_device, static_cast<const void*>(&device)));
+  static device_entry of(const sycl::device& device) {
+    return device_entry(detail::call(api().entry_of_device, static_cast<const void*>(&device)));
   }
-  static device_row of(const sycl::queue& queue) {
-    return device_row(detail::call(api().row_of_queue, static_cast<const void*>(&queue)));
+  static device_entry of(const sycl::queue& queue) {
+    return device_entry(detail::call(api().entry_of_queue, static_cast<const void*>(&queue)));
   }
-  static int count() { return api().row_count(); }
+  static int count() { return api().entry_count(); }
   static int root_count() { return api().root_count(); }
 
-  int id() const noexcept { return row_.id; }
-  int root_id() const noexcept { return row_.root_id; }
-  int parent_id() const noexcept { return row_.parent_id; }  // -1: a root device
-  bool is_root() const noexcept { return row_.kind == sycl_ext_root; }
-  bool is_sub_device() const noexcept { return row_.kind == sycl_ext_sub_device; }
-  bool is_private_context() const noexcept { return row_.kind == sycl_ext_private_context; }
-  bool is_default_context() const noexcept { return row_.default_context != 0; }
-  bool has_host_memory() const noexcept { return row_.host_memory != 0; }
+  int id() const noexcept { return entry_.id; }
+  int root_id() const noexcept { return entry_.root_id; }
+  int parent_id() const noexcept { return entry_.parent_id; }  // -1: a root device
+  bool is_root() const noexcept { return entry_.kind == sycl_ext_root; }
+  bool is_sub_device() const noexcept { return entry_.kind == sycl_ext_sub_device; }
+  bool is_private_context() const noexcept { return entry_.kind == sycl_ext_private_context; }
+  bool is_default_context() const noexcept { return entry_.default_context != 0; }
+  bool has_host_memory() const noexcept { return entry_.host_memory != 0; }
 
   const sycl::device& device() const noexcept {
-    return *static_cast<const sycl::device*>(row_.device);
+    return *static_cast<const sycl::device*>(entry_.device);
   }
   const sycl::context& context() const noexcept {
-    return *static_cast<const sycl::context*>(row_.context);
+    return *static_cast<const sycl::context*>(entry_.context);
   }
-  // The row's own in-order queue.
+  // The entry's own in-order queue.
   sycl::queue queue() const {
-    return *static_cast<const sycl::queue*>(detail::call(api().queue_of_row, row_.id));
+    return *static_cast<const sycl::queue*>(detail::call(api().queue_of_entry, entry_.id));
   }
 
-  friend bool operator==(const device_row& a, const device_row& b) { return a.id() == b.id(); }
-  friend bool operator!=(const device_row& a, const device_row& b) { return !(a == b); }
+  friend bool operator==(const device_entry& a, const device_entry& b) { return a.id() == b.id(); }
+  friend bool operator!=(const device_entry& a, const device_entry& b) { return !(a == b); }
 
  private:
-  sycl_ext_row row_;
+  sycl_ext_entry entry_;
 };
 
 // ---- element types ------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ struct dtype_of {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// A typed, strided view of memory that the device of `row()` reaches, and its queue.
+// A typed, strided view of memory that the device of `entry()` reaches, and its queue.
 //
 // T const: the memory is read; read-only memory is welcome, and it may be a copy when there is no
 //          way to a view.
@@ -267,10 +267,10 @@ class usm_view {
 
   bool readonly() const noexcept { return view_.readonly != 0; }
   usm_kind kind() const noexcept { return static_cast<usm_kind>(view_.usm_kind); }
-  device_row row() const { return device_row(view_.row); }
+  device_entry entry() const { return device_entry(view_.entry); }
   // Whether the host may read the memory (once the queue is idle).
-  bool host_accessible() const { return kind() != usm_kind::device || row().has_host_memory(); }
-  // The queue that work on the memory goes to: its producer's, or the in-order queue of the row.
+  bool host_accessible() const { return kind() != usm_kind::device || entry().has_host_memory(); }
+  // The queue that work on the memory goes to: its producer's, or the in-order queue of the entry.
   sycl::queue queue() const {
     return *static_cast<const sycl::queue*>(api().queue_of_owner(owner_.get()));
   }
@@ -279,19 +279,19 @@ class usm_view {
   // The sycl_ext.Tensor, borrowed.
   PyObject* object() const noexcept { return object_.get(); }
 
-  // The same elements on another row: this very view where the memory can be used there.  With the
-  // GIL; the Python exception of sycl_ext.as_tensor when the copy is refused.
-  usm_view on(const device_row& where, copying copy = copying::if_needed) const {
-    if (where.id() == view_.row && copy != copying::always) return *this;
+  // The same elements on another entry: this very view where the memory can be used there.  With
+  // the GIL; the Python exception of sycl_ext.as_tensor when the copy is refused.
+  usm_view on(const device_entry& where, copying copy = copying::if_needed) const {
+    if (where.id() == view_.entry && copy != copying::always) return *this;
     return from_python(object(), where.id(), writes ? copying::never : copy);
   }
 
-  // A view of anything that sycl_ext.as_tensor takes, on a row (-1: where it is).  With the GIL; a
-  // Python exception when that cannot be.
-  static usm_view from_python(PyObject* object, int row = -1,
+  // A view of anything that sycl_ext.as_tensor takes, on an entry (-1: where it is).  With the GIL;
+  // a Python exception when that cannot be.
+  static usm_view from_python(PyObject* object, int entry = -1,
                               copying copy = writes ? copying::never : copying::if_needed) {
     const std::unique_ptr<usm_view> view = open(detail::checked<PyObject*>(
-        api().as_tensor(object, row, static_cast<std::int32_t>(copy)), nullptr));
+        api().as_tensor(object, entry, static_cast<std::int32_t>(copy)), nullptr));
     if (!view) detail::throw_python_error()();
     if (const char* mismatch = view->mismatch()) {
       PyErr_Format(PyExc_TypeError, "%R is no array for this function: %s", view->object(),
@@ -368,7 +368,7 @@ void finish(const usm_view<T, N>& view, const sycl::queue& worker,
 
 namespace detail {
 
-inline sycl_ext_view description(const device_row& row, dtype type,
+inline sycl_ext_view description(const device_entry& entry, dtype type,
                                  const std::vector<std::int64_t>& shape) {
   sycl_ext_view view{};
   view.shape = shape.data();
@@ -376,7 +376,7 @@ inline sycl_ext_view description(const device_row& row, dtype type,
   view.dtype_code = type.code;
   view.dtype_bits = type.bits;
   view.dtype_lanes = 1;
-  view.row = row.id();
+  view.entry = entry.id();
   return view;
 }
 
@@ -384,16 +384,16 @@ inline sycl_ext_view description(const device_row& row, dtype type,
 
 // A sycl_ext.Tensor over USM, a new reference.  `owner` keeps the memory; it is dropped on any
 // thread, when the last view is gone and `queue` is idle.  `queue` is the queue that work on the
-// memory goes to (nullptr: the row's).  T const: a read-only tensor.  With the GIL.
+// memory goes to (nullptr: the entry's).  T const: a read-only tensor.  With the GIL.
 template <class T>
-PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_row& row,
+PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
                std::shared_ptr<const void> owner, const sycl::queue* queue = nullptr,
                const std::vector<std::int64_t>& strides = {}) {
   using element = std::remove_const_t<T>;
   if (!strides.empty() && strides.size() != shape.size()) {
     throw std::invalid_argument("shape and strides differ in length");
   }
-  sycl_ext_view view = detail::description(row, dtype_of<element>::value, shape);
+  sycl_ext_view view = detail::description(entry, dtype_of<element>::value, shape);
   view.data = const_cast<element*>(data);
   view.strides = strides.empty() ? nullptr : strides.data();
   view.readonly = std::is_const_v<T>;
@@ -406,12 +406,12 @@ PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_row
 
 // The same, kept by a Python object.
 template <class T>
-PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_row& row,
+PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
                PyObject* owner, const sycl::queue* queue = nullptr,
                const std::vector<std::int64_t>& strides = {}) {
   Py_INCREF(owner);
   return wrap(
-      data, shape, row,
+      data, shape, entry,
       std::shared_ptr<const void>(
           owner, [](const void* object) { api().release_object(const_cast<void*>(object)); }),
       queue, strides);
@@ -419,9 +419,9 @@ PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_row
 
 // A new tensor in memory of its own.  With the GIL.
 template <class T>
-usm_view<T> make(const std::vector<std::int64_t>& shape, const device_row& row,
+usm_view<T> make(const std::vector<std::int64_t>& shape, const device_entry& entry,
                  usm_kind kind = usm_kind::device, const sycl::queue* queue = nullptr) {
-  sycl_ext_view view = detail::description(row, dtype_of<T>::value, shape);
+  sycl_ext_view view = detail::description(entry, dtype_of<T>::value, shape);
   view.usm_kind = static_cast<std::int32_t>(kind);
   const auto made =
       usm_view<T>::open(detail::checked<PyObject*>(api().make(&view, queue), nullptr));

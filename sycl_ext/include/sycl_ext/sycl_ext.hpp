@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl_ext for pybind11 extensions: the device table (`device_row`), and an argument type that
+// sycl_ext for pybind11 extensions: the device table (`device_entry`), and an argument type that
 // takes any array of any library as typed, strided USM with its queue (`usm_view<T>`).
 //
 //   #include <sycl_ext/sycl_ext.hpp>

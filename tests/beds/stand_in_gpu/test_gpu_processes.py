@@ -157,7 +157,7 @@ def shared_numbers(device, shape=(4, 6), dtype="int32"):
 
 @pytest.fixture
 def with_ipc(gpu):
-    if not _core.has_ipc(gpu._row):
+    if not _core.has_ipc(gpu._entry):
         pytest.fail("the stand-in GPU has no inter-process handles")
 
 

@@ -60,7 +60,7 @@ def test_memory_of_a_root_device_is_a_view(gpu, torch):
 def test_memory_of_a_tile_goes_to_its_root(tiles, gpu, torch, copy):
     """Under the root's id torch would refuse it, and a host copy would be the way out."""
     tensor = on(tiles[1])
-    if tensor.device._row.default_context is False:
+    if tensor.device._entry.default_context is False:
         pytest.fail("tiles are bound to the default context on Level Zero")
     found = sx.exchange(tensor, torch, copy=copy)
     assert (found.device, found.usm_type) == (gpu, "device")
