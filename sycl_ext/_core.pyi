@@ -279,13 +279,13 @@ def copies_directly(source: Entry, target: Entry) -> bool:
 def copy_elements(target: TensorBase, source: TensorBase) -> None:
     """Copies all elements."""
 
-def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
-    """A compact, page-aligned host copy."""
-
 def copy_to_entry(
     tensor: TensorBase, entry: Entry, usm_type: str, order: str = "C", queue: Queue | None = None
 ) -> Tensor:
     """A compact copy on another entry, or on the same one."""
+
+def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
+    """A compact, page-aligned host copy."""
 
 def create_sub_devices(
     entry: Entry, kind: PartitionKind, counts: Sequence[int], domain: str
@@ -300,6 +300,24 @@ def deferred_frees() -> int:
 
 def device_uuid(entry: Entry) -> bytes:
     """What identifies the device in every process; empty: it does not say."""
+
+def entry(id: SupportsIndex) -> Entry:
+    """The entry with this id; ValueError when there is none."""
+
+def entry_count() -> int:
+    """Number of entries."""
+
+def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex) -> Entry:
+    """Entry of the device that a USM block of the context was allocated on."""
+
+def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Entry:
+    """Entry of the sycl::context at an address that the caller vouches for."""
+
+def entry_of_device(device_address: SupportsIndex) -> Entry:
+    """Entry of the sycl::device at an address that the caller vouches for."""
+
+def entry_of_queue(queue: Queue) -> Entry:
+    """Entry of the queue's device and context, appended when new."""
 
 def find_owner(tensor: TensorBase, thorough: bool = False) -> tuple[int, str] | None:
     """Entry and kind of host memory that is USM of a context of the table."""
@@ -406,24 +424,6 @@ def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...]
 
 def root_count() -> int:
     """Number of root devices."""
-
-def entry(id: SupportsIndex) -> Entry:
-    """The entry with this id; ValueError when there is none."""
-
-def entry_count() -> int:
-    """Number of entries."""
-
-def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex) -> Entry:
-    """Entry of the device that a USM block of the context was allocated on."""
-
-def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Entry:
-    """Entry of the sycl::context at an address that the caller vouches for."""
-
-def entry_of_device(device_address: SupportsIndex) -> Entry:
-    """Entry of the sycl::device at an address that the caller vouches for."""
-
-def entry_of_queue(queue: Queue) -> Entry:
-    """Entry of the queue's device and context, appended when new."""
 
 def same_context(a: Entry, b: Entry) -> bool:
     """Whether two entries are bound to one context."""

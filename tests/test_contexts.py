@@ -18,7 +18,7 @@ import beds
 import sycl_ext as sx
 from contexts import labs
 from sycl_ext._devices.hierarchy import VARIABLES, explain_hierarchy
-from sycl_ext._negotiation.rules import Offer, Route, Wish, plan
+from sycl_ext._negotiation.rules import Request, Route, Source, plan
 
 pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
 
@@ -239,7 +239,9 @@ def test_what_the_environment_does_to_ids(environment, words):
 @pytest.mark.parametrize("device", [None, (14, 1)])
 def test_contexts_that_do_not_know_each_other(device):
     """There a copy into the default context goes through the host, and that is not done unasked."""
-    offer = Offer((14, 1), 5, "device", default_context=False, host_reachable=False)
-    routes = [plan(offer, Wish(device, copy, direct=False)).route for copy in (None, False, True)]
+    source = Source((14, 1), 5, "device", default_context=False, host_reachable=False)
+    routes = [
+        plan(source, Request(device, copy, direct=False)).route for copy in (None, False, True)
+    ]
     assert routes == [Route.REFUSE, Route.REFUSE, Route.VIA_HOST]
-    assert plan(offer, Wish((14, 5), False, direct=False)).route is Route.VIEW
+    assert plan(source, Request((14, 5), False, direct=False)).route is Route.VIEW

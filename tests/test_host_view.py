@@ -168,7 +168,7 @@ QUESTIONS = {
     "f_contiguous": lambda view: view.f_contiguous,
     "usm_type": lambda view: view.usm_type,
     "readonly": lambda view: view.readonly,
-    "row_id": lambda view: view.entry_id,
+    "entry_id": lambda view: view.entry_id,
     "device": lambda view: view.__dlpack_device__(),
     "is_copy": lambda view: view.is_copy,
     "repr": repr,

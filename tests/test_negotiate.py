@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The negotiation: every cell of `plan(offer, wish)`, and that what is done is what was planned.
+"""The negotiation: every cell of `plan(source, request)`, and that this is what is done.
 
-The table below is written from the rules of the exchange, not from ``_negotiate.RULES``.
+The table below is written from the rules of the exchange, not from ``rules.RULES``.
 """
 
 import itertools
@@ -13,7 +13,7 @@ import pytest
 import sycl_ext as sx
 from dlpack_ctypes import IS_COPIED, capsule_name, managed_in
 from producers import as_strided
-from sycl_ext._negotiation.rules import COPIES, Offer, Relation, Route, Wish, plan, relation
+from sycl_ext._negotiation.rules import COPIES, Relation, Request, Route, Source, plan, relation
 from sycl_ext._protocols import execute
 
 HOST = (1, 0)
@@ -23,18 +23,18 @@ ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 99), (2, 0)
 
 
 def usm(kind, **fields):
-    """USM of row 0, a root device with its default context; the host reaches all but "device"."""
-    return Offer(**{"device": ROOT, "row": 0, "root": ROOT, "usm_type": kind,
+    """USM of entry 0, a root device with its default context; the host reaches all but "device"."""
+    return Source(**{"device": ROOT, "entry": 0, "root": ROOT, "usm_type": kind,
                     "default_context": True, "host_reachable": kind != "device",
                     **fields})  # fmt: skip
 
 
 def elsewhere(kind, **fields):
-    """USM of row 3, a sub-device or private context of root device 0."""
-    return usm(kind, row=3, default_context=False, **fields)
+    """USM of entry 3, a sub-device or private context of root device 0."""
+    return usm(kind, entry=3, default_context=False, **fields)
 
 
-HOST_MEMORY = Offer(HOST, None, "system", default_context=False, host_reachable=True)
+HOST_MEMORY = Source(HOST, None, "system", default_context=False, host_reachable=True)
 SYSTEM = usm("system", host_reachable=True)
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -42,20 +42,20 @@ SYSTEM = usm("system", host_reachable=True)
 VIEW, COPY, HOST_VIEW, HOST_COPY = Route.VIEW, Route.COPY, Route.HOST_VIEW, Route.HOST_COPY
 NO, VIA_HOST = Route.REFUSE, Route.VIA_HOST
 
-#: offer, wished device, facts about it -> relation; routes for copy=None, False, True
+#: source, wished device, facts about it -> relation; routes for copy=None, False, True
 TABLE = {
     # USM of the default context
     "default, unaware consumer": (usm("device"), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "default, own root": (usm("device"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "default, shared": (usm("shared"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "default, host kind": (usm("host"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
-    "default, other row, direct": (usm("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
-    "default, other row, indirect": (
+    "default, other entry, direct": (usm("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
+    "default, other entry, indirect": (
         usm("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
     ),
-    "default tile": (usm("device", row=3), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "default tile": (usm("device", entry=3), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "default tile, by its own id": (
-        usm("device", row=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+        usm("device", entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     # USM of another context
     "private, unaware consumer": (
@@ -63,10 +63,10 @@ TABLE = {
     ),
     "private, its root": (elsewhere("device"), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
     "private, own row": (elsewhere("device"), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY)),
-    "private, other row, direct": (
+    "private, other entry, direct": (
         elsewhere("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
     ),
-    "private, other row, indirect": (
+    "private, other entry, indirect": (
         elsewhere("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
     ),
     # host memory that a device reads: no stranger takes it for USM
@@ -81,10 +81,10 @@ TABLE = {
         usm("shared", device=HOST), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     "host view of default tile, its root": (
-        usm("shared", device=HOST, row=3), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
+        usm("shared", device=HOST, entry=3), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     "host view of default tile, own row": (
-        usm("shared", device=HOST, row=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+        usm("shared", device=HOST, entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     "host view of system, its root": (
         usm("system", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
@@ -100,10 +100,10 @@ TABLE = {
     ),
     # a consumer that takes memory of root devices alone
     "default tile, its root, root alone": (
-        usm("device", row=3), ROOT, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
+        usm("device", entry=3), ROOT, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
     ),
     "default tile, unaware, root alone": (
-        usm("device", row=3), None, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
+        usm("device", entry=3), None, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
     ),
     "default root, root alone": (
         usm("device"), None, {"root_only": True}, Relation.SAME, (VIEW, VIEW, COPY),
@@ -174,12 +174,12 @@ TABLE = {
 @pytest.mark.parametrize("copy", [None, False, True])
 @pytest.mark.parametrize("cell", TABLE)
 def test_every_cell(cell, copy, versioned, readonly):
-    offer, device, facts, found, routes = TABLE[cell]
-    offer = Offer(**{**offer.__dict__, "readonly": readonly})
-    wish = Wish(device, copy, versioned, **facts)
-    assert relation(offer, wish) is found
+    source, device, facts, found, routes = TABLE[cell]
+    source = Source(**{**source.__dict__, "readonly": readonly})
+    request = Request(device, copy, versioned, **facts)
+    assert relation(source, request) is found
     route = routes[(None, False, True).index(copy)]
-    planned = plan(offer, wish)
+    planned = plan(source, request)
     unspeakable = readonly and not versioned and route in (VIEW, HOST_VIEW)
     if unspeakable:
         route = NO
@@ -218,12 +218,12 @@ def test_the_table_is_complete():
 
 def test_a_way_out_that_is_named_is_a_way_out():
     """Whoever follows the advice of a refusal gets the data."""
-    for offer, device, facts, found, _ in TABLE.values():
+    for source, device, facts, found, _ in TABLE.values():
         for copy in (None, False):
-            planned = plan(offer, Wish(device, copy, **facts))
+            planned = plan(source, Request(device, copy, **facts))
             if planned.route is NO and found is not Relation.UNKNOWN:
                 advice = True if "pass copy=True" in planned.reason else None
-                assert plan(offer, Wish(device, advice, **facts)).route is not NO
+                assert plan(source, Request(device, advice, **facts)).route is not NO
 
 
 # ---- what is done is what was planned ------------------------------------------------------------
@@ -293,13 +293,13 @@ def test_the_fast_path_of_the_core_agrees_with_the_plan(name, private, halves):
         wanted = outcome(lambda asked=asked: execute.export(tensor, *asked.values()))
         if isinstance(wanted, dict) and wanted["copied"] is False and not wanted["versioned"]:
             # A legacy capsule cannot say that it is a copy; whether it is one, the plan says.
-            planned = execute.plan_for(execute.offer_of(tensor), device, copy, versioned=False)
+            planned = execute.plan_for(execute.facts_of(tensor), device, copy, versioned=False)
             if planned.copies:
                 found["data"] = wanted["data"] = None
         assert found == wanted, asked
         if isinstance(found, dict):
             planned = execute.plan_for(
-                execute.offer_of(tensor), device, copy, versioned=found["versioned"]
+                execute.facts_of(tensor), device, copy, versioned=found["versioned"]
             )
             assert planned.error is None, asked
             assert found["device"] == (device or tensor.__dlpack_device__()), asked

@@ -56,7 +56,7 @@ auto address_of(const View& view, std::int64_t row) {
 // whoever asks for the target's memory next waits for them.
 void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
   // A view of the source where the target's device reaches it, else a copy there.
-  const Source source = given.on(target.row());
+  const Source source = given.on(target.entry());
   check(target, rows, source);
   const std::size_t nbytes = row_bytes(target);
   row_bytes(source);

@@ -160,7 +160,7 @@ def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
     source = interfaces.source_of(x, copy)
     target = place(device)
     found = execute.plan_for(
-        execute.offer_of(source), target.device.__dlpack_device__(), copy, ours=True
+        execute.facts_of(source), target.device.__dlpack_device__(), copy, ours=True
     ).check()
     if found.route is Route.VIA_HOST and not host_copy:
         raise CopyRefusedError(f"host_copy=False, and {found.reason}")
@@ -177,7 +177,7 @@ def _attempts(
         readonly=source.readonly,
         address=source.ptr if who.alignment > 1 else 0,
     )
-    offer = execute.offer_of(source)
+    offer = execute.facts_of(source)
     attempts = []
     if who.takes_usm(source.usm_type) and source.entry_id is not None:
         own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
@@ -294,7 +294,7 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
         source = interfaces.source_of(x, copy)
     except BufferError as error:
         return Plan(Route.REFUSE, str(error), type(error))
-    offer = execute.offer_of(source)
+    offer = execute.facts_of(source)
     if consumer_or_device is None:
         return _with_notes(execute.plan_for(offer, None, copy), source, None)
     if isinstance(consumer_or_device, tuple) and consumer_or_device == HOST:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the exchange will do, decided before anything is touched.
 
-`plan(offer, wish)` is a pure function: no device, no data, no core.  All the rules are in the
+`plan(source, request)` is a pure function: no device, no data, no core.  All the rules are in the
 table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_tensor`, `host_view`,
 `to_device`, `exchange`) asks it, and `explain` shows its answer.
 """
@@ -14,7 +14,7 @@ from enum import Enum
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
 
-__all__ = ["RULES", "Offer", "Plan", "Relation", "Route", "Wish", "plan", "relation"]
+__all__ = ["RULES", "Plan", "Relation", "Request", "Route", "Source", "plan", "relation"]
 
 
 class Route(Enum):
@@ -82,7 +82,7 @@ _COLUMN = {None: 0, False: 1, True: 2}
 
 
 @dataclass(frozen=True)
-class Offer:
+class Source:
     """What a producer has.
 
     Attributes
@@ -115,7 +115,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Request:
     """What a consumer asks for.
 
     Attributes
@@ -189,37 +189,37 @@ class Plan:
         return ". ".join((f"{self.route.value}: {self.reason}", *self.notes))
 
 
-def relation(offer: Offer, wish: Wish) -> Relation:
+def relation(source: Source, request: Request) -> Relation:
     """Say where the memory is, seen from where it is wanted."""
-    wanted = wish.device or offer.device
+    wanted = request.device or source.device
     if wanted == HOST:
-        if not offer.host_reachable:
+        if not source.host_reachable:
             return Relation.UNREACHABLE
-        return Relation.REVERSED if offer.reversed else Relation.REACHABLE
-    if wanted[0] != DeviceType.ONE_API or not wish.known:
+        return Relation.REVERSED if source.reversed else Relation.REACHABLE
+    if wanted[0] != DeviceType.ONE_API or not request.known:
         return Relation.UNKNOWN
-    if offer.entry is None:
-        return Relation.SYSTEM_USM if wish.system_usm else Relation.HOST_ONLY
-    own_entry = wanted[1] == offer.entry
-    if wanted == offer.root and not (wish.ours and own_entry):
+    if source.entry is None:
+        return Relation.SYSTEM_USM if request.system_usm else Relation.HOST_ONLY
+    own_entry = wanted[1] == source.entry
+    if wanted == source.root and not (request.ours and own_entry):
         # A third party takes memory under a root id for USM of the default context, also when it
         # comes from a host view.
-        if offer.default_context and offer.usm_type != "system":
-            on_root = offer.entry == wanted[1]
-            return Relation.SUB_DEVICE if wish.root_only and not on_root else Relation.SAME
-        return Relation.OTHER_CONTEXT if wish.direct else Relation.INDIRECT
+        if source.default_context and source.usm_type != "system":
+            on_root = source.entry == wanted[1]
+            return Relation.SUB_DEVICE if request.root_only and not on_root else Relation.SAME
+        return Relation.OTHER_CONTEXT if request.direct else Relation.INDIRECT
     if own_entry:
         return Relation.SAME
-    return Relation.DIRECT if wish.direct else Relation.INDIRECT
+    return Relation.DIRECT if request.direct else Relation.INDIRECT
 
 
-def plan(offer: Offer, wish: Wish) -> Plan:
-    """Decide the route for an offer and a wish, with its reason in words."""
-    found = relation(offer, wish)
-    route = RULES[found][_COLUMN[wish.copy]]
+def plan(source: Source, request: Request) -> Plan:
+    """Decide the route for an source and a request, with its reason in words."""
+    found = relation(source, request)
+    route = RULES[found][_COLUMN[request.copy]]
     if route is Route.REFUSE:
-        return _refusal(found, offer, wish)
-    if offer.readonly and not wish.versioned and COPIES[route] == 0:
+        return _refusal(found, source, request)
+    if source.readonly and not request.versioned and COPIES[route] == 0:
         return Plan(
             Route.REFUSE,
             "the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) "
@@ -229,8 +229,8 @@ def plan(offer: Offer, wish: Wish) -> Plan:
     return Plan(route, found.value)
 
 
-def _refusal(found: Relation, offer: Offer, wish: Wish) -> Plan:
-    wanted = wish.device or offer.device
+def _refusal(found: Relation, source: Source, request: Request) -> Plan:
+    wanted = request.device or source.device
     if found is Relation.UNKNOWN:
         return Plan(
             Route.REFUSE,
@@ -238,8 +238,8 @@ def _refusal(found: Relation, offer: Offer, wish: Wish) -> Plan:
             "lists them, and (1, 0) is the host",
             BufferError,
         )
-    where = f"from entry {offer.entry} ({offer.usm_type!r} USM) to {wanted}"
-    if wish.copy is False:
+    where = f"from entry {source.entry} ({source.usm_type!r} USM) to {wanted}"
+    if request.copy is False:
         return Plan(
             Route.REFUSE,
             f"copy=False, and {where} takes a copy: {found.value}; pass copy="

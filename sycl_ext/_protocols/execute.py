@@ -19,9 +19,9 @@ from sycl_ext._devices.queues import (
 )
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
-from sycl_ext._negotiation.rules import Offer, Plan, Route, Wish, plan
+from sycl_ext._negotiation.rules import Plan, Request, Route, Source, plan
 
-__all__ = ["export", "import_producer", "move", "offer_of", "plan_for", "settle_host"]
+__all__ = ["export", "facts_of", "import_producer", "move", "plan_for", "settle_host"]
 
 _VERSION = _core.DLPACK_VERSION
 
@@ -32,10 +32,10 @@ IMMUTABLE = ("jax", "jaxlib")
 # ---- facts for the negotiation -------------------------------------------------------------------
 
 
-def offer_of(tensor: _core.TensorBase) -> Offer:
+def facts_of(tensor: _core.TensorBase) -> Source:
     """Describe a tensor to the negotiation; makes no copy."""
     entry = None if tensor.entry_id is None else _core.entry(tensor.entry_id)
-    return Offer(
+    return Source(
         device=tensor.__dlpack_device__(),
         entry=tensor.entry_id,
         root=None if entry is None else (int(DeviceType.ONE_API), entry.root_id),
@@ -48,7 +48,7 @@ def offer_of(tensor: _core.TensorBase) -> Offer:
 
 
 def plan_for(
-    offer: Offer,
+    source: Source,
     device: DLDevice | None,
     copy: bool | None,
     *,
@@ -62,18 +62,20 @@ def plan_for(
     third party expects USM of the default context under a root id.
     """
     known, direct, system_usm = device is None, True, False
-    wanted = device or offer.device
+    wanted = device or source.device
     if wanted[0] == DeviceType.ONE_API:
         known = 0 <= wanted[1] < _core.entry_count()
         if known:
             target = _core.entry(wanted[1])
             system_usm = ours and target.usm_system
-            if offer.entry is not None and offer.entry != target.id:
-                direct = offer.usm_type != "device" or _core.copies_directly(
-                    _core.entry(offer.entry), target
+            if source.entry is not None and source.entry != target.id:
+                direct = source.usm_type != "device" or _core.copies_directly(
+                    _core.entry(source.entry), target
                 )
-    wish = Wish(device, check_copy(copy), versioned, known, direct, ours, system_usm, root_only)
-    return plan(offer, wish)
+    request = Request(
+        device, check_copy(copy), versioned, known, direct, ours, system_usm, root_only
+    )
+    return plan(source, request)
 
 
 def check_copy(copy: Any) -> bool | None:
@@ -93,7 +95,7 @@ def export(
     """Answer a ``__dlpack__`` call that the core does not answer alone."""
     versioned = _check_max_version(max_version)
     asked = None if dl_device is None else as_dl_device(dl_device)
-    found = plan_for(offer_of(tensor), asked, copy, versioned=versioned).check()
+    found = plan_for(facts_of(tensor), asked, copy, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     if label == HOST and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
@@ -167,7 +169,7 @@ def move(
     if tensor.entry_id is None:
         return settle_host(tensor, placement, copy)
     target = tensor_device(tensor) if placement is None else placement.device
-    found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
+    found = plan_for(facts_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
     return _carry_out_move(found, tensor, target, placement)
 
 
@@ -214,7 +216,7 @@ def settle_host(
         return move(usm, placement, copy)
     placement = placement or place(None)
     target = placement.device
-    found = plan_for(offer_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
+    found = plan_for(facts_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
     if found.route is Route.VIEW:
         return _core.adopt(tensor, target._entry, "system", tensor.base)
     return _carry_out_move(found, tensor, target, placement)

@@ -95,7 +95,7 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     if isinstance(x, HostView) and copy is not True and not x.reversed:
         return x
     source = interfaces.source_of(x, copy)
-    found = execute.plan_for(execute.offer_of(source), HOST, copy).check()
+    found = execute.plan_for(execute.facts_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
     base = None if type(x).__name__ == "PyCapsule" else execute.root_of(x)
     if copy is True:

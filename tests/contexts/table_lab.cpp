@@ -90,7 +90,7 @@ PyObject* times(PyObject*, PyObject*) {
     const sycl::device device = device_entry::default_device().device();
     const sycl::context context = contexts.empty() ? sycl::context(device) : contexts.back();
     const sycl::queue queue(context, device, [](sycl::exception_list) {});
-    const device_entry row = device_entry::of(queue);
+    const device_entry entry = device_entry::of(queue);
     void* const block = sycl::malloc_shared(64, device, context);
     const std::vector<char> host(64);
     const sycl_ext_api& api = sycl_ext::api();
@@ -98,13 +98,13 @@ PyObject* times(PyObject*, PyObject*) {
     const double by_queue = least([&] { api.entry_of_queue(&queue, nullptr); });
     const double by_id = least([&] {
       sycl_ext_entry found;
-      api.get_entry(row.id(), &found, nullptr);
+      api.get_entry(entry.id(), &found, nullptr);
     });
     const int owner = api.row_of_pointer(block, nullptr);
     const double pointer = least([&] { api.row_of_pointer(block, nullptr); });
     const double host_pointer = least([&] { api.row_of_pointer(host.data(), nullptr); });
     sycl::free(block, context);
-    if (owner != row.id()) throw std::runtime_error("the pointer was found in another row");
+    if (owner != entry.id()) throw std::runtime_error("the pointer was found in another entry");
     return Py_BuildValue("{sdsdsdsdsd}", "context and device", pair, "queue", by_queue, "id", by_id,
                          "pointer", pointer, "host pointer", host_pointer);
   });
@@ -114,12 +114,13 @@ PyObject* times(PyObject*, PyObject*) {
 
 std::atomic<int> released_blocks{0};
 
-// block(row, n, of_row, readonly) -> tensor of n floats, allocated on `of_row`, said to be of `row`
+// block(entry, n, of_row, readonly) -> tensor of n floats, allocated on `of_row`, said to be of
+// `entry`
 PyObject* block(PyObject*, PyObject* args) {
   int id, n, of_id, readonly;
   if (!PyArg_ParseTuple(args, "iiip", &id, &n, &of_id, &readonly)) return nullptr;
   return guarded([&] {
-    const device_entry row(id), of(of_id);
+    const device_entry entry(id), of(of_id);
     float* const data =
         sycl::malloc_shared<float>(static_cast<std::size_t>(n), of.device(), of.context());
     std::shared_ptr<const void> owner(data, [context = of.context()](void* pointer) {
@@ -127,8 +128,8 @@ PyObject* block(PyObject*, PyObject* args) {
       ++released_blocks;
     });
     for (int i = 0; i < n; ++i) data[i] = static_cast<float>(i);
-    if (readonly) return sycl_ext::wrap<const float>(data, {n}, row, owner);
-    return sycl_ext::wrap(data, {n / 2, 2}, row, owner, nullptr, {1, n / 2});
+    if (readonly) return sycl_ext::wrap<const float>(data, {n}, entry, owner);
+    return sycl_ext::wrap(data, {n / 2, 2}, entry, owner, nullptr, {1, n / 2});
   });
 }
 
@@ -137,7 +138,7 @@ PyObject* over(PyObject*, PyObject* object) {
   return guarded([&] {
     const auto view = sycl_ext::usm_view<float>::from_python(object);
     const sycl::queue queue = view.queue();
-    return sycl_ext::wrap(view.data(), {view.size()}, view.row(), object, &queue);
+    return sycl_ext::wrap(view.data(), {view.size()}, view.entry(), object, &queue);
   });
 }
 
@@ -159,16 +160,17 @@ PyObject* rows(PyObject*, PyObject*) {
   return guarded([&] {
     PyObject* const list = PyList_New(0);
     for (int id = 0; id < device_entry::count(); ++id) {
-      const device_entry row(id);
-      const sycl::queue queue = row.queue();
-      if (device_entry::of(queue) != row || device_entry::of(row.device(), row.context()) != row) {
-        throw std::runtime_error("there and back is another row");
+      const device_entry entry(id);
+      const sycl::queue queue = entry.queue();
+      if (device_entry::of(queue) != entry ||
+          device_entry::of(entry.device(), entry.context()) != entry) {
+        throw std::runtime_error("there and back is another entry");
       }
-      const int kind = row.is_root() ? 0 : row.is_sub_device() ? 1 : 2;
+      const int kind = entry.is_root() ? 0 : entry.is_sub_device() ? 1 : 2;
       PyObject* const item = Py_BuildValue(
-          "(iiiiNNN)", row.id(), row.root_id(), row.parent_id(), kind,
-          PyBool_FromLong(row.is_default_context()), PyBool_FromLong(row.has_host_memory()),
-          PyBool_FromLong(queue.is_in_order() && queue.get_context() == row.context()));
+          "(iiiiNNN)", entry.id(), entry.root_id(), entry.parent_id(), kind,
+          PyBool_FromLong(entry.is_default_context()), PyBool_FromLong(entry.has_host_memory()),
+          PyBool_FromLong(queue.is_in_order() && queue.get_context() == entry.context()));
       PyList_Append(list, item);
       Py_DECREF(item);
     }

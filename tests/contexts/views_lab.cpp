@@ -33,7 +33,7 @@ Facts facts(const usm_view<const void>& view) {
   return {reinterpret_cast<std::uintptr_t>(view.data()),
           {view.shape(), view.shape() + view.ndim()},
           {view.strides(), view.strides() + view.ndim()},
-          view.row().id(),
+          view.entry().id(),
           static_cast<int>(view.kind()),
           view.readonly(),
           view.is_c_contiguous(),
@@ -86,8 +86,8 @@ LAB_MODULE(LAB_NAME, m) {
   });
   m.def("matrix", [](usm_view<const float, 2> view) { return view.shape(0); });
   m.def("same", [](usm_view<const void> view) { return view; });
-  m.def("on", [](const usm_view<const void>& view, int row, int copy) {
-    return view.on(device_entry(row), static_cast<copying>(copy));
+  m.def("on", [](const usm_view<const void>& view, int entry, int copy) {
+    return view.on(device_entry(entry), static_cast<copying>(copy));
   });
   m.def(
       "never_copied", [](usm_view<const float> view) { return view.size(); },

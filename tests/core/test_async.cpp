@@ -21,7 +21,7 @@ Tensor numbers() {
   return tensor;
 }
 
-// What a stranger does with the queue of a row that it was handed.
+// What a stranger does with the queue of an entry that it was handed.
 void submit_a_failure(const Queue& queue) {
   auto strangers = *static_cast<const sycl::queue*>(queue.share());
   strangers.submit([](sycl::handler& handler) {
@@ -68,10 +68,10 @@ TEST(async_errors_of_several_commands_are_one) {
 
 // What nobody waited for, such as the command of an interrupted wait, is asked about once.
 TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
-  const Entry& row = default_entry();
-  const Queue queue(make_queue(row.sycl->context, row.sycl->device));
+  const Entry& entry = default_entry();
+  const Queue queue(make_queue(entry.sycl->context, entry.sycl->device));
   const std::int64_t shape[] = {100};
-  const Tensor tensor = make_tensor(row, UsmKind::shared, dtype_named("uint8"),
+  const Tensor tensor = make_tensor(entry, UsmKind::shared, dtype_named("uint8"),
                                     compact_layout(1, shape, Order::c, 1), queue);
   CHECK(!queue.may_have_work());
   queue.submit_copy(tensor.data, tensor.data + 50, 50);

@@ -67,7 +67,7 @@ void round_trip(const Tensor& tensor, bool through_known) {
       CHECK(found.layout.shape()[i] == tensor.layout.shape()[i]);
       CHECK(found.layout.strides()[i] == tensor.layout.strides()[i]);
     }
-    CHECK(found.memory->row == tensor.memory->row);
+    CHECK(found.memory->entry == tensor.memory->entry);
     if (tensor.size() != 0) CHECK(found.memory->kind == tensor.memory->kind);
   }
   CHECK(live_exports() == exports);
@@ -179,14 +179,14 @@ TEST(dlpack_refuses_versioned) { check_refusals<DLManagedTensorVersioned>(); }
 
 // USM of a stranger: the lengths may lie, and both ends are checked.
 TEST(dlpack_usm_of_a_stranger) {
-  const Entry& row = default_entry();
-  const DLDevice device{kDLOneAPI, row.id};
-  const Memory memory = allocate(row, UsmKind::device, 1 << 20);
+  const Entry& entry = default_entry();
+  const DLDevice device{kDLOneAPI, entry.id};
+  const Memory memory = allocate(entry, UsmKind::device, 1 << 20);
   using S = Stranger<DLManagedTensorVersioned>;
   {
     S s(memory->data, {1 << 18}, {1}, device);
     const Tensor tensor = import_managed(&s.managed, {&device}).tensor;
-    CHECK(tensor.memory->kind == UsmKind::device && tensor.memory->row == &row);
+    CHECK(tensor.memory->kind == UsmKind::device && tensor.memory->entry == &entry);
   }
   S beyond(memory->data, {1 << 20}, {1}, device);
   refused(beyond, "end beyond");

@@ -97,11 +97,11 @@ Tensor sliced(const Tensor& tensor) {
   return make_view(tensor, last, layout);
 }
 
-// A private context of the row's device.  The tests' own call does not fail.
-sycl::context new_context(const Entry& row) {
+// A private context of the entry's device.  The tests' own call does not fail.
+sycl::context new_context(const Entry& entry) {
   const Gate before = runtime;
   runtime = {};
-  sycl::context context(*static_cast<const sycl::device*>(row.device_address()));
+  sycl::context context(*static_cast<const sycl::device*>(entry.device_address()));
   runtime = before;
   return context;
 }
@@ -123,8 +123,8 @@ class Undisturbed {
 
 // What was there before anything failed.
 struct World {
-  const Entry& row = default_entry();
-  sycl::context context = new_context(row);
+  const Entry& entry = default_entry();
+  sycl::context context = new_context(entry);
   const Entry& elsewhere = entry_of_context(&context, nullptr);
   Tensor device = numbers(UsmKind::device, {30, 40});
   Tensor large = numbers(UsmKind::device, {3, 8, 150000});
@@ -214,7 +214,7 @@ const std::vector<Operation>& operations() {
        [](const World& w) {
          for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host}) {
            for (const std::size_t nbytes : {0, 100, 100000}) {
-             CHECK(allocate(w.row, kind, nbytes)->nbytes == nbytes);
+             CHECK(allocate(w.entry, kind, nbytes)->nbytes == nbytes);
            }
          }
        }},
@@ -227,7 +227,7 @@ const std::vector<Operation>& operations() {
       {"fill with zeros",
        [](const World& w) {
          for (const UsmKind kind : {UsmKind::device, UsmKind::shared}) {
-           const Tensor tensor = make_tensor(w.row, kind, *w.host.dtype, w.host.layout);
+           const Tensor tensor = make_tensor(w.entry, kind, *w.host.dtype, w.host.layout);
            fill_zero(tensor);
            const Tensor found = copy_to_host(tensor);
            for (std::size_t i = 0; i < found.nbytes(); ++i) CHECK(found.data[i] == std::byte{0});
@@ -238,12 +238,12 @@ const std::vector<Operation>& operations() {
       {"to the host, staged", [](const World& w) { copy_to_host(sliced(w.large)); }},
       {"from the host",
        [](const World& w) {
-         require_equal(copy_to_entry(w.host, w.row, UsmKind::device), w.host);
-         require_equal(copy_to_entry(sliced(w.host), w.row, UsmKind::host), sliced(w.host));
+         require_equal(copy_to_entry(w.host, w.entry, UsmKind::device), w.host);
+         require_equal(copy_to_entry(sliced(w.host), w.entry, UsmKind::host), sliced(w.host));
        }},
       {"from the host, staged",
        [](const World& w) {
-         const Tensor to = make_tensor(w.row, UsmKind::device, *w.large.dtype, w.large.layout);
+         const Tensor to = make_tensor(w.entry, UsmKind::device, *w.large.dtype, w.large.layout);
          const Tensor from = copy_to_host(w.large);
          copy_elements(sliced(to), sliced(from));
          copy_elements(to, from);
@@ -251,14 +251,14 @@ const std::vector<Operation>& operations() {
        }},
       {"device to device",
        [](const World& w) {
-         require_equal(copy_to_entry(w.device, w.row, UsmKind::device, Order::f), w.host);
+         require_equal(copy_to_entry(w.device, w.entry, UsmKind::device, Order::f), w.host);
          require_equal(copy_to_entry(w.device, w.elsewhere, UsmKind::device), w.host);
-         require_equal(copy_to_entry(w.abroad, w.row, UsmKind::shared), w.host);
+         require_equal(copy_to_entry(w.abroad, w.entry, UsmKind::shared), w.host);
          copy_to_entry(sliced(w.large), w.elsewhere, UsmKind::device);
        }},
       {"onto itself",
        [](const World& w) {
-         const Tensor tensor = copy_to_entry(w.device, w.row, UsmKind::device);
+         const Tensor tensor = copy_to_entry(w.device, w.entry, UsmKind::device);
          Layout turned = tensor.layout;
          for (int axis : {0, 1}) turned.strides()[axis] *= -1;
          copy_elements(tensor, make_view(tensor, tensor.size() - 1, turned));
@@ -280,7 +280,7 @@ const std::vector<Operation>& operations() {
          }
        }},
       {"imports of USM",
-       [](const World& w) { import_and_drop(w.device, {kDLOneAPI, w.row.id}, false); }},
+       [](const World& w) { import_and_drop(w.device, {kDLOneAPI, w.entry.id}, false); }},
       {"imports of USM of another context",
        [](const World& w) { import_and_drop(w.abroad, {kDLOneAPI, w.elsewhere.id}, false); }},
       {"imports of host memory",
@@ -289,7 +289,8 @@ const std::vector<Operation>& operations() {
          import_and_drop(w.host, {kDLCPU, 0}, true);
          import_and_drop(w.shared, {kDLCPU, 0}, true);
        }},
-      {"relabel", [](const World& w) { relabel(as_host_view(w.shared), w.row, UsmKind::shared); }},
+      {"relabel",
+       [](const World& w) { relabel(as_host_view(w.shared), w.entry, UsmKind::shared); }},
       {"owners",
        [](const World& w) {
          UsmKind kind;
@@ -297,36 +298,37 @@ const std::vector<Operation>& operations() {
          find_owner(w.abroad.data, &kind);
          find_owner(w.host.data, &kind);
          CHECK(!describe_owner(w.device.data).empty());
-         allocating_entry(w.device.data, w.row);
+         allocating_entry(w.device.data, w.entry);
          entry_in_context(w.abroad.data, w.elsewhere.context_address());
        }},
       {"look up rows",
        [](const World& w) {
          CHECK(&entry_of(w.queue) == &w.elsewhere);
-         CHECK(&entry_of(w.row.device_address(), w.row.context_address()) == &w.row);
-         CHECK(&entry_of_device(w.row.device_address()) == &w.row);
-         CHECK(&entry_of_context(w.elsewhere.context_address(), w.row.device_address()) ==
+         CHECK(&entry_of(w.entry.device_address(), w.entry.context_address()) == &w.entry);
+         CHECK(&entry_of_device(w.entry.device_address()) == &w.entry);
+         CHECK(&entry_of_context(w.elsewhere.context_address(), w.entry.device_address()) ==
                &w.elsewhere);
-         copies_directly(w.row, w.elsewhere);
+         copies_directly(w.entry, w.elsewhere);
        }},
       {"register a context",
        [](const World& w) {
-         const sycl::context context = new_context(w.row);
-         const Entry& row = entry_of_context(&context, nullptr);
-         CHECK(row.kind == EntryKind::context && row.parent == &w.row && !row.default_context);
-         CHECK(&entry_of(row.queue()) == &row);
+         const sycl::context context = new_context(w.entry);
+         const Entry& entry = entry_of_context(&context, nullptr);
+         CHECK(entry.kind == EntryKind::context && entry.parent == &w.entry &&
+               !entry.default_context);
+         CHECK(&entry_of(entry.queue()) == &entry);
        }},
       {"register a context, and again after a failure",
        [](const World& w) {
-         const sycl::context context = new_context(w.row);
+         const sycl::context context = new_context(w.entry);
          const int before = entry_count();
          const std::size_t contexts = private_contexts_in_use();
          const auto is_there_once = [&] {
-           const Entry& row = entry_of_context(&context, nullptr);
-           CHECK(row.id == before && entry_count() == before + 1);
+           const Entry& entry = entry_of_context(&context, nullptr);
+           CHECK(entry.id == before && entry_count() == before + 1);
            CHECK(private_contexts_in_use() == contexts + 1);
-           CHECK(&entry_of_context(&context, w.row.device_address()) == &row);
-           CHECK(look_at_private_contexts(0).in_use.back() == &row);
+           CHECK(&entry_of_context(&context, w.entry.device_address()) == &entry);
+           CHECK(look_at_private_contexts(0).in_use.back() == &entry);
          };
          try {
            entry_of_context(&context, nullptr);
@@ -344,9 +346,9 @@ const std::vector<Operation>& operations() {
               {Partition{Partition::Kind::equally, {1}, ""},
                Partition{Partition::Kind::affinity_domain, {}, "next_partitionable"}}) {
            try {
-             const auto parts = create_sub_devices(w.row, partition);
-             CHECK(parts.size() > 1 && parts == create_sub_devices(w.row, partition));
-             for (const Entry* part : parts) CHECK(part->parent == &w.row && part->queue());
+             const auto parts = create_sub_devices(w.entry, partition);
+             CHECK(parts.size() > 1 && parts == create_sub_devices(w.entry, partition));
+             for (const Entry* part : parts) CHECK(part->parent == &w.entry && part->queue());
            } catch (const Error& error) {  // the device cannot be cut in this way
              if (std::string(error.what()).find("planned") != std::string::npos) throw;
            }
@@ -354,25 +356,25 @@ const std::vector<Operation>& operations() {
        }},
       {"inter-process handles",
        [](const World& w) {
-         device_uuid(w.row);
-         if (!has_ipc(w.row)) return;
-         const IpcExport exported(allocate_dedicated(w.row, 64));
+         device_uuid(w.entry);
+         if (!has_ipc(w.entry)) return;
+         const IpcExport exported(allocate_dedicated(w.entry, 64));
          CHECK(!exported.bytes().empty());
        }},
       {"queues",
        [](const World& w) {
-         const Queue queue = queue_at_untrusted(w.row.queue().share());
-         CHECK(queue == w.row.queue() && queue.same_context(w.row.queue()));
-         require_context_at(w.row.context_address());
+         const Queue queue = queue_at_untrusted(w.entry.queue().share());
+         CHECK(queue == w.entry.queue() && queue.same_context(w.entry.queue()));
+         require_context_at(w.entry.context_address());
          Queue::delete_reference(queue.new_reference());
-         Entry::delete_context_reference(w.row.new_context_reference());
+         Entry::delete_context_reference(w.entry.new_context_reference());
          const std::vector<std::byte> from(64);
          wait_for_all({queue.submit_copy(w.device.data, w.host.data, 64)});
-         w.row.queue().submit_copy(w.device.data, w.host.data, 64);
-         w.queue.order_after(w.row.queue());
-         w.row.queue().order_after(w.queue);
+         w.entry.queue().submit_copy(w.device.data, w.host.data, 64);
+         w.queue.order_after(w.entry.queue());
+         w.entry.queue().order_after(w.queue);
          w.queue.wait();
-         w.row.queue().wait();
+         w.entry.queue().wait();
        }},
   };
   return *all;
@@ -387,7 +389,7 @@ struct Live {
 
 // Nothing is in flight, and nothing is kept that a second run would find.
 void settle() {
-  world().row.queue().wait();
+  world().entry.queue().wait();
   world().queue.wait();
   release_cached_memory();
 }

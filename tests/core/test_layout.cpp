@@ -164,11 +164,11 @@ TEST(layout_reshape_of_lying_strides) {
 }
 
 TEST(dtype_table) {
-  for (const DType& row : dtypes) {
-    CHECK(&dtype_named(row.name) == &row);
-    CHECK(&dtype_from_dlpack(row.dl()) == &row);
-    CHECK(&dtypes[index_of(row)] == &row);
-    CHECK(row.bits % 8 == 0 && row.itemsize() >= 1 && row.itemsize() <= 16);
+  for (const DType& entry : dtypes) {
+    CHECK(&dtype_named(entry.name) == &entry);
+    CHECK(&dtype_from_dlpack(entry.dl()) == &entry);
+    CHECK(&dtypes[index_of(entry)] == &entry);
+    CHECK(entry.bits % 8 == 0 && entry.itemsize() >= 1 && entry.itemsize() <= 16);
   }
   CHECK_FAILS(value, "flaot", dtype_named("flaot"));
   CHECK_FAILS(buffer, "lanes 2", dtype_from_dlpack({kDLFloat, 32, 2}));

@@ -32,10 +32,10 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
 TEST(device_rows) {
   CHECK(root_count() >= 1 && entry_count() >= root_count());
   for (int id = 0; id < entry_count(); ++id) {
-    const Entry& row = entry_at(id);
-    CHECK(row.id == id && find_entry(id) == &row);
-    CHECK(&entry_of(row.device_address(), row.context_address()) == &row);
-    CHECK(&entry_of(row.queue()) == &row);
+    const Entry& entry = entry_at(id);
+    CHECK(entry.id == id && find_entry(id) == &entry);
+    CHECK(&entry_of(entry.device_address(), entry.context_address()) == &entry);
+    CHECK(&entry_of(entry.queue()) == &entry);
   }
   CHECK(find_entry(-1) == nullptr && find_entry(entry_count()) == nullptr);
   CHECK_FAILS(value, "no device 1000000", entry_at(1000000));
@@ -45,25 +45,25 @@ TEST(device_rows) {
 }
 
 TEST(memory_of_each_kind) {
-  const Entry& row = default_entry();
+  const Entry& entry = default_entry();
   const long live = settled_allocations();
   for (const UsmKind kind : kinds) {
     for (const std::size_t nbytes : {1, 64, 65, 4096, 100000, 5000000}) {
-      const Memory memory = allocate(row, kind, nbytes);
+      const Memory memory = allocate(entry, kind, nbytes);
       UsmKind found;
-      CHECK(find_owner(memory->data, &found) == &row && found == kind);
-      CHECK(find_owner(memory->data + nbytes - 1, &found) == &row && found == kind);
+      CHECK(find_owner(memory->data, &found) == &entry && found == kind);
+      CHECK(find_owner(memory->data + nbytes - 1, &found) == &entry && found == kind);
       CHECK(usm_kind_named(usm_kind_name(kind)) == kind);
     }
-    CHECK(allocate(row, kind, 0)->data == nullptr);
+    CHECK(allocate(entry, kind, 0)->data == nullptr);
   }
-  CHECK(allocate_host(100)->row == nullptr);
+  CHECK(allocate_host(100)->entry == nullptr);
   CHECK(settled_allocations() == live);
   UsmKind kind;
   CHECK(find_owner(&live, &kind) == nullptr);
   CHECK_FAILS(value, "pinned", usm_kind_named("pinned"));
   CHECK_FAILS(memory, "1125899906842624 bytes",
-              allocate(row, UsmKind::device, std::size_t{1} << 50));
+              allocate(entry, UsmKind::device, std::size_t{1} << 50));
   release_cached_memory();
 }
 
@@ -102,7 +102,7 @@ TEST(view_stays_inside) {
 TEST(copy_random) {
   check::Random random(6);
   constexpr const char* names[] = {"uint8", "int16", "float32", "float64", "complex128"};
-  const Entry& row = default_entry();
+  const Entry& entry = default_entry();
   for (int round = 0; round < 400; ++round) {
     const DType& dtype = dtype_named(names[random.below(5)]);
     const std::size_t itemsize = dtype.itemsize();
@@ -119,7 +119,7 @@ TEST(copy_random) {
       const Tensor host = make_host_tensor(dtype, compact({elements}, itemsize));
       std::copy(bytes.begin(), bytes.end(), host.data);
       if (random.below(4) == 0) return host;
-      return copy_to_entry(host, row, kinds[static_cast<std::size_t>(random.below(3))]);
+      return copy_to_entry(host, entry, kinds[static_cast<std::size_t>(random.below(3))]);
     };
     const Tensor to_block = block(target, to_elements), from_block = block(source, from_elements);
     copy_elements(make_view(to_block, to.first, to.layout),

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "entries.hpp"
 #include "input.hpp"
-#include "rows.hpp"
 #include "runtime/untrusted.hpp"
 
 using namespace sycl_ext;
@@ -16,9 +16,9 @@ namespace {
 // Two words of a real object, or of nothing.
 std::array<std::uintptr_t, 2> make_words(Input& input) {
   std::array<std::uintptr_t, 2> words{};
-  const Entry& row = rows()[0];
-  const void* const objects[] = {row.device_address(), row.context_address(), row.queue().share(),
-                                 &words};
+  const Entry& entry = entries()[0];
+  const void* const objects[] = {entry.device_address(), entry.context_address(),
+                                 entry.queue().share(), &words};
   for (std::uintptr_t& word : words) {
     const std::uint8_t how = input.take<std::uint8_t>();
     if (how % 4 == 0) {
@@ -52,9 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t nbyt
   const void* address = words.data();
   if (how % 4 == 1) address = reinterpret_cast<void*>(input.take<std::uint64_t>());
   if (how % 4 == 2) address = static_cast<const std::byte*>(address) + how % 16;
-  if (how % 4 == 3) address = how & 16 ? rows()[0].get().device_address() : nullptr;
+  if (how % 4 == 3) address = how & 16 ? entries()[0].get().device_address() : nullptr;
   REQUIRE(refuses([&] { queue_at_untrusted(address); }));
   REQUIRE(refuses([&] { require_context_at(address); }));
-  REQUIRE(queue_at_untrusted(rows()[0].get().queue().share()));
+  REQUIRE(queue_at_untrusted(entries()[0].get().queue().share()));
   return 0;
 }

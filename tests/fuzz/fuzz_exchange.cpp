@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes out and comes back: exports of tensors with any layout, of any memory and row, altered
-// on the way or not, and imported as what they say they are.
+// What goes out and comes back: exports of tensors with any layout, of any memory and entry,
+// altered on the way or not, and imported as what they say they are.
 //
 // An export that nobody touched comes back as it was, byte by byte; an altered one is refused, or
 // reaches nothing but the memory behind it.  Whatever happens, each deleter runs once.
@@ -12,8 +12,8 @@
 
 #include "dlpack/export.hpp"
 #include "dlpack/import.hpp"
+#include "entries.hpp"
 #include "input.hpp"
-#include "rows.hpp"
 #include "tensor/copy.hpp"
 
 using namespace sycl_ext;
@@ -42,13 +42,13 @@ Tensor make_sample(Input& input) {
     if (stride > 1 << 16) return make_sample(input);
     if (length > 0) count *= length;
   }
-  const Entry& row = rows()[static_cast<std::size_t>(input.between(0, 2))];
+  const Entry& entry = entries()[static_cast<std::size_t>(input.between(0, 2))];
   const std::int64_t shape[] = {stride};
   const Layout compact = compact_layout(1, shape, Order::c, dtype.itemsize());
   const std::int64_t where = input.between(0, 4);
   Tensor block = where == 3 ? make_host_tensor(dtype, compact)
-                            : make_tensor(row, static_cast<UsmKind>(where % 3), dtype, compact,
-                                          where == 4 ? row.queue() : Queue());
+                            : make_tensor(entry, static_cast<UsmKind>(where % 3), dtype, compact,
+                                          where == 4 ? entry.queue() : Queue());
   for (std::size_t i = 0; i < block.nbytes(); ++i) {
     block.data[i] = static_cast<std::byte>(i * 151 >> 3);
   }
@@ -133,8 +133,8 @@ void use(Input& input, const Tensor& tensor) {
   }
   if (tensor.on_host) {
     UsmKind kind;
-    if (const Entry* row = find_owner(tensor.data, &kind)) {
-      const Tensor usm = relabel(tensor, *row, kind);
+    if (const Entry* entry = find_owner(tensor.data, &kind)) {
+      const Tensor usm = relabel(tensor, *entry, kind);
       REQUIRE(usm.readonly == tensor.readonly && inside(usm));
     }
   } else if (tensor.host_accessible()) {
@@ -171,7 +171,7 @@ void fuzz(Input& input) {
   for (int i = 0; i < changes; ++i) alter(input, managed);
   ImportOptions options;
   // As from a stranger, only where the memory can be found again by asking the runtime.
-  const bool known = input.between(0, 3) || changes || !tensor.memory->row;
+  const bool known = input.between(0, 3) || changes || !tensor.memory->entry;
   if (known) options.known = exported_memory(managed);
   options.settle = input.flip();
   if (input.flip()) options.expected = &label;
@@ -179,8 +179,8 @@ void fuzz(Input& input) {
   try {
     found = import_managed(managed, options).tensor;
   } catch (const Error& error) {
-    // A view of another context's memory goes by its row's own id, which the label is not.
-    REQUIRE(changes != 0 || !known || label.device_id != tensor.memory->row->id);
+    // A view of another context's memory goes by its entry's own id, which the label is not.
+    REQUIRE(changes != 0 || !known || label.device_id != tensor.memory->entry->id);
     REQUIRE(error.kind() == Error::Kind::buffer);
     return;
   }
@@ -200,7 +200,7 @@ void fuzz(Input& input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t nbytes) {
-  rows();
+  entries();
   const long live = live_allocations();
   Input input(data, nbytes);
   if (input.flip()) {

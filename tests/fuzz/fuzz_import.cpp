@@ -12,8 +12,8 @@
 
 #include "dlpack/export.hpp"
 #include "dlpack/import.hpp"
+#include "entries.hpp"
 #include "input.hpp"
-#include "rows.hpp"
 #include "tensor/copy.hpp"
 
 using namespace sycl_ext;
@@ -36,7 +36,7 @@ const Blocks& blocks() {
         {}, make_tensor(default_entry(), UsmKind::shared, dtype_named("float32"), layout), {}};
     for (std::size_t i = 0; i < 5; ++i) {
       blocks->usm[i] =
-          allocate(rows()[i < 3 ? 0 : i - 2], static_cast<UsmKind>(i % 3), block_bytes);
+          allocate(entries()[i < 3 ? 0 : i - 2], static_cast<UsmKind>(i % 3), block_bytes);
     }
     return blocks;
   }();
@@ -118,7 +118,7 @@ void fuzz(Input& input) {
     REQUIRE(tensor.size() == 0 || tensor.data);
     REQUIRE(options.known || deleted == 0);
     const std::byte* begin = tensor.memory->data;
-    if (tensor.size() != 0 && tensor.memory->row && tensor.memory->kind != UsmKind::system) {
+    if (tensor.size() != 0 && tensor.memory->entry && tensor.memory->kind != UsmKind::system) {
       // It was believed, so it is all there: read the first, the last and the lowest element.
       Extent extent{};
       REQUIRE(find_extent(tensor.layout, tensor.dtype->itemsize(), &extent));

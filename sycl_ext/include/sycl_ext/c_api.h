@@ -24,7 +24,7 @@ typedef struct _object PyObject;
 
 enum { sycl_ext_api_major = 1 };
 
-enum sycl_ext_row_kind { sycl_ext_root = 0, sycl_ext_sub_device = 1, sycl_ext_private_context = 2 };
+enum sycl_ext_entry_kind { sycl_ext_root = 0, sycl_ext_sub_device = 1, sycl_ext_private_context = 2 };
 
 enum sycl_ext_usm_kind {
   sycl_ext_usm_device = 0,
@@ -54,7 +54,7 @@ typedef struct {
   int32_t id;
   int32_t root_id;         /* of the root device that it is, or is a part of */
   int32_t parent_id;       /* what it was cut from or registered for; -1: a root device */
-  int32_t kind;            /* sycl_ext_row_kind */
+  int32_t kind;            /* sycl_ext_entry_kind */
   int32_t default_context; /* bound to the default context of its platform */
   int32_t host_memory;     /* the host may read even its device USM */
   const void* device;      /* sycl::device */

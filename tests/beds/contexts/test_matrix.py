@@ -103,7 +103,7 @@ def test_export(places, count_copies, source, wish, number, copy, usm_type):
         return tensor.__dlpack__(max_version=(1, 0), dl_device=asked, copy=copy)
 
     if asked is not None:  # explain takes a device as we ourselves want it; the plan is the same
-        planned = execute.plan_for(execute.offer_of(tensor), asked, copy)
+        planned = execute.plan_for(execute.facts_of(tensor), asked, copy)
         assert planned.route is route
         assert planned.copies == COPIES.get(route, 0)
     count_copies()

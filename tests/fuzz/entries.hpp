@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that the fuzz targets know: the default device, a private context of it, a part of it.
+// The entries that the fuzz targets know: the default device, a private context of it, a part of
+// it.
 #pragma once
 
 #include <array>
@@ -8,7 +9,7 @@
 #include "runtime/device_table.hpp"
 #include "runtime/sycl_handles.hpp"
 
-inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& rows() {
+inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& entries() {
   static const auto made = [] {
     const sycl_ext::Entry& root = sycl_ext::default_entry();
     const sycl::context context(*static_cast<const sycl::device*>(root.device_address()));
