@@ -24,7 +24,11 @@ typedef struct _object PyObject;
 
 enum { sycl_ext_api_major = 1 };
 
-enum sycl_ext_entry_kind { sycl_ext_root = 0, sycl_ext_sub_device = 1, sycl_ext_private_context = 2 };
+enum sycl_ext_entry_kind {
+  sycl_ext_root = 0,
+  sycl_ext_sub_device = 1,
+  sycl_ext_private_context = 2
+};
 
 enum sycl_ext_usm_kind {
   sycl_ext_usm_device = 0,
