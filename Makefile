@@ -17,13 +17,14 @@ WORKERS ?= 4
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint architecture test test-interop test-processes bench generate format clean distclean
+.PHONY: help demo setup lint architecture test test-long test-interop test-processes bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak trust-report coverage docs
 .PHONY: wheel wheel-here repair-wheel sdist conda afternoon
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
 	@echo "make test          lint, architecture, tests"
+	@echo "make test-long     the tests that are not for every day (5 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  Dask on two workers, MPI on two ranks (1 minute)"
@@ -87,6 +88,10 @@ architecture: setup
 
 test: lint architecture
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
+
+# What is marked `long`: environments that differ little from others, whole matrices, repetitions.
+test-long: setup
+	SYCL_EXT_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
 
 # Environments of their own: these libraries are large, and NumPy 1.26 is one of them.
 test-interop:

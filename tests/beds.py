@@ -24,6 +24,8 @@ from fake_gpu.build import build, environment, installed
 from kernels.build import environment as kernel_environment
 
 HERE = Path(__file__).parent
+#: ``make test-long`` is running: what is marked ``long``, and everything in what that starts.
+LONG = os.environ.get("SYCL_EXT_LONG") == "1"
 #: Variables that change which devices there are, or what they can do.
 PREFIXES = (
     "OCL_ICD_",
@@ -40,6 +42,7 @@ PREFIXES = (
 OURS = (
     "SYCL_EXT_FUZZ",
     "SYCL_EXT_LEVEL_ZERO_HEADERS",
+    "SYCL_EXT_LONG",
     "SYCL_EXT_POCL",
     "SYCL_EXT_PROCESSES",
     "SYCL_EXT_REQUIRE_ALL",

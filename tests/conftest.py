@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 
 import pytest
@@ -20,12 +21,13 @@ if "SYCL_EXT_BED" not in os.environ:  # before anything loads the SYCL runtime
         del os.environ[name]
     os.environ.update(beds.cpu())
     collect_ignore = ["beds"]
+gc.disable()  # until the first test: imports leave no garbage, but very much to look at
 
-import dpctl
+import dpctl  # noqa: E402
 
-import sycl_ext as sx
-from samples import USM_TYPES
-from sycl_ext import _core
+import sycl_ext as sx  # noqa: E402
+from samples import USM_TYPES  # noqa: E402
+from sycl_ext import _core  # noqa: E402
 
 # A call into the SYCL runtime that can wait, made with the GIL held, ends the process.
 _core.check_gil_at_runtime_calls(True)
@@ -34,19 +36,36 @@ _core.check_gil_at_runtime_calls(True)
 
 #: Files whose tests start other processes and wait for them; they come first, so that no worker is
 #: left alone with them in the end.
+#: The one that takes longest is the first.
 WAITING = (
-    "test_sync.py",
-    "test_beds.py",
-    "test_level_zero.py",
-    "test_contexts_beds.py",
     "test_contexts_extension.py",
+    "test_beds.py",
+    "test_doctor_full.py",
+    "test_sync.py",
+    "test_contexts_beds.py",
+    "test_doctor_runs.py",
+    "test_two_runtimes.py",
+    "test_level_zero.py",
 )
 #: Files whose tests share what one of them builds.
 TOGETHER = ("test_contexts_extension.py", "test_level_zero_devices.py", "test_pending.py")
 
 
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in WAITING)
+def pytest_collection_modifyitems(config, items):
+    """Every day what is not marked ``long``; ``make test-long`` runs the rest.
+
+    In the environments that it starts, ``make test-long`` runs everything.
+    """
+    if not (beds.LONG and "SYCL_EXT_BED" in os.environ):
+        others = [item for item in items if bool(item.get_closest_marker("long")) != beds.LONG]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
+    first = {name: number for number, name in enumerate(WAITING)}
+    items.sort(key=lambda item: first.get(item.path.name, len(first)))
+
+
+def pytest_collection_finish():
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -66,10 +85,23 @@ def pytest_xdist_make_scheduler(config, log):
 
 _tracebacks = False  # of failed tests: they hold what those tests had, for a while
 _last = None  # what was alive at the end of the last test
+_modules = 0  # that were imported when the garbage collector was last told to spare them
 
 
 def alive():
     return sx.live_exports(), _core.live_allocations()
+
+
+def spare_what_imports_left():
+    """Keep the garbage collector off the objects of modules, which are hundreds of thousands.
+
+    The checks here collect several times in most tests, and would look at all of them each time.
+    """
+    global _modules
+    if len(sys.modules) != _modules:
+        _modules = len(sys.modules)
+        gc.collect()
+        gc.freeze()
 
 
 def settle(done):
@@ -90,6 +122,7 @@ def nothing_leaks(request):
     would hide a block that the test leaks.
     """
     global _last
+    spare_what_imports_left()
     if alive() != _last:
         gc.collect()
         settle(lambda: _core.deferred_frees() == 0)

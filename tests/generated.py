@@ -7,7 +7,6 @@ starts these tests with one seed after another (``tests/fuzz/python.py``).
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import time
@@ -36,16 +35,8 @@ def cases(everyday: int, **more: Any) -> settings:
     )
 
 
-@functools.cache
-def set_aside_what_is_there() -> None:
-    """Spare each collection the hundred thousands of objects that imports have left."""
-    gc.collect()
-    gc.freeze()
-
-
 def alive() -> tuple[int, int]:
     """Managed tensors and blocks that are alive when everything that can go has gone."""
-    set_aside_what_is_there()
     gc.collect()
     for _ in range(2000):  # what is freed when the work on it is done
         if not _core.deferred_frees():

@@ -7,9 +7,20 @@ import pytest
 
 import beds
 
+#: Environments that differ little from another one, which runs every day.
+LONG = ("stand_in_gpu_strict", "level_zero_no_pools")
+
+
+def runs():
+    """Each environment once; that with the matrix of `pending` again, with all of it."""
+    for name in beds.BEDS:
+        yield pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
+    kernels = "opencl_gpu_kernels"
+    yield pytest.param(kernels, marks=pytest.mark.long, id=f"{kernels}, every cell")
+
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", beds.BEDS)
+@pytest.mark.parametrize("name", list(runs()))
 def test_bed(name, tmp_path_factory):
     if reason := beds.BEDS[name].missing():
         pytest.skip(reason)

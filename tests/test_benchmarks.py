@@ -139,6 +139,7 @@ def test_the_page_shows_the_figures_that_are_measured():
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.long
 def test_everything_runs(tmp_path):
     """All statements, all processes and all plots, as briefly as can be."""
     pytest.importorskip("dpnp")

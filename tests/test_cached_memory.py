@@ -109,8 +109,11 @@ for usm_type, largest in (("shared", 32 << 20), ("host", 4 << 20)):
 
 
 @pytest.mark.timeout(300)
-def test_a_hundred_thousand_allocations_of_random_sizes():
-    found = beds.python("""
+@pytest.mark.parametrize("allocations", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_allocations_of_random_sizes(allocations):
+    found = beds.python(
+        f"ALLOCATIONS = {allocations}"
+        """
 import ctypes, json, random
 import sycl_ext as sx
 
@@ -140,7 +143,7 @@ before = allocated()
 most = dict.fromkeys(usm_types, 0)
 last = dict.fromkeys(usm_types, 1)
 held = [None] * 6
-for number in range(100_000):
+for number in range(ALLOCATIONS):
     usm_type = random.choice(usm_types)
     # Few are large, since the copies take their time; many fit into the block before them.
     last[usm_type] = nbytes = 1 + (
@@ -154,7 +157,8 @@ for number in range(100_000):
         most[where] = max(most[where], kept)
 held.clear()
 print(json.dumps([most, allocated() - before]))
-""")
+"""
+    )
     most, grown = json.loads(found.splitlines()[-1])
     assert all(0 < most[usm_type] <= limit for usm_type, limit in LIMITS.items()), most
     assert grown <= sum(LIMITS.values()) // MIB

@@ -18,6 +18,8 @@ MOODS = {
     "level_zero_v2": ("level_zero_v2", {}),
     "stand_in_gpu_peers": ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1", "FAKEGPU_P2P": "1"}),
 }
+#: Not every day: ``stand_in_gpu`` with a switch or two; contexts of ``opencl_gpu`` are strict, too.
+LONG = ("stand_in_gpu_strict", "stand_in_gpu_peers")
 
 
 def run(name, scratch):
@@ -39,7 +41,10 @@ def run(name, scratch):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", MOODS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in MOODS],
+)
 def test_contexts(name, tmp_path_factory):
     if reason := beds.BEDS[MOODS[name][0]].missing():
         pytest.skip(reason)

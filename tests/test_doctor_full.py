@@ -47,10 +47,17 @@ EXPECTED = {
 }
 
 
+#: Every day: each kind of device that is told apart in `EXPECTED`, and little memory; 3 s of work
+#: are submitted to each device, to be interrupted, so that the others are for ``make test-long``.
+EVERYDAY = ("cpu", "level_zero_v2", "opencl_gpu_kernels", "out_of_memory", "no_usm")
+
+
 def environments():
     for name in ("cpu", *beds.BEDS):
         missing = "" if name == "cpu" else beds.BEDS[name].missing()
-        yield pytest.param(name, marks=pytest.mark.skipif(bool(missing), reason=missing))
+        marks = [pytest.mark.skipif(bool(missing), reason=missing)]
+        marks += [] if name in EVERYDAY else [pytest.mark.long]
+        yield pytest.param(name, marks=marks)
 
 
 def run(scratch, *arguments, environment="cpu", **variables):

@@ -9,6 +9,7 @@ live counters with the number of capsules and blocks that the model knows to be 
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -241,6 +242,8 @@ class Histories(RuleBasedStateMachine):
         exports, allocations = self.before
         assert sx.live_exports() - exports == sum(is_capsule(h.thing) for h in self.handles)
         blocks = frozenset().union(*(handle.blocks for handle in self.handles))
+        if _core.live_allocations() - allocations != len(blocks):
+            gc.collect()
         assert _core.live_allocations() - allocations == len(blocks)
 
 

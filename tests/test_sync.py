@@ -48,9 +48,17 @@ def run(name, where, scratch):
     return done, junit_xml
 
 
+def runs():
+    """Every file every day, and not every day with more repetitions, where it has any."""
+    for name in FILES:
+        yield name
+        if "bench.stale(" in (HERE / "sync" / f"{name}.py").read_text():
+            yield pytest.param(name, marks=pytest.mark.long, id=f"{name}, repeated more")
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("where", ENVIRONMENTS)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", list(runs()))
 def test_sync(name, where, tmp_path_factory):
     if where != "stand_in_gpu" and (reason := level_zero.missing()):
         pytest.skip(reason)

@@ -13,10 +13,12 @@ import sycl_ext as sx
 # ---- fork ----------------------------------------------------------------------------------------
 
 
-def test_forks_while_threads_allocate():
+@pytest.mark.parametrize("forks", [60, pytest.param(300, marks=pytest.mark.long)])
+def test_forks_while_threads_allocate(forks):
     """A child takes over no lock that a thread of its parent held."""
     assert (
         beds.python(
+            f"FORKS = {forks}"
             """
 import os, signal, threading, warnings
 import sycl_ext as sx
@@ -33,7 +35,7 @@ threads = [threading.Thread(target=allocate) for _ in range(4)]
 for thread in threads:
     thread.start()
 hung = 0
-for _ in range(300):
+for _ in range(FORKS):
     child = os.fork()
     if child == 0:
         signal.alarm(10)  # a hang

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count the tests of each test environment, for docs/seen.md.
 
-Runs the tests of the environments that are named, or of all, and writes into docs/seen.json how
-many passed there, how many were left out, and why.  ``make generate`` puts that into the page.
+Runs the tests of the environments that are named, or of all, as `make test` and `make test-long` do
+together, and writes into docs/seen.json how many passed there, how many were left out, and why.
+``make generate`` puts that into the page.
 
     python tools/count_tests.py [ENVIRONMENT ...]
 """
@@ -49,12 +50,15 @@ FILES = {
 ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *beds.BEDS, "two_runtimes")))
 
 
-def run_files(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
-    """Run what `FILES` names."""
+def run_files(
+    name: str, scratch: Path, *, long: bool = False
+) -> tuple[subprocess.CompletedProcess[Any], Path]:
+    """Run what `FILES` names, and is for every day or is not."""
     junit_xml = scratch / "files.xml"
+    variables = {**beds.clean_environment(), "SYCL_EXT_LONG": "1" if long else "0"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += [*FILES[name], f"--junitxml={junit_xml}"]
-    return subprocess.run(command, cwd=TESTS, env=beds.clean_environment()), junit_xml
+    return subprocess.run(command, cwd=TESTS, env=variables), junit_xml
 
 
 def run_bed(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
@@ -71,6 +75,8 @@ def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess
         yield run_bed(name, scratch)
     if name in FILES:
         yield run_files(name, scratch)
+    if name == "cpu":
+        yield run_files(name, scratch, long=True)
     if name in test_contexts_beds.MOODS:
         yield test_contexts_beds.run(name, scratch)
     if name in test_sync.ENVIRONMENTS:
@@ -98,6 +104,7 @@ if __name__ == "__main__":
     if unknown := set(names) - set(ENVIRONMENTS):
         sys.exit(f"no such environment: {', '.join(unknown)}; there are {', '.join(ENVIRONMENTS)}")
     os.environ["SYCL_EXT_REQUIRE_ALL"] = "1"
+    os.environ["SYCL_EXT_LONG"] = "1"  # in another environment: everything
     for name in names:
         entry = count(name)
         print(f"{name}: {entry['passed']} passed", flush=True)

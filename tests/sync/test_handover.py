@@ -20,8 +20,8 @@ import sycl_ext as sx
 from lab import (
     DTYPE,
     LENGTH,
+    MANY,
     NBYTES,
-    REPETITIONS,
     STREAM_FORMS,
     Address,
     ExchangeApi,
@@ -289,7 +289,7 @@ def test_without_the_wait_later_work_sees_stale_data(bench, consumer):
         tensor.sycl_queue.wait()
         return seen
 
-    assert len(bench.stale(repeat)) > REPETITIONS / 2
+    assert len(bench.stale(repeat, MANY)) > MANY / 2
 
 
 # ---- as a consumer -------------------------------------------------------------------------------
