@@ -39,7 +39,7 @@ help:
 	@echo "make docs          the documentation site, in build/docs, and its examples"
 	@echo "make wheel         tested manylinux wheels in dist/: all with Docker, else for this Python"
 	@echo "make sdist         the source distribution, in dist/"
-	@echo "make conda         render, build, test and install the conda package"
+	@echo "make conda         render, build and test the conda package"
 	@echo "make lint          ruff, mypy, pyright, clang-format"
 	@echo "make architecture  assert that a file reaches only lower floors (no build)"
 	@echo "make format        format Python and C++"

