@@ -41,7 +41,7 @@ help:
 	@echo "make sdist         the source distribution, in dist/"
 	@echo "make conda         render, build and test the conda package"
 	@echo "make lint          ruff, mypy, pyright, clang-format"
-	@echo "make architecture  assert that a file reaches only lower floors (no build)"
+	@echo "make architecture  assert that a folder reaches only those it may (no build)"
 	@echo "make format        format Python and C++"
 	@echo "make setup         the environment in $(VENV) for all of these"
 	@echo "make generate      write again what is generated: the blocks in the documents"

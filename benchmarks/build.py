@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the benchmarks find what is not installed: the test beds, and two compiled helpers."""
+"""Where the benchmarks find test environments, and two compiled helpers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def use_cpu_device() -> None:
 
 
 def stand_in_gpu() -> dict[str, str]:
-    """Return the environment of a process that sees one stand-in GPU beside the CPU device."""
+    """Return the environment of a process that sees one stand-in GPU and the CPU device."""
     fake_gpu.build(SCRATCH)
     variables = fake_gpu.environment(SCRATCH, devices=1, tiles=0)
     return {**beds.clean_environment(), **variables}

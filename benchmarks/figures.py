@@ -60,7 +60,7 @@ CAPSULE = (
     "a bare C call that makes a capsule over a block from malloc",
 )
 ECHO = ("bare.echo(t)", "a bare C call that returns its argument")
-MEMCPY = "memcpy of as many bytes in a row, into memory in use"
+MEMCPY = "memcpy of as many contiguous bytes, into memory in use"
 MEMORY_BOUND = (
     "Memory sets the limit, as the lower bound shows, and both sides of the ratio move with the "
     "load of the machine."
