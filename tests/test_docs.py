@@ -95,6 +95,13 @@ def test_no_example_of_the_public_api_is_overlooked():
     assert with_examples <= found
 
 
+def test_example_of_the_export():
+    """A method of the core, whose docstring no module of Python holds."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    (test,) = finder.find(sx.Tensor.__dlpack__, "Tensor.__dlpack__", module=False, globs={})
+    assert doctest.DocTestRunner().run(test) == (0, 4)
+
+
 def test_there_are_examples():
     """The two tests above find something to run."""
     assert len(PYTHON_BLOCK.findall((ROOT / "README.md").read_text())) > 3
