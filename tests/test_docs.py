@@ -98,7 +98,7 @@ def test_no_example_of_the_public_api_is_overlooked():
 def test_example_of_the_export():
     """A method of the core, whose docstring no module of Python holds."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    (test,) = finder.find(sx.Tensor.__dlpack__, "Tensor.__dlpack__", module=False, globs={})
+    (test,) = finder.find(sycl_ext.Tensor.__dlpack__, "Tensor.__dlpack__", module=False, globs={})
     assert doctest.DocTestRunner().run(test) == (0, 4)
 
 
