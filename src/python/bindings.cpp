@@ -686,7 +686,7 @@ void bind_hooks(py::module_& m) {
       "set_fast_path_hooks",
       [](py::dict device_ids, py::dict dtype_indices, py::object stream_for,
          py::object producer_queue, py::object order_behind, py::object settle_host,
-         py::object from_ndarray, py::object import_refused) {
+         py::object from_ndarray, py::object import_refused, py::tuple immutable_packages) {
         sycl_ext::FastPathHooks& hooks = sycl_ext::fast_path_hooks();
         hooks.device_ids = device_ids.release().ptr();
         hooks.dtype_indices = dtype_indices.release().ptr();
@@ -696,10 +696,11 @@ void bind_hooks(py::module_& m) {
         hooks.settle_host = settle_host.release().ptr();
         hooks.from_ndarray = from_ndarray.release().ptr();
         hooks.import_refused = import_refused.release().ptr();
+        hooks.immutable_packages = immutable_packages.release().ptr();
       },
       py::arg("device_ids"), py::arg("dtype_indices"), py::arg("stream_for"),
       py::arg("producer_queue"), py::arg("order_behind"), py::arg("settle_host"),
-      py::arg("from_ndarray"), py::arg("import_refused"),
+      py::arg("from_ndarray"), py::arg("import_refused"), py::arg("immutable_packages"),
       "What the fast path needs of the Python package; called once, by the package.");
   m.def(
       "accelerate",

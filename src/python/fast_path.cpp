@@ -130,12 +130,23 @@ PyObject* ask_producer(PyObject* x, const DLDevice& device, PyObject* own_queue)
   });
 }
 
-// Nobody may write to arrays of jax, and their capsules do not say so (_execute.IMMUTABLE).
-bool is_from_jax(PyTypeObject* type) {
+// Whether nobody may write to arrays of that class, which their capsules do not say: those are
+// imported by the Python function (sycl_ext/_negotiation/producers.py).
+bool is_immutable(PyTypeObject* type) {
   static PyObject* const name = intern("__module__");
   PyObject* module = _PyType_Lookup(type, name);
   const char* text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
-  return text && std::strncmp(text, "jax", 3) == 0;
+  if (!text) return false;
+  PyObject* const packages = fast_path_hooks().immutable_packages;  // a tuple of str
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(packages); ++i) {
+    const char* const package = PyUnicode_AsUTF8(PyTuple_GET_ITEM(packages, i));
+    const std::size_t length = package ? std::strlen(package) : 0;
+    if (length && std::strncmp(text, package, length) == 0 &&
+        (text[length] == '\0' || text[length] == '.')) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Whether torch's lazy negative bit has to be looked at (_execute._refuse_negative_bit).
@@ -162,7 +173,7 @@ PyObject* import_from_protocol(PyObject* x, bool has_other_roads) {
   if (queue.get() == Py_NotImplemented) return pass_on;
   const PyRef capsule(ask_producer(x, *device, queue.get()));
   if (capsule) {
-    if (is_from_jax(Py_TYPE(x))) return pass_on;
+    if (is_immutable(Py_TYPE(x))) return pass_on;
     // as_tensor, which looks into a NumPy array itself when it must, names it as the base.
     PyObject* const base = has_other_roads && is_ndarray(x) ? x : nullptr;
     Imported imported = consume_capsule(capsule.get(), &*device, true);

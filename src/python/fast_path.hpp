@@ -22,6 +22,8 @@ struct FastPathHooks {
   PyObject* settle_host = nullptr;     // (host tensor) -> tensor on the default device
   PyObject* from_ndarray = nullptr;    // (numpy.ndarray) -> host tensor
   PyObject* import_refused = nullptr;  // (producer, device, exception) -> tensor
+  // tuple of str: packages whose arrays nobody may write to, although their capsules do not say so
+  PyObject* immutable_packages = nullptr;
 };
 FastPathHooks& fast_path_hooks() noexcept;
 

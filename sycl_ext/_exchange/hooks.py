@@ -8,6 +8,7 @@ from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device
 from sycl_ext._devices.queues import producer_queue
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
+from sycl_ext._negotiation.producers import PRODUCERS
 from sycl_ext._protocols import execute, interfaces
 from sycl_ext._protocols.dtypes import numpy_dtype
 from sycl_ext._protocols.fast import dtype_indices
@@ -34,6 +35,7 @@ def connect() -> None:
         order_behind=execute.order_behind,
         settle_host=lambda tensor: execute.settle_host(tensor, None, None),
         from_ndarray=interfaces.from_ndarray,
+        immutable_packages=tuple(row.package for row in PRODUCERS if row.immutable),
         import_refused=lambda x, announced, error: execute.import_refused(
             x, announced, error, interfaces.described_usm
         ),

@@ -19,14 +19,12 @@ from sycl_ext._devices.queues import (
 )
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
+from sycl_ext._negotiation.producers import known
 from sycl_ext._negotiation.rules import Plan, Request, Route, Source, plan
 
 __all__ = ["export", "facts_of", "import_producer", "move", "plan_for", "settle_host"]
 
 _VERSION = _core.DLPACK_VERSION
-
-#: Packages whose arrays nobody may write to, and whose capsules (of DLPack 0.x) do not say so.
-IMMUTABLE = ("jax", "jaxlib")
 
 
 # ---- facts for the negotiation -------------------------------------------------------------------
@@ -357,11 +355,8 @@ def _keywords(**more: Any) -> dict[str, Any]:
 
 
 def _refuse_negative_bit(x: Any) -> None:
-    """Refuse what torch would export with the wrong sign: it looks at the conjugate bit alone.
-
-    ``torch.tensor([1 + 2j]).conj().imag`` is such a view, whose memory is not negated yet.
-    """
-    if is_torch_tensor(x) and x.is_neg():
+    """Refuse memory that is not negated yet: its capsule would have the wrong sign."""
+    if known(type(x), "has_negative_bit") and x.is_neg():
         raise BufferError(
             "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() "
             "makes a tensor that can be exchanged"
@@ -427,7 +422,7 @@ def _view(
         order_behind(tensor, queue)
     if copied and copy is False:
         raise CopyRefusedError(f"copy=False, and the {type(x).__name__} made a copy")
-    if str(type(x).__module__).partition(".")[0] in IMMUTABLE:  # a class may set it to None
+    if known(type(x), "immutable"):
         return _core.view(tensor, 0, tensor.shape, tensor.strides, None, readonly=True)
     return tensor  # type: ignore[no-any-return]
 

@@ -11,14 +11,11 @@ import numpy as np
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id, place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext._negotiation.producers import known
 from sycl_ext._protocols import execute
 from sycl_ext._protocols.dtypes import dtype_name, name_from_typestr, typestr
 
 __all__ = ["source_of", "usm_interface_of"]
-
-#: Packages whose read-only slot of ``data`` says the opposite of the specification (True means
-#: read-only): dpctl.memory documents it as "writable", and oneDAL puts "is_mutable" there.
-INVERTED_READONLY = ("dpctl.memory", "onedal")
 
 
 def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
@@ -131,16 +128,8 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
     if not 0 <= pointer < 1 << 64:
         raise BufferError(f"data and offset give {pointer}, which is no address")
     device, queue = _read_syclobj(fields["syclobj"], pointer)
-    readonly = bool(flag) != _is_inverted(obj)
+    readonly = bool(flag) != known(type(obj), "inverted_readonly")
     return _core.from_usm(pointer, name, shape, strides, device._entry, readonly, obj, queue)
-
-
-def _is_inverted(obj: Any) -> bool:
-    return any(
-        f"{cls.__module__}.".startswith(f"{package}.")
-        for cls in type(obj).__mro__
-        for package in INVERTED_READONLY
-    )
 
 
 def _compact_strides(shape: list[int]) -> list[int]:

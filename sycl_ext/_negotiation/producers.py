@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known about producers: one row each, with its reason.  Pure Python.
+
+A producer without a row is taken at its word.  A row says where a library's arrays mean something
+else than the protocol that they speak.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PRODUCERS", "Producer", "known"]
+
+
+@dataclass(frozen=True)
+class Producer:
+    """One producer library.
+
+    Attributes
+    ----------
+    package : str
+        Import name of the package, or of a package in it.
+    reason : str
+        What was seen, with the version, and where it is reported.
+    immutable : bool
+        Whether nobody may write to its arrays, although a capsule of DLPack 0.x cannot say so.
+    inverted_readonly : bool
+        Whether the second value of ``data`` in its ``__sycl_usm_array_interface__`` is True for
+        memory that may be written to.
+    has_negative_bit : bool
+        Whether memory may wait to be negated, which its capsule does not say: ``is_neg()`` does.
+    """
+
+    package: str
+    reason: str
+    immutable: bool = False
+    inverted_readonly: bool = False
+    has_negative_bit: bool = False
+
+
+PRODUCERS: tuple[Producer, ...] = (
+    Producer(
+        "jax",
+        "0.10: arrays are immutable, and exported as DLPack 0.x or without the read-only flag",
+        immutable=True,
+    ),
+    Producer("jaxlib", "0.10: the class of jax's arrays says that it is jaxlib's", immutable=True),
+    Producer(
+        "dpctl.memory",
+        "0.22: the second value of ``data`` is documented as 'writable' "
+        "(https://intelpython.github.io/dpctl/latest/api_reference/dpctl/"
+        "sycl_usm_array_interface.html says read-only)",
+        inverted_readonly=True,
+    ),
+    Producer(
+        "onedal", "2026.2: the second value of ``data`` is is_mutable", inverted_readonly=True
+    ),
+    Producer(
+        "torch",
+        "2.13: ``__dlpack__`` refuses the conjugate bit and does not look at the negative bit, "
+        "which ``torch.tensor([1 + 2j]).conj().imag`` has",
+        has_negative_bit=True,
+    ),
+)
+
+
+def known(cls: type, trait: str) -> bool:
+    """Say whether a row of the table has a trait for a class, or for one that it is made from.
+
+    Examples
+    --------
+    >>> known(type("Array", (), {"__module__": "jaxlib._jax"}), "immutable")
+    True
+    >>> known(dict, "immutable")
+    False
+    """
+    return any(
+        f"{base.__module__}.".startswith(f"{row.package}.")
+        for row in PRODUCERS
+        if getattr(row, trait)
+        for base in cls.__mro__
+    )

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of producers: each row says why it is there, and both importers read it."""
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from sycl_ext._negotiation.producers import PRODUCERS, known
+
+TRAITS = ("immutable", "inverted_readonly", "has_negative_bit")
+
+
+@pytest.mark.parametrize("row", PRODUCERS, ids=lambda row: row.package)
+def test_a_row_says_what_it_is_for(row):
+    assert any(getattr(row, trait) for trait in TRAITS)
+    assert row.reason[0].isdigit(), "the version that it was seen with"
+
+
+@pytest.mark.parametrize(
+    ("module", "found"),
+    [("jax", True), ("jaxlib._jax", True), ("jaxtyping", False), (None, False), ("my.jax", False)],
+)
+def test_packages_are_whole_names(module, found):
+    assert known(type("Array", (), {"__module__": module}), "immutable") is found
+
+
+@pytest.mark.parametrize("arguments", [{}, {"device": None, "copy": False}])
+@pytest.mark.parametrize(
+    ("module", "readonly"), [("jax.numpy", True), ("jaxlib", True), ("jaxtyping", False)]
+)
+def test_memory_of_immutable_arrays_is_read_only(module, readonly, arguments):
+    """By the core (no arguments) and by Python, whatever the capsule says."""
+    memory = sx.zeros(3, usm_type="shared")
+
+    class Array:
+        __module__ = module
+
+        def __dlpack_device__(self):
+            return memory.__dlpack_device__()
+
+        def __dlpack__(self, **keywords):
+            keywords.pop("max_version")
+            return memory.__dlpack__(**keywords)
+
+    assert sx.from_dlpack(Array(), **arguments).readonly is readonly
+    assert np.asarray(memory).flags.writeable
