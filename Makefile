@@ -35,7 +35,7 @@ help:
 	@echo "make fuzz-python   the generated tests of the Python side, for FUZZ_SECONDS"
 	@echo "make soak          a million exchanges in constant memory; eight threads, 100,000 each"
 	@echo "make trust-report  bad input here and in other libraries; writes the table of docs/trust.md"
-	@echo "make coverage      lines and branches that the tests run; fails below 95 % (4 minutes)"
+	@echo "make coverage      lines and branches that the tests run; fails below 95 %"
 	@echo "make docs          the documentation site, in build/docs, and its examples"
 	@echo "make wheel         tested manylinux wheels in dist/: all with Docker, else for this Python"
 	@echo "make sdist         the source distribution, in dist/"
@@ -178,7 +178,7 @@ trust-report: setup
 	$(BIN)/python tests/trust/report.py
 
 coverage: setup
-	$(BIN)/python tools/coverage_run.py $(PYTEST_OPTIONS)
+	$(BIN)/python tools/coverage_run.py -n $(WORKERS) $(PYTEST_OPTIONS)
 
 # ---- what is generated --------------------------------------------------------------------------
 

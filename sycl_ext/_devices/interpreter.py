@@ -18,7 +18,7 @@ def require_main_interpreter() -> None:
         except ImportError:
             continue
         if interpreters.get_current() != interpreters.get_main():
-            raise ImportError(
+            raise ImportError(  # pragma: no cover: coverage.py counts in the main one alone
                 "sycl_ext works in the main interpreter only, and this is a sub-interpreter; use "
                 "a thread or a process instead"
             )

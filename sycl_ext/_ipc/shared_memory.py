@@ -22,7 +22,7 @@ import numpy as np
 
 try:
     import fcntl
-except ImportError:  # Windows, which has no memfd_create either
+except ImportError:  # pragma: no cover: Windows, which has no memfd_create either
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Block", "BlockKey", "make_block", "open_block"]
