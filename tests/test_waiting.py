@@ -53,6 +53,36 @@ print(hung, "hung")
     )
 
 
+@pytest.mark.parametrize("processes", [2, pytest.param(12, marks=pytest.mark.long)])
+def test_forks_while_threads_use_the_driver_for_the_first_time(processes):
+    """The pools are empty then, so the threads are in the driver, which has locks of its own."""
+    for _ in range(processes):
+        beds.python(
+            """
+import os, signal, threading, warnings
+import sycl_ext as sx
+
+warnings.simplefilter("ignore", DeprecationWarning)
+
+def allocate():
+    kept = []
+    for _ in range(300):
+        kept += [sx.empty(16, "uint8", usm_type=kind) for kind in ("device", "shared", "host")]
+
+for _ in range(4):
+    threading.Thread(target=allocate, daemon=True).start()
+for _ in range(6):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a hang
+        for kind in ("device", "shared", "host"):
+            sx.empty(16, "uint8", usm_type=kind)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+        )
+
+
 def test_a_child_of_a_process_that_waits_in_the_background_ends():
     """What the parent's threads were doing is not waited for at the child's exit."""
     beds.python(

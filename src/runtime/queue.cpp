@@ -100,7 +100,7 @@ void wait_for(sycl::event event, const QueueState& state) {
       pause = std::min(2 * pause, longest_pause);
     }
   }
-  const RuntimeCall call("waiting for a command");
+  const RuntimeCall call("waiting for a command", RuntimeCall::Duration::as_long_as_work);
   event.wait();
 }
 

@@ -19,6 +19,33 @@ namespace {
 std::atomic<bool> checks_gil{false}, ending{false};
 std::atomic<int> in_progress{0}, unfinished{0};
 
+// Brief calls, and whether a thread is about to fork.
+std::atomic<int> brief{0};
+std::atomic<bool> forking{false};
+thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
+
+// Both wait for a bounded time: a brief call may take longer than usual, because the runtime waits
+// for a host task in it; and who holds a lock that the fork wants must go on.
+constexpr int longest_pauses = 200;
+
+template <class Condition>
+void wait_a_little(const Condition& is_met) noexcept {
+  for (int tries = 0; !is_met() && tries < longest_pauses; ++tries) usleep(500);
+}
+
+void enter_brief_call() noexcept {
+  ++brief;
+  if (++own_brief > 1 || !forking) return;
+  --brief;
+  wait_a_little([] { return !forking; });
+  ++brief;
+}
+
+void leave_brief_call() noexcept {
+  --own_brief;
+  --brief;
+}
+
 bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
 bool becomes_zero(const std::atomic<int>& count) noexcept {
@@ -38,9 +65,16 @@ void end_process(int status, void*) {
 
 // The threads that were in the runtime are not in the child.
 struct CallsOfParent final : ForkHandler {
-  void before_fork() noexcept override {}
-  void after_fork_in_parent() noexcept override {}
-  void after_fork_in_child() noexcept override { in_progress = unfinished = 0; }
+  void before_fork() noexcept override {
+    forking = true;
+    wait_a_little([] { return brief == own_brief; });
+  }
+  void after_fork_in_parent() noexcept override { forking = false; }
+  void after_fork_in_child() noexcept override {
+    in_progress = unfinished = 0;
+    brief = own_brief;
+    forking = false;
+  }
 };
 
 bool prepare_the_end() {
@@ -50,7 +84,7 @@ bool prepare_the_end() {
 
 }  // namespace
 
-RuntimeCall::RuntimeCall(const char* what) noexcept {
+RuntimeCall::RuntimeCall(const char* what, Duration duration) noexcept : duration_(duration) {
   static const bool prepared = prepare_the_end();
   (void)prepared;
   if (checks_gil.load(std::memory_order_relaxed)) {
@@ -65,9 +99,13 @@ RuntimeCall::RuntimeCall(const char* what) noexcept {
     --in_progress;
     hang();
   }
+  if (duration_ == Duration::brief) enter_brief_call();
 }
 
-RuntimeCall::~RuntimeCall() { --in_progress; }
+RuntimeCall::~RuntimeCall() {
+  if (duration_ == Duration::brief) leave_brief_call();
+  --in_progress;
+}
 
 void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }
 

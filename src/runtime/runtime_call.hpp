@@ -10,6 +10,9 @@
 // runtime then (a daemon thread, a wait that Ctrl-C ended) would call a destroyed object, and
 // abort.  So the process ends without those destructors when a thread is still in the runtime, and
 // no thread but the main one enters it any more.
+//
+// A fork waits until no thread is in a brief call: the runtime and its drivers have locks of their
+// own (libintelocl's allocator has one), which would stay locked in the child for ever.
 #pragma once
 
 #include "base/error.hpp"
@@ -19,10 +22,15 @@ namespace sycl_ext {
 // Every such call is made while one of these lives.
 class RuntimeCall {
  public:
-  explicit RuntimeCall(const char* what) noexcept;
+  enum class Duration { brief, as_long_as_work };
+
+  explicit RuntimeCall(const char* what, Duration duration = Duration::brief) noexcept;
   ~RuntimeCall();
   RuntimeCall(const RuntimeCall&) = delete;
   RuntimeCall& operator=(const RuntimeCall&) = delete;
+
+ private:
+  const Duration duration_;
 };
 
 // Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
