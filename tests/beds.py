@@ -192,6 +192,7 @@ def python(code: str, variables: dict[str, str] | None = None, *, inherit: bool 
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", code],
         env={**bed, "PYTHONPATH": os.pathsep.join(paths)},
+        cwd=HERE,  # not the root of a checkout, whose sources would hide an installed package
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
