@@ -59,7 +59,7 @@ def test_memory_at_the_address_of_a_borrowed_private_block(gpu, private):
 
 def test_private_memory_where_none_was(gpu, private):
     """Of more contexts than are asked each time, one has got memory at an address since."""
-    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
+    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20 * 20)]
     devices = [sx.register_context(context) for context in contexts]
     queue = devices[5].sycl_queue
     address = dpctl.memory.MemoryUSMShared(NBYTES, queue=queue)._pointer
@@ -72,7 +72,7 @@ def test_private_memory_where_none_was(gpu, private):
 
 
 def test_inside_of_a_private_block_where_nothing_was(gpu):
-    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
+    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20 * 20)]
     private = [sx.register_context(context) for context in contexts][5]
     tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
     address = tensor.ptr
