@@ -26,7 +26,7 @@ def at(address, nbytes=NBYTES):
 def made_at(address, queue, make=None):
     """A block, of somebody else if `make` does not say how, where one was freed a moment ago."""
     made = []
-    for _ in range(100):
+    for _ in range(2000):
         made.append(make() if make else dpctl.memory.MemoryUSMShared(NBYTES, queue=queue))
         if dpctl.memory.as_usm_memory(made[-1])._pointer == address:
             return made[-1]
@@ -59,7 +59,7 @@ def test_memory_at_the_address_of_a_borrowed_private_block(gpu, private):
 
 def test_private_memory_where_none_was(gpu, private):
     """Of more contexts than are asked each time, one has got memory at an address since."""
-    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20 * 20)]
+    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
     devices = [sx.register_context(context) for context in contexts]
     queue = devices[5].sycl_queue
     address = dpctl.memory.MemoryUSMShared(NBYTES, queue=queue)._pointer
@@ -72,7 +72,7 @@ def test_private_memory_where_none_was(gpu, private):
 
 
 def test_inside_of_a_private_block_where_nothing_was(gpu):
-    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20 * 20)]
+    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
     private = [sx.register_context(context) for context in contexts][5]
     tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
     address = tensor.ptr
