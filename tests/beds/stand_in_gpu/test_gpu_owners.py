@@ -2,6 +2,7 @@
 """Whose memory a pointer is, when only the pointer says so: by what the runtime knows now."""
 
 import ctypes
+import time
 
 import dpctl
 import dpctl.memory
@@ -24,12 +25,21 @@ def at(address, nbytes=NBYTES):
 
 
 def made_at(address, queue, make=None):
-    """A block, of somebody else if `make` does not say how, where one was freed a moment ago."""
-    made = []
-    for _ in range(2000):
-        made.append(make() if make else dpctl.memory.MemoryUSMShared(NBYTES, queue=queue))
-        if dpctl.memory.as_usm_memory(made[-1])._pointer == address:
-            return made[-1]
+    """A block, of somebody else if `make` does not say how, where one was freed a moment ago.
+
+    It is freed when the work on it is done, which may be later; and an allocator may keep an
+    address for a while, so that others are taken until it comes.
+    """
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        made = []
+        for _ in range(100):
+            made.append(make() if make else dpctl.memory.MemoryUSMShared(NBYTES, queue=queue))
+            if dpctl.memory.as_usm_memory(made[-1])._pointer == address:
+                return made[-1]
+        del made[:]
+        sx.release_cached_memory()
+        time.sleep(0.05)
     pytest.fail("the address was not given out again")
 
 
