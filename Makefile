@@ -79,12 +79,12 @@ lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy tests/typing
+	$(BIN)/mypy tests/programs/typing
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
 architecture: setup
-	$(BIN)/python -m pytest -q --noconftest tests/test_architecture.py
+	$(BIN)/python -m pytest -q --noconftest tests/project/test_architecture.py
 
 test: lint architecture
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
@@ -101,11 +101,11 @@ test-interop:
 
 # What somebody does who has just installed it; two minutes, most of them pip's.
 afternoon:
-	$(PYTHON) tests/afternoon/run.py
+	$(PYTHON) tests/programs/afternoon/run.py
 
 # Clusters and ranks of several processes: Dask, MPI.
 test-processes: setup
-	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/processes $(PYTEST_OPTIONS)
+	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
 
 # ---- how fast it is -----------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ $(VENV)/.docs-are-ready: pyproject.toml | setup
 docs: $(VENV)/.docs-are-ready
 	$(BIN)/sphinx-build -E -q -W --keep-going -d build/docs-trees -b html docs build/docs
 	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-trees -b doctest docs build/docs-doctest
-	$(BIN)/python -m pytest -q tests/test_docs.py
+	$(BIN)/python -m pytest -q tests/programs/test_docs.py
 	@echo "see build/docs/index.html"
 
 # ---- packages -----------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ wheel-here: $(VENV)/.release-is-ready
 	rm -rf build/wheel
 	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel/built .
 	PATH="$(abspath $(BIN)):$$PATH" $(MAKE) repair-wheel WHEEL=build/wheel/built/*.whl DEST=build/wheel
-	SYCL_EXT_WHEEL=$$(ls build/wheel/*.whl) $(BIN)/python tests/afternoon/run.py
+	SYCL_EXT_WHEEL=$$(ls build/wheel/*.whl) $(BIN)/python tests/programs/afternoon/run.py
 	mkdir -p dist && cp build/wheel/*.whl dist
 
 # For cibuildwheel, too.  The SYCL runtime comes from its own wheel, intel-sycl-rt.
@@ -163,7 +163,7 @@ check-core: setup
 	$(BIN)/python tests/fuzz/run.py --ci
 
 asan ubsan tsan valgrind: setup
-	$(BIN)/python tests/core/run.py $@
+	$(BIN)/python tests/core/cpp/run.py $@
 
 fuzz: setup
 	$(BIN)/python tests/fuzz/run.py $(FUZZ_SECONDS)
@@ -172,7 +172,7 @@ fuzz-python: setup
 	$(BIN)/python tests/fuzz/python.py $(FUZZ_SECONDS)
 
 soak: setup
-	SYCL_EXT_SOAK=1 $(BIN)/python -m pytest tests/test_faults_lifetime.py $(PYTEST_OPTIONS)
+	SYCL_EXT_SOAK=1 $(BIN)/python -m pytest tests/core/python/test_faults_lifetime.py $(PYTEST_OPTIONS)
 
 trust-report: setup
 	$(BIN)/python tests/trust/report.py

@@ -14,23 +14,23 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRATCH = ROOT / "build" / "benchmarks"
 SOURCE = Path(__file__).parent / "bare.cpp"
 
-sys.path.append(str(ROOT / "tests"))
-import beds  # noqa: E402
+sys.path.append(str(ROOT / "tests" / "support"))
+import environments  # noqa: E402
 from fake_gpu import build as fake_gpu  # noqa: E402
 
 
 def use_cpu_device() -> None:
     """Make this process see the OpenCL CPU device alone; before anything loads the runtime."""
-    for name in set(os.environ) - set(beds.clean_environment()):
+    for name in set(os.environ) - set(environments.clean_environment()):
         del os.environ[name]
-    os.environ.update(beds.cpu())
+    os.environ.update(environments.cpu())
 
 
 def stand_in_gpu() -> dict[str, str]:
     """Return the environment of a process that sees one stand-in GPU and the CPU device."""
     fake_gpu.build(SCRATCH)
     variables = fake_gpu.environment(SCRATCH, devices=1, tiles=0)
-    return {**beds.clean_environment(), **variables}
+    return {**environments.clean_environment(), **variables}
 
 
 def load_bare() -> ModuleType:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Written by hand; tests/test_stub.py compares it with what the module says of itself.
+# Written by hand; tests/package/test_stub.py compares it with what the module says of itself.
 """The C++ core of sycl_ext: literal classes and functions, used by the package alone."""
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test gets: one known device, a leak check, and no skip that goes unseen.
 
-This process is bed 1 of `beds.py`, the OpenCL CPU device alone; the tests in ``beds/`` run in
-processes of their own, which ``test_beds.py`` starts.
+This process sees the OpenCL CPU device alone (``support/environments.py``).  The tests in the
+folders of ``environments/`` run in processes of their own, which
+``environments/test_environments.py`` starts.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import time
 
 import pytest
 
-import beds
+import environments
 
-if "SYCL_EXT_BED" not in os.environ:  # before anything loads the SYCL runtime
-    for name in set(os.environ) - set(beds.clean_environment()):
+if "SYCL_EXT_ENVIRONMENT" not in os.environ:  # before anything loads the SYCL runtime
+    for name in set(os.environ) - set(environments.clean_environment()):
         del os.environ[name]
-    os.environ.update(beds.cpu())
-    collect_ignore = ["beds"]
+    os.environ.update(environments.cpu())
+    folders = (environments.TESTS / "environments").iterdir()
+    collect_ignore = [path for path in folders if path.is_dir()]
 gc.disable()  # until the first test: imports leave no garbage, but very much to look at
 
 import dpctl  # noqa: E402
@@ -39,10 +41,10 @@ _core.check_gil_at_runtime_calls(True)
 #: The one that takes longest is the first.
 WAITING = (
     "test_contexts_extension.py",
-    "test_beds.py",
+    "test_environments.py",
     "test_doctor_full.py",
     "test_sync.py",
-    "test_contexts_beds.py",
+    "test_context_environments.py",
     "test_doctor_runs.py",
     "test_two_runtimes.py",
     "test_level_zero.py",
@@ -56,8 +58,10 @@ def pytest_collection_modifyitems(config, items):
 
     In the environments that it starts, ``make test-long`` runs everything.
     """
-    if not (beds.LONG and "SYCL_EXT_BED" in os.environ):
-        others = [item for item in items if bool(item.get_closest_marker("long")) != beds.LONG]
+    if not (environments.LONG and "SYCL_EXT_ENVIRONMENT" in os.environ):
+        others = [
+            item for item in items if bool(item.get_closest_marker("long")) != environments.LONG
+        ]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
     first = {name: number for number, name in enumerate(WAITING)}

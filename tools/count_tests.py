@@ -22,18 +22,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ROOT / "tests"
+SUPPORT = ROOT / "tests" / "support"
 SEEN = ROOT / "docs" / "seen.json"
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("support", "environments", "ordering")]
 
-import beds  # noqa: E402
-import test_contexts_beds  # noqa: E402
+import environments  # noqa: E402
+import test_context_environments  # noqa: E402
 import test_sync  # noqa: E402
 
 #: Files that start the tests of other environments, or look at a stand-in alone.
 NOT_OF_THE_CPU = (
-    "test_beds.py",
-    "test_contexts_beds.py",
+    "test_environments.py",
+    "test_context_environments.py",
     "test_level_zero.py",
     "test_level_zero_devices.py",
     "test_opencl_gpu.py",
@@ -47,7 +47,7 @@ FILES = {
     "level_zero_v1": ("test_level_zero_devices.py", "-k", "level_zero_v1"),
     "level_zero_v2": ("test_level_zero_devices.py", "-k", "level_zero_v2"),
 }
-ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *beds.BEDS, "two_runtimes")))
+ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *environments.ENVIRONMENTS, "two_runtimes")))
 
 
 def run_files(
@@ -55,30 +55,30 @@ def run_files(
 ) -> tuple[subprocess.CompletedProcess[Any], Path]:
     """Run what `FILES` names, and is for every day or is not."""
     junit_xml = scratch / "files.xml"
-    variables = {**beds.clean_environment(), "SYCL_EXT_LONG": "1" if long else "0"}
+    variables = {**environments.clean_environment(), "SYCL_EXT_LONG": "1" if long else "0"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += [*FILES[name], f"--junitxml={junit_xml}"]
-    return subprocess.run(command, cwd=TESTS, env=variables), junit_xml
+    return subprocess.run(command, cwd=SUPPORT, env=variables), junit_xml
 
 
-def run_bed(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
-    """Run what `beds.BEDS` names."""
-    if reason := beds.BEDS[name].missing():
+def run_environment(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
+    """Run what `environments.ENVIRONMENTS` names."""
+    if reason := environments.ENVIRONMENTS[name].missing():
         sys.exit(f"{name}: {reason}")
-    junit_xml = scratch / "bed.xml"
-    return beds.run(name, scratch, "-q", f"--junitxml={junit_xml}"), junit_xml
+    junit_xml = scratch / "environment.xml"
+    return environments.run(name, scratch, "-q", f"--junitxml={junit_xml}"), junit_xml
 
 
 def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess[Any], Path]]:
     """Run everything that runs in an environment, one process after the other."""
-    if name in beds.BEDS:
-        yield run_bed(name, scratch)
+    if name in environments.ENVIRONMENTS:
+        yield run_environment(name, scratch)
     if name in FILES:
         yield run_files(name, scratch)
     if name == "cpu":
         yield run_files(name, scratch, long=True)
-    if name in test_contexts_beds.MOODS:
-        yield test_contexts_beds.run(name, scratch)
+    if name in test_context_environments.VARIANTS:
+        yield test_context_environments.run(name, scratch)
     if name in test_sync.ENVIRONMENTS:
         for file in test_sync.FILES:
             yield test_sync.run(file, name, scratch)
@@ -91,7 +91,7 @@ def count(name: str) -> dict[str, Any]:
         for done, junit_xml in runs(name, Path(scratch)):
             if done.returncode != 0:
                 sys.exit(f"{name}: tests failed, and nothing is written\n{done.stdout or ''}")
-            report = beds.Report.read(junit_xml)
+            report = environments.Report.read(junit_xml)
             if report.skipped:
                 sys.exit(f"{name}: {report.skipped} tests were skipped, and nothing is written")
             passed += report.passed

@@ -19,7 +19,7 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "core")]
+sys.path[:0] = [str(ROOT / "tests" / "core" / "cpp")]
 
 import run as core  # noqa: E402
 
@@ -66,8 +66,9 @@ def run(python: Path | str, *words: object) -> bool:
 def main(arguments: list[str]) -> int:
     """Run everything and report."""
     build()
-    failed = [core.run(BUILD, (), bed, name) != 0 for bed in core.BEDS for name in core.TESTS]
-    left_out = [f"--ignore=tests/test_{name}.py" for name in LEFT_OUT]
+    runs = [(where, name) for where in core.ENVIRONMENTS for name in core.TESTS]
+    failed = [core.run(BUILD, (), where, name) != 0 for where, name in runs]
+    left_out = [f"--ignore-glob=*/test_{name}.py" for name in LEFT_OUT]
     python = VENV / "bin" / "python"
     pytest = ("pytest", "-q", "-p", "no:cacheprovider", *left_out, *arguments)
     failed.append(run(python, "coverage", "run", "-m", *pytest))

@@ -2,7 +2,7 @@
 """What is generated in the documents: the functions that their cog blocks name.
 
 ``make generate`` runs them; cog (https://cog.readthedocs.io) puts what they return between
-``[[[cog ...]]]`` and ``[[[end]]]``.  tests/test_docs.py compares.
+``[[[cog ...]]]`` and ``[[[end]]]``.  tests/programs/test_docs.py compares.
 """
 
 from __future__ import annotations

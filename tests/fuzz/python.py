@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parent
 FILES = ("test_stateful.py", "test_generated_input.py")
 
 
@@ -33,7 +33,7 @@ def run(seed: int) -> bool:
     ]
     options = ["--timeout=1200", f"--hypothesis-seed={seed}"]
     done = subprocess.run(
-        [*command, *options, *(str(TESTS / name) for name in FILES)],
+        [*command, *options, *(str(HERE / name) for name in FILES)],
         env={**os.environ, "SYCL_EXT_FUZZ": "1"},
         capture_output=True,
         text=True,

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "core"))
+sys.path.insert(0, str(HERE.parent / "core" / "cpp"))
 
 import run as core  # noqa: E402
 

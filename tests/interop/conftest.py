@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+TESTS = HERE.parent
+sys.path[:0] = [str(HERE), str(TESTS / "support"), str(TESTS / "environments")]
 
 if os.environ.get("SYCL_EXT_INTEROP") != "1":
     collect_ignore_glob = ["test_*.py"]

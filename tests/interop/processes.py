@@ -39,7 +39,7 @@ def variables(**settings: object) -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIXES)}
     # Where it is set, each process compiles these libraries again: half of the time.
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    search = [BUILD / "nanobind", HERE, HERE.parent]
+    search = [BUILD / "nanobind", HERE, HERE.parent / "support"]
     quiet = {"DPCTL_VERBOSITY": "error", "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
     found = {**kept, **quiet, **devices(**settings)}
     # The numbers of devices, and of drivers, must not depend on who tests.

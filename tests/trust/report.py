@@ -19,15 +19,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "trust.md"
 BEGIN, END = "<!-- table: written by tests/trust/report.py -->\n", "<!-- end of table -->\n"
 SECONDS = 40  # of a process; more is a hang
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+import environments  # noqa: E402
 from cases import CASES, LIBRARIES, ON_A_GPU  # noqa: E402
-
-import beds  # noqa: E402
 
 GPU_CLASS = "a device that fails"
 
@@ -41,16 +40,16 @@ def interpreter(library: str) -> str | None:
     return None
 
 
-def environments(scratch: Path) -> dict[bool, dict[str, str]]:
+def variables_of_cases(scratch: Path) -> dict[bool, dict[str, str]]:
     """Return the environments of the cases: with the CPU device, and with the stand-in GPU."""
     common = {
-        **beds.clean_environment(),
+        **environments.clean_environment(),
         "PYTHONWARNINGS": "ignore",
         "OMP_NUM_THREADS": "1",
         "JAX_PLATFORMS": "cpu",
     }
-    gpu = beds.BEDS["stand_in_gpu"].environment(scratch)
-    return {False: {**common, **beds.cpu()}, True: {**common, **gpu}}
+    gpu = environments.ENVIRONMENTS["stand_in_gpu"].environment(scratch)
+    return {False: {**common, **environments.cpu()}, True: {**common, **gpu}}
 
 
 def outcome(library: str, python: str, case: str, environment: dict[str, str]) -> str:
@@ -134,7 +133,7 @@ def run(libraries: dict[str, str], words: list[str]) -> Outcomes:
         if name != GPU_CLASS or library in ON_A_GPU
     ]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        where = environments(Path(folder))
+        where = variables_of_cases(Path(folder))
         results = pool.map(
             lambda job: outcome(job[0], libraries[job[0]], job[1], where[job[2]]), jobs
         )

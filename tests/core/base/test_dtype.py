@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The element types: how they are named, and which are refused."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from dlpack_ctypes import DTYPES
+from samples import DTYPE_NAMES, NUMPY_DTYPES, numpy_dtype
+from sycl_ext import _core
+
+
+def test_the_table_is_complete():
+    assert {name: size * 8 for name, _, size in _core.DTYPES} == {
+        name: bits for name, (_, bits) in DTYPES.items()
+    }
+
+
+@pytest.mark.parametrize("name", DTYPE_NAMES)
+def test_every_way_to_name_a_dtype(name):
+    wanted = numpy_dtype(name)
+    for spec in (name, wanted, wanted.type):
+        tensor = sx.empty(3, spec)
+        assert tensor.dtype == wanted
+        assert isinstance(tensor.dtype, np.dtype)
+        assert (tensor.itemsize, tensor.nbytes) == (wanted.itemsize, 3 * wanted.itemsize)
+
+
+@pytest.mark.parametrize("name", NUMPY_DTYPES)
+def test_typestr(name):
+    assert sx.empty((), numpy_dtype(name).str).dtype == numpy_dtype(name)
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        (float, "float64"),
+        (int, "int64"),
+        (bool, "bool"),
+        (complex, "complex128"),
+        ("longlong", "int64"),
+        ("ulonglong", "uint64"),
+        (np.intp, "int64"),
+        (ml_dtypes.bfloat16, "bfloat16"),
+    ],
+)
+def test_other_names_for_the_same_type(spec, name):
+    assert sx.empty((), spec).dtype == numpy_dtype(name)
+
+
+@pytest.mark.parametrize(
+    ("spec", "word"),
+    [
+        (">f4", "byte order"),
+        (np.dtype("int32").newbyteorder(), "byte order"),
+        ("U3", "str"),
+        ("S3", "bytes"),
+        (object, "object"),
+        ("datetime64[s]", "datetime64"),
+        ([("x", "f4")], "void"),
+        ("V4", "void"),
+        (ml_dtypes.int4, "int4"),
+    ],
+)
+def test_refused(spec, word):
+    with pytest.raises(ValueError, match=word):
+        sx.empty(3, spec)
+
+
+@pytest.mark.parametrize("spec", ["longdouble", "clongdouble"])
+def test_long_double_is_refused(spec):
+    with pytest.raises(ValueError, match="long double"):
+        sx.empty(3, spec)
+    with pytest.raises(ValueError, match="long double"):
+        sx.as_tensor(np.zeros(3, spec))
+
+
+def test_foreign_byte_order_is_refused_on_import():
+    foreign = np.arange(3, dtype=np.dtype("int32").newbyteorder())
+    with pytest.raises(ValueError, match="byte order"):
+        sx.as_tensor(foreign)
+
+
+@pytest.mark.parametrize("spec", ["flaot32", 3, "float32 float32", b"\xff"])
+def test_names_no_dtype(spec):
+    with pytest.raises(TypeError, match="dtype"):
+        sx.empty(3, spec)
+
+
+def test_without_ml_dtypes():
+    """bfloat16 is allocated, viewed and exchanged; only its NumPy dtype cannot be had."""
+    environments.python("""
+import sys
+sys.modules["ml_dtypes"] = None
+import pytest
+import sycl_ext as sx
+
+tensor = sx.zeros((2, 3), "bfloat16")
+again = sx.from_dlpack(tensor.T.__dlpack__(max_version=(1, 0)))
+assert again.shape == (3, 2) and again.itemsize == 2 and "bfloat16" in repr(again)
+with pytest.raises(TypeError, match="ml_dtypes"):
+    tensor.dtype
+with pytest.raises(TypeError, match="ml_dtypes"):
+    tensor.to_numpy()
+with pytest.raises(TypeError, match="dtype"):
+    sx.empty(3, "bfloat17")
+""")

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What C++ extensions get: `usm_view` for pybind11 and nanobind, the table, the way back."""
+
+import doctest
+import gc
+import re
+import subprocess
+import sys
+
+import dpctl
+import dpctl.memory
+import dpnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from extensions import labs
+from samples import LAYOUTS, bits, values
+from sycl_ext import _core
+
+pytestmark = pytest.mark.timeout(300)  # the first test builds four modules
+
+
+@pytest.fixture(scope="module", params=["views_pybind11", "views_nanobind"])
+def views(request):
+    return labs.load(request.param)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return labs.load("table_lab")
+
+
+def arrays():
+    """The same six numbers as an array of each library, and on each kind of row."""
+    import torch
+
+    numbers = np.arange(6, dtype="float32").reshape(2, 3)
+    root = sx.device()
+    half = root.create_sub_devices(1)[0]
+    private = sx.register_context(dpctl.SyclContext([root.sycl_device]))
+    yield "NumPy", numbers.copy(), root
+    yield "torch", torch.arange(6, dtype=torch.float32).reshape(2, 3), root
+    yield "bytearray", bytearray(b"123456"), root
+    for name, device in (("root", root), ("half", half), ("private", private)):
+        for usm_type in ("device", "shared", "host"):
+            tensor = sx.empty((2, 3), usm_type=usm_type, device=device).copy_from(numbers)
+            yield f"sycl_ext {usm_type}, {name}", tensor, device
+        array = dpnp.asarray(numbers, sycl_queue=device.sycl_queue)
+        yield f"dpnp, {name}", array, device
+        memory = dpctl.memory.MemoryUSMShared(6, queue=device.sycl_queue)
+        yield f"dpctl.memory, {name}", memory, device
+
+
+# ---- usm_view ------------------------------------------------------------------------------------
+
+
+def test_every_array_of_every_library_is_a_view(views):
+    for name, array, device in arrays():
+        expected = sx.as_tensor(array, copy=False)
+        found = views.facts(array)
+        pointer, shape, strides, row, kind, readonly, compact, entry_of_queue, nbytes = found
+        assert pointer == expected.ptr, name
+        assert (tuple(shape), tuple(strides)) == (expected.shape, expected.strides)
+        assert row == entry_of_queue == device.id == expected.device.id
+        assert ("device", "shared", "host", "system")[kind] == expected.usm_type
+        assert (readonly, compact, nbytes) == (False, True, expected.nbytes)
+
+
+def test_the_queue_is_the_one_of_the_array(views, root):
+    queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device)
+    for array in (dpnp.zeros(3, sycl_queue=queue), sx.zeros(3, device=queue)):
+        assert sx.as_tensor(array).sycl_queue == queue
+        assert views.same(array).sycl_queue == queue
+
+
+def test_work_that_ends_later(views):
+    """Who asks for the memory waits for it; NumPy does not ask, so its memory is complete."""
+    numbers = np.zeros(3, "float32")
+    views.add_one_later(numbers)
+    assert numbers.tolist() == [1, 1, 1]
+    tensor = sx.zeros(3, usm_type="shared")
+    views.add_one_later(tensor)
+    assert tensor.to_numpy().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts(views, name):
+    tensor, array = LAYOUTS[name].tensor("float32")
+    pointer, shape, strides, *_, compact, _, nbytes = views.facts(tensor)
+    assert (tuple(shape), tuple(strides)) == (tensor.shape, tensor.strides)
+    assert pointer == (tensor.ptr if tensor.size else 0)
+    assert (compact, nbytes) == (tensor.c_contiguous, array.nbytes)
+    clean = np.nan_to_num(array, nan=0, posinf=0, neginf=0)
+    expected = np.sum(clean, dtype="float64")
+    assert views.total(sx.as_tensor(clean)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("array", "overload"),
+    [
+        (np.zeros(3, "float32"), "float32"),
+        (np.broadcast_to(np.float32(1), 3), "const float32"),
+        (sx.zeros(3), "float32"),
+        (sx.zeros(3).as_readonly(), "const float32"),
+        (np.zeros(3, "complex128"), "complex128"),
+        (np.zeros(3, "bool"), "bool"),
+        (np.zeros(3, "float16"), "float16"),
+        (sx.zeros(3, "bfloat16"), "bfloat16"),
+        (np.zeros(3, ml_dtypes.bfloat16), "bfloat16"),
+        (b"123", "uint8"),
+        ("123", "text"),
+    ],
+)
+def test_overloads(views, array, overload):
+    assert views.which(array) == overload
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(3, "float64"), np.zeros(3, "int8"), None, 1, [1.0], object(), "x"]
+)
+def test_no_array_for_this_function(views, array):
+    with pytest.raises(TypeError):
+        views.total(array)
+
+
+def test_dimensions(views):
+    assert views.matrix(np.zeros((2, 3), "float32")) == 2
+    for shape in ((), (3,), (2, 3, 4)):
+        with pytest.raises(TypeError):
+            views.matrix(np.zeros(shape, "float32"))
+
+
+def test_writing(views):
+    for name, array, _ in arrays():
+        if sx.as_tensor(array).dtype == "float32":
+            views.add_one(array)
+            written = np.asarray(sx.host_view(array))
+            assert written.tolist() == [[1, 2, 3], [4, 5, 6]], name
+
+
+def test_read_only_memory_is_not_written(views):
+    for array in (sx.zeros(3).as_readonly(), np.broadcast_to(np.float32(0), 3)):
+        assert views.total(array) == 0
+        with pytest.raises(BufferError, match="read-only, and this function writes to it"):
+            views.add_one(array)
+
+
+def test_a_producer_that_fails(views):
+    class Broken:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **_):
+            raise RuntimeError("no paper")
+
+    with pytest.raises(BufferError, match="no paper"):
+        views.total(Broken())
+
+
+def test_what_is_returned(views, root):
+    tensor = sx.zeros((2, 3), device=root)
+    assert views.same(tensor) is tensor
+    array = np.zeros(3)
+    same = views.same(array)
+    assert isinstance(same, sx.Tensor)
+    assert same.ptr == array.ctypes.data
+
+
+def test_on_another_row(views, root, private, halves):
+    tensor = sx.empty((2, 3), device=root).copy_from(values((2, 3)))
+    for row in (root, private, *halves):
+        moved = views.on(tensor, row.id, -1)
+        assert moved.device is row
+        assert (moved is tensor) == (row is root)
+        assert bits(moved.to_numpy()) == bits(values((2, 3)))
+    assert views.on(tensor, root.id, 1).ptr != tensor.ptr
+    with pytest.raises(sx.CopyRefusedError, match="copy=False"):
+        views.on(tensor, private.id, 0)
+    with pytest.raises(ValueError, match="there is no device 999"):
+        views.on(tensor, 999, -1)
+
+
+def test_views_outlive_the_call_and_go_on_another_thread(views):
+    before = sx._core.live_allocations()
+    array = np.arange(3.0)
+    count = sys.getrefcount(array)
+    for kept in (sx.zeros(1000), sx.zeros((2,) * 6), array):
+        views.keep(kept)
+    del kept
+    gc.collect()
+    assert sx._core.live_allocations() >= before + 3
+    assert sys.getrefcount(array) > count
+    views.drop()
+    gc.collect()
+    assert sx._core.live_allocations() == before
+    assert sys.getrefcount(array) == count
+
+
+# ---- the way back --------------------------------------------------------------------------------
+
+
+def test_a_block_of_an_extension(table, root, private, halves):
+    for row in (root, private, halves[0]):
+        released = table.count_released()
+        tensor = table.block(row.id, 6, row.id, False)
+        assert (tensor.device, tensor.usm_type, tensor.readonly) == (row, "shared", False)
+        assert (tensor.shape, tensor.strides) == ((3, 2), (1, 3))
+        assert tensor.to_numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
+        array = dpnp.from_dlpack(tensor)
+        assert dpnp.asnumpy(array).tolist() == [[0, 3], [1, 4], [2, 5]]
+        part = tensor[1:]
+        del tensor, array
+        gc.collect()
+        assert table.count_released() == released
+        del part
+        gc.collect()
+        assert table.count_released() == released + 1
+
+
+def test_a_read_only_block(table, root):
+    tensor = table.block(root.id, 6, root.id, True)
+    assert tensor.readonly
+    with pytest.raises(BufferError, match="read-only"):
+        tensor.copy_from(np.zeros(6, "float32"))
+
+
+def test_a_block_of_another_context_is_refused_and_released(table, root, private):
+    released = table.count_released()
+    with pytest.raises(BufferError) as caught:
+        table.block(root.id, 6, private.id, False)
+    message = str(caught.value)
+    assert f"not USM of the default context of device (14, {root.id})" in message
+    assert f"private context of device (14, {private.id})" in message
+    assert table.count_released() == released + 1
+
+
+def test_memory_of_a_python_object(table, root):
+    tensor = sx.empty(6, device=root).copy_from(values(6))
+    count = sys.getrefcount(tensor)
+    again = table.over(tensor)
+    assert again.ptr == tensor.ptr
+    assert sys.getrefcount(tensor) == count + 1
+    del again
+    assert sys.getrefcount(tensor) == count
+
+
+def test_new_tensors(table, root, private):
+    for row in (root, private):
+        for number, usm_type in enumerate(("device", "shared", "host")):
+            tensor = table.make(row.id, number)
+            assert (tensor.device, tensor.usm_type) == (row, usm_type)
+            assert (tensor.shape, tensor.dtype) == ((2, 3), np.dtype("int16"))
+    with pytest.raises(ValueError, match="usm_kind is 3"):
+        table.make(root.id, 3)
+    with pytest.raises(ValueError, match="there is no device 999"):
+        table.make(999, 0)
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+def test_the_table_is_the_one_of_python(table, private, halves):
+    kinds = ("root", "sub_device", "context")
+    for id_, root_id, parent_id, kind, default, host_memory, in_order in table.rows():
+        row = sx.device(id_)
+        parent = None if parent_id < 0 else sx.device(parent_id)
+        assert (row.root_id, row.parent, row.kind) == (root_id, parent, kinds[kind])
+        assert (row.default_context, row.host_accessible("device")) == (default, host_memory)
+        assert in_order
+
+
+def test_whose_a_pointer_is(table, private):
+    tensor = sx.zeros(3, usm_type="shared", device=private)
+    assert table.row_of_pointer(tensor.ptr) == (private.id, 1)
+    assert table.row_of_pointer(np.zeros(3).ctypes.data) == (-1, -1)
+
+
+@pytest.mark.parametrize(("major", "nbytes"), [(99, 4096), (1, 64)])
+def test_another_version_of_the_c_table_is_refused(major, nbytes):
+    labs.build_all()
+    environments.python(f"""
+import ctypes
+import dlpack_ctypes, sycl_ext
+from extensions import labs
+table = (ctypes.c_uint32 * 2)({major}, {nbytes})
+name = b"sycl_ext._core._C_API"
+sycl_ext._core._C_API = dlpack_ctypes.new_capsule(ctypes.addressof(table), name)
+for lab in ("table_lab", "scatter_rows"):
+    try:
+        labs.load(lab)
+    except ImportError as error:
+        message = f"{{error}} {{error.__cause__}}"  # pybind11 puts an ImportError of its own before
+        assert "C table {major} ({nbytes} bytes)" in message, message
+        assert "build it again" in message, message
+    else:
+        raise AssertionError(lab)
+""")
+
+
+def test_an_extension_for_another_sycl_runtime_is_refused():
+    """It would hand over queues of its own libsycl, which ours must not follow."""
+    labs.build_all()
+    assert labs.load("version_lab").__name__ == "version_lab"
+    ours = _core.loaded_libsycl()[0].rpartition(".so.")[2]
+    with pytest.raises(
+        ImportError,
+        match=rf"works with libsycl\.so\.{ours}, and this extension was built against "
+        r"libsycl\.so\.8: .*build it again",
+    ):
+        labs.load("version_lab_8")
+
+
+# ---- the example ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "more", "device", "lines"),
+    [
+        ("cpu", {}, "cpu", 8),
+        ("two_platforms", {}, "cpu:1", 8),
+        ("stand_in_gpu", {}, "cpu", 8),
+        ("stand_in_gpu", {}, "level_zero:gpu:1", 6),
+        ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1"}, "level_zero:gpu:1", 6),
+        ("stand_in_gpu", {"FAKEGPU_DELAY_US": "3000"}, "level_zero:gpu:1", 6),
+    ],
+)
+def test_the_example(where, more, device, lines, tmp_path_factory):
+    labs.build_all()
+    scratch = tmp_path_factory.getbasetemp()
+    variables = environments.variables_of(where, scratch)
+    folder = labs.library("scatter_rows").parent
+    done = subprocess.run(
+        [sys.executable, str(labs.EXAMPLE / "run.py"), device],
+        env={**environments.clean_environment(), **variables, **more, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == lines
+    assert done.stdout.count(" ok, ") == lines
+
+
+def test_the_example_is_asynchronous(tmp_path_factory):
+    """It returns while the copies are held, and whoever reads the target waits for them."""
+    labs.build_all()
+    scratch = tmp_path_factory.getbasetemp()
+    environments.python(
+        """
+import threading, time
+import numpy as np, sycl_ext as sx
+from extensions import labs
+from fake_gpu import control
+example = labs.load("scatter_rows")
+gpu = sx.device("level_zero:gpu:0")
+target, source = sx.zeros((6, 4), device=gpu), sx.empty((3, 4), device=gpu)
+source.copy_from(np.ones((3, 4), "float32"))
+adapter = control.loaded()
+before = adapter.fakegpu_copies()
+adapter.fakegpu_set_delay_us(20_000_000)
+example.scatter_rows(target, [4, 1, 0], source)
+assert adapter.fakegpu_copies() == before
+threading.Timer(0.2, lambda: adapter.fakegpu_set_delay_us(0)).start()
+assert target.to_numpy()[:, 0].tolist() == [1, 1, 0, 0, 1, 0]
+assert adapter.fakegpu_copies() >= before + 3
+
+# A source that goes meanwhile is freed after the copies: the stand-in aborts otherwise.
+adapter.fakegpu_set_delay_us(20_000)
+for _ in range(3):
+    example.scatter_rows(target, [0], sx.zeros((1, 4), device=gpu))
+adapter.fakegpu_set_delay_us(0)
+assert target.to_numpy()[0].tolist() == [0, 0, 0, 0]
+""",
+        environments.ENVIRONMENTS["stand_in_gpu"].environment(scratch),
+    )
+
+
+def test_what_the_example_refuses():
+    example = labs.load("scatter_rows")
+    target, source = np.zeros((6, 4), "float32"), np.ones((3, 4), "float32")
+    for arguments, error in (
+        ((target, [0, 1], source), ValueError),
+        ((target, [0, 1, 6], source), IndexError),
+        ((target, [0, 1, -1], source), IndexError),
+        ((target, [0, 1, 2], source.astype("float64")), ValueError),
+        ((target, [0, 1, 2], source[:, :3]), ValueError),
+        ((target, [0, 1, 2], source[:, ::-1]), ValueError),
+        ((np.broadcast_to(target[:1], (6, 4)), [0, 1, 2], source), BufferError),
+        ((np.array(1, "float32"), [], source), ValueError),
+        ((target, [0, 1, 2], "source"), TypeError),
+    ):
+        with pytest.raises(error):
+            example.scatter_rows(*arguments)
+    assert not target.any()
+    example.scatter_rows(target, [5, 3, 1], source[::-1])
+    assert target[:, 0].tolist() == [0, 1, 0, 1, 0, 1]
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+def test_what_the_page_shows(monkeypatch):
+    """Its C++ is in the example, which test_docs.py asserts; its Python runs."""
+    monkeypatch.setitem(sys.modules, "scatter_rows", labs.load("scatter_rows"))
+    text = (labs.ROOT / "docs" / "extension.md").read_text()
+    (block,) = re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    examples = doctest.DocTestParser().get_doctest(block, {}, "extension.md", None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert runner.run(examples, clear_globs=True).failed == 0

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ends of things that a process of its own has to show: fork, exit, interpreters, memory."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import environments
+
+SOAK = os.environ.get("SYCL_EXT_SOAK") == "1"  # make soak
+
+# ---- constant memory -----------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(300)
+def test_a_million_exchanges_need_no_memory():
+    """Of every kind, mixed; the resident set stays where it was after the first of them."""
+    rounds = 10 if SOAK else 1
+    output = environments.python(
+        f"ROUNDS = {rounds}"
+        + """
+import gc, os
+import numpy as np
+import sycl_ext as sx
+from producers import Managed, over
+from sycl_ext import _core
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+def resident():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * PAGE
+
+array = np.arange(1000.0)
+tensor = sx.zeros(1000, usm_type="shared")
+view = sx.host_view(tensor)
+
+def refused():
+    try:
+        tensor.__dlpack__(dl_device=(2, 0))
+    except BufferError:
+        pass
+
+KINDS = {
+    "from a NumPy array": (lambda: sx.from_dlpack(array), 200_000),
+    "a capsule, dropped": (lambda: tensor.__dlpack__(), 200_000),
+    "a capsule, consumed": (lambda: sx.from_dlpack(tensor.__dlpack__(max_version=(1, 3))), 200_000),
+    "to NumPy": (lambda: np.from_dlpack(view), 150_000),
+    "a view": (lambda: tensor[::2], 50_000),
+    "a new tensor": (lambda: sx.empty(100), 100_000),
+    "a copy": (lambda: tensor.to_numpy(copy=True), 50_000),
+    "a host copy, exported": (lambda: np.from_dlpack(sx.host_view(tensor, copy=True)), 20_000),
+    "a buffer": (lambda: sx.as_tensor(memoryview(tensor)), 10_000),
+    "a described block": (lambda: sx.as_tensor(tensor), 10_000),
+    "a refusal": (refused, 10_000),
+}
+assert sum(count for _, count in KINDS.values()) == 1_000_000
+for work, count in KINDS.values():
+    for _ in range(count // 10):
+        work()
+exports, blocks, before = sx.live_exports(), _core.live_allocations(), resident()
+for _ in range(ROUNDS):
+    for work, count in KINDS.values():
+        for _ in range(count):
+            work()
+assert (sx.live_exports(), _core.live_allocations()) == (exports, blocks)
+print(resident() - before)
+"""
+    )
+    assert int(output) < 4 << 20, f"{output} bytes more"
+
+
+# ---- cycles --------------------------------------------------------------------------------------
+
+
+def test_cycles_through_a_producer_are_collected():
+    """The tensor holds its producer, and the producer the tensor."""
+    environments.python("""
+import gc, weakref
+import sycl_ext as sx
+
+class Producer:
+    def __init__(self):
+        self.memory = sx.zeros(3, usm_type="shared")
+        self.__sycl_usm_array_interface__ = self.memory.__sycl_usm_array_interface__
+
+producer = Producer()
+producer.mine = sx.as_tensor(producer)
+producer.mine.device
+reference = weakref.ref(producer)
+del producer
+gc.collect()
+assert reference() is None
+""")
+
+
+# ---- the end of the process ----------------------------------------------------------------------
+
+
+def test_deleters_run_after_the_interpreter_is_gone():
+    """The C library calls them, when nothing of Python is left."""
+    environments.python("""
+import ctypes
+import numpy as np
+import sycl_ext as sx
+from dlpack_ctypes import STRUCTS, take
+
+libc = ctypes.CDLL(None)
+tensors = [sx.zeros(1000), sx.host_view(np.zeros(1000)), sx.host_view(sx.zeros(9), copy=True)]
+for tensor in tensors:
+    for version in (None, (1, 0)):
+        address, versioned = take(tensor.__dlpack__(max_version=version))
+        deleter = STRUCTS[versioned].from_address(address).deleter
+        libc.__cxa_atexit(ctypes.c_void_p(deleter), ctypes.c_void_p(address), None)
+""")
+
+
+def test_capsules_die_with_the_interpreter():
+    """In the globals of modules, in frames of daemon threads, and in a cycle with `__del__`."""
+    environments.python("""
+import sys, threading, time
+import numpy as np
+import sycl_ext as sx
+
+tensor = sx.zeros(1000, usm_type="shared")
+kept = [tensor.__dlpack__(), np.from_dlpack(sx.host_view(tensor)), memoryview(tensor)]
+sys.modules["kept"] = kept
+
+class Late:
+    def __init__(self):
+        self.itself, self.capsule = self, tensor.__dlpack__(max_version=(1, 0))
+    def __del__(self):
+        self.capsule = None
+
+late = Late()
+
+def daemon():
+    capsule = sx.zeros(10).__dlpack__()
+    while True:
+        sx.from_dlpack(np.zeros(3)).copy()
+
+for _ in range(3):
+    threading.Thread(target=daemon, daemon=True).start()
+time.sleep(0.2)
+""")
+
+
+def test_daemon_threads_with_producers_that_are_python():
+    """At the exit CPython ends a thread where it asks for the GIL, in the middle of our calls."""
+    for _ in range(3):
+        environments.python("""
+import threading, time
+import numpy as np
+import sycl_ext as sx
+from producers import Producer
+
+tensor = sx.zeros(1000, usm_type="shared")
+
+class Described:
+    @property
+    def __sycl_usm_array_interface__(self):
+        for _ in range(100): pass
+        return tensor.__sycl_usm_array_interface__
+
+def daemon():
+    while True:
+        np.asarray(sx.host_view(sx.from_dlpack(Producer(np.zeros(3)))))
+        sx.from_dlpack(Producer(tensor)).copy()
+
+def describing_daemon():
+    while True:
+        sx.as_tensor(Described())
+
+for target in (daemon, describing_daemon) * 3:
+    threading.Thread(target=target, daemon=True).start()
+time.sleep(0.1)
+""")
+
+
+def test_the_garbage_collector_runs_in_every_call():
+    """Cycles die at each allocation of Python, and so in the middle of everything."""
+    environments.python("""
+import contextlib, gc, pickle
+import numpy as np
+import sycl_ext as sx
+from producers import Producer
+
+array = np.arange(24.0).reshape(4, 6)
+tensor = sx.as_tensor(array, copy=True)
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
+        self.held = (tensor.__dlpack__(), sx.host_view(tensor), tensor[1:], sx.zeros(3))
+
+CALLS = [
+    lambda: sx.empty((2, 3)), lambda: sx.zeros(5, "int8", usm_type="host"),
+    lambda: sx.from_dlpack(array), lambda: sx.from_dlpack(Producer(array)),
+    lambda: sx.as_tensor(memoryview(array)), lambda: sx.as_tensor(tensor),
+    lambda: sx.host_view(tensor, copy=True), lambda: np.from_dlpack(sx.host_view(tensor)),
+    lambda: sx.exchange(tensor, np), lambda: sx.explain(tensor, np),
+    lambda: tensor.to_device(0, copy=True), lambda: tensor[::2, ::-1].copy(),
+    lambda: tensor.T.reshape(-1), lambda: tensor.to_numpy(copy=True), lambda: list(tensor),
+    lambda: tensor.copy_from(array[:1]), lambda: repr(tensor), lambda: sx.devices(),
+    lambda: tensor.__dlpack__(dl_device=(1, 0), copy=True, max_version=(1, 0)),
+    lambda: pickle.loads(pickle.dumps(tensor)),
+]
+live = sx.live_exports()
+gc.set_threshold(1)
+for _ in range(20):
+    for call in CALLS:
+        Cycle()
+        call()
+gc.collect()
+assert sx.live_exports() == live
+""")
+
+
+# ---- fork ----------------------------------------------------------------------------------------
+
+
+def test_fork_on_the_cpu_device():
+    """A child of a process that has used the device uses it, too, and its end hurts nobody."""
+    output = environments.python("""
+import os, sys, warnings
+import numpy as np
+import sycl_ext as sx
+
+# Python 3.12 and newer warn of fork where threads are, as the runtime's are here.
+warnings.simplefilter("ignore", DeprecationWarning)
+numbers = np.arange(100_000, dtype="float32")
+tensor = sx.as_tensor(numbers, copy=True)
+capsule = tensor.__dlpack__()
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        assert tensor.to_numpy(copy=True).sum() == numbers.sum()
+        assert tensor[::2].copy().to_numpy().sum() == numbers[::2].sum()
+        assert sx.zeros(1 << 20, usm_type="host").to_numpy().sum() == 0
+        assert sx.from_dlpack(capsule).ptr == tensor.ptr
+        status = 0
+    finally:
+        os._exit(status)
+assert os.waitpid(child, 0)[1] == 0
+assert sx.from_dlpack(capsule).to_numpy()[-1] == 99_999
+print("parent")
+""")
+    assert output == "parent\n"
+
+
+# ---- interpreters --------------------------------------------------------------------------------
+
+
+def test_sub_interpreters_are_refused():
+    """The core would hang there; the import says so, and the main interpreter goes on."""
+    output = environments.python("""
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import sycl_ext as sx
+
+other = interpreters.create()
+script = '''
+try:
+    import sycl_ext
+except ImportError as error:
+    assert "main interpreter" in str(error), error
+else:
+    raise AssertionError("imported")
+'''
+failure = interpreters.run_string(other, script)
+assert failure is None, failure
+interpreters.destroy(other)
+print(sx.zeros(3).to_numpy().sum())
+""")
+    assert output == "0.0\n"
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(300)
+def test_threads_mix_exchanges():
+    """Eight threads, each with everything."""
+    rounds = 100_000 if SOAK else 2000
+    environments.python(
+        f"rounds = {rounds}"
+        + """
+import gc, sys, threading
+import numpy as np
+import sycl_ext as sx
+from sycl_ext import _core
+
+shared = sx.as_tensor(np.arange(500, dtype="int64"), copy=True)
+view = sx.host_view(shared)
+errors = []
+gc.collect()
+before = sx.live_exports(), _core.live_allocations()
+
+def work(number):
+    try:
+        for i in range(rounds):
+            match (i + number) % 8:
+                case 0:
+                    assert sx.from_dlpack(shared.__dlpack__()).ptr == shared.ptr
+                case 1:
+                    assert np.from_dlpack(view)[499] == 499
+                case 2:
+                    assert shared[::-1].copy().to_numpy()[0] == 499
+                case 3:
+                    assert sx.zeros(number + 1, usm_type="host").to_numpy().sum() == 0
+                case 4:
+                    assert memoryview(shared).nbytes == 4000
+                case 5:
+                    try:
+                        shared.__dlpack__(dl_device=(2, 0))
+                    except BufferError:
+                        pass
+                case 6:
+                    assert sx.from_dlpack(np.arange(4)).shape == (4,)
+                case 7:
+                    shared.T.reshape(5, 100).as_readonly().__dlpack__(max_version=(1, 0))
+    except BaseException as error:
+        errors.append(repr(error))
+
+sys.setswitchinterval(1e-5)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not errors, errors[:3]
+gc.collect()
+assert (sx.live_exports(), _core.live_allocations()) == before
+"""
+    )

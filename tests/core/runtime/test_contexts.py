@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device table beyond the root devices: which row is which, from any thread, at any size.
+
+The exchange between rows is tested in ``environments/contexts``, which
+``test_context_environments.py`` there runs.
+"""
+
+import json
+import re
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from extensions import labs
+from sycl_ext._devices.hierarchy import VARIABLES, explain_hierarchy
+from sycl_ext._negotiation.rules import Request, Route, Source, plan
+
+pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
+
+# ---- sub-devices ---------------------------------------------------------------------------------
+
+
+def test_the_same_cut_gives_the_same_rows(root):
+    units = root.sycl_device.max_compute_units
+    for partition in (1, [1], [1, 1], (1, 1), np.int64(1), np.array([1, 1])):
+        parts = root.create_sub_devices(partition)
+        count = len(sx.devices())
+        assert root.create_sub_devices(partition) == parts
+        assert len(sx.devices()) == count
+    assert len(root.create_sub_devices(1)) == units
+    assert root.create_sub_devices([1, 1]) == root.create_sub_devices((1, 1))
+    assert root.create_sub_devices(1) != root.create_sub_devices([1] * units)
+
+
+def test_the_parts_say_what_they_are(root):
+    for number, part in enumerate(root.create_sub_devices([1, 1])):
+        assert (part.kind, part.partition, part.part) == ("sub_device", "counts 1 1", number)
+        assert part.parent is root
+        assert f"part of device {root.id}: counts 1 1, number {number}" in repr(part)
+    assert (root.partition, root.part) == ("", None)
+
+
+def test_many_threads_cut_at_once(root):
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: root.create_sub_devices([1]), range(200)))
+    assert len(found) == 1
+
+
+def test_a_private_context_is_cut_as_its_device_is(root, private):
+    assert private.create_sub_devices(1) == root.create_sub_devices(1)
+
+
+@pytest.mark.parametrize(
+    ("partition", "error", "words"),
+    [
+        (
+            "numa",
+            sx.SyclError,
+            "cannot be cut by partition 'numa'.*it can be cut by .*a number of compute units",
+        ),
+        (
+            "cslice",
+            sx.SyclError,
+            "cannot be cut by partition 'cslice'.*a list of numbers of compute units",
+        ),
+        (10**6, sx.SyclError, "'equally 1000000'.*compute units"),
+        ("L9_cache", ValueError, "partition is 'L9_cache'.*'L1_cache'.*'numa'.*'cslice'"),
+        ([], ValueError, r"partition is \[\]"),
+        ([1, 0], ValueError, r"partition is \[1, 0\].*compute unit"),
+        (2**40, ValueError, "partition is"),
+        (True, TypeError, "partition is True"),
+        ([1.0], TypeError, "partition is"),
+    ],
+)
+def test_a_cut_that_cannot_be_made(root, partition, error, words):
+    count = len(sx.devices())
+    with pytest.raises(error, match=words):
+        root.create_sub_devices(partition)
+    assert len(sx.devices()) == count
+
+
+def test_a_sub_device_of_somebody_else(root):
+    """OpenCL does not tell which part it is, so it is known by its handle."""
+    part = root.sycl_device.create_sub_devices(partition=1)[0]
+    queue = dpctl.SyclQueue(part)
+    row = sx.device(queue)
+    assert (row.kind, row.parent, row.part) == ("sub_device", root, None)
+    assert row.sycl_context == queue.sycl_context
+    assert sx.device(part) is sx.device(queue) is row
+    assert sx.device(root.sycl_device.create_sub_devices(partition=1)[0]) is not row
+
+    another = sx.device(dpctl.SyclQueue(part))  # dpctl makes it a new context
+    assert (another.kind, another.parent) == ("context", row)
+    assert another.sycl_device == part
+    assert f"private context of device {row.id}" in repr(another)
+    assert sx.register_context(another.sycl_queue, row) is another
+    assert sx.device(part) is row
+
+
+def test_a_part_of_a_part(root):
+    units = root.sycl_device.max_compute_units
+    (whole,) = root.create_sub_devices([units])
+    for part in whole.create_sub_devices(1):
+        assert (part.kind, part.root_id) == ("sub_device", root.id)
+        assert (part.parent, part.parent.parent) == (whole, root)
+        tensor = sx.zeros(3, device=part)
+        assert tensor.device is part
+        assert tensor.__dlpack_device__() == (14, root.id)
+    inner = root.sycl_device.create_sub_devices(partition=[units])[0]
+    inner = inner.create_sub_devices(partition=1)[0]
+    found = sx.device(dpctl.SyclQueue(inner))  # of somebody else
+    assert (found.root_id, found.parent.parent) == (root.id, root)
+
+
+# ---- (14, id) both ways --------------------------------------------------------------------------
+
+
+def test_there_and_back(root, private, halves):
+    for row in (root, private, *halves):
+        assert row.__dlpack_device__() == (14, row.id)
+        for spec in (row.__dlpack_device__(), row.id, row.sycl_queue, row):
+            assert sx.device(spec) is row
+        assert sx.device(dpctl.SyclQueue(row.sycl_context, row.sycl_device)) is row
+        assert sx.register_context(row.sycl_context, row.sycl_device) is row
+    for row in (root, *halves):
+        assert sx.device(row.sycl_device) is row
+
+
+def test_many_threads_register_at_once(root):
+    contexts = [dpctl.SyclContext([root.sycl_device]) for _ in range(50)]
+    before = len(sx.devices())
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(sx.register_context, contexts * 20))
+    assert len(sx.devices()) == before + 50
+    assert len(set(rows)) == 50
+    assert rows[:50] * 20 == rows
+
+
+# ---- a table of ten thousand ---------------------------------------------------------------------
+
+
+def in_a_process(code, variables=None):
+    """Run code with our modules at hand; what it prints last is JSON."""
+    labs.build_all()
+    code = "import json, sycl_ext as sx\nfrom extensions import labs\n" + textwrap.dedent(code)
+    return json.loads(environments.python(code, variables).splitlines()[-1])
+
+
+def test_ten_thousand_rows_and_eight_threads():
+    found = in_a_process("""
+        table = labs.load("table_lab")
+        table.stress(1, 10, 10)
+        few = table.times()
+        before = len(sx.devices())
+        result = table.stress(8, 10_000, 100_000)
+        print(json.dumps([result, len(sx.devices()) - before, few, table.times()]))
+    """)
+    (rows, contradictions, seconds), appended, few, many = found
+    assert (rows, contradictions) == (10_000, 0)
+    # the root's row was there; each measurement has one context of its own
+    assert appended == 10_000
+    assert seconds < 10
+    for lookup, nanoseconds in many.items():
+        assert nanoseconds < 5000, lookup
+        assert nanoseconds < 5 * few[lookup] + 200, lookup
+
+
+def test_a_pointer_is_found_among_many_contexts():
+    found = in_a_process("""
+        import dpctl, dpctl.memory, numpy as np
+        table = labs.load("table_lab")
+        root = sx.device()
+        contexts = [dpctl.SyclContext([root.sycl_device]) for _ in range(30)]
+        rows = [sx.register_context(context) for context in contexts]
+        wrong = []
+        for row in (*rows, root, *root.create_sub_devices(1)):
+            for number, kind in enumerate((dpctl.memory.MemoryUSMDevice,
+                                           dpctl.memory.MemoryUSMShared,
+                                           dpctl.memory.MemoryUSMHost)):
+                block = kind(1 << 20, queue=row.sycl_queue)  # not ours: nobody has seen it
+                for offset in (0, 0, 1 << 19, (1 << 20) - 1):
+                    found = table.row_of_pointer(block._pointer + offset)
+                    if found != (row.id, number):
+                        wrong.append((row.id, number, offset, found))
+                del block
+        host = np.zeros(1 << 20, "uint8")
+        for _ in range(3):
+            wrong += [] if table.row_of_pointer(host.ctypes.data) == (-1, -1) else ["host"]
+        wrong += [] if table.row_of_pointer(0) == (-1, -1) else ["null"]
+        print(json.dumps(wrong))
+    """)
+    assert found == []
+
+
+# ---- the environment -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({}, ["not set, which means FLAT"]),
+        ({"ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"}, ["card is one root device"]),
+        ({"ZE_FLAT_DEVICE_HIERARCHY": "flat"}, ["=FLAT: each tile"]),
+        ({"ZE_FLAT_DEVICE_HIERARCHY": "COMBINED"}, ["=COMBINED: each tile"]),
+        ({"ZE_FLAT_DEVICE_HIERARCHY": "tree"}, ["tree is none of FLAT, COMPOSITE, COMBINED"]),
+        ({"ZE_AFFINITY_MASK": "1,3"}, ["FLAT", "device 1 and device 3"]),
+        (
+            {"ZE_AFFINITY_MASK": "0.1,1", "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"},
+            ["COMPOSITE", "tile 1 of card 0 and card 1 with its tiles"],
+        ),
+        ({"ZE_AFFINITY_MASK": "0.1"}, ["FLAT", "with a dot are for .*COMPOSITE"]),
+        ({"ONEAPI_DEVICE_SELECTOR": "*:gpu"}, ["FLAT", r"match \*:gpu; ids count what is left"]),
+        ({"ONEAPI_DEVICE_SELECTOR": "*:cpu;!*:gpu"}, ["FLAT", r"match \*:cpu and hides .*\*:gpu"]),
+        (
+            {"ONEAPI_DEVICE_SELECTOR": "level_zero:0.*"},
+            ["FLAT", "ids count", "sub-devices the root devices"],
+        ),
+        ({"ONEAPI_DEVICE_SELECTOR": "opencl:*"}, ["FLAT", "ids count", "warning: .*adapter"]),
+        ({"ONEAPI_DEVICE_SELECTOR": "!level_zero:*"}, ["FLAT", "ids count", "warning: .*adapter"]),
+        ({"ONEAPI_DEVICE_SELECTOR": "opencl:*;level_zero:*"}, ["FLAT", "ids count"]),
+    ],
+)
+def test_what_the_environment_does_to_ids(environment, words):
+    lines = explain_hierarchy(environment)
+    assert len(lines) == len(words)
+    for line, word in zip(lines, words, strict=True):
+        assert re.search(word, line), line
+    assert any(name in " ".join(lines) for name in VARIABLES)
+
+
+# ---- OpenCL GPUs, which no environment has -------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", [None, (14, 1)])
+def test_contexts_that_do_not_know_each_other(device):
+    """There a copy into the default context goes through the host, and that is not done unasked."""
+    source = Source((14, 1), 5, "device", default_context=False, host_reachable=False)
+    routes = [
+        plan(source, Request(device, copy, direct=False)).route for copy in (None, False, True)
+    ]
+    assert routes == [Route.REFUSE, Route.REFUSE, Route.VIA_HOST]
+    assert plan(source, Request((14, 5), False, direct=False)).route is Route.VIEW

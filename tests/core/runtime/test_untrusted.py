@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses that once were those of a queue or context, or that are made to look so."""
+
+import sys
+
+import pytest
+
+import environments
+
+if not sys.platform.startswith("linux"):
+    pytest.skip("memory is read safely on Linux alone", allow_module_level=True)
+
+LAB = "from untrusted_lab import *\n"
+
+
+def run(code, **how):
+    return environments.python(LAB + code, near=__file__, **how)
+
+
+def test_live_objects_are_taken():
+    run("""
+queues = [dpctl.SyclQueue("cpu"), dpctl.SyclQueue("cpu", property="in_order"),
+          dpctl.SyclQueue(real_context().owner, dpctl.SyclDevice("cpu")),
+          dpctl.SyclQueue("cpu", property="enable_profiling"), sx.device().sycl_queue,
+          sx.device().create_sub_devices(partition=1)[0].sycl_queue]
+for queue in queues:
+    for _ in range(3):
+        assert takes_queue(queue.addressof_ref())
+        assert takes_context(queue.sycl_context.addressof_ref())
+    # A copy of the object's own bytes is the object.
+    assert takes_queue(stored(words(queue.addressof_ref())))
+""")
+
+
+def test_wild_addresses():
+    run("""
+import mmap
+generator, real = seeded(1), real_queue()
+empty = mmap.mmap(-1, 4096)
+at_the_end = ctypes.addressof(ctypes.c_char.from_buffer(empty)) + 4096 - 8
+local = ctypes.c_uint64(7)
+code = ctypes.cast(ctypes.pythonapi.Py_IncRef, ctypes.c_void_p).value & ~15
+for address in (1, 7, 8, 4096, (1 << 47) - 8, 1 << 47, (1 << 64) - 8, (1 << 64) - 16, at_the_end,
+                real.address + 4, real.address + 1, real.control_block, id(real), code,
+                code + 16, ctypes.addressof(local),
+                *(generator.getrandbits(48) for _ in range(500))):
+    assert not takes_queue(address), hex(address)
+    assert not takes_context(address), hex(address)
+assert not takes_queue(real_context().address) and not takes_context(real.address)
+# The object begins with a reference to itself, which is as good as a queue.
+assert takes_queue(real.object) and not takes_context(real.object)
+""")
+
+
+@pytest.mark.parametrize("churn", ["nothing", "lists", "queues", "contexts", "arrays"])
+def test_freed_objects(churn):
+    """Whatever takes the memory over, a queue that is gone is refused, or is a live one again."""
+    run(f"""
+import gc, numpy as np
+generator = seeded(2)
+first = real_queue()
+assert takes_queue(first.address)  # makes the queue that others are compared with
+def churn(kind):
+    if kind == "lists":
+        return [[generator.random() for _ in range(70)] for _ in range(50)]
+    if kind == "queues":
+        return [dpctl.SyclQueue("cpu") for _ in range(5)]
+    if kind == "contexts":
+        return [dpctl.SyclContext([dpctl.SyclDevice("cpu")]) for _ in range(5)]
+    if kind == "arrays":
+        return [np.full(2 ** k // 8, number, np.uint64)
+                for k in range(4, 12) for number in (0, 1 << 33, 2 ** 64 - 1)]
+for _ in range(60):
+    queues = [real_queue() for _ in range(8)]
+    contexts = [Real(queue.owner.sycl_context) for queue in queues]
+    private = [real_context() for _ in range(3)]
+    stale = [(real.address, real.object, real.control_block) for real in queues]
+    gone = [(real.address, real.object, real.control_block) for real in private]
+    del queues, contexts, private
+    kept = churn({churn!r})
+    for address, *pair in stale:
+        takes_queue(address)  # the memory may be a new queue's
+        takes_queue(stored(pair))
+    for address, *pair in gone:
+        takes_context(address)
+        takes_context(stored(pair))
+    if {churn!r} == "nothing":
+        assert not any(takes_queue(stored(pair)) for _, *pair in stale)
+        assert not any(takes_context(stored(pair)) for _, *pair in gone)
+""")
+
+
+def test_forged_objects():
+    run("""
+for make, takes in ((real_queue, takes_queue), (real_context, takes_context)):
+    real, other = make(), make()
+    vtable, counts = real.image[:2]
+    weak = counts >> 32 << 32
+    inside = real.object - real.control_block
+    forged = {
+        "our vtable, and nothing else": [vtable] + [0] * (WORDS - 1),
+        "our vtable and counts": [vtable, counts] + [0] * (WORDS - 2),
+        "our vtable and counts, junk": [vtable, counts] + [0x4141414141414141] * (WORDS - 2),
+        "our vtable and counts, ones": [vtable, counts] + [-1] * (WORDS - 2),
+        "another's bytes": other.image,
+        "its own bytes elsewhere": real.image,
+    }
+    for what, image in forged.items():
+        at = stored(image)
+        assert not takes(stored([at + inside, at])), what
+    at = real.copy_of_everything()
+    assert takes(real.pointer_pair(at))  # nobody can tell
+    for count in (0, weak, counts & 0xffffffff, weak | 0xffffffff, weak | 0x7fffffff, -1,
+                  weak | 0x80000000, (0x7fffffff << 32) | 1):
+        ctypes.c_uint64.from_address(at + 8).value = count & (1 << 64) - 1
+        assert not takes(real.pointer_pair(at)), hex(count)
+    ctypes.c_uint64.from_address(at + 8).value = counts
+    # An object that is elsewhere.
+    for place in (real.object, other.object, 0, 8, at, at + 24, -16):
+        assert not takes(stored([place, at])), hex(place)
+        if place != real.object:
+            assert not takes(stored([place, real.control_block])), hex(place)
+    for block in (0, 8, real.object, other.control_block, at, at + 8, -16):
+        assert not takes(stored([real.object, block])), hex(block)
+""")
+
+
+def test_a_forged_queue_of_a_context_that_is_none():
+    run("""
+real = real_queue()
+context = words(real.owner.sycl_context.addressof_ref())
+device = words(real.owner.sycl_device.addressof_ref(), 1)[0]
+generator = seeded(4)
+place = next(i for i in range(WORDS) if real.image[i:i + 2] == context)
+at_device = real.image.index(device)
+for _ in range(300):
+    for number, count in ((place, 1), (place + 1, 1), (place, 2), (at_device, 1)):
+        at = real.copy_of_everything()
+        for i in range(number, number + count):
+            value = random_words(generator, real) & (1 << 64) - 1
+            if value == real.image[i]:
+                value = 0
+            ctypes.c_uint64.from_address(at + 8 * i).value = value
+        assert not takes_queue(real.pointer_pair(at)), number
+        KEPT.clear()
+""")
+
+
+def test_memory_that_cannot_be_written():
+    """A copy of the queue would count itself there."""
+    run("""
+import mmap
+libc = ctypes.CDLL(None)
+for real, takes in ((real_queue(), takes_queue), (real_context(), takes_context)):
+    page = mmap.mmap(-1, 4096)
+    at = real.copy_of_everything(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+    assert takes(real.pointer_pair(at))
+    assert libc.mprotect(ctypes.c_void_p(at), 4096, mmap.PROT_READ) == 0
+    assert not takes(real.pointer_pair(at))
+    assert libc.mprotect(ctypes.c_void_p(at), 4096, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+""")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_mutations(seed):
+    """Thousands of images of one queue and one context, each with some words or bits changed."""
+    run(f"""
+generator = seeded({seed})
+for make, takes in ((real_queue, takes_queue), (real_context, takes_context)):
+    real = make()
+    inside = real.object - real.control_block
+    for number in range(1500):
+        image, pair = list(real.image), [0, 0]
+        for _ in range(generator.choice([1, 1, 2, 5, 40])):
+            place = generator.choice([0, 1, 2, 3, 7, 8, 9, generator.randrange(WORDS)])
+            if generator.random() < 0.5:
+                image[place] = random_words(generator, real)
+            else:
+                image[place] ^= 1 << generator.randrange(64)
+        at = stored(image)
+        pair = [at + inside, at]
+        if generator.random() < 0.2:
+            pair = [real.object, real.control_block]
+        if generator.random() < 0.4:
+            pair[generator.randrange(2)] = random_words(generator, real)
+        genuine = pair == [real.object, real.control_block]
+        assert takes(stored(pair)) == genuine, (number, pair)
+        if number % 100 == 0:
+            KEPT.clear()
+    assert takes(real.address)
+""")
+
+
+#: Lets the system calls of these numbers fail with an error from now on.
+SECCOMP = """
+import ctypes, struct
+def deny(numbers, error):
+    load, equal, answer = 0x20, 0x15, 0x06
+    code = [(load, 0, 0, 0)]
+    for number in numbers:
+        code += [(equal, 0, 1, number), (answer, 0, 0, 0x00050000 | error)]
+    code += [(answer, 0, 0, 0x7FFF0000)]
+    program = b"".join(struct.pack("HBBI", *line) for line in code)
+    memory = ctypes.create_string_buffer(program, len(program))
+    filter = struct.pack("HxxxxxxP", len(code), ctypes.addressof(memory))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, filter, 0, 0) == 0, ctypes.get_errno()  # PR_SET_SECCOMP
+READV, WRITEV, PIPE, PIPE2 = 310, 311, 22, 293
+"""
+
+
+@pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
+@pytest.mark.parametrize("before", ["", "first = real_queue(); takes_queue(first.address)"])
+def test_process_vm_readv_is_denied(error, before):
+    """As in containers: a pipe tells as well what can be read."""
+    run(f"""
+{SECCOMP}
+import errno, os
+{before}
+real, context = real_queue(), real_context()
+deny([READV, WRITEV], errno.{error})
+files = len(os.listdir("/proc/self/fd"))
+assert takes_queue(real.address) and takes_context(context.address)
+assert not takes_queue(context.address) and not takes_queue(8) and not takes_queue(1 << 63)
+generator = seeded(9)
+for _ in range(300):
+    assert not takes_queue(generator.getrandbits(47) & ~7)
+    image = list(real.image)
+    image[generator.randrange(4)] = random_words(generator, real) ^ 1
+    at = stored(image)
+    assert not takes_queue(stored([at + 16, at]))
+assert len(os.listdir("/proc/self/fd")) == files
+""")
+
+
+def test_nothing_can_be_checked():
+    run(f"""
+{SECCOMP}
+import errno
+real, context = real_queue(), real_context()
+deny([READV, WRITEV, PIPE, PIPE2], errno.EPERM)
+for call in (lambda: TENSOR.__dlpack__(stream=real.address),
+             lambda: sx.register_context(capsule(context.address, CONTEXT_NAME))):
+    try:
+        call()
+    except ValueError as error:
+        assert "cannot be checked" in str(error) and "dpctl.Sycl" in str(error), error
+        assert "neither call process_vm_readv nor open a pipe" in str(error), error
+    else:
+        raise AssertionError
+TENSOR.__dlpack__(stream=real.owner)
+""")

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory: its kind and context as the runtime sees them, its end, and what the host may do."""
+
+from pathlib import Path
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from samples import values
+
+
+def kind_of(tensor, context=None):
+    """What the SYCL runtime says about the memory, asked through dpctl."""
+    memory = dpctl.memory.as_usm_memory(tensor)
+    return memory.get_usm_type(*([] if context is None else [context]))
+
+
+def test_kind(usm_type):
+    for nbytes in (1, 63, 4096, 1 << 20):
+        tensor = sx.empty(nbytes, "uint8", usm_type=usm_type)
+        assert kind_of(tensor) == tensor.usm_type == usm_type
+        assert kind_of(tensor, tensor.sycl_context) == usm_type
+
+
+def test_context(private, usm_type):
+    default, other = sx.device().sycl_context, private.sycl_context
+    assert kind_of(sx.empty(8, usm_type=usm_type), other) == "unknown"
+    assert kind_of(sx.empty(8, usm_type=usm_type, device=private), default) == "unknown"
+    assert kind_of(sx.empty(8, usm_type=usm_type, device=private), other) == usm_type
+
+
+def test_alignment(usm_type):
+    """jax takes no view of less."""
+    for nbytes in (1, 3, 100, 5000, 1 << 20):
+        assert sx.empty(nbytes, "uint8", usm_type=usm_type).ptr % 64 == 0
+
+
+def test_host_copies_are_page_aligned(usm_type):
+    for nbytes in (1, 3, 100, 5000, 1 << 20, 5 << 20):
+        view = sx.host_view(sx.empty(nbytes, "uint8", usm_type=usm_type), copy=True)
+        assert view.ptr % 4096 == 0
+
+
+def test_no_two_tensors_share_memory(usm_type):
+    tensors = [sx.empty(100, "uint8", usm_type=usm_type) for _ in range(200)]
+    for number, tensor in enumerate(tensors):
+        tensor.copy_from(np.full(100, number, "uint8"))
+    for number, tensor in enumerate(tensors):
+        assert (tensor.to_numpy() == number).all()
+
+
+def test_memory_is_used_again(usm_type):
+    """A thousand allocations of 8 MiB do not add up to 8 GiB."""
+    for _ in range(1000):
+        memoryview(sx.empty(8 << 20, "uint8", usm_type=usm_type))[:: 1 << 20][0] = 1
+    status = Path("/proc/self/status").read_text()
+    assert int(status.split("VmRSS:")[1].split()[0]) < 2 << 20  # KiB
+
+
+def test_every_allocation_is_freed():
+    """Counted by the runtime itself: as many calls that free as calls that allocate."""
+    trace = environments.python(
+        """
+import numpy as np
+import sycl_ext as sx
+from sycl_ext import _core
+
+for usm_type in ("device", "shared", "host"):
+    for nbytes in (1, 100, 5000, 1 << 20):
+        tensor = sx.zeros(nbytes, "uint8", usm_type=usm_type)
+        view = tensor[::-2]
+        copies = [view.copy(), sx.from_dlpack(tensor.__dlpack__(copy=True)), sx.host_view(view)]
+        array = np.from_dlpack(sx.host_view(tensor))
+        capsule = tensor.__dlpack__()
+        del tensor, view, copies, array, capsule
+_core.release_cached_memory()
+assert sx.live_exports() == 0
+""",
+        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
+    )
+    allocated = sum(trace.count(f"<--- urUSM{kind}Alloc(") for kind in ("Device", "Shared", "Host"))
+    assert allocated > 0
+    assert trace.count("<--- urUSMFree(") == allocated
+
+
+def test_a_view_costs_no_copy():
+    """Nor an allocation, nor a command."""
+    trace = environments.python(
+        """
+import numpy as np
+import sycl_ext as sx
+
+tensor = sx.zeros((4, 6), usm_type="shared")
+print("START", flush=True)
+views = [
+    tensor[1:, ::-1],
+    tensor.T,
+    tensor.reshape(24),
+    tensor.as_readonly(),
+    tensor.to_numpy(),
+    tensor.to_device(0),
+    memoryview(tensor),
+    np.asarray(tensor),
+    np.from_dlpack(sx.host_view(tensor)),
+    np.from_dlpack(tensor, device="cpu"),
+    sx.from_dlpack(tensor),
+    sx.from_dlpack(tensor.__dlpack__()),
+    sx.as_tensor(tensor.to_numpy()),
+    sx.from_dlpack(np.zeros(3)),
+]
+print("END", flush=True)
+""",
+        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
+    )
+    between = trace.split("START")[1].split("END")[0]
+    assert "urUSM" not in between.replace("urUSMGetMemAllocInfo", "")
+    assert "urEnqueue" not in between
+
+
+def test_the_host_reaches_what_it_is_said_to_reach(usm_type):
+    tensor = sx.zeros(4, "uint8", usm_type=usm_type)
+    assert tensor.host_accessible
+    assert sx.device().host_accessible(usm_type)
+    memoryview(tensor)[0] = 1
+    assert tensor.to_numpy()[0] == 1
+
+
+@pytest.mark.parametrize("usm_type", ["system", "unknown", "Device", "", "device "])
+def test_no_such_kind(usm_type):
+    with pytest.raises(ValueError, match="'device', 'shared' or 'host'"):
+        sx.empty(3, usm_type=usm_type)
+
+
+def test_system_memory_is_a_view_of_host_memory():
+    array = values((2, 3))
+    tensor = sx.as_tensor(array)
+    assert tensor.usm_type == "system"
+    assert tensor.ptr == array.ctypes.data
+    array[0, 0] = 5
+    assert tensor[0, 0].to_numpy() == 5
+    tensor[1].copy_from(np.zeros(3, "float32"))
+    assert not array[1].any()
+    assert tensor.host_accessible
+    assert tensor.device is sx.device()

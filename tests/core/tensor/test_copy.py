@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The copy engine between memories that the host reaches: any strides on both sides.
+
+The same for memory that the host cannot touch is in ``environments/stand_in_gpu``.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import samples
+import sycl_ext as sx
+from producers import as_strided
+from samples import LAYOUTS, SAME_SHAPE, SHAPE, Layout, assert_equal, bits, values
+
+BROADCAST = {
+    "broadcast": Layout((1, 4, 1), view=lambda base: np.broadcast_to(base, SHAPE)),
+    "broadcast last": Layout((3, 4, 1), view=lambda base: np.broadcast_to(base, SHAPE)),
+}
+#: The last one: no row, plain host memory.
+KINDS = (*samples.USM_TYPES, "array")
+
+
+def source_of(layout, dtype, kind, seed):
+    if kind == "array":
+        array = layout.arrays(dtype, seed)[1]
+        return array, array
+    return layout.tensor(dtype, kind, seed=seed)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_layout_into_every_layout(dtype, kind):
+    """Elements of 1, 2, 4, 8 and 16 bytes."""
+    for source_layout in (*SAME_SHAPE.values(), *BROADCAST.values()):
+        source, wanted = source_of(source_layout, dtype, kind, seed=2)
+        for layout in SAME_SHAPE.values():
+            base, target_array = layout.arrays(dtype)
+            whole = sx.empty(layout.shape, dtype, order=layout.order).copy_from(base)
+            target = as_strided(whole, *samples.strided_form(base, target_array))
+            target.copy_from(source)
+            target_array[...] = wanted
+            assert bits(whole.to_numpy()) == bits(base)  # and what lies between is untouched
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_dtype(name, usm_type):
+    for dtype in samples.DTYPE_NAMES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        for order in "CF":
+            assert_equal(tensor.copy(order), array)
+        assert bits(tensor.to_numpy(copy=True)) == bits(array)
+        assert_equal(sx.from_dlpack(tensor, copy=True), array)
+        assert_equal(
+            sx.from_dlpack(array) if dtype in samples.NUMPY_DTYPES else sx.as_tensor(array), array
+        )
+        assert_equal(sx.as_tensor(array, copy=True), array)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sizes_around_a_tile(order):
+    """The engine works in tiles of 16 or 32 elements."""
+    for dtype in ("uint8", "int16", "float32", "float64", "complex128"):
+        for rows in (1, 2, 15, 16, 17, 31, 32, 33, 65):
+            for columns in (1, 16, 33):
+                array = values((rows, columns), dtype)
+                tensor = sx.as_tensor(array.T)
+                assert_equal(tensor.copy(order), array.T)
+
+
+def test_blocks_of_millions():
+    array = np.arange(3_000_000, dtype="int32").reshape(100, 300, 100)
+    tensor = sx.empty(array.shape, "int32").copy_from(array)
+    np.testing.assert_array_equal(tensor.T.copy(), array.T)
+    np.testing.assert_array_equal(tensor[::-1, ::3].copy("F"), array[::-1, ::3])
+    assert sx.empty((100, 300, 100), "int32").copy_from(tensor[:, :1]).to_numpy().sum() == (
+        array[:, :1].sum(dtype="int64") * 300
+    )
+
+
+axes = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(1, 3), st.integers(0, 2), st.booleans()),
+    max_size=5,
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    axes,
+    st.randoms(use_true_random=False),
+    st.sampled_from(["int8", "int16", "float32", "complex64"]),
+)
+def test_any_strides(axes, random, dtype):
+    """Axes of any length, step, start and direction, in any order of memory."""
+    shape = tuple(count * step + start for count, step, start, _ in axes)
+    keys = tuple(
+        slice(start, start + count * step, step) if not backwards
+        else slice(start + count * step - 1, start - 1 if start else None, -step)
+        for count, step, start, backwards in axes
+    )  # fmt: skip
+    keys = (*keys, ...)  # a view of 0 dimensions, too
+    order = list(range(len(axes)))
+    random.shuffle(order)
+    base = values(tuple(shape[axis] for axis in order), dtype)
+    view = base.transpose(np.argsort(order))[keys]
+    tensor = sx.as_tensor(view)
+    assert_equal(tensor, view)
+    for memory_order in "CF":
+        assert_equal(tensor.copy(memory_order), view)
+    target_base = values(base.shape, dtype, seed=3)
+    target = target_base.transpose(np.argsort(order))[keys]
+    wanted = target_base.copy()
+    wanted.transpose(np.argsort(order))[keys] = view
+    sx.as_tensor(target).copy_from(view)
+    assert bits(target_base) == bits(wanted)
+
+
+def test_rows_copy_among_each_other(private, halves, usm_type):
+    """Root, private context and sub-devices, in all pairs."""
+    rows = [sx.device(), private, *halves]
+    array = values((4, 6), "float64")
+    for row in rows:
+        tensor = sx.empty(array.shape, "float64", usm_type=usm_type, device=row).copy_from(array)
+        for other in rows:
+            for copy in (None, True):
+                moved = tensor.to_device(other, copy)
+                assert moved.device is other
+                assert moved.usm_type == usm_type
+                assert (moved.ptr == tensor.ptr) == (other is row and copy is None)
+                assert_equal(moved, array)
+            target = sx.zeros((3, 4), "float64", usm_type=usm_type, device=other)
+            target.copy_from(tensor[:0:-1, ::-2][:, :1])
+            assert_equal(target, np.broadcast_to(array[:0:-1, ::-2][:, :1], (3, 4)).copy())
+            if other is not row:
+                with pytest.raises(sx.CopyRefusedError, match="copy=False"):
+                    tensor.to_device(other, copy=False)
+            else:
+                assert tensor.to_device(other, copy=False).ptr == tensor.ptr
+
+
+def test_unaligned_elements():
+    """A buffer may start anywhere."""
+    raw = np.zeros(3 * 8 + 3, "uint8")
+    unaligned = raw[3:].view("float64")
+    unaligned[:] = [1, 2, 3]
+    assert sx.as_tensor(unaligned).copy().to_numpy().tolist() == [1, 2, 3]
+    assert sx.as_tensor(unaligned)[::-2].copy().to_numpy().tolist() == [3, 1]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two GPUs, the CPU beside them, and the counters of the stand-in.
+
+Most of these tests run on other GPUs, too: ``support/environments.py`` says where, and `lacks.py`
+which do not.
+"""
+
+import contextlib
+import os
+import time
+from collections import Counter
+
+import dpnp
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from fake_gpu import control
+from generated import alive
+from known_failures import known_failure
+from lacks import LACKS
+from sycl_ext import _core
+
+LACKING = LACKS.get(os.environ["SYCL_EXT_ENVIRONMENT"], {})
+left_out = Counter()  # the reasons
+
+HOLD_US = 20_000_000  # longer than any test: a queue is held until `release`
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what the environment lacks; it is counted as deselected, not as skipped.
+
+    What is known to fail has to.
+    """
+
+    def lacking(item):
+        names = (item.originalname, *getattr(item, "fixturenames", ()))
+        return next((LACKING[name] for name in names if name in LACKING), None)
+
+    reasons = {item: reason for item in items if (reason := lacking(item))}
+    left_out.update(reasons.values())
+    config.hook.pytest_deselected(items=list(reasons))
+    items[:] = [item for item in items if item not in reasons]
+    for item in items:
+        if entry := known_failure(os.environ["SYCL_EXT_ENVIRONMENT"], item.name):
+            item.add_marker(pytest.mark.xfail(reason=entry.reason, run=entry.run, strict=True))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def report_left_out(record_testsuite_property):
+    """How many tests were left out, and why, in the report that `environments.Report` reads."""
+    for reason, tests in left_out.items():
+        record_testsuite_property(f"{environments.LEFT_OUT}{reason}", tests)
+
+
+@pytest.fixture(scope="session")
+def gpus():
+    """The rows of the two GPUs."""
+    found = [device for device in sx.devices() if device.device_type == "gpu"]
+    return [device for device in found if device.kind == "root"]
+
+
+@pytest.fixture(scope="session")
+def gpu(gpus):
+    return gpus[0]
+
+
+@pytest.fixture(scope="session")
+def cpu():
+    return sx.device("opencl:cpu:0")
+
+
+@pytest.fixture(scope="session")
+def tiles(gpu):
+    """The rows of the two tiles of the first GPU."""
+    return gpu.create_sub_devices("next_partitionable")
+
+
+@pytest.fixture(scope="session")
+def level_zero():
+    """Whether the real adapters run, on the stand-in driver."""
+    return os.environ["SYCL_EXT_ENVIRONMENT"].startswith("level_zero")
+
+
+@pytest.fixture(scope="session")
+def strict():
+    """Contexts as on OpenCL, peers that reach each other, no double precision."""
+    return os.environ["SYCL_EXT_ENVIRONMENT"] == "stand_in_gpu_strict"
+
+
+@pytest.fixture(scope="session")
+def adapter(gpus):
+    """The C functions of the adapter."""
+    return control.loaded()
+
+
+@pytest.fixture(scope="session")
+def pools(level_zero):
+    """Whether memory comes out of pools between the runtime and the driver (UMF's)."""
+    return level_zero and os.environ.get("UR_L0_DISABLE_USM_ALLOCATOR") != "1"
+
+
+@pytest.fixture(scope="session")
+def blocks(adapter, gpus, level_zero, pools):
+    """How many blocks of memory of ours are alive; of a pool the driver sees the slabs alone."""
+    if level_zero:  # dpnp's first copy from the host makes the runtime keep a byte
+        dpnp.asarray(np.zeros(1), usm_type="device", device=gpus[0].sycl_device)
+
+    def ours():
+        _core.release_cached_memory()
+        return _core.live_allocations()
+
+    def the_drivers():  # UMF keeps what it has opened, for the next time
+        opened = adapter.fakegpu_opened_allocations() if level_zero else 0
+        return adapter.fakegpu_live_allocations() - opened
+
+    return ours if pools else the_drivers
+
+
+class Held:
+    """While a queue is held, no command that is submitted gets done."""
+
+    def __init__(self, adapter):
+        self._adapter = adapter
+
+    def release(self):
+        self._adapter.fakegpu_set_delay_us(0)
+
+
+@pytest.fixture
+def hold(adapter):
+    """A context manager in which every command waits for `release`."""
+
+    @contextlib.contextmanager
+    def holding():
+        adapter.fakegpu_set_delay_us(HOLD_US)
+        try:
+            yield Held(adapter)
+        finally:
+            adapter.fakegpu_set_delay_us(0)
+
+    return holding
+
+
+@pytest.fixture(scope="session")
+def allocations_left(blocks):
+    """How many blocks are alive when everything that can go has gone."""
+
+    def left():
+        alive()
+        _core.release_cached_memory()
+        return blocks()
+
+    return left
+
+
+@pytest.fixture(autouse=True)
+def no_memory_left(request):
+    """Every USM allocation of a test is freed by its end, as far as somebody counts them."""
+    if "adapter" in LACKING:
+        yield
+        return
+    adapter, left = map(request.getfixturevalue, ("adapter", "allocations_left"))
+    before = left()
+    yield
+    adapter.fakegpu_fail_at(0)
+    adapter.fakegpu_set_delay_us(0)
+    if getattr(request.node, "failed", False):
+        return  # its traceback holds what the test had
+    # dpctl lets go of a command's arguments on a thread of its own, some time after the command.
+    for _ in range(200):
+        if left() <= before:
+            break
+        time.sleep(0.01)
+    assert left() <= before

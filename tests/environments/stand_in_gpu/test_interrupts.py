@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C while the device works: control comes back, and memory stays until the device is done."""
+
+import os
+import signal
+import threading
+import time
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from generated import alive
+from samples import bits, values
+from sycl_ext import _core
+
+SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
+
+
+def on(gpu):
+    """A tensor that one command copies, and one that is staged in blocks."""
+    return sx.as_tensor(SMALL, device=gpu), sx.as_tensor(LARGE, device=gpu)
+
+
+kept = []
+
+
+def pending_elsewhere(a):
+    """Hand a tensor over while a stranger's command on its queue runs."""
+    queue = dpctl.SyclQueue(a.sycl_context, a.device.sycl_device, property="in_order")
+    tensor = sx.empty(100, "uint8", device=queue)
+    source = dpctl.memory.MemoryUSMHost(100, queue=queue)
+    kept.append(source)  # a stranger's memory is the stranger's to keep
+    queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 100)
+    tensor.__dlpack__()
+
+
+OPERATIONS = {
+    "zeros": lambda a, b, other: sx.zeros(1000, device=a.device),
+    "to_numpy": lambda a, b, other: a.to_numpy(),
+    "to_numpy, staged": lambda a, b, other: b.T[::3].to_numpy(),
+    "host_view": lambda a, b, other: np.asarray(sx.host_view(a)),
+    "memoryview": lambda a, b, other: memoryview(sx.host_view(b[:, 1:])),
+    "copy": lambda a, b, other: a.copy(),
+    "copy, staged": lambda a, b, other: b[::2, ::-1].copy(),
+    "copy_from": lambda a, b, other: a.copy_from(SMALL),
+    "copy_from, staged": lambda a, b, other: b.copy_from(LARGE),
+    "copy_from, gaps": lambda a, b, other: a[::2].copy_from(SMALL[::2]),
+    "to the other GPU": lambda a, b, other: b.to_device(other, copy=True),
+    "to the CPU": lambda a, b, other: a.to_device("opencl:cpu:0"),
+    "export to the host": lambda a, b, other: a.__dlpack__(dl_device=(1, 0)),
+    "exchange": lambda a, b, other: sx.exchange(a, np),
+    "from the host": lambda a, b, other: sx.as_tensor(LARGE, device=other),
+    "a stranger's command": lambda a, b, other: pending_elsewhere(a),
+}
+
+
+def interrupt(after=0.3):
+    threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
+def until_nobody_waits():
+    while _core.interrupted_waits() or _core.deferred_frees():
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_control_comes_back(name, gpus, hold):
+    """While the command is still running; what it reads and writes lives until it has run."""
+    operation, (a, b) = OPERATIONS[name], on(gpus[0])
+    operation(a, b, gpus[1])
+    before = alive()
+    with hold() as held:
+        interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            operation(a, b, gpus[1])
+        assert _core.interrupted_waits()
+        held.release()
+    until_nobody_waits()
+    kept.clear()
+    assert alive() == before
+    if "copy_from" not in name:  # the target of a copy that was given up is anybody's guess
+        assert (bits(a.to_numpy()), bits(b.to_numpy())) == (bits(SMALL), bits(LARGE))
+    operation(a, b, gpus[1])
+    kept.clear()
+    assert bits(a.copy_from(SMALL).to_numpy()) == bits(SMALL)
+
+
+def test_a_handler_that_raises_nothing_does_not_end_the_wait(gpu, hold):
+    a, seen = on(gpu)[0], []
+    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+    try:
+        with hold() as held:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            threading.Timer(0.6, held.release).start()
+            assert bits(a.to_numpy()) == bits(SMALL)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == [1]
+
+
+def test_other_threads_finish_their_waits(gpu, hold):
+    """Ctrl-C is the main thread's."""
+    a, found = on(gpu)[0], []
+    thread = threading.Thread(target=lambda: found.append(a.to_numpy()))
+    with hold() as held:
+        thread.start()
+        interrupt(0.1)
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(20)
+        held.release()
+        thread.join()
+    assert bits(found[0]) == bits(SMALL)
+
+
+def test_a_lazy_host_view_can_be_asked_again(gpu, hold):
+    view = sx.host_view(on(gpu)[0])
+    with hold() as held:
+        interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            np.asarray(view)
+        held.release()
+    assert bits(np.asarray(view)) == bits(SMALL)
+
+
+def test_a_script_that_is_interrupted_ends_as_any_other(gpu):
+    """With a traceback, and not before the device is done."""
+    output = environments.python(
+        """
+import os, signal, subprocess, sys
+
+script = '''
+import os, signal, threading
+import sycl_ext as sx
+from fake_gpu import control
+tensor = sx.zeros(1000, device="level_zero:gpu:0")
+control.loaded().fakegpu_set_delay_us(1_500_000)
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+tensor.copy()
+'''
+done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+assert done.returncode in (130, -signal.SIGINT), (done.returncode, done.stderr)
+assert done.stderr.strip().endswith("KeyboardInterrupt"), done.stderr
+print("ended")
+""",
+        inherit=True,
+    )
+    assert output == "ended\n"

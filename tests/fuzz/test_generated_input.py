@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever strangers may hand in, generated (Hypothesis): an error with words of ours, or a result.
+
+Nothing here may end the process, leak, or run a deleter twice or never.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from functools import partial
+
+import dpctl
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import sycl_ext as sx
+from dlpack_ctypes import capsule_name
+from generated import alive, attempt, cases
+from producers import Producer, over
+from samples import DTYPE_NAMES, USM_TYPES, bits
+
+OURS = (BufferError, TypeError, ValueError)
+
+
+class Unhashable:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+
+
+class Odd(int):
+    def __index__(self):
+        raise RuntimeError("asked for an index")
+
+
+#: What `Unhashable` and `Odd` raise is theirs, and goes through.
+THEIRS = (*OURS, RuntimeError)
+THINGS = st.sampled_from(
+    [None, 0, -1, 1.5, "x", b"", [], {}, object(), Unhashable(), Odd(3), 2**70, type, np.zeros(2)]
+)
+LENGTHS = st.one_of(st.integers(-3, 60), st.integers(-(2**70), 2**70), THINGS)
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
+
+# ---- hostile producers ---------------------------------------------------------------------------
+
+ERRORS = st.sampled_from(
+    [BufferError, TypeError, ValueError, RuntimeError, MemoryError, AttributeError, OSError]
+)
+DEVICES = st.one_of(
+    st.sampled_from(
+        [(1, 0), (14, 0), (14, 1_000_000), (14, -1), (2, 0), (1, 5), [14, 0], (14, 2**40)]
+    ),
+    st.tuples(st.integers(-1, 20), st.integers(-3, 3)),
+    st.tuples(THINGS, THINGS),
+    THINGS,
+)
+
+
+class Hostile(Producer):
+    """Does what its script says, one step for each call of ``__dlpack__``, and then behaves."""
+
+    def __init__(self, array, script, announced, thing, error):
+        super().__init__(array)
+        self.script, self.announced = list(script), announced
+        self.thing, self.error = thing, error
+        self.depth = 0
+        self.capsules: list[object] = []
+
+    def make(self, **fields):
+        self.capsules.append(super().make(**fields))
+        return self.capsules[-1]
+
+    def __dlpack_device__(self):
+        if self.announced == "raise":
+            raise self.error("device")
+        return super().__dlpack_device__() if self.announced == "true" else self.announced
+
+    def __dlpack__(self, **keywords):
+        return STEPS[self.script.pop(0) if self.script else "behave"](self, **keywords)
+
+    def behave(self, **keywords):
+        return super().__dlpack__(**keywords)
+
+    def collect_garbage(self, **_):
+        gc.collect()
+        return self.make()
+
+    def come_back_in(self, **_):
+        self.depth += 1
+        if self.depth < 4:
+            with contextlib.suppress(Exception):
+                sx.as_tensor(self).copy()
+        return self.make()
+
+    def switch_threads(self, **_):
+        made = []
+        thread = threading.Thread(target=lambda: made.append(self.make()))
+        thread.start()
+        thread.join()
+        return made[0]
+
+    def delete_itself(self, **_):
+        capsule = self.make()
+        self.array, self.made, self.capsules = np.zeros(3), [], []
+        gc.collect()
+        return capsule
+
+    def lose_a_method(self, **_):
+        self.__class__ = Forgetful
+        return self.make()
+
+    def refuse(self, **_):
+        raise self.error("no")
+
+    def return_a_thing(self, **_):
+        return self.thing
+
+    def return_a_used_capsule(self, **_):
+        capsule = self.make()
+        with contextlib.suppress(BufferError):
+            sx.from_dlpack(capsule)
+        return capsule
+
+    def return_another_capsule(self, **_):
+        managed = over(self.array)
+        capsule = managed.capsule(b"dltensor_")
+        managed._delete(managed.address)  # nobody else will
+        return capsule
+
+    def return_the_old_struct(self, **_):
+        return self.make(versioned=False)
+
+    def lie_about_the_device(self, **_):
+        return self.make(device=(14, 1_000_000))
+
+    def return_an_export_of_ours(self, **_):
+        return sx.from_dlpack(self.array).__dlpack__(max_version=(1, 0))
+
+
+def was_consumed(capsule):
+    return capsule_name(capsule).startswith("used_")
+
+
+class Forgetful(Hostile):
+    __dlpack_device__ = None
+
+
+STEPS = {
+    name: method
+    for name, method in vars(Hostile).items()
+    if callable(method) and name != "make" and not name.startswith("__")
+}
+
+
+@cases(150)
+@given(
+    script=st.lists(st.sampled_from(list(STEPS)), max_size=4),
+    announced=st.one_of(st.just("true"), st.just("raise"), DEVICES),
+    thing=THINGS,
+    error=ERRORS,
+    host=st.booleans(),
+    call=st.sampled_from([sx.from_dlpack, sx.as_tensor, sx.host_view, sx.explain]),
+    copy=st.sampled_from([None, True, False]),
+)
+def test_hostile_producers(script, announced, thing, error, host, call, copy):
+    """What was handed out is given back once; and what is taken can be read."""
+    before = alive()
+    array = np.arange(6.0).reshape(2, 3) if host else sx.zeros((2, 3), usm_type="shared")
+    producer = Hostile(array, script, announced, thing, error)
+    made, capsules = producer.made, producer.capsules
+    result = attempt(partial(call, producer, copy=copy), *THEIRS, MemoryError, OSError)
+    if result is not None and call is not sx.explain:
+        assert result.shape in ((2, 3), (3,), (2,))
+        np.asarray(result).sum()
+    del result, array, producer
+    gc.collect()
+    # A capsule that was not consumed is still its producer's.
+    assert [managed.deleted for managed in made] == [was_consumed(each) for each in capsules]
+    assert alive() == before
+
+
+# ---- __sycl_usm_array_interface__ ----------------------------------------------------------------
+
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "version": st.one_of(st.integers(-1, 3), THINGS),
+        "typestr": st.sampled_from(["|f4", "<f4", ">f4", "|V2", "f4", "", "|u1", "|c16", None, 4]),
+        "shape": st.one_of(st.lists(LENGTHS, max_size=5).map(tuple), THINGS),
+        "strides": st.one_of(st.lists(LENGTHS, max_size=5).map(tuple), THINGS),
+        "offset": LENGTHS,
+        "syclobj": st.one_of(
+            THINGS,
+            st.sampled_from(["cpu", "opencl:cpu:0", "gpu", ""]),
+            st.builds(lambda: dpctl.SyclQueue()),
+            st.builds(lambda: dpctl.SyclContext(dpctl.SyclDevice())),
+            st.builds(lambda: sx.device().sycl_queue._get_capsule()),
+            st.builds(lambda: sx.device().sycl_context._get_capsule()),
+        ),
+        "data": st.one_of(
+            THINGS,
+            st.tuples(st.integers(-(2**66), 2**66), st.booleans()),
+            st.tuples(THINGS, THINGS),
+        ),
+    },
+)
+
+
+class Described:
+    def __init__(self, interface, keep):
+        self.__sycl_usm_array_interface__, self.keep = interface, keep
+
+
+@cases(150)
+@given(
+    fields=FIELDS,
+    missing=st.sets(st.sampled_from(["data", "shape", "strides", "typestr", "syclobj", "version"])),
+    own_pointer=st.booleans(),
+    whole=st.one_of(st.none(), THINGS),
+)
+def test_usm_interfaces(fields, missing, own_pointer, whole):
+    """A view that stays within its block, or an error."""
+    before = alive()
+    tensor = sx.zeros((4, 5), usm_type="shared")
+    interface = {**tensor.__sycl_usm_array_interface__, **fields}
+    if own_pointer:
+        interface["data"] = tensor.__sycl_usm_array_interface__["data"]
+    for name in missing if len(missing) < 3 else ():
+        interface.pop(name, None)
+    described = Described(interface if whole is None else whole, tensor)
+    found = attempt(partial(sx.as_tensor, described), *THEIRS)
+    if found is not None and found.size:
+        array = found.to_numpy()
+        first, end = np.lib.array_utils.byte_bounds(array)
+        # A block of the runtime may be larger than what was asked for, never smaller.
+        assert tensor.ptr <= first <= end <= tensor.ptr + tensor.nbytes + 64 * 1024
+        array.tobytes()
+        del array
+    del found, described, tensor
+    assert alive() == before
+
+
+# ---- buffer exporters ----------------------------------------------------------------------------
+
+BUFFERS = st.one_of(
+    st.binary(max_size=40),
+    st.binary(max_size=40).map(bytearray),
+    hnp.arrays(
+        st.sampled_from(["?", "i1", "<u2", ">u2", "f2", "f4", ">f8", "c8", "S3", "U2", "g"]),
+        SHAPES,
+    ),
+    hnp.arrays(st.just(np.dtype([("a", "i1"), ("b", "f4")])), SHAPES),
+    hnp.arrays("int16", SHAPES).map(lambda array: array.T[..., ::-1] if array.ndim else array),
+)
+FORMATS = st.sampled_from(["B", "b", "c", "H", "I", "q", "f", "d", "?", "Q"])
+
+
+@cases(150)
+@given(
+    exporter=BUFFERS, format=FORMATS, length=st.integers(0, 9), copy=st.sampled_from([None, True])
+)
+def test_buffers(exporter, format, length, copy):
+    """Every dtype and layout, and memoryviews of other formats and shapes than their memory's."""
+    before = alive()
+    view = memoryview(exporter)
+    with contextlib.suppress(TypeError, ValueError):
+        view = view.cast("B").cast(format)[length:]
+    for source in (view, memoryview(exporter)):
+        tensor = attempt(partial(sx.as_tensor, source, copy=copy), *OURS)
+        if tensor is not None:
+            assert bits(tensor.to_numpy()) == source.tobytes()
+            assert tensor.readonly == (source.readonly and not copy)
+        del tensor
+    assert alive() == before
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+SPECS = st.one_of(
+    THINGS,
+    st.integers(-(2**80), 2**80),
+    st.tuples(st.integers(-3, 20), st.integers(-(2**40), 2**40)),
+    st.lists(st.integers(), max_size=3),
+    st.text(alphabet="opencl:cpugz019*, ", max_size=14),
+    st.text(max_size=5),
+    st.sampled_from(["opencl:cpu:0", "CPU", "host", "gpu:1", "(14, 0)", "level_zero"]),
+)
+
+
+@cases(150)
+@given(spec=SPECS)
+def test_device_specs(spec):
+    before = sx.devices()
+    found = attempt(lambda: sx.device(spec), *THEIRS)
+    assert found is None or found in before
+    for call in (
+        lambda: sx.empty(2, device=spec),
+        lambda: sx.from_dlpack(np.zeros(2), device=spec),
+        lambda: sx.zeros(2).to_device(spec),
+        lambda: sx.explain(np.zeros(2), spec),
+    ):
+        attempt(call, *THEIRS)
+    assert sx.devices() == before
+
+
+KEYS = st.recursive(
+    st.one_of(
+        st.integers(-7, 7),
+        st.integers(-(2**70), 2**70),
+        st.slices(6),
+        st.builds(slice, *[st.one_of(st.none(), st.integers(-(2**70), 2**70))] * 3),
+        st.sampled_from([None, Ellipsis, True, np.int8(1), 1.0, "x", [0], np.zeros(2, bool)]),
+        THINGS,
+    ),
+    lambda inner: st.lists(inner, max_size=4).map(tuple),
+    max_leaves=6,
+)
+
+
+@cases(150)
+@given(key=KEYS, shape=SHAPES)
+def test_index_expressions(key, shape):
+    """What NumPy gives for a basic index, or an error."""
+    array = np.arange(np.prod(shape, dtype=int), dtype="int16").reshape(shape)
+    tensor = sx.as_tensor(array)
+    found = attempt(lambda: tensor[key], *THEIRS, IndexError)
+    if found is not None:
+        assert bits(found.to_numpy()) == bits(array[key])
+        assert found.shape == np.shape(array[key])
+
+
+@cases(150)
+@given(
+    shape=st.one_of(
+        LENGTHS, st.lists(LENGTHS, max_size=70), st.lists(LENGTHS, max_size=4).map(tuple)
+    ),
+    dtype=st.one_of(st.sampled_from(DTYPE_NAMES), THINGS),
+    usm_type=st.sampled_from([*USM_TYPES, "system", "", None, 3]),
+    order=st.sampled_from(["C", "F", "K", "", None]),
+    make=st.sampled_from([sx.empty, sx.zeros]),
+)
+def test_shapes(shape, dtype, usm_type, order, make):
+    before = alive()
+    tensor = attempt(
+        lambda: make(shape, dtype, usm_type=usm_type, order=order), *THEIRS, MemoryError
+    )
+    if tensor is not None:
+        assert tensor.nbytes == tensor.size * tensor.itemsize < 2**40
+        assert make is sx.empty or not any(bits(tensor.to_numpy()))
+    del tensor
+    assert alive() == before
+
+
+@cases(150)
+@given(
+    array=hnp.arrays("uint8", SHAPES, elements=st.integers(0, 255)),
+    shape=st.lists(st.integers(-2, 30), max_size=5),
+    order=st.permutations(range(4)),
+)
+def test_reshapes(array, shape, order):
+    array = array.transpose([axis for axis in order if axis < array.ndim])
+    tensor = sx.as_tensor(array)
+    try:
+        wanted = array.reshape(shape)
+        if min(shape, default=0) < -1:
+            raise ValueError("NumPy takes it for -1")
+    except ValueError:
+        with pytest.raises(ValueError, match=r"elements do not fit|one length|be negative"):
+            tensor.reshape(tuple(shape))
+        return
+    assert bits(tensor.reshape(tuple(shape)).to_numpy()) == bits(wanted)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test of synchronisation works with: GPUs that are slow on demand, and work for them.
+
+The host looks at memory through its address, and at device memory through a queue that nobody has
+ordered after anything: a look never waits for the work that it is looking for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dpctl
+import dpctl.memory
+import numpy as np
+
+import dlpack_ctypes
+import environments
+import sycl_ext as sx
+from fake_gpu import control
+
+HERE = Path(__file__).resolve().parent
+#: Where a wait is missing, more than half of the reads are stale (the end of test_waits.py, which
+#: counts MANY): a defect is unseen by 20 once in a million times.  ``make test-long`` repeats more.
+MANY = 100
+REPETITIONS = MANY if environments.LONG else 20
+#: Elements of every tensor here; the first and the last are looked at.
+LENGTH = 64
+DTYPE = np.dtype("int64")
+NBYTES = LENGTH * DTYPE.itemsize
+#: Pause of each command while something is repeated.
+DELAY_US = 100
+#: A pause that nobody waits for: it holds every queue until it is set to 0.
+HELD_US = 20_000_000
+
+
+def usm(obj: Any) -> dpctl.memory._memory._Memory:
+    """The memory behind anything with ``__sycl_usm_array_interface__``, for a queue's commands."""
+    return dpctl.memory.as_usm_memory(obj)
+
+
+def at(address: int) -> set[int]:
+    """What the host sees at an address now."""
+    first = ctypes.c_int64.from_address(address)
+    last = ctypes.c_int64.from_address(address + NBYTES - DTYPE.itemsize)
+    return {first.value, last.value}
+
+
+def of(array: np.ndarray) -> set[int]:
+    """What a host array holds now."""
+    return {int(array.flat[0]), int(array.flat[-1])}
+
+
+class Bench:
+    """Two GPUs beside the CPU device, and work whose result a test can recognise."""
+
+    def __init__(self) -> None:
+        self.cpu = sx.device("opencl:cpu")
+        self.gpu, self.other_gpu = sx.device("level_zero:gpu:0"), sx.device("level_zero:gpu:1")
+        self.control = control.loaded()
+        self.reader = self.queue("in_order")
+        # Row i is all i: a copy of it into a tensor is the work that the tests look for.
+        self._values = sx.empty((MANY + 1, LENGTH), DTYPE, usm_type="host", device=self.gpu)
+        np.asarray(self._values)[...] = np.arange(MANY + 1)[:, None]
+        self._rows = [usm(row) for row in self._values]
+        self._spare = [usm(self.tensor("host")) for _ in range(2)]
+        self._landing = usm(self.tensor("host"))
+
+    # ---- objects ---------------------------------------------------------------------------------
+
+    def queue(self, *properties: str) -> dpctl.SyclQueue:
+        """A queue in the default context of the first GPU."""
+        device = self.gpu.sycl_device
+        return dpctl.SyclQueue(self.gpu.sycl_context, device, property=list(properties))
+
+    def private_queue(self, *properties: str) -> dpctl.SyclQueue:
+        """A queue of the same GPU in a context of its own."""
+        context = dpctl.SyclContext([self.gpu.sycl_device])
+        return dpctl.SyclQueue(context, self.gpu.sycl_device, property=list(properties))
+
+    def tensor(self, usm_type: str = "device", device: Any = None) -> sx.Tensor:
+        device = self.gpu if device is None else device
+        return sx.zeros(LENGTH, DTYPE, usm_type=usm_type, device=device)
+
+    # ---- work ------------------------------------------------------------------------------------
+
+    def write(self, queue: dpctl.SyclQueue, target: Any, value: int) -> dpctl.SyclEvent:
+        """Submit work that ends by setting all of `target` to `value`.
+
+        It is three commands, so that one command of another queue overtakes it.
+        """
+        event = queue.memcpy_async(self._spare[0], self._spare[1], 8)
+        event = queue.memcpy_async(self._spare[0], self._spare[1], 8, [event])
+        return queue.memcpy_async(target, self._rows[value], NBYTES, [event])
+
+    def read(self, memory: Any, queue: dpctl.SyclQueue | None = None) -> set[int]:
+        """What one command of a queue, the reader by default, finds in a memory of any kind."""
+        ctypes.memset(self._landing._pointer, 0, NBYTES)
+        (queue or self.reader).memcpy_async(self._landing, memory, NBYTES).wait()
+        return at(self._landing._pointer)
+
+    # ---- time ------------------------------------------------------------------------------------
+
+    def slow(self) -> None:
+        self.control.fakegpu_set_delay_us(DELAY_US)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, no command is carried out, until `release` is called or the block is left."""
+        self.control.fakegpu_set_delay_us(HELD_US)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Let the queues carry out what they have, and all that follows, at once."""
+        self.control.fakegpu_set_delay_us(0)
+
+    def stale(
+        self, repeat: Callable[[int], set[int]], repetitions: int = REPETITIONS
+    ) -> list[tuple[int, set[int]]]:
+        """Repeat something that has to see the value it is called with; return what was wrong."""
+        self.slow()
+        seen = [(value, repeat(value)) for value in range(1, repetitions + 1)]
+        return [(value, found) for value, found in seen if found != {value}]
+
+    @contextmanager
+    def blocked(self, call: Callable[[], Any]) -> Iterator[list[Any]]:
+        """Inside, `call` runs in another thread and waits; leaving releases it.
+
+        The list is empty inside, and holds the result of the call afterwards.
+        """
+        results: list[Any] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                results.append(call())
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(0.05)
+        assert thread.is_alive(), f"did not wait: {results or errors}"
+        try:
+            yield results
+        finally:
+            self.release()
+            thread.join(30)
+        assert not thread.is_alive()
+        if errors:
+            raise errors[0]
+
+
+# ---- the C exchange table of DLPack 1.3 ----------------------------------------------------------
+
+
+class ExchangeApi(ctypes.Structure):
+    """``DLPackExchangeAPI``, as far as a consumer of views calls it."""
+
+    _fields_ = (
+        ("version", ctypes.c_uint32 * 2),
+        ("prev_api", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("from_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)),
+        ("to_object", ctypes.c_void_p),
+        ("borrow", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)),
+        ("stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)),
+    )
+
+    @classmethod
+    def of(cls, obj: object) -> ExchangeApi:
+        capsule = type(obj).__dlpack_c_exchange_api__
+        return cls.from_address(dlpack_ctypes._get_pointer(capsule, b"dlpack_exchange_api"))
+
+    @classmethod
+    def take(cls, obj: object) -> None:
+        """Take a view of `obj`, and give it back."""
+        managed = ctypes.c_void_p()
+        assert cls.of(obj).from_object(obj, ctypes.addressof(managed)) == 0
+        dlpack_ctypes.call_deleter(managed.value, versioned=True)
+
+    @classmethod
+    def look(cls, obj: object) -> None:
+        """Borrow a ``DLTensor`` of `obj`."""
+        borrowed = dlpack_ctypes.DLTensor()
+        assert cls.of(obj).borrow(obj, ctypes.addressof(borrowed)) == 0
+
+    @classmethod
+    def work_stream(cls, obj: object) -> int:
+        """The address of the queue that a consumer submits its work to."""
+        queue = ctypes.c_void_p()
+        assert cls.of(obj).stream(*obj.__dlpack_device__(), ctypes.addressof(queue)) == 0
+        return queue.value
+
+
+class Address:
+    """An address as ``__sycl_usm_array_interface__``, without any hold on its memory."""
+
+    def __init__(self, address: int, queue: dpctl.SyclQueue) -> None:
+        self.__sycl_usm_array_interface__ = {
+            "data": (address, True),
+            "shape": (LENGTH,),
+            "strides": None,
+            "typestr": DTYPE.str,
+            "offset": 0,
+            "version": 1,
+            "syclobj": queue,
+        }
+
+
+def alone(body: str) -> subprocess.CompletedProcess:
+    """Run Python code in a process of its own that sees the same devices; it alone may crash."""
+    search = os.pathsep.join([str(HERE), str(environments.HERE), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(body)],
+        env={**os.environ, "PYTHONPATH": search},
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+# ---- forms of ``stream`` -------------------------------------------------------------------------
+
+
+class WithCapsule:
+    """A foreign queue that hands out "SyclQueueRef" capsules."""
+
+    def __init__(self, queue: dpctl.SyclQueue) -> None:
+        self._queue = queue
+
+    def _get_capsule(self) -> object:
+        return self._queue._get_capsule()
+
+
+class XpuStream:
+    """Looks like a ``torch.xpu.Stream``: `sycl_queue` is the address of a ``sycl::queue``."""
+
+    def __init__(self, queue: dpctl.SyclQueue) -> None:
+        self._keep = queue
+        self.sycl_queue = queue.addressof_ref()
+
+
+#: Every form in which a queue can be given as ``stream``.
+STREAM_FORMS: dict[str, Callable[[dpctl.SyclQueue], Any]] = {
+    "dpctl.SyclQueue": lambda queue: queue,
+    "address": lambda queue: queue.addressof_ref(),
+    "capsule": lambda queue: queue._get_capsule(),
+    "_get_capsule()": WithCapsule,
+    "torch.xpu.Stream": XpuStream,
+}

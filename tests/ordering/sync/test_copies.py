@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What claims to be a view copies nothing, and what claims one copy makes one: the runtime says so.
+
+``SYCL_UR_TRACE=2`` prints each call of the runtime; `traced_routes.py` puts markers around the
+routes.
+"""
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from lab import HERE
+
+ROUTES = runpy.run_path(str(HERE / "traced_routes.py"))["ROUTES"]
+CALL = re.compile(r"\s*---> (ur\w+)")
+#: What a route may do besides copying: order one queue after another, and wait.
+ORDER = {
+    "urEnqueueEventsWait",
+    "urEnqueueEventsWaitWithBarrier",
+    "urEnqueueEventsWaitWithBarrierExt",
+}
+
+
+@pytest.fixture(scope="module")
+def traced():
+    """Route -> calls of the runtime."""
+    variables = {**os.environ, "SYCL_UR_TRACE": "2", "PYTHONPATH": f"{HERE}:{environments.HERE}"}
+    calls: dict[str, Counter] = {}
+    route = ""
+    with subprocess.Popen(
+        [sys.executable, "traced_routes.py"],
+        env=variables,
+        cwd=HERE,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        for line in process.stdout:
+            if line.startswith("=== "):
+                route = line[4:].strip()
+                calls.setdefault(route, Counter())
+            elif route and (match := CALL.match(line)):
+                calls[route][match[1]] += 1
+    assert process.returncode == 0
+    return calls
+
+
+def commands(calls):
+    """The commands that were enqueued."""
+    return {name: n for name, n in calls.items() if name.startswith("urEnqueue")}
+
+
+def allocations(calls):
+    return {name: n for name, n in calls.items() if re.fullmatch(r"urUSM\w*Alloc", name)}
+
+
+@pytest.mark.parametrize("route", ROUTES["view"])
+def test_view(traced, route):
+    calls = traced[f"view | {route}"]
+    assert allocations(calls) == {}
+    assert commands(calls).keys() <= (ORDER if "dpnp" in route else set())
+
+
+@pytest.mark.parametrize("route", ROUTES["one copy"])
+def test_one_copy(traced, route):
+    found = commands(traced[f"one copy | {route}"])
+    assert found.pop("urEnqueueUSMMemcpy") == 1
+    assert found.keys() <= ORDER
+
+
+@pytest.mark.parametrize("route", ROUTES["one copy by the host"])
+def test_one_copy_by_the_host(traced, route):
+    """On a CPU device plain memcpy is faster than a command, so there is none."""
+    assert commands(traced[f"one copy by the host | {route}"]) == {}
+
+
+def test_the_trace_sees_commands(traced):
+    """The tests above could fail."""
+    total = sum(traced.values(), Counter())
+    assert total["urEnqueueUSMMemcpy"] == len(ROUTES["one copy"])
+    assert allocations(traced["allocation | empty"]) == {"urUSMDeviceAlloc": 1}
+
+
+# ---- addresses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_addresses_on_the_cpu_device(bench, usm_type):
+    tensor = bench.tensor(usm_type, device=bench.cpu)
+    views = {
+        "from_dlpack": sx.from_dlpack(tensor).ptr,
+        "as_tensor": sx.as_tensor(tensor).ptr,
+        "host_view": np.from_dlpack(sx.host_view(tensor)).ctypes.data,
+        "memoryview": np.asarray(memoryview(tensor)).ctypes.data,
+        "to_numpy": tensor.to_numpy().ctypes.data,
+        "exchange": sx.exchange(tensor, np).ctypes.data,
+    }
+    assert views == dict.fromkeys(views, tensor.ptr)
+    copies = {
+        "copy": tensor.copy().ptr,
+        "from_dlpack": sx.from_dlpack(tensor, copy=True).ptr,
+        "host_view": np.from_dlpack(sx.host_view(tensor, copy=True)).ctypes.data,
+        "to_numpy": tensor.to_numpy(copy=True).ctypes.data,
+        "exchange": sx.exchange(tensor, np, copy=True).ctypes.data,
+    }
+    assert tensor.ptr not in copies.values()
+
+
+# ---- what explain says is what happens -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("copy", [None, True])
+def test_explain_counts_the_copies(bench, device, usm_type, copy):
+    tensor = bench.tensor(usm_type, device=getattr(bench, device))
+    before = bench.control.fakegpu_copies()
+    array = sx.exchange(tensor, np, copy=copy)
+    is_copy = array.ctypes.data != tensor.ptr
+    assert sx.explain(tensor, np, copy=copy).copies == is_copy
+    if device == "gpu" and usm_type == "device":
+        assert bench.control.fakegpu_copies() - before == 1

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``SYCL_EXT_TRACE=1``: one line per exchange, with what was done, in the logger ``"sycl_ext"``."""
+
+import re
+
+import pytest
+
+import environments
+
+LINE = re.compile(r"(?P<what>.+), (?P<nbytes>\d+) bytes, (?P<copies>\d+) copies, \d+\.\d us")
+#: Code -> the first part of its line, and the number of copies; 24 bytes each.
+EXCHANGES = {
+    "sx.from_dlpack(t)": ("from_dlpack: a view of the same memory", 0),
+    "sx.from_dlpack(t, copy=True)": ("from_dlpack: one copy on the device", 1),
+    "sx.as_tensor(a)": ("as_tensor: a view of the same memory", 0),
+    "sx.as_tensor(a, copy=True)": ("as_tensor: one copy on the device", 1),
+    "sx.host_view(t)": ("host_view: a host view of the same memory", 0),
+    "sx.host_view(t, copy=True)": ("host_view: one copy to the host", 1),
+    "sx.exchange(t, np)": ("exchange: numpy, a host view of the same memory", 0),
+    "sx.exchange(t, np, copy=True)": ("exchange: numpy, one copy to the host", 1),
+    "sx.exchange(t[::-1], np)": ("exchange: numpy, one copy to the host", 1),
+    "sx.exchange(a, sx.device())": ("exchange: a view of the same memory", 0),
+    "t.__dlpack__(copy=True)": ("export: one copy on the device", 1),
+    "np.from_dlpack(t, device='cpu')": ("export: a host view of the same memory", 0),
+}
+SCRIPT = f"""
+import logging, sys
+logging.basicConfig(stream=sys.stdout, format="%(name)s|%(levelname)s|%(message)s")
+import numpy as np, sycl_ext as sx
+t = sx.zeros((2, 3), "float32", usm_type="shared")
+a = np.zeros(3)
+for code in {list(EXCHANGES)}:
+    logging.getLogger("marker").warning(code)
+    eval(code)
+try:
+    sx.exchange(t[::-1], np, copy=False)
+except BufferError:
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def lines():
+    """Code -> its lines; and what was refused, under the last of them."""
+    found: dict[str, list[str]] = {}
+    for line in environments.python(
+        SCRIPT, {**environments.cpu(), "SYCL_EXT_TRACE": "1"}
+    ).splitlines():
+        name, level, message = line.split("|")
+        if name == "marker":
+            found[message] = []
+        else:
+            assert (name, level) == ("sycl_ext", "INFO")
+            list(found.values())[-1].append(message)
+    return found
+
+
+@pytest.mark.parametrize("code", EXCHANGES)
+def test_one_line_says_what_was_done(lines, code):
+    what, copies = EXCHANGES[code]
+    match = LINE.fullmatch(lines[code][0])
+    assert match["what"] == what
+    assert (int(match["nbytes"]), int(match["copies"])) == (24, copies)
+
+
+def test_there_is_one_line_for_each(lines):
+    assert [len(found) for found in lines.values()] == [1] * (len(EXCHANGES) - 1) + [2]
+
+
+def test_a_refusal_has_a_line_too(lines):
+    match = LINE.fullmatch(list(lines.values())[-1][1])
+    assert match["what"] == "exchange: refused"
+    assert match["copies"] == "0"
+
+
+def test_silent_without_the_variable():
+    assert environments.python(SCRIPT).count("sycl_ext|") == 0

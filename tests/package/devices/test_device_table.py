@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device table: ids, every form of ``device=``, and the rows that are no root devices."""
+
+import dpctl
+import dpctl.memory
+import dpnp
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+
+
+def roots():
+    return [device for device in sx.devices() if device.kind == "root"]
+
+
+# ---- root devices --------------------------------------------------------------------------------
+
+
+def test_ids_are_those_of_dpctl():
+    assert [device.id for device in sx.devices()] == list(range(len(sx.devices())))
+    assert len(roots()) == len(dpctl.get_devices()) > 0
+    for ours, theirs in zip(roots(), dpctl.get_devices(), strict=True):
+        assert ours.id == ours.root_id == theirs.get_device_id()
+        assert ours.filter_string == theirs.filter_string
+        assert ours.name == theirs.name
+        assert ours.backend == theirs.backend.name
+        assert ours.device_type == theirs.device_type.name
+        assert ours.driver_version == theirs.driver_version
+        assert ours.sycl_device == theirs
+        assert ours.parent is None
+
+
+def test_the_context_of_a_root_is_the_default_context():
+    for device in roots():
+        assert device.default_context
+        assert device.sycl_context == device.sycl_device.sycl_platform.default_context
+
+
+def test_the_queue_of_a_row():
+    queue = sx.device().sycl_queue
+    assert isinstance(queue, dpctl.SyclQueue)
+    assert queue.is_in_order
+    assert queue == sx.device().sycl_queue
+    assert queue.sycl_context == sx.device().sycl_context
+    assert queue.sycl_device == sx.device().sycl_device
+
+
+def test_the_default_device_is_the_one_of_sycl():
+    assert sx.device().sycl_device == dpctl.SyclDevice()
+    assert sx.empty(3).device is sx.device()
+
+
+def test_aspects():
+    cpu = sx.device("opencl:cpu:0")
+    assert cpu.usm_types == ("device", "shared", "host", "system")
+    assert all(cpu.host_accessible(kind) for kind in cpu.usm_types)
+    assert cpu.has_fp64 == cpu.sycl_device.has_aspect_fp64
+
+
+def test_one_object_per_row():
+    assert sx.devices()[0] is sx.devices()[0] is sx.device(0)
+    assert {sx.device(0): 1}[sx.device()] == 1
+
+
+def test_repr():
+    assert repr(sx.device("cpu")) == f"<Device 0: {sx.device('cpu').name} (opencl:cpu:0)>"
+
+
+# ---- every form of device= -----------------------------------------------------------------------
+
+
+class WithQueue:
+    def __init__(self, queue):
+        self.sycl_queue = queue
+
+
+class WithDLPackDevice:
+    def __dlpack_device__(self):
+        return (14, 0)
+
+
+FORMS = {
+    "None": lambda: None,
+    "id": lambda: 0,
+    "NumPy integer": lambda: np.int32(0),
+    "pair": lambda: (14, 0),
+    "pair of an enum": lambda: (sx.DeviceType.ONE_API, 0),
+    "Device": lambda: sx.device(0),
+    "filter string": lambda: "opencl:cpu:0",
+    "filter string without number": lambda: "opencl:cpu",
+    "filter string, type alone": lambda: "cpu",
+    "filter string, type and number": lambda: "cpu:0",
+    "filter string, backend alone": lambda: "opencl",
+    "filter string, number alone": lambda: "0",
+    "filter string, shouted": lambda: " OpenCL:CPU:0 ",
+    "SyclDevice": dpctl.SyclDevice,
+    "SyclQueue": dpctl.SyclQueue,
+    "SyclContext": lambda: dpctl.SyclQueue().sycl_context,
+    "dpnp array": lambda: dpnp.zeros(1),
+    "dpnp device": lambda: dpnp.zeros(1).device,
+    "dpctl memory": lambda: dpctl.memory.MemoryUSMShared(8),
+    "object with a queue": lambda: WithQueue(dpctl.SyclQueue()),
+    "object with __dlpack_device__": WithDLPackDevice,
+    "Tensor": lambda: sx.empty(1),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_form(form):
+    spec = FORMS[form]()
+    assert sx.device(spec) is sx.device(0)
+    assert sx.empty(3, device=spec).device is sx.device(0)
+    assert sx.from_dlpack(np.zeros(3), device=spec).device is sx.device(0)
+    assert sx.empty(3).to_device(spec).device is sx.device(0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "words"),
+    [
+        (-1, ValueError, "no device -1.*0 to"),
+        (1_000_000, ValueError, "no device 1000000.*0 to"),
+        (2**40, ValueError, "no device"),
+        ((14, 1_000_000), ValueError, "no device 1000000"),
+        ((14, -1), ValueError, "no device -1"),
+        ((14,), TypeError, "pair"),
+        ((14, 0, 0), TypeError, "pair"),
+        ((14, "0"), TypeError, "pair"),
+        ((14, True), TypeError, "pair"),
+        ((2, 0), ValueError, "kDLOneAPI"),
+        ((1, 0), ValueError, "host_view"),
+        ("opencl:cpu:99", ValueError, "opencl:cpu:0"),
+        ("opencl:gpu", ValueError, "opencl:cpu:0"),
+        ("tpu", ValueError, "opencl:cpu:0"),
+        ("host", ValueError, "host_view"),
+        ("", ValueError, "opencl:cpu:0"),
+        ("cpu:0:0", ValueError, "opencl:cpu:0"),
+        (True, TypeError, "bool"),
+        (1.0, TypeError, "float"),
+        ([14, 0], TypeError, "list"),
+        (object(), TypeError, "object"),
+        (np.zeros(1), ValueError, "host_view"),
+    ],
+)
+def test_no_such_device(spec, error, words):
+    for call in (sx.device, lambda spec: sx.empty(3, device=spec), sx.empty(3).to_device):
+        with pytest.raises(error, match=words):
+            call(spec)
+
+
+def test_a_queue_becomes_the_queue_of_the_tensor():
+    queue = dpctl.SyclQueue(property="in_order")
+    tensor = sx.zeros(3, device=queue)
+    assert tensor.sycl_queue == queue
+    assert tensor[1:].sycl_queue == queue
+    assert tensor.copy().sycl_queue == queue
+    assert tensor.device is sx.device(0)
+    assert sx.zeros(3, device=sx.device(0)).sycl_queue == sx.device(0).sycl_queue
+
+
+# ---- registered contexts -------------------------------------------------------------------------
+
+
+def test_register_context():
+    before = len(sx.devices())
+    context = dpctl.SyclContext([sx.device().sycl_device])
+    row = sx.register_context(context)
+    assert sx.devices()[before:] == (row,)
+    assert (row.id, row.root_id, row.kind) == (before, 0, "context")
+    assert row.parent is sx.device(0)
+    assert not row.default_context
+    assert row.sycl_context == context != sx.device().sycl_context
+    assert row.sycl_device == sx.device().sycl_device
+    assert row.__dlpack_device__() == (14, before)
+    assert row is sx.device(row.id) is sx.device((14, row.id))
+    assert row.filter_string == sx.device().filter_string
+    assert "context of device 0" in repr(row)
+
+
+def test_the_same_row_for_the_same_pair(private):
+    context, device = private.sycl_context, private.sycl_device
+    for spec in (
+        context,
+        context._get_capsule(),
+        dpctl.SyclQueue(context, device),
+        dpctl.SyclQueue(context, device, property="in_order"),
+    ):
+        assert sx.register_context(spec) is private
+    for wanted in (None, 0, private, device, "cpu"):
+        assert sx.register_context(context, wanted) is private
+    assert sx.device(context) is sx.device(dpctl.SyclQueue(context, device)) is private
+    assert sx.empty(3, device=context).device is private
+    assert sx.register_context(sx.device(0).sycl_context) is sx.device(0)
+
+
+def test_memory_of_a_private_context(private, usm_type):
+    tensor = sx.zeros(3, "int32", usm_type=usm_type, device=private)
+    assert tensor.device is private
+    assert tensor.sycl_context == private.sycl_context
+    assert tensor.__dlpack_device__() == (14, 0)
+    allocation = dpctl.memory.as_usm_memory(tensor)
+    assert allocation.get_usm_type(private.sycl_context) == usm_type
+    assert tensor.to_numpy().tolist() == [0, 0, 0]
+
+
+def test_a_context_of_several_devices(halves):
+    both = dpctl.SyclContext([half.sycl_device for half in halves])
+    with pytest.raises(ValueError, match="2 devices.*device="):
+        sx.register_context(both)
+    row = sx.register_context(both, halves[0])
+    assert row.sycl_context == both
+    assert row.sycl_device == halves[0].sycl_device
+    assert row is not sx.register_context(both, halves[1])
+    with pytest.raises(ValueError, match="does not belong"):
+        sx.register_context(both, sx.device(0))
+
+
+@pytest.mark.parametrize("spec", [None, 3, "cpu", object(), dpctl.SyclDevice()])
+def test_no_context(spec):
+    with pytest.raises((TypeError, ValueError), match="queue|context"):
+        sx.register_context(spec)
+
+
+def test_the_queue_of_another_device(halves):
+    with pytest.raises(ValueError, match="device"):
+        sx.register_context(halves[0].sycl_queue, halves[1])
+
+
+# ---- sub-devices ---------------------------------------------------------------------------------
+
+
+def test_sub_devices(halves):
+    for half in halves:
+        assert half.kind == "sub_device"
+        assert half.root_id == 0
+        assert half.id >= len(roots())
+        assert half.parent is sx.device(0)
+        assert half.filter_string == sx.device(0).filter_string
+        assert half.sycl_device.parent_device == sx.device(0).sycl_device
+        assert "part of device 0" in repr(half)
+        assert sx.device(half.id) is sx.device(half.sycl_device) is half
+    assert halves[0] is not halves[1]
+
+
+def test_memory_of_a_sub_device(halves, usm_type):
+    tensor = sx.zeros(3, "int32", usm_type=usm_type, device=halves[1])
+    assert tensor.device is halves[1]
+    assert tensor.__dlpack_device__() == (14, 0)
+    assert tensor.sycl_queue.sycl_device == halves[1].sycl_device
+    assert tensor.to_numpy().tolist() == [0, 0, 0]
+
+
+def test_counts_of_units(root):
+    first, *rest = root.create_sub_devices([1, 1])
+    assert [part.sycl_device.max_compute_units for part in (first, *rest)] == [1, 1]
+
+
+@pytest.mark.parametrize("partition", ["numa", "nonsense", 10**6, [10**6], 0, -1, None, 1.5])
+def test_a_cut_that_cannot_be_made(root, partition):
+    rows = len(sx.devices())
+    with pytest.raises((sx.SyclError, TypeError, ValueError), match="partition"):
+        root.create_sub_devices(partition)
+    assert len(sx.devices()) == rows
+
+
+def test_rows_are_immortal(private):
+    number, context = private.id, private.sycl_context
+    del private
+    assert sx.device(number).sycl_context == context
+
+
+# ---- what the host is ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [sx.device, lambda spec: sx.empty(3, device=spec)])
+def test_the_host_is_not_the_cpu_device(call):
+    for spec in ((1, 0), "host"):
+        with pytest.raises(ValueError, match=r"host.*host_view\(\).*to_numpy\(\)"):
+            call(spec)
+
+
+def test_host_accessible_names_the_kinds(root):
+    with pytest.raises(ValueError, match="'device', 'shared', 'host' or 'system'"):
+        root.host_accessible("hots")
+
+
+# ---- an environment that the runtime does not understand -----------------------------------------
+
+EVERYTHING = {
+    "devices": "sx.devices()",
+    "device": "sx.device()",
+    "device by id": "sx.device(0)",
+    "empty": "sx.empty(3)",
+    "from_dlpack": "sx.from_dlpack(array)",
+    "from_dlpack of a capsule": "sx.from_dlpack(array.__dlpack__())",
+    "from_dlpack of USM": "sx.from_dlpack(Usm())",
+    "from_dlpack, a copy": "sx.from_dlpack(array, copy=True)",
+    "as_tensor": "sx.as_tensor(array)",
+    "as_tensor of bytes": "sx.as_tensor(b'abc')",
+    "host_view": "sx.host_view(array)",
+    "host_view of bytes": "sx.host_view(b'abc')",
+    "exchange with numpy": "sx.exchange(array, np)",
+    "exchange with a device": "sx.exchange(array, 0)",
+    "exchange with a callable": "sx.exchange(array, memoryview)",
+    "explain": "sx.explain(array)",
+    "explain the host": "sx.explain(array, (1, 0))",
+    "explain numpy": "sx.explain(array, np)",
+    "ipc_empty": "sx.ipc_empty(3)",
+}
+
+
+@pytest.mark.parametrize("selector", ["gpu", "opencl:banana", "*:*:*:*"])
+def test_a_mistyped_selector(selector):
+    """Whatever comes first, and the second time: an error that names the variable, no crash."""
+    environments.python(
+        f"""
+import numpy as np
+import sycl_ext as sx
+
+class Usm:
+    def __dlpack_device__(self):
+        return (14, 0)
+    def __dlpack__(self, **keywords):
+        raise AssertionError("asked without a device table")
+
+array = np.arange(3)
+for name, call in {EVERYTHING!r}.items():
+    for _ in range(2):
+        try:
+            eval(call)
+        except sx.SyclError as error:
+            for words in ("ONEAPI_DEVICE_SELECTOR is {selector!r}", "unset it", "'opencl:cpu'"):
+                assert words in str(error), (name, error)
+        else:
+            raise AssertionError(name)
+sx.release_cached_memory()
+assert sx.live_exports() == 0
+""",
+        {**environments.cpu(), "ONEAPI_DEVICE_SELECTOR": selector},
+    )

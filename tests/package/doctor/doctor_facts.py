@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of machines for the tests of the doctor: one where all is well, many that are broken."""
+
+from dataclasses import replace
+
+import environments
+from sycl_ext._doctor import collect
+from sycl_ext._doctor.facts import (
+    DeviceFacts,
+    Driver,
+    Facts,
+    Gpu,
+    Library,
+    Node,
+    Runtime,
+    Step,
+    User,
+)
+
+ROOT = environments.ROOT
+EMPTY = str(environments.NO_ICD_FILES)
+
+
+def card_at(root, address, vendor, kind):
+    """What the kernel shows of a card."""
+    folder = root / "sys/bus/pci/devices" / address
+    folder.mkdir(parents=True)
+    (folder / "vendor").write_text(f"{vendor}\n")
+    (folder / "class").write_text(f"{kind}\n")
+
+
+USM = ("device", "shared", "host")
+CPU = DeviceFacts(0, "opencl:cpu:0", "Xeon", "opencl", "cpu", "2026.1", (*USM, "system"), True)
+GPU = DeviceFacts(1, "level_zero:gpu:0", "Max 1550", "level_zero", "gpu", "1.6", USM, True)
+NODE = Node("/dev/dri/renderD128", "root", "render", "crw-rw----", True)
+ICD = Driver("/env/lib/libintelocl.so", "sycl_ext")
+TESTS = ("allocate", "copy", "export", "import", "dpnp", "torch")
+WELL = Facts(
+    python="3.11.7",
+    executable="/env/bin/python",
+    prefix="/env",
+    platform="Linux",
+    packages={"sycl_ext": "0.1.0", "intel-sycl-rt": "2026.2.0", "dpctl": "0.22.1"},
+    requirements=("dpctl>=0.22", "intel-sycl-rt<2027,>=2026.0", "numpy>=1.26"),
+    embedded_driver="/env/lib/libintelocl.so",
+    drivers=(ICD,),
+    gpus=(Gpu("0000:03:00.0", "xe"),),
+    nodes=(NODE,),
+    user=User("ada", ("ada", "render"), ("render",)),
+    steps=(
+        *(Step(f"import {name}", "ok") for name in collect.PROBED),
+        Step("list devices", "ok"),
+        *(Step(f"device {row}: {test}", "ok") for row in (0, 1) for test in TESTS),
+    ),
+    libraries=(Library("/env/lib/libsycl.so.9", "intel-sycl-rt 2026.2.0", "import sycl_ext"),),
+    devices=(CPU, GPU),
+)
+
+
+def with_step(name, outcome, detail=""):
+    """The steps of WELL, one of which went another way."""
+    step = Step(name, outcome, detail)
+    return tuple(step if step.name == other.name else other for other in WELL.steps)
+
+
+def fails(what, detail, **changes):
+    return replace(WELL, steps=with_step(what, "failed", detail), **changes)
+
+
+NO_DEVICE = replace(WELL, devices=(), gpus=(), nodes=(), steps=WELL.steps[:5])
+CLOSED = replace(NODE, accessible=False)
+ADA = User("ada", ("ada",))
+NO_LIBSYCL = "ImportError: libsycl.so.9: cannot open shared object file: No such file or directory"
+TWO = (
+    *WELL.libraries,
+    Library("/opt/intel/lib/libsycl.so.8", "", "import torch"),
+)
+ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}
+
+#: Facts, the check that fires, and words of its cause and of its cure.
+BROKEN = {
+    "a kernel that keeps processes apart": (
+        replace(WELL, ptrace_scope=1),
+        "ptrace-scope",
+        "ptrace_scope is 1",
+        "sudo sysctl kernel.yama.ptrace_scope=0",
+    ),
+    "no libsycl": (
+        fails("import sycl_ext", NO_LIBSYCL, devices=(), libraries=()),
+        "runtime",
+        "not in this environment",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
+    ),
+    "no libsycl for dpctl, either": (
+        replace(
+            WELL,
+            steps=(
+                Step("import sycl_ext", "failed", NO_LIBSYCL),
+                Step("import dpctl", "failed", NO_LIBSYCL),
+            ),
+            devices=(),
+        ),
+        "runtime",
+        "not in this environment",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
+    ),
+    "another libsycl": (
+        fails(
+            "import sycl_ext",
+            "ImportError: libsycl.so.9: undefined symbol: x",
+            overrides={"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.9",)},
+        ),
+        "runtime",
+        "LD_LIBRARY_PATH",
+        "unset LD_LIBRARY_PATH",
+    ),
+    "no libsycl, and no driver": (
+        replace(NO_DEVICE, drivers=(), steps=with_step("import sycl_ext", "failed", NO_LIBSYCL)),
+        "runtime",
+        "not in this environment",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
+    ),
+    "no dpctl": (
+        fails("import sycl_ext", "ModuleNotFoundError: No module named 'dpctl'", overrides=ONEAPI),
+        "runtime",
+        "dpctl is not installed",
+        "python -m pip install 'dpctl>=0.22'",
+    ),
+    "no core": (
+        fails("import sycl_ext", "ModuleNotFoundError: No module named 'sycl_ext._core'"),
+        "runtime",
+        "the extension module is not there",
+        "python -m pip install --force-reinstall --no-deps sycl_ext",
+    ),
+    "core of another version": (
+        fails("import sycl_ext", "TypeError: set_hooks(): incompatible function arguments"),
+        "runtime",
+        "of another version",
+        "python -m pip install --force-reinstall --no-deps sycl_ext",
+    ),
+    "a runtime that kills": (
+        replace(WELL, steps=with_step("import sycl_ext", "crashed", "SIGSEGV"), devices=()),
+        "runtime",
+        "SIGSEGV",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
+    ),
+    "dpnp that kills": (
+        replace(WELL, steps=with_step("import dpnp", "crashed", "SIGSEGV")),
+        "package",
+        "SIGSEGV",
+        "python -m pip install --upgrade dpnp dpctl",
+    ),
+    "jax will bring a libsycl": (
+        replace(WELL, other_runtimes=(Runtime("jax-oneapi-plugin 0.11.2", "intel-sycl-rt==2025"),)),
+        "another-runtime",
+        "share no queues and no contexts",
+        "python -m pip install --upgrade jax-oneapi-plugin",
+    ),
+    "torch brings a libsycl": (
+        replace(WELL, libraries=TWO),
+        "two-libsycl",
+        "import torch",
+        "python -m pip install --upgrade sycl_ext torch",
+    ),
+    "oneAPI in LD_LIBRARY_PATH": (
+        replace(WELL, libraries=TWO, overrides=ONEAPI),
+        "two-libsycl",
+        "LD_LIBRARY_PATH leads to another one",
+        "unset LD_LIBRARY_PATH",
+    ),
+    "a libsycl from elsewhere": (
+        replace(
+            WELL,
+            libraries=(Library("/opt/intel/lib/libsycl.so.9", "", "import sycl_ext"),),
+            overrides={"LD_PRELOAD": ("/opt/intel/lib/libsycl.so.9",)},
+        ),
+        "other-runtime",
+        "LD_PRELOAD",
+        "unset LD_PRELOAD",
+    ),
+    "a module of another environment": (
+        replace(WELL, libraries=(Library("/old/lib/libsycl.so.9", "", "import sycl_ext"),)),
+        "other-runtime",
+        "another environment",
+        "python -m pip install --force-reinstall --no-deps sycl_ext",
+    ),
+    "a driver that brings a libsycl": (
+        replace(WELL, libraries=(*WELL.libraries, replace(TWO[1], loaded_by="list devices"))),
+        "two-libsycl",
+        "list devices loads another one",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
+    ),
+    "a selector": (
+        replace(
+            NO_DEVICE,
+            environment={"ONEAPI_DEVICE_SELECTOR": "cuda:gpu"},
+            devices_without_selector=(CPU, GPU),
+        ),
+        "hidden-devices",
+        "ONEAPI_DEVICE_SELECTOR=cuda:gpu: no device fits that",
+        "unset ONEAPI_DEVICE_SELECTOR",
+    ),
+    "a selector without Level Zero": (
+        replace(
+            NO_DEVICE,
+            environment={"ONEAPI_DEVICE_SELECTOR": "opencl:*"},
+            devices_without_selector=(CPU,),
+        ),
+        "hidden-devices",
+        "UR adapter initialization failed",
+        "unset ONEAPI_DEVICE_SELECTOR",
+    ),
+    "a selector and a mask": (
+        replace(
+            NO_DEVICE,
+            environment={"ONEAPI_DEVICE_SELECTOR": "*:gpu", "ZE_AFFINITY_MASK": "7"},
+            devices_without_selector=(CPU, GPU),
+        ),
+        "hidden-devices",
+        "ZE_AFFINITY_MASK=7",
+        "unset ONEAPI_DEVICE_SELECTOR ZE_AFFINITY_MASK",
+    ),
+    "a selector that is none": (
+        replace(
+            NO_DEVICE,
+            steps=with_step("list devices", "failed", "SyclError: parsing error")[:5],
+            environment={"ONEAPI_DEVICE_SELECTOR": ":"},
+            devices_without_selector=(CPU,),
+        ),
+        "hidden-devices",
+        "parsing error",
+        "unset ONEAPI_DEVICE_SELECTOR",
+    ),
+    "a list that fails": (
+        fails("list devices", "SyclError: no platform", devices=()),
+        "list",
+        "no platform",
+        "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
+    ),
+    "a variable that points nowhere": (
+        replace(NO_DEVICE, drivers=(Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file"),)),
+        "driver",
+        "OCL_ICD_FILENAMES names it, but: OSError: no file",
+        "unset OCL_ICD_FILENAMES",
+    ),
+    "the same without a CPU device": (
+        replace(
+            NO_DEVICE,
+            drivers=(Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file"),),
+            embedded_driver="",
+        ),
+        "driver",
+        "no file",
+        'unset OCL_ICD_FILENAMES && python -m pip install "sycl_ext[cpu]"',
+    ),
+    "a file that points nowhere": (
+        replace(NO_DEVICE, drivers=(Driver("/no.so", "/etc/a.icd", "OSError: no file"),)),
+        "driver",
+        "/etc/a.icd names it",
+        "export OCL_ICD_FILENAMES=/env/lib/libintelocl.so",
+    ),
+    "the same, and no CPU device": (
+        replace(
+            NO_DEVICE,
+            drivers=(Driver("/no.so", "/etc/a.icd", "OSError: no file"),),
+            embedded_driver="",
+        ),
+        "driver",
+        "/etc/a.icd names it",
+        'python -m pip install "sycl_ext[cpu]"',
+    ),
+    "the same beside a device": (
+        replace(WELL, drivers=(ICD, Driver("/no.so", "/etc/a.icd", "OSError: no file"))),
+        "driver",
+        "/etc/a.icd names it",
+        "sudo rm /etc/a.icd",
+    ),
+    "an embedded driver without its libraries": (
+        replace(NO_DEVICE, drivers=(replace(ICD, error="OSError: libtbb.so.12: no file"),)),
+        "driver",
+        "libtbb",
+        "python -m pip install --force-reinstall intel-opencl-rt",
+    ),
+    "no driver": (
+        replace(NO_DEVICE, drivers=(), embedded_driver=""),
+        "no-driver",
+        "no OpenCL driver (ICD) is installed",
+        'python -m pip install "sycl_ext[cpu]"',
+    ),
+    "a driver that nobody may name": (
+        replace(NO_DEVICE, drivers=(), environment={"SYCL_EXT_NO_ICD": "1"}),
+        "no-driver",
+        "SYCL_EXT_NO_ICD stops",
+        "unset SYCL_EXT_NO_ICD",
+    ),
+    "not in the group": (
+        replace(WELL, nodes=(CLOSED,), user=ADA, devices=(CPU,)),
+        "permission",
+        "ada is not in the group render",
+        "sudo usermod -aG render ada",
+    ),
+    "in the group since the login": (
+        replace(WELL, nodes=(CLOSED,), user=replace(ADA, groups_at_login=("render",))),
+        "permission",
+        "this session is older",
+        "newgrp render",
+    ),
+    "in the group, and kept out": (
+        replace(WELL, nodes=(CLOSED,)),
+        "permission",
+        "render may, and something else forbids it",
+        "getfacl /dev/dri/renderD128",
+    ),
+    "a group of the host": (
+        replace(WELL, nodes=(replace(CLOSED, group="109"),), user=ADA),
+        "permission",
+        "group 109",
+        "docker run --device /dev/dri --group-add 109 IMAGE",
+    ),
+    "a mode that lets nobody in": (
+        replace(WELL, nodes=(replace(CLOSED, mode="crw-------"),)),
+        "permission",
+        "nobody in but root",
+        "sudo chgrp render /dev/dri/renderD128 && sudo chmod g+rw /dev/dri/renderD128",
+    ),
+    "a node that is missing": (
+        replace(WELL, gpus=(Gpu("0000:03:00.0"),), nodes=(), devices=(CPU,)),
+        "no-node",
+        "no module of the kernel",
+        "sudo modprobe xe",
+    ),
+    "a container without the node": (
+        replace(WELL, nodes=(), devices=(CPU,), in_container=True),
+        "no-node",
+        "container",
+        "docker run --device /dev/dri IMAGE",
+    ),
+    "a GPU without a driver": (
+        replace(
+            WELL,
+            devices=(CPU,),
+            drivers=(ICD, Driver("libze_loader.so.1", "Level Zero", "OSError: no libze")),
+        ),
+        "no-gpu-driver",
+        "no libze",
+        "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd",
+    ),
+    "a GPU that loses bytes": (
+        fails("device 1: copy", "AssertionError: shared USM lost its bytes"),
+        "self-test",
+        "lost its bytes",
+        "sudo apt-get install --only-upgrade libze-intel-gpu1 intel-opencl-icd",
+    ),
+    "a CPU driver that kills": (
+        replace(WELL, steps=with_step("device 0: copy", "crashed", "SIGSEGV")),
+        "self-test",
+        "SIGSEGV",
+        "python -m pip install --upgrade intel-opencl-rt",
+    ),
+    "dpnp that refuses": (
+        fails("device 1: dpnp", "ValueError: no"),
+        "self-test",
+        "ValueError: no",
+        "python -m pip install --upgrade dpnp dpctl",
+    ),
+    "an end that kills": (
+        replace(WELL, steps=(*WELL.steps, Step("exit", "crashed", "SIGSEGV"))),
+        "self-test",
+        "SIGSEGV",
+        "python -m pip install --upgrade intel-opencl-rt",
+    ),
+    "no fp64": (
+        replace(WELL, devices=(CPU, replace(GPU, fp64=False))),
+        "no-fp64",
+        "kernels that compute with float64 fail",
+        "export OverrideDefaultFP64Settings=1 IGC_EnableDPEmulation=1",
+    ),
+    "no USM": (
+        replace(WELL, devices=(CPU, replace(GPU, usm_types=()))),
+        "no-usm",
+        "driver does not implement it",
+        "python -m sycl_ext devices",
+    ),
+    "no device, and nothing to blame": (
+        replace(NO_DEVICE, runtime_messages=("UR adapter initialization failed",)),
+        "no-device",
+        "UR adapter initialization failed",
+        'python -m pip install "sycl_ext[cpu]"',
+    ),
+}

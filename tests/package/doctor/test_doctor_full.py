@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``doctor --full``: the self-test of each device, in every test environment."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import environments
+from doctor_facts import CPU, GPU, WELL
+from sycl_ext._doctor import checks, collect, render
+from sycl_ext._doctor.facts import Facts, Measurement, Step
+
+SHORT = dict.fromkeys(("allocate", "copy", "export", "import"), "ok")
+ALL = {**SHORT, "bandwidth": "ok", "sub-devices": "ok", "second process": "ok", "Ctrl-C": "ok"}
+
+#: A CPU: processes share its host memory.
+CPU_DEVICE = (ALL, "shared host memory", 9)
+#: A GPU on Level Zero: processes share its own memory.
+LEVEL_ZERO = (ALL, "device USM", 9)
+#: A GPU on OpenCL, which has neither handles nor, in these environments, system USM.
+OPENCL_GPU = (
+    {**ALL, "second process": "skipped"},
+    "neither inter-process handles nor system USM",
+    9,
+)
+NO_USM = ({"all": "skipped"}, "", 0)
+
+#: What the full self-test says of each device of an environment: outcomes, what a second process
+#: shares (or why not), and how many copies are measured.
+EXPECTED = {
+    "cpu": [CPU_DEVICE],
+    "two_platforms": [CPU_DEVICE, CPU_DEVICE],
+    "stand_in_gpu": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
+    "stand_in_gpu_strict": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
+    "level_zero_v1": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
+    "level_zero_v2": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
+    "level_zero_no_pools": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
+    "opencl_gpu": [CPU_DEVICE, OPENCL_GPU, OPENCL_GPU],
+    "opencl_gpu_kernels": [CPU_DEVICE, OPENCL_GPU],
+    "out_of_memory": [CPU_DEVICE],
+    "no_usm": [NO_USM, CPU_DEVICE],
+}
+
+
+#: Every day: each kind of device that `EXPECTED` tells apart, and little memory.  The CPU is behind
+#: PoCL here, and has the tests below.  Each device gets 3 s of work, to be interrupted, so that the
+#: others are for ``make test-long``.
+EVERYDAY = ("level_zero_v2", "opencl_gpu_kernels", "out_of_memory", "no_usm")
+
+
+def cases():
+    for name in ("cpu", *environments.ENVIRONMENTS):
+        missing = "" if name == "cpu" else environments.ENVIRONMENTS[name].missing()
+        marks = [pytest.mark.skipif(bool(missing), reason=missing)]
+        marks += [] if name in EVERYDAY else [pytest.mark.long]
+        yield pytest.param(name, marks=marks)
+
+
+def run(scratch, *arguments, environment="cpu", **variables):
+    """Run the full self-test in a test environment."""
+    set_up = (
+        environments.cpu
+        if environment == "cpu"
+        else environments.ENVIRONMENTS[environment].environment
+    )
+    return subprocess.run(
+        [sys.executable, "-m", "sycl_ext", "doctor", "--full", "--quick", *arguments],
+        env={**environments.clean_environment(), **set_up(scratch), **variables},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", list(cases()))
+def test_every_device_of_every_environment(name, tmp_path):
+    assert name in EXPECTED, f"say in EXPECTED what the full self-test does in {name}"
+    done = run(tmp_path, "--json", environment=name)
+    facts = json.loads(done.stdout)["facts"]
+    assert facts["full"]
+    assert len(facts["devices"]) == len(EXPECTED[name])
+    for device, (outcomes, shares, measured) in zip(facts["devices"], EXPECTED[name], strict=True):
+        prefix = f"device {device['id']}: "
+        steps = {
+            step["name"].removeprefix(prefix): step
+            for step in facts["steps"]
+            if step["name"].startswith(prefix)
+        }
+        found = {step: values["outcome"] for step, values in steps.items()}
+        assert found == outcomes, steps
+        assert shares in steps.get("second process", {"detail": ""})["detail"]
+        copies = [one for one in facts["measurements"] if one["device"] == device["id"]]
+        assert len(copies) == measured
+        assert all(one["gb_per_s"] > 0 and one["plain_gb_per_s"] > 0 for one in copies)
+    assert done.returncode == 0
+
+
+def test_it_is_a_page_of_text(tmp_path):
+    done = run(tmp_path)
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    lines = lines[lines.index("self-test") :]  # before it, paths of this machine
+    assert "full self-test" in lines
+    assert all(len(line) <= 80 for line in lines if " " in line.strip())
+    assert any(line.startswith("    second process: shared host memory") for line in lines)
+    assert any(line.startswith("    host memory to device USM, 32 MiB ") for line in lines)
+    assert lines[-1] == "RESULT: all is well"
+
+
+# ---- devices that die ----------------------------------------------------------------------------
+
+#: Stands in the way of NumPy's arange, which the test "bandwidth" alone calls.
+BREAKS = """
+import os, time
+import numpy
+def arange(*_, **__):
+    os.abort() if os.environ["BREAKS"] == "crash" else time.sleep(1000)
+numpy.arange = arange
+"""
+
+
+def broken(tmp_path, how, *arguments):
+    """A run in which the test "bandwidth" crashes or hangs."""
+    (tmp_path / "sitecustomize.py").write_text(BREAKS)
+    done = run(tmp_path, "--json", *arguments, PYTHONPATH=str(tmp_path), BREAKS=how)
+    report = json.loads(done.stdout)
+    return report, {step["name"]: step for step in report["facts"]["steps"]}
+
+
+def test_a_device_that_crashes(tmp_path):
+    """The rest of it is tested in a new process, and nothing twice."""
+    report, steps = broken(tmp_path, "crash")
+    assert steps["device 0: bandwidth"]["outcome"] == "crashed"
+    assert "SIGABRT" in steps["device 0: bandwidth"]["detail"]
+    assert steps["device 0: Ctrl-C"]["outcome"] == "ok"
+    assert [finding["id"] for finding in report["findings"]] == ["self-test"]
+    assert not report["ok"]
+
+
+def test_a_device_that_hangs(tmp_path):
+    report, steps = broken(tmp_path, "hang", "--timeout", "30")
+    assert steps["device 0: bandwidth"]["outcome"] == "crashed"
+    assert "it did not end within 30 s" in steps["device 0: bandwidth"]["detail"]
+    assert "device 0: Ctrl-C" not in steps  # a device that hangs is left alone
+    assert "it did not end" in report["findings"][0]["cause"]
+
+
+# ---- what is concluded, and shown ----------------------------------------------------------------
+
+
+def test_a_process_that_ends_takes_its_own_with_it(tmp_path):
+    """A hanging test may have started another process."""
+    pid = tmp_path / "pid"
+    code = f"""
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+open({str(pid)!r}, "w").write(str(child.pid))
+time.sleep(1000)
+"""
+    with (tmp_path / "log").open("w") as log, pytest.raises(subprocess.TimeoutExpired):
+        collect.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
+    state = Path(f"/proc/{pid.read_text()}/stat")
+    with contextlib.suppress(FileNotFoundError):
+        assert state.read_text().rpartition(")")[2].split()[0] in "ZX"  # waits to be collected
+
+
+FULL = replace(
+    WELL,
+    full=True,
+    steps=(
+        *WELL.steps,
+        Step("device 1: sub-devices", "ok", "2 tiles"),
+        Step("device 1: second process", "skipped", "it has neither of them, " * 5),
+        Step("device 1: bandwidth", "ok"),
+    ),
+    measurements=(
+        Measurement(1, "host memory to device USM", 32 << 20, 12.345, 24.69),
+        Measurement(1, "device USM to host memory", 32 << 20, 1.5, 0.0),
+    ),
+)
+
+
+def test_the_page_shows_what_was_measured():
+    assert checks.examine(FULL) == []
+    lines = render.as_text(FULL, []).splitlines()
+    start = lines.index("full self-test")
+    assert lines[start + 1 : start + 3] == [
+        f"  device 0: Xeon ({CPU.filter_string}, {CPU.driver_version})",
+        f"  device 1: Max 1550 ({GPU.filter_string}, {GPU.driver_version})",
+    ]
+    assert "    sub-devices: 2 tiles" in lines
+    assert any(line.startswith("    second process: skipped: it has neither") for line in lines)
+    assert "    host memory to device USM, 32 MiB  12.35   24.69   0.50" in lines
+    assert "    device USM to host memory, 32 MiB   1.50    0.00" in lines
+    assert all(len(line) <= 80 for line in lines)
+    assert "full self-test" not in render.as_text(WELL, [])
+    assert json.loads(render.as_json(FULL, []))["facts"]["measurements"][0]["gb_per_s"] == 12.345
+
+
+@pytest.mark.parametrize(
+    ("scope", "devices", "words"),
+    [
+        (None, (CPU, GPU), None),
+        (0, (CPU, GPU), None),
+        (1, (CPU,), None),
+        (1, (CPU, GPU), "peer=PID"),
+        (2, (CPU, GPU), ""),
+        (3, (CPU, GPU), ""),
+    ],
+)
+def test_a_kernel_that_keeps_processes_apart(scope, devices, words):
+    found = checks.examine(replace(WELL, ptrace_scope=scope, devices=devices, gpus=()))
+    assert [finding.id for finding in found] == ([] if words is None else ["ptrace-scope"])
+    for finding in found:
+        assert finding.severity == "warning"
+        assert finding.cure == "sudo sysctl kernel.yama.ptrace_scope=0"
+        assert words in finding.then
+        assert bool(finding.then) == bool(words)
+
+
+def test_a_second_process_that_the_kernel_refuses():
+    steps = (Step("device 1: second process", "failed", "BufferError: ... (pidfd_getfd: EPERM)"),)
+    (finding,) = checks.examine(replace(WELL, steps=(*WELL.steps, *steps)))
+    assert finding.cure == "sudo sysctl kernel.yama.ptrace_scope=0"
+
+
+def test_the_scope_is_collected(tmp_path):
+    folder = tmp_path / "proc/sys/kernel/yama"
+    folder.mkdir(parents=True)
+    (folder / "ptrace_scope").write_text("1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "sycl_ext", "doctor", "--json", "--quick", "--root", tmp_path],
+        env={**environments.clean_environment(), **environments.cpu()},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert json.loads(done.stdout)["facts"]["ptrace_scope"] == 1
+
+
+def test_a_device_without_usm_is_not_tried():
+    found = collect.test_fully((replace(CPU, usm_types=()),), (), 1)
+    assert found.steps() == (Step("device 0: all", "skipped", "the device has no USM"),)
+    assert Facts().measurements == found.measurements() == ()

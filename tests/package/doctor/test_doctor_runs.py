@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_ext doctor``: real runs, on this machine and on set-ups that are broken."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import environments
+from doctor_facts import EMPTY, TESTS, card_at
+from sycl_ext._cli import make_parser
+from sycl_ext._doctor import collect, command
+from sycl_ext._doctor.facts import (
+    SCHEMA,
+    Finding,
+    Library,
+)
+
+#: Starts a program without the right of root to open every file.
+DROP_RIGHTS = """
+import ctypes, os, sys
+for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def doctor(*arguments, before=(), **variables):
+    """Run the doctor in an environment that nothing has touched but `variables`."""
+    return subprocess.run(
+        [sys.executable, *before, "-m", "sycl_ext", "doctor", *map(str, arguments)],
+        env={**environments.clean_environment(), **variables},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def examine(*arguments, **how):
+    """Run it, and return exit code and report."""
+    done = doctor("--json", *arguments, **how)
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+def only(report):
+    """Return the one finding."""
+    (finding,) = report["findings"]
+    return Finding(**finding)
+
+
+def test_this_machine():
+    code, report = examine("--root", EMPTY)
+    assert (code, report["ok"], report["findings"], report["schema"]) == (0, True, [], SCHEMA)
+    facts = report["facts"]
+    assert [device["filter_string"] for device in facts["devices"]] == ["opencl:cpu:0"]
+    names = [step["name"] for step in facts["steps"] if step["name"].startswith("device 0: ")]
+    assert names == [f"device 0: {test}" for test in TESTS]
+    assert {step["outcome"] for step in facts["steps"]} == {"ok"}
+    libraries = {Library(**library).family: library for library in facts["libraries"]}
+    assert libraries["libsycl"]["package"].startswith("intel-sycl-rt ")
+    assert libraries["libsycl"]["loaded_by"] == "import sycl_ext"
+    assert {"libOpenCL", "libintelocl"} <= set(libraries)
+    assert facts["embedded_driver"] == facts["drivers"][0]["path"]
+    assert facts["packages"]["dpctl"]
+
+
+def test_no_icd():
+    code, report = examine("--quick", SYCL_EXT_NO_ICD="1", OCL_ICD_VENDORS=EMPTY)
+    finding = only(report)
+    assert (code, finding.id) == (1, "no-driver")
+    assert finding.cure == "unset OCL_ICD_VENDORS SYCL_EXT_NO_ICD"
+
+
+def test_an_icd_that_points_nowhere():
+    code, report = examine("--quick", OCL_ICD_FILENAMES="/nowhere.so", OCL_ICD_VENDORS=EMPTY)
+    finding = only(report)
+    assert (code, finding.id) == (1, "driver")
+    assert "/nowhere.so: cannot open shared object file" in finding.cause
+    assert finding.cure == "unset OCL_ICD_FILENAMES"
+
+
+def test_an_icd_file_that_points_nowhere(tmp_path):
+    (tmp_path / "a.icd").write_text("/nowhere.so\n")
+    code, report = examine("--quick", OCL_ICD_VENDORS=str(tmp_path))
+    finding = only(report)
+    assert (code, finding.id) == (1, "driver")
+    assert str(tmp_path / "a.icd") in finding.cause
+    assert finding.cure == f"export OCL_ICD_FILENAMES={report['facts']['embedded_driver']}"
+
+
+def test_two_libsycl(tmp_path):
+    """A package that brings a runtime of its own."""
+    second = tmp_path / "libsycl.so.8"
+    shutil.copy(environments.installed("intel-sycl-rt", "lib/libsycl.so"), second)
+    (tmp_path / "torch.py").write_text(f"import ctypes\nctypes.CDLL({str(second)!r})\n")
+    code, report = examine(PYTHONPATH=str(tmp_path))
+    finding = Finding(**report["findings"][0])
+    assert (code, finding.id) == (1, "two-libsycl")
+    assert str(second) in finding.problem
+    assert finding.cause.startswith("import torch loads another one")
+    assert finding.cure == "python -m pip install --upgrade sycl_ext torch"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "other"),
+    [
+        ("intel-sycl-rt==2025.1.1; extra == 'oneapi'", True),
+        ("intel_sycl_rt (==2025.3.3)", True),
+        ("dpcpp-cpp-rt<2026,>=2024.1", True),
+        ("intel-sycl-rt<=2025.3", True),
+        ("intel-sycl-rt~=2027.0", True),
+        ("intel-sycl-rt<2027,>=2026.0", False),
+        ("intel-sycl-rt==2026.2.0", False),
+        ("intel-sycl-rt>=2025", False),
+        ("intel-sycl-rt", False),
+        ("numpy<2025", False),
+    ],
+)
+def test_what_asks_for_another_runtime(requirement, other):
+    assert collect.wants_other_year(requirement, 2026) is other
+
+
+@pytest.mark.parametrize("how", ["asks", "brings"])
+def test_a_package_that_will_load_another_runtime(tmp_path, how):
+    """It is named before anything of it is imported."""
+    folder = tmp_path / "jax_oneapi_plugin-0.11.2.dist-info"
+    folder.mkdir()
+    wants = {"asks": "intel-sycl-rt==2025.1.1", "brings": "libsycl-0a1b2c3d.so.8"}[how]
+    needs = f"Requires-Dist: {wants}\n" if how == "asks" else ""
+    (folder / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: jax-oneapi-plugin\nVersion: 0.11.2\n{needs}"
+    )
+    (folder / "RECORD").write_text(f"jax.libs/{wants},,\n" if how == "brings" else "")
+    code, report = examine("--quick", PYTHONPATH=str(tmp_path))
+    finding = only(report)
+    assert (code, finding.id, finding.severity) == (0, "another-runtime", "warning")
+    assert finding.problem.startswith("jax-oneapi-plugin 0.11.2 works with another SYCL runtime")
+    assert wants in finding.problem
+    assert finding.cure == "python -m pip install --upgrade jax-oneapi-plugin"
+    assert finding.then == "or use jax-oneapi-plugin in a process of its own"
+
+
+@pytest.mark.parametrize("selector", ["level_zero:gpu", "opencl:*"])
+def test_a_selector_that_hides_everything(selector):
+    code, report = examine("--quick", ONEAPI_DEVICE_SELECTOR=selector)
+    finding = only(report)
+    assert (code, finding.id) == (1, "hidden-devices")
+    assert "opencl:cpu:0" in finding.problem
+    assert f"ONEAPI_DEVICE_SELECTOR={selector}" in finding.cause.replace("'", "")
+    assert finding.cure == "unset ONEAPI_DEVICE_SELECTOR"
+
+
+def test_no_permission(tmp_path):
+    node = tmp_path / "dev" / "dri" / "renderD128"
+    node.parent.mkdir(parents=True)
+    node.write_text("")
+    node.chmod(0)
+    code, report = examine("--quick", "--root", tmp_path, before=("-c", DROP_RIGHTS))
+    finding = only(report)
+    assert (code, finding.id) == (1, "permission")
+    assert f"may not open {node} (---------- " in finding.problem
+    assert finding.cure == f"sudo chgrp render {node} && sudo chmod g+rw {node}"
+
+
+def test_a_runtime_that_cannot_be_loaded(tmp_path):
+    """The package cannot be imported, and the doctor speaks; any other command names it."""
+    (tmp_path / "libsycl.so.9").write_text("no library")
+    variables = {"LD_LIBRARY_PATH": str(tmp_path)}
+    code, report = examine("--quick", **variables)
+    finding = only(report)
+    assert (code, finding.id) == (1, "runtime")
+    assert "LD_LIBRARY_PATH" in finding.cause
+    assert "file too short" in finding.cause
+    assert finding.cure == "unset LD_LIBRARY_PATH"
+    done = subprocess.run(
+        [sys.executable, "-m", "sycl_ext", "devices"],
+        env={**environments.clean_environment(), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "python -m sycl_ext doctor says what is wrong" in done.stderr.splitlines()[-1]
+
+
+def test_a_crash_is_a_finding(tmp_path):
+    """What comes after it is tested all the same, and what came before it not again."""
+    (tmp_path / "dpnp.py").write_text("import os\nos.abort()\n")
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch today')\n")
+    code, report = examine(PYTHONPATH=str(tmp_path))
+    assert code == 1
+    assert [finding["id"] for finding in report["findings"]] == ["package", "package"]
+    outcomes = {step["name"]: step["outcome"] for step in report["facts"]["steps"]}
+    assert outcomes["import dpnp"] == "crashed"
+    assert outcomes["import torch"] == "failed"
+    assert outcomes["device 0: import"] == "ok"
+    assert "SIGABRT" in report["findings"][0]["cause"]
+
+
+def test_a_crash_at_the_exit(tmp_path):
+    """Everything was tested by then, and nothing is tested twice."""
+    (tmp_path / "torch.py").write_text("import atexit, os\natexit.register(os.abort)\n")
+    _, report = examine(PYTHONPATH=str(tmp_path))
+    names = [step["name"] for step in report["facts"]["steps"]]
+    assert len(names) == len(set(names))
+    assert report["facts"]["steps"][-1]["outcome"] == "crashed"
+
+
+def test_a_gpu_needs_the_driver_of_level_zero(tmp_path):
+    card_at(tmp_path, "0000:03:00.0", "0x8086", "0x038000")
+    code, report = examine("--quick", "--root", tmp_path)
+    assert code == 0  # the CPU device works
+    assert "Level Zero" in {driver["named_by"] for driver in report["facts"]["drivers"]}
+    assert "no-node" in {finding["id"] for finding in report["findings"]}
+
+
+def test_text(tmp_path):
+    done = doctor("--quick", "--root", tmp_path, ONEAPI_DEVICE_SELECTOR="*:gpu")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert "\x1b" not in done.stdout
+    assert all(len(line) <= 80 for line in lines if " " in line.strip())
+    assert lines[-2:] == [
+        "   -> unset ONEAPI_DEVICE_SELECTOR",
+        "      or, for a part of them: export ONEAPI_DEVICE_SELECTOR='*:cpu'",
+    ]
+    for title in ("runtime", "drivers", "Intel GPUs", "environment", "devices", "self-test"):
+        assert title in lines
+    assert "  ONEAPI_DEVICE_SELECTOR=*:gpu" in lines
+    assert any("ZE_FLAT_DEVICE_HIERARCHY is not set" in line for line in lines)
+
+
+def test_help_without_a_runtime():
+    done = doctor("--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: python -m sycl_ext doctor ")
+
+
+def test_wrong_usage():
+    done = doctor("--cure-all")
+    assert done.returncode == 2
+    assert "--cure-all" in done.stderr
+
+
+def test_as_a_command_among_others():
+    """Where the package was imported by something else first."""
+    assert make_parser().parse_args(["doctor", "--json"]).run is command.run

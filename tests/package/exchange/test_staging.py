@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`staged`: the tensor's own memory, or a block in its place.
+
+Of a GPU: ``environments/stand_in_gpu``.
+"""
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from samples import LAYOUTS, assert_equal, bits
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "0-d", "size 0"])
+@pytest.mark.parametrize("mode", ["r", "w", "rw"])
+def test_memory_that_the_host_reaches_stands_for_itself(mode, layout, usm_type):
+    tensor, array = LAYOUTS[layout].tensor("float32", usm_type)
+    with sx.staged(tensor, mode) as memory:
+        assert not memory.is_copy
+        assert memory.ptr == tensor.ptr
+        assert memory.readonly == (mode == "r")
+        assert bits(np.from_dlpack(memory)) == bits(array)
+
+
+def test_memory_with_gaps_is_staged():
+    tensor, array = LAYOUTS["sliced"].tensor("int32")
+    with sx.staged(tensor) as memory:
+        assert memory.c_contiguous
+        host = np.from_dlpack(memory)
+        assert bits(host) == bits(array)
+        host += 1
+        assert_equal(tensor, array)
+    assert_equal(tensor, array + 1)
+
+
+def test_what_is_read_is_not_written_back():
+    tensor, array = LAYOUTS["sliced"].tensor("int32")
+    with sx.staged(tensor, "r") as memory:
+        assert memory.readonly
+    assert_equal(tensor, array)
+
+
+def test_an_exception_leaves_the_tensor_as_it_was():
+    tensor, array = LAYOUTS["sliced"].tensor("int32")
+
+    def fails():
+        with sx.staged(tensor) as memory:
+            np.from_dlpack(memory)[:] = 0
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
+    assert_equal(tensor, array)
+
+
+def test_read_only_memory():
+    tensor, array = LAYOUTS["sliced"].tensor("int32")
+    with sx.staged(tensor.as_readonly(), "r") as memory:
+        assert bits(memory.__array__()) == bits(array)
+    for mode in ("w", "rw"):
+        with pytest.raises(BufferError, match="stage it with mode 'r'"):
+            sx.staged(tensor.as_readonly(), mode).__enter__()
+    with pytest.raises(ValueError, match="mode is 'x'"):
+        sx.staged(tensor, "x").__enter__()

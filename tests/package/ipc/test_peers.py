@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel lets one process take out of another, and what is said when it does not."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from sycl_ext._ipc import peers
+
+#: In a process of its own, lets the kernel answer pidfd_getfd with an error: what a container's
+#: filter does, and the same error as Yama's.
+REFUSE = """
+import ctypes, struct
+def refuse(error, system_call=438):
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = b"".join(struct.pack("<HBBI", *line) for line in [
+        (0x20, 0, 0, 0),                 # the number of the call
+        (0x15, 0, 1, system_call),
+        (0x06, 0, 0, 0x00050000 | error),
+        (0x06, 0, 0, 0x7FFF0000),        # allowed
+    ])
+    buffer = ctypes.create_string_buffer(code)
+    program = struct.pack("<HxxxxxxQ", 4, ctypes.addressof(buffer))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0) == 0
+"""
+
+
+@pytest.fixture
+def sleeper():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+        process.stdin.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "scope", "cause", "cure"),
+    [
+        (errno.EPERM, 1, "ptrace_scope is 1", "let process 7 call sycl_ext.ipc_handle(t, peer=8)"),
+        (errno.EPERM, 2, "CAP_SYS_PTRACE", "sysctl kernel.yama.ptrace_scope=0"),
+        (errno.EPERM, 3, "until the next boot", "/etc/sysctl.d"),
+        (errno.EPERM, 0, "another user", "--cap-add SYS_PTRACE"),
+        (errno.EPERM, None, "another user", "--cap-add SYS_PTRACE"),
+        (errno.ENOSYS, 1, "older than 5.6", "update the kernel"),
+        (errno.ESRCH, None, "has ended", "keep it"),
+        (errno.EBADF, None, "let the memory go", "keep the handle"),
+        (errno.EMFILE, None, "Too many open files", "one machine as one user"),
+    ],
+)
+def test_a_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):
+    message = peers.refusal(7, 8, error, scope)
+    assert message.startswith("process 8 may not open the device memory of process 7")
+    assert errno.errorcode[error] in message
+    assert cause in message
+    assert cure in message
+
+
+def test_a_descriptor_of_another_process(sleeper):
+    peers.require_descriptor(sleeper, 0)
+    peers.require_descriptor(os.getpid(), 12345)  # nothing is taken within a process
+    with pytest.raises(BufferError, match="EBADF.*keep the handle there"):
+        peers.require_descriptor(sleeper, 12345)
+
+
+def test_a_process_that_has_ended():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait(60)
+    with pytest.raises(BufferError, match="ESRCH.*it has ended"):
+        peers.require_descriptor(process.pid, 0)
+
+
+@pytest.mark.parametrize(("error", "words"), [("EPERM", "cannot be traced"), ("ENOSYS", "5.6")])
+def test_a_kernel_that_refuses(error, words, sleeper):
+    """A real refusal: the kernel answers so from here on."""
+    shown = environments.python(f"""{REFUSE}
+import errno
+from pathlib import Path
+from sycl_ext._ipc import peers
+peers.PTRACE_SCOPE = Path("/none")
+peers.ptrace_scope = lambda: None
+refuse(errno.{error})
+try:
+    peers.require_descriptor({sleeper}, 0)
+except BufferError as refusal:
+    print(refusal)
+""")
+    assert f"(pidfd_getfd: {error})" in shown
+    assert words in shown
+
+
+def test_the_scope_is_read(tmp_path):
+    assert peers.ptrace_scope(tmp_path / "none") is None
+    (tmp_path / "scope").write_text("1\n")
+    assert peers.ptrace_scope(tmp_path / "scope") == 1
+    assert peers.ptrace_scope() in (None, 0, 1, 2, 3)
+
+
+# ---- the permission for one process --------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the kernel is asked where Yama restricts, which this machine need not do."""
+    calls = []
+    monkeypatch.setattr(peers, "ptrace_scope", lambda: 1)
+    monkeypatch.setattr(peers, "_set_ptracer", calls.append)
+    return calls
+
+
+def test_a_permission_ends_with_the_last_object(asked, sleeper):
+    first = peers.Permission(sleeper)
+    second = peers.Permission(sleeper)
+    del first
+    assert asked == [sleeper, sleeper]
+    with pytest.raises(BufferError, match=f"process {sleeper} may open .* the kernel allows one"):
+        peers.Permission(os.getpid())
+    assert asked == [sleeper, sleeper]
+    del second
+    assert asked == [sleeper, sleeper, 0]
+    peers.Permission(os.getpid())
+    assert asked[3:] == [os.getpid(), 0]
+
+
+def test_the_id_of_a_process_may_be_any_integer(asked, sleeper):
+    first, second = peers.Permission(np.int64(sleeper)), peers.Permission(sleeper)
+    assert [(type(peer), peer) for peer in asked] == [(int, sleeper)] * 2
+    del first, second
+    for peer in (True, None, 1.0, np.float64(1), "1", np.zeros(1)):
+        with pytest.raises(TypeError, match="the id of a process"):
+            peers.Permission(peer)
+
+
+def test_a_forked_child_leaves_the_permission_alone(asked, sleeper, monkeypatch):
+    mine = peers.Permission(sleeper)
+    monkeypatch.setattr(os, "getpid", lambda: -1)  # as in a child
+    del mine
+    assert asked == [sleeper]
+    monkeypatch.undo()
+    peers.Permission._count = 0
+
+
+@pytest.mark.parametrize("scope", [None, 0, 2, 3])
+def test_nothing_is_asked_where_it_changes_nothing(scope, asked, sleeper, monkeypatch):
+    monkeypatch.setattr(peers, "ptrace_scope", lambda: scope)
+    peers.Permission(sleeper)
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("peer", "error", "words"),
+    [
+        ("7", TypeError, "must be the id of a process"),
+        (True, TypeError, "must be the id of a process"),
+        (0, ValueError, "no such process"),
+        (-1, ValueError, "no such process"),
+        (1 << 40, ValueError, "no such process"),
+    ],
+)
+def test_who_cannot_be_a_peer(peer, error, words):
+    tensor = sx.ipc_empty(3, device="cpu")
+    with pytest.raises(error, match=words):
+        sx.ipc_handle(tensor, peer=peer)
+
+
+def test_a_peer_of_shared_host_memory(sleeper, asked):
+    """It needs no permission, so none is left."""
+    handle = sx.ipc_handle(sx.ipc_empty(3, device="cpu"), peer=sleeper)
+    assert sx.ipc_open(handle).shape == (3,)
+    assert asked == [sleeper, 0]
+
+
+def test_the_kernel_knows_the_call():
+    """prctl(PR_SET_PTRACER) itself, where Yama is."""
+    if Path(peers.PTRACE_SCOPE).exists():
+        peers._set_ptracer(os.getpid())
+        peers._set_ptracer(0)
+    else:
+        with pytest.raises(OSError, match="PR_SET_PTRACER"):
+            peers._set_ptracer(os.getpid())

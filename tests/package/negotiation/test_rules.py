@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The negotiation: every cell of `plan(source, request)`, and that this is what is done.
+
+The table below is written from the rules of the exchange, not from ``rules.RULES``.
+"""
+
+import itertools
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from dlpack_ctypes import IS_COPIED, capsule_name, managed_in
+from producers import as_strided
+from sycl_ext._negotiation.rules import COPIES, Relation, Request, Route, Source, plan, relation
+from sycl_ext._protocols import execute
+
+HOST = (1, 0)
+ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 1_000_000), (2, 0)
+
+# ---- what is offered -----------------------------------------------------------------------------
+
+
+def usm(kind, **fields):
+    """USM of entry 0, a root device with its default context; the host reaches all but "device"."""
+    return Source(**{"device": ROOT, "entry": 0, "root": ROOT, "usm_type": kind,
+                    "default_context": True, "host_reachable": kind != "device",
+                    **fields})  # fmt: skip
+
+
+def elsewhere(kind, **fields):
+    """USM of entry 3, a sub-device or private context of root device 0."""
+    return usm(kind, entry=3, default_context=False, **fields)
+
+
+HOST_MEMORY = Source(HOST, None, "system", default_context=False, host_reachable=True)
+SYSTEM = usm("system", host_reachable=True)
+
+# ---- the table -----------------------------------------------------------------------------------
+
+VIEW, COPY, HOST_VIEW, HOST_COPY = Route.VIEW, Route.COPY, Route.HOST_VIEW, Route.HOST_COPY
+NO, VIA_HOST = Route.REFUSE, Route.VIA_HOST
+
+#: source, wished device, facts about it -> relation; routes for copy=None, False, True
+TABLE = {
+    # USM of the default context
+    "default, unaware consumer": (usm("device"), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "default, own root": (usm("device"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "default, shared": (usm("shared"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "default, host kind": (usm("host"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "default, other entry, direct": (usm("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
+    "default, other entry, indirect": (
+        usm("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
+    ),
+    "default tile": (usm("device", entry=3), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "default tile, by its own id": (
+        usm("device", entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    # USM of another context
+    "private, unaware consumer": (
+        elsewhere("device"), None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+    ),
+    "private, its root": (elsewhere("device"), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
+    "private, own row": (elsewhere("device"), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "private, other entry, direct": (
+        elsewhere("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
+    ),
+    "private, other entry, indirect": (
+        elsewhere("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
+    ),
+    # host memory that a device reads: no stranger takes it for USM
+    "system, unaware consumer": (SYSTEM, None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
+    "system, its root": (SYSTEM, ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
+    "system, other row": (SYSTEM, OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
+    "system, to the host": (
+        SYSTEM, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    # a host view hands over its memory by the same rules
+    "host view of default, its root": (
+        usm("shared", device=HOST), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "host view of default tile, its root": (
+        usm("shared", device=HOST, entry=3), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "host view of default tile, own row": (
+        usm("shared", device=HOST, entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "host view of system, its root": (
+        usm("system", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+    ),
+    "host view of system, other row": (
+        usm("system", device=HOST), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
+    ),
+    "host view of private, its root": (
+        elsewhere("shared", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+    ),
+    "host view of private, own row": (
+        elsewhere("shared", device=HOST), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    # a consumer that takes memory of root devices alone
+    "default tile, its root, root alone": (
+        usm("device", entry=3), ROOT, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
+    ),
+    "default tile, unaware, root alone": (
+        usm("device", entry=3), None, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
+    ),
+    "default root, root alone": (
+        usm("device"), None, {"root_only": True}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    "private, root alone": (
+        elsewhere("device"), None, {"root_only": True}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+    ),
+    # we ourselves know the rows
+    "ours, system, own row": (SYSTEM, ROOT, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "ours, private, own row": (
+        elsewhere("device"), OWN, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    # to the host
+    "device, to the host": (
+        usm("device"), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
+    ),
+    "shared, to the host": (
+        usm("shared"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    "host kind, to the host": (
+        usm("host"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    "device of a CPU, to the host": (
+        usm("device", host_reachable=True), HOST, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    "private shared, to the host": (
+        elsewhere("shared"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    "private device, to the host": (
+        elsewhere("device"), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
+    ),
+    # negative strides end the process of torch
+    "reversed, to the host": (
+        usm("shared", reversed=True), HOST, {}, Relation.REVERSED, (HOST_COPY, NO, HOST_COPY),
+    ),
+    "reversed device, to the host": (
+        usm("device", reversed=True), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
+    ),
+    "reversed, own root": (
+        usm("shared", reversed=True), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    # from the host
+    "host memory, unaware consumer": (
+        HOST_MEMORY, None, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    "host memory, to the host": (
+        HOST_MEMORY, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
+    ),
+    "host memory, to a device that reads it": (
+        HOST_MEMORY, ROOT, {"system_usm": True}, Relation.SYSTEM_USM, (VIEW, VIEW, COPY),
+    ),
+    "host memory, to a device that does not": (
+        HOST_MEMORY, ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY),
+    ),
+    # no such device
+    "no such row": (usm("device"), NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO)),
+    "another kind of device": (usm("device"), CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
+    "host memory, no such row": (
+        HOST_MEMORY, NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO),
+    ),
+    "host memory, another kind": (HOST_MEMORY, CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("readonly", [False, True], ids=["writable", "readonly"])
+@pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
+@pytest.mark.parametrize("copy", [None, False, True])
+@pytest.mark.parametrize("cell", TABLE)
+def test_every_cell(cell, copy, versioned, readonly):
+    source, device, facts, found, routes = TABLE[cell]
+    source = Source(**{**source.__dict__, "readonly": readonly})
+    request = Request(device, copy, versioned, **facts)
+    assert relation(source, request) is found
+    route = routes[(None, False, True).index(copy)]
+    planned = plan(source, request)
+    unspeakable = readonly and not versioned and route in (VIEW, HOST_VIEW)
+    if unspeakable:
+        route = NO
+    assert planned.route is route
+    assert (
+        planned.copies == {VIEW: 0, HOST_VIEW: 0, COPY: 1, HOST_COPY: 1, VIA_HOST: 2, NO: 0}[route]
+    )
+    assert route.value in str(planned)
+    assert planned.reason in str(planned)
+    if route is not NO:
+        assert planned.error is None
+        assert planned.check() is planned
+        return
+    with pytest.raises(BufferError) as caught:
+        planned.check()
+    assert str(caught.value) == planned.reason
+    # Only a refusal that another `copy` would lift is a ValueError as well.
+    lifted = copy is False and not unspeakable and found is not Relation.UNKNOWN
+    assert isinstance(caught.value, ValueError) == lifted
+    if unspeakable:
+        assert "read-only" in planned.reason
+        assert "max_version=(1, 0)" in planned.reason
+    elif lifted:
+        assert "copy=False" in planned.reason
+        assert "pass copy=" in planned.reason
+    elif found is Relation.UNKNOWN:
+        assert str(device) in planned.reason
+    else:
+        assert "pass copy=True" in planned.reason
+
+
+def test_the_table_is_complete():
+    assert {row[3] for row in TABLE.values()} == set(Relation)
+    assert {route for row in TABLE.values() for route in row[4]} == set(Route) == set(COPIES)
+
+
+def test_a_way_out_that_is_named_is_a_way_out():
+    """Whoever follows the advice of a refusal gets the data."""
+    for source, device, facts, found, _ in TABLE.values():
+        for copy in (None, False):
+            planned = plan(source, Request(device, copy, **facts))
+            if planned.route is NO and found is not Relation.UNKNOWN:
+                advice = True if "pass copy=True" in planned.reason else None
+                assert plan(source, Request(device, advice, **facts)).route is not NO
+
+
+# ---- what is done is what was planned ------------------------------------------------------------
+
+
+def shared():
+    return sx.zeros((2, 3), usm_type="shared")
+
+
+#: One tensor for each row of the export table, on the CPU device.
+TENSORS = {
+    "device": lambda private, half: sx.zeros((2, 3)),
+    "shared": lambda private, half: shared(),
+    "host": lambda private, half: sx.zeros((2, 3), usm_type="host"),
+    "readonly": lambda private, half: shared().as_readonly(),
+    "reversed": lambda private, half: shared()[::-1],
+    "size 0": lambda private, half: sx.zeros((0, 3)),
+    "strided": lambda private, half: as_strided(shared(), (3, 2), (1, 3)),
+    "private": lambda private, half: sx.zeros((2, 3), device=private),
+    "private, readonly": lambda private, half: sx.zeros((2, 3), device=private).as_readonly(),
+    "sub-device": lambda private, half: sx.zeros((2, 3), device=half),
+    "system": lambda private, half: sx.as_tensor(np.zeros((2, 3), "float32")),
+    "host view": lambda private, half: sx.host_view(shared()),
+    "host view of private": lambda private, half: sx.host_view(
+        sx.zeros((2, 3), device=private, usm_type="shared")
+    ),
+    "host view of system": lambda private, half: sx.host_view(
+        sx.as_tensor(np.zeros((2, 3), "float32"))
+    ),
+    "host view, readonly": lambda private, half: sx.host_view(shared().as_readonly()),
+    "host view of an array": lambda private, half: sx.host_view(np.zeros((2, 3), "float32")),
+}
+
+
+def outcome(call):
+    """What an export turned out to be: an exception, or what a consumer sees in the capsule."""
+    try:
+        capsule = call()
+    except Exception as error:
+        return type(error), str(error)
+    managed = managed_in(capsule)
+    versioned = capsule_name(capsule) == "dltensor_versioned"
+    dl = managed.dl_tensor
+    copied = bool(versioned and managed.flags & IS_COPIED)
+    return {
+        "versioned": versioned,
+        "device": (dl.device.device_type, dl.device.device_id),
+        "flags": managed.flags if versioned else None,
+        "data": None if copied else dl.data,
+        "copied": copied,
+    }
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_the_fast_path_of_the_core_agrees_with_the_plan(name, private, halves):
+    """``__dlpack__`` answers the plainest questions without asking the table."""
+    tensor = TENSORS[name](private, halves[0])
+    root, own = ROOT, (14, tensor.entry_id or 0)
+    queue = dpctl.SyclQueue(property="in_order")
+    streams = [None, -1, queue, queue.addressof_ref(), 7, "stream", True]
+    versions = [None, (0, 8), (1, 0), (1, 3), (2, 0), (1,), "1.0", 1]
+    devices = [None, HOST, root, own, (14, private.id), (14, 10**6), CUDA, (14,), "cpu"]
+    copies = [None, True, False, 1, 0, "no"]
+    for stream, version, device, copy in itertools.product(streams, versions, devices, copies):
+        asked = {"stream": stream, "max_version": version, "dl_device": device, "copy": copy}
+        found = outcome(lambda asked=asked: tensor.__dlpack__(**asked))
+        wanted = outcome(lambda asked=asked: execute.export(tensor, *asked.values()))
+        if isinstance(wanted, dict) and wanted["copied"] is False and not wanted["versioned"]:
+            # A legacy capsule cannot say that it is a copy; whether it is one, the plan says.
+            planned = execute.plan_for(execute.facts_of(tensor), device, copy, versioned=False)
+            if planned.copies:
+                found["data"] = wanted["data"] = None
+        assert found == wanted, asked
+        if isinstance(found, dict):
+            planned = execute.plan_for(
+                execute.facts_of(tensor), device, copy, versioned=found["versioned"]
+            )
+            assert planned.error is None, asked
+            assert found["device"] == (device or tensor.__dlpack_device__()), asked
+            assert found["versioned"] == (version is not None and version >= (1, 0)), asked
+            if found["versioned"]:
+                assert found["copied"] == (planned.copies > 0), asked
+            if planned.copies == 0:
+                assert found["data"] == (tensor.ptr if tensor.size else None), asked
+        else:
+            assert issubclass(found[0], (BufferError, TypeError, ValueError)), (asked, found)

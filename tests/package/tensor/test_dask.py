@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Dask sends and measures tensors.  On a cluster: ``processes/``."""
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from samples import LAYOUTS, assert_equal
+
+protocol = pytest.importorskip("distributed.protocol")
+
+
+def sent(obj):
+    """As between two workers: through msgpack, in frames."""
+    serialized = protocol.dumps({"x": protocol.to_serialize(obj)})
+    return protocol.loads([bytes(frame) for frame in serialized])["x"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout(layout, usm_type):
+    tensor, array = LAYOUTS[layout].tensor("bfloat16", usm_type)
+    arrived = sent(tensor.as_readonly())
+    assert_equal(arrived, array)
+    assert (arrived.usm_type, arrived.readonly) == (usm_type, True)
+
+
+def test_the_bytes_are_sent_from_where_they_are():
+    tensor = sx.zeros(1000, "float64")
+    header, frames = protocol.serialize(tensor)
+    assert header["serializer"] == "dask"
+    (frame,) = frames
+    assert np.frombuffer(frame, np.uint8).__array_interface__["data"][0] == tensor.ptr
+
+
+def test_within_other_objects():
+    tensor, array = LAYOUTS["F"].tensor("int16")
+    arrived = sent({"list": [tensor, 1], "deep": {"tuple": (tensor,)}})
+    for found in (arrived["list"][0], arrived["deep"]["tuple"][0]):
+        assert_equal(found, array)
+
+
+def test_unpickle_to_holds_here_too(halves):
+    with sx.unpickle_to(halves[0]):
+        assert sent(sx.zeros(3)).device is halves[0]
+
+
+def test_the_size_is_that_of_the_elements():
+    from dask.sizeof import sizeof
+
+    assert sizeof(sx.zeros(1 << 20, "uint8")) == 1 << 20
+    assert sizeof([sx.zeros(1 << 20, "uint8")]) > 1 << 20
+
+
+ORDERS = {
+    "dask first": "import distributed, sycl_ext as sx",
+    "dask last": "import sycl_ext as sx, distributed",
+    "dask alone": "import dask; import sycl_ext as sx; import distributed",
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_tensors_are_known_whatever_is_imported_first(order):
+    shown = environments.python(
+        f"{ORDERS[order]}\n"
+        "from dask.sizeof import sizeof\n"
+        "from distributed.protocol import deserialize, serialize\n"
+        "header, frames = serialize(sx.zeros(5))\n"
+        "print(header['serializer'], deserialize(header, frames).shape, sizeof(sx.zeros(5)))"
+    )
+    assert shown.strip() == "dask (5,) 20"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_process_that_only_receives(order):
+    """As a client does, which has never sent a tensor nor measured one."""
+    header, frames = protocol.serialize(sx.zeros(5))
+    shown = environments.python(
+        f"{ORDERS[order]}\n"
+        "from distributed.protocol import deserialize\n"
+        f"print(deserialize({header!r}, {[bytes(frame) for frame in frames]!r}).shape)"
+    )
+    assert shown.strip() == "(5,)"
+
+
+def test_dask_does_not_load_the_runtime():
+    """Our entry point is called in every process that imports Dask."""
+    shown = environments.python(
+        "import sys, dask, distributed\n"
+        "print('sycl_ext_dask' in sys.modules, 'sycl_ext' in sys.modules, 'dpctl' in sys.modules,"
+        " [f for f in sys.meta_path if type(f).__module__ == 'sycl_ext_dask'])"
+    )
+    assert shown.strip() == "True False False []"
+
+
+def test_the_runtime_does_not_load_dask():
+    assert (
+        environments.python("import sys, sycl_ext; print('dask' in sys.modules)").strip() == "False"
+    )

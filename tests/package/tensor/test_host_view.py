@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`host_view`: the bytes of anything, offered as host memory."""
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import environments
+import samples
+import sycl_ext as sx
+from dlpack_ctypes import IS_COPIED, managed_in
+from producers import AlwaysCopying, BeforeVersions, Liar, Producer, check_export, over
+from samples import LAYOUTS, bits, values
+
+
+def numbers(usm_type="shared", shape=(2, 3)):
+    return sx.empty(shape, usm_type=usm_type).copy_from(values(shape))
+
+
+def test_a_view_where_the_host_reaches(usm_type):
+    tensor = numbers(usm_type)
+    for copy in (None, False):
+        view = sx.host_view(tensor, copy=copy)
+        assert not view.is_copy
+        assert view.ptr == tensor.ptr
+        assert view.__dlpack_device__() == (1, 0)
+        assert (view.shape, view.strides, view.dtype) == (
+            tensor.shape,
+            tensor.strides,
+            tensor.dtype,
+        )
+        assert not view.readonly
+        assert "view" in repr(view)
+        check_export(view)
+
+
+def test_a_copy_on_demand(usm_type):
+    tensor = numbers(usm_type)
+    view = sx.host_view(tensor, copy=True)
+    assert view.is_copy
+    assert view.ptr != tensor.ptr
+    tensor.copy_from(np.zeros((), "float32"))
+    assert bits(np.asarray(view)) == bits(values((2, 3)))
+    assert "copy" in repr(view)
+    check_export(view)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout(name, usm_type):
+    for dtype in samples.DTYPE_NAMES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        view = sx.host_view(tensor)
+        assert bits(np.asarray(view)) == bits(array)
+        assert view.is_copy == (array.size > 0 and min(tensor.strides, default=0) < 0)
+        assert all(stride >= 0 for stride in view.strides)
+
+
+def private_queue():
+    device = dpctl.SyclDevice()
+    return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+
+
+SOURCES = {
+    "array": lambda array: array,
+    "bytes": lambda array: array.tobytes(),
+    "memoryview": memoryview,
+    "dpnp": dpnp.asarray,
+    "tensor": lambda array: sx.as_tensor(array).copy(),
+    "system tensor": sx.as_tensor,
+    "host view": sx.host_view,
+    "producer": Producer,
+    "old producer": BeforeVersions,
+    "producer of USM": lambda array: Producer(sx.as_tensor(array).copy()),
+    "producer of copies": lambda array: AlwaysCopying(sx.as_tensor(array).copy()),
+    "dpnp in a private context": lambda array: dpnp.asarray(array, sycl_queue=private_queue()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source(source):
+    array = values((2, 3), "int32")
+    view = sx.host_view(SOURCES[source](array))
+    assert bits(np.asarray(view)) == bits(array)
+    assert bits(np.from_dlpack(view)) == bits(array) or source == "bytes"
+    assert bits(memoryview(view)) == bits(array)
+    assert not view.is_copy
+    assert repr(view).startswith("HostView(shape=")
+
+
+def test_base():
+    tensor, array = numbers(), values(3)
+    view = sx.host_view(tensor)
+    assert view.base is tensor
+    assert sx.host_view(tensor[1:]).base is tensor
+    assert sx.host_view(sx.as_tensor(array)).base is array
+    for copy in (None, False):
+        assert sx.host_view(view, copy=copy).base is tensor
+
+
+#: What makes a view of a view; many of them are as near to the memory as the first.
+STEPS = {
+    "host_view": "v = sx.host_view(v)",
+    "host_view without a copy": "v = sx.host_view(v, copy=False)",
+    "there and back": "v = sx.host_view(sx.as_tensor(v))",
+    "as_tensor on a device": "v = sx.as_tensor(sx.host_view(v), device=device)",
+    "as_tensor on another device": "v = sx.as_tensor(sx.host_view(v), device=devices[i % 2])",
+    "from_dlpack": "v = sx.from_dlpack(sx.host_view(v), copy=False)",
+    "from_dlpack of a tensor": "v = sx.from_dlpack(sx.from_dlpack(v), copy=False)",
+    "a host capsule": "v = sx.host_view(v.__dlpack__(max_version=(1, 0), dl_device=(1, 0)))",
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_views_of_views_do_not_pile_up(step):
+    """A chain of them would end the process with a stack overflow when it is freed."""
+    environments.python(f"""
+import sycl_ext as sx, threading
+device = sx.device()
+devices = device, device.create_sub_devices([1, 1])[0]
+
+def run():
+    host = bytearray(3)
+    tensor = sx.zeros(3, "uint8")
+    starts = [tensor, sx.as_tensor(host), sx.host_view(host), sx.host_view(tensor[::-1])]
+    while starts:
+        v = starts.pop()
+        for i in range(5000):
+            {STEPS[step]}
+        del v
+
+threading.stack_size(256 << 10)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+""")
+
+
+def test_array_protocol():
+    view = sx.host_view(numbers())
+    assert np.shares_memory(np.asarray(view), np.from_dlpack(view))
+    assert not np.shares_memory(np.array(view), np.asarray(view))
+    assert np.asarray(view, dtype="float64").dtype == "float64"
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(view, dtype="float64", copy=False)
+    assert not np.shares_memory(view.__array__(copy=True), np.asarray(view))
+    assert not np.shares_memory(view.__array__("float64", copy=True), np.asarray(view))
+
+
+def test_attributes():
+    view = sx.host_view(numbers())
+    assert (view.ndim, view.size, view.itemsize, view.nbytes) == (2, 6, 4, 24)
+
+
+def test_what_is_refused():
+    with pytest.raises(BufferError, match=r"\(2, 0\)"):
+        sx.host_view(Liar(values(3), (2, 0)))
+    managed = over(values(3), device=(2, 0))
+    with pytest.raises((BufferError, TypeError)):
+        sx.host_view(managed.capsule())
+
+
+#: Questions about a host view that takes a copy, which is then still to be made.
+QUESTIONS = {
+    "shape": lambda view: view.shape,
+    "strides": lambda view: view.strides,
+    "c_contiguous": lambda view: view.c_contiguous,
+    "f_contiguous": lambda view: view.f_contiguous,
+    "usm_type": lambda view: view.usm_type,
+    "readonly": lambda view: view.readonly,
+    "entry_id": lambda view: view.entry_id,
+    "device": lambda view: view.__dlpack_device__(),
+    "is_copy": lambda view: view.is_copy,
+    "repr": repr,
+    "explain": lambda view: sx.explain(view).copies,
+    "explain the host": lambda view: sx.explain(view, (1, 0)).copies,
+    "explain a device": lambda view: sx.explain(view, 0).copies,
+    "explain NumPy": lambda view: sx.explain(view, np).copies,
+    "explain dpnp": lambda view: sx.explain(view, dpnp).copies,
+    "explain a callable": lambda view: sx.explain(view, memoryview).copies,
+    "host_view": lambda view: sx.host_view(view).is_copy,
+}
+
+
+def reversed_view():
+    """A view that takes a copy, and the tensor that it will copy."""
+    tensor = numbers(shape=(2, 3))
+    return sx.host_view(tensor[::-1]), tensor
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_makes_no_copy(question):
+    view, tensor = reversed_view()
+    answer = QUESTIONS[question](view)
+    tensor.copy_from(np.ones((2, 3), "float32"))
+    assert np.array_equal(np.asarray(view), np.ones((2, 3)))  # it was copied just now
+    assert QUESTIONS[question](view) == answer
+
+
+#: First uses of a host view as a source.
+FIRST_USES = {
+    "copy_from": lambda view: sx.empty((2, 3)).copy_from(view),
+    "from_dlpack": sx.from_dlpack,
+    "from_dlpack without a copy": lambda view: sx.from_dlpack(view, copy=False),
+    "as_tensor": sx.as_tensor,
+    "as_tensor on a device": lambda view: sx.as_tensor(view, device=0),
+    "to_device": lambda view: sx.from_dlpack(view, device=0, copy=True),
+    "exchange": lambda view: sx.exchange(view, sx.as_tensor),
+    "exchange with a device": lambda view: sx.exchange(view, 0),
+    "exchange with NumPy": lambda view: sx.exchange(view, np),
+    "exchange with dpnp": lambda view: dpnp.asnumpy(sx.exchange(view, dpnp)),
+    "host_view": sx.host_view,
+    "a copy": lambda view: sx.host_view(view, copy=True),
+}
+
+
+@pytest.mark.parametrize("use", FIRST_USES)
+def test_the_first_use_is_as_good_as_the_second(use):
+    view, _ = reversed_view()
+    for _ in range(2):
+        result = FIRST_USES[use](view)
+        assert bits(np.asarray(result)) == bits(values((2, 3))[::-1])
+
+
+@pytest.mark.parametrize("name", ["bytearray", "array"])
+def test_host_memory_is_no_usm_of_a_root_device(name):
+    """A consumer under a root id takes it for USM of the default context: it gets a copy."""
+    owner = {"bytearray": bytearray(24), "array": values((2, 3))}[name]
+    for source in (sx.as_tensor(owner), sx.host_view(sx.as_tensor(owner))):
+        managed = managed_in(source.__dlpack__(dl_device=(14, 0), max_version=(1, 0)))
+        assert managed.flags & IS_COPIED
+        assert managed.dl_tensor.data != source.ptr
+        with pytest.raises(sx.CopyRefusedError):
+            source.__dlpack__(dl_device=(14, 0), copy=False)
+
+
+def test_to_usm_and_back():
+    """A host view is a producer for this package, too."""
+    view = sx.host_view(values((2, 3)))
+    tensor = sx.from_dlpack(view, copy=True)
+    assert tensor.usm_type in samples.USM_TYPES
+    assert bits(tensor.to_numpy()) == bits(values((2, 3)))
+    assert managed_in(view.__dlpack__(copy=True, max_version=(1, 0))).flags == IS_COPIED
+
+
+def test_host_memory_is_on_no_device():
+    """A method of Tensor, called on what is none."""
+    view = sx.host_view(bytearray(3))
+    for call in (sx.Tensor.device.fget, sx.Tensor.__copy__):
+        with pytest.raises(ValueError, match="plain host memory, which belongs to no SYCL device"):
+            call(view)

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors in pickles: everything of a tensor travels, and its bytes travel once."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import pickletools
+
+import dpctl
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from samples import DTYPE_NAMES, LAYOUTS, USM_TYPES, assert_equal, bits, strides_of, values
+from sycl_ext._devices.description import DeviceWords, choose, read_partition, read_words
+from sycl_ext._tensor import pickling
+
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+
+
+def sent(tensor, protocol=pickle.HIGHEST_PROTOCOL):
+    return pickle.loads(pickle.dumps(tensor, protocol))
+
+
+def out_of_band(tensor):
+    """The pickle without the bytes, and the bytes."""
+    buffers = []
+    data = pickle.dumps(tensor, 5, buffer_callback=buffers.append)
+    return data, buffers
+
+
+def address(buffer):
+    return np.frombuffer(buffer, np.uint8).__array_interface__["data"][0]
+
+
+# ---- what travels --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("usm_type", USM_TYPES)
+def test_every_protocol(usm_type, protocol):
+    tensor, array = LAYOUTS["C"].tensor("float32", usm_type)
+    arrived = sent(tensor, protocol)
+    assert type(arrived) is sx.Tensor
+    assert_equal(arrived, array)
+    assert (arrived.usm_type, arrived.device) == (usm_type, tensor.device)
+    assert not arrived.readonly
+    assert arrived.ptr != tensor.ptr
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPE_NAMES)
+def test_every_dtype_and_layout(dtype, layout):
+    tensor, array = LAYOUTS[layout].tensor(dtype)
+    assert_equal(sent(tensor), array)
+    data, buffers = out_of_band(tensor)
+    assert_equal(pickle.loads(data, buffers=buffers), array)
+
+
+@pytest.mark.parametrize("order", ["0123", "3210", "2031", "1302"])
+def test_the_order_of_the_axes_stays(order):
+    tensor = sx.empty((2, 3, 4, 5), "int16")
+    permuted = sx.from_dlpack(tensor)
+    axes = [int(axis) for axis in order]
+    array = np.arange(120, dtype="int16").reshape(2, 3, 4, 5)
+    tensor.copy_from(array)
+    array = array.transpose(axes)
+    permuted = sx.as_tensor(tensor.to_numpy().transpose(axes))
+    assert permuted.ptr == tensor.ptr
+    arrived = sent(permuted)
+    assert_equal(arrived, array)
+    assert arrived.strides == strides_of(array)
+
+
+def test_gaps_do_not_travel_and_repeats_do_not_either():
+    sliced = sx.zeros((100, 100), "uint8")[::10, ::10]
+    assert [buffer.raw().nbytes for buffer in out_of_band(sliced)[1]] == [100]
+    repeated, array = LAYOUTS["broadcast"].tensor("uint8")
+    data, buffers = out_of_band(repeated)
+    assert [buffer.raw().nbytes for buffer in buffers] == [4]
+    arrived = pickle.loads(data, buffers=buffers)
+    assert_equal(arrived, array)
+    assert arrived.strides == (0, 1)
+
+
+def test_read_only_memory_arrives_as_such():
+    arrived = sent(sx.zeros(3).as_readonly())
+    assert arrived.readonly
+    with pytest.raises(BufferError, match="read-only"):
+        arrived.copy_from(np.ones(3, "float32"))
+
+
+def test_a_view_of_host_memory_arrives_as_host_usm():
+    array = values((3, 4))
+    tensor = sx.from_dlpack(array)
+    assert tensor.usm_type == "system"
+    arrived = sent(tensor)
+    assert arrived.usm_type == "host"
+    assert_equal(arrived, array)
+
+
+# ---- how the bytes travel ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "one element"])
+def test_out_of_band_bytes_are_the_memory_itself(layout, usm_type):
+    tensor, _array = LAYOUTS[layout].tensor("bfloat16", usm_type)
+    data, (buffer,) = out_of_band(tensor)
+    assert address(buffer.raw()) == tensor.ptr
+    assert buffer.raw().readonly  # a receiver that copies need not make it writable first
+    assert len(data) < 200
+
+
+def test_the_bytes_outlive_the_tensor():
+    tensor, array = LAYOUTS["C"].tensor("float64")
+    data, buffers = out_of_band(tensor)
+    del tensor
+    assert_equal(pickle.loads(data, buffers=buffers), array)
+
+
+def test_any_buffer_is_taken_for_the_bytes(usm_type):
+    tensor, array = LAYOUTS["C"].tensor("int32", usm_type)
+    data, (buffer,) = out_of_band(tensor)
+    raw = bytes(buffer.raw())
+    shifted = memoryview(b"x" + raw)[1:]  # not aligned for the dtype
+    for other in (raw, bytearray(raw), shifted, np.frombuffer(raw, "int32").reshape(3, 4)):
+        assert_equal(pickle.loads(data, buffers=[other]), array)
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_a_pickle_names_nothing_but_our_function(protocol):
+    tensor = sx.zeros((2, 3)).as_readonly()
+    words = [
+        argument
+        for opcode, argument, _ in pickletools.genops(pickle.dumps(tensor, protocol))
+        if opcode.name in ("SHORT_BINUNICODE", "BINUNICODE", "GLOBAL", "INST")
+    ]
+    known = ["sycl_ext._tensor.pickling", "load", "float32", "device", "opencl", "cpu"]
+    assert words == known
+
+
+# ---- where it arrives ----------------------------------------------------------------------------
+
+
+def test_a_part_of_a_device_is_found_again(halves):
+    for half in halves:
+        assert sent(sx.zeros(3, device=half)).device is half
+
+
+def test_a_private_context_stays_behind(private, root):
+    assert sent(sx.zeros(3, device=private)).device is root
+
+
+def test_a_part_that_nobody_can_name_arrives_on_the_whole(root):
+    foreign = root.sycl_device.create_sub_devices(partition=[1])[0]
+    device = sx.device(dpctl.SyclQueue(foreign))
+    assert device.kind == "sub_device"
+    assert device.part is None
+    assert sent(sx.zeros(3, device=device)).device is root
+
+
+def test_unpickle_to_names_the_device(halves, root):
+    data = pickle.dumps(sx.zeros(3, usm_type="shared"))
+    with sx.unpickle_to(halves[1]):
+        assert pickle.loads(data).device is halves[1]
+        with sx.unpickle_to(None):
+            assert pickle.loads(data).device is root
+        arrived = pickle.loads(data)
+        assert (arrived.device, arrived.usm_type) == (halves[1], "shared")
+    assert pickle.loads(data).device is root
+
+
+def test_unpickle_to_a_queue_gives_the_tensor_that_queue():
+    queue = dpctl.SyclQueue(property="in_order")
+    with sx.unpickle_to(queue):
+        assert sent(sx.zeros(3)).sycl_queue == queue
+    with pytest.raises(TypeError, match="device is a object"), sx.unpickle_to(object()):
+        pass
+
+
+HERE = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1", "level_zero:gpu:2"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (("opencl", "cpu", 0), "opencl:cpu:0"),
+        (("opencl", "cpu", 3), "opencl:cpu:0"),
+        (("level_zero", "gpu", 1), "level_zero:gpu:1"),
+        (("level_zero", "gpu", 9), "level_zero:gpu:2"),
+        (("opencl", "gpu", 2), "opencl:gpu:0"),
+        (("cuda", "gpu", 0), "opencl:gpu:0"),
+        (("cuda", "gpu", 2), "level_zero:gpu:2"),
+        (("opencl", "accelerator", 0), None),
+    ],
+)
+def test_the_nearest_device(wanted, found):
+    number = choose(DeviceWords(*wanted), HERE)
+    assert (None if number is None else HERE[number]) == found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        None,
+        "opencl:cpu:0",
+        ("opencl", "cpu", 0),
+        ("opencl", "cpu", -1, ()),
+        ("opencl", "cpu", True, ()),
+        ["opencl", "cpu", 0, ()],
+        ("opencl", "cpu", 0, [("numa", 0)]),
+        ("opencl", "cpu", 0, (("numa",),)),
+        ("opencl", "cpu", 0, (("numa", -1),)),
+        ("opencl", "cpu", 0, (("elsewhere", 0),)),
+        ("opencl", "cpu", 0, (("equally 99999999999", 0),)),
+        ("opencl", "cpu", 0, (("counts", 0),)),
+        ("opencl", "cpu", 0, (("numa", 0),) * 9),
+        ("opencl", "cpu", 1 << 70, ()),
+    ],
+)
+def test_words_that_name_no_device(words):
+    with pytest.raises(ValueError, match="names no device"):
+        read_words(words)
+
+
+def test_partitions_are_read_as_they_are_written(halves):
+    assert read_partition(halves[0].partition) == 1
+    assert read_partition("equally ²") is None
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_copies_lie_as_they_lay(layout, make, usm_type):
+    tensor, array = LAYOUTS[layout].tensor("float32", usm_type)
+    made = make(tensor.as_readonly())
+    assert_equal(made, array)
+    assert (made.usm_type, made.readonly) == (usm_type, False)
+    assert made.size == 0 or made.ptr != tensor.ptr
+    # As numpy.copy(order="K") lies, but for the direction of reversed axes.
+    assert made.size < 2 or np.abs(array.copy(order="K").strides).tolist() == [
+        stride * made.itemsize for stride in made.strides
+    ]
+
+
+def test_copies_stay_where_they_are(private, halves):
+    for device in (private, *halves):
+        assert copy.copy(sx.zeros(3, device=device)).device is device
+
+
+def test_deepcopy_copies_once():
+    tensor = sx.zeros(3)
+    first, second = copy.deepcopy([tensor, tensor])
+    assert first is second
+    assert first.ptr != tensor.ptr
+
+
+def test_what_cannot_be_pickled_says_so():
+    with pytest.raises(TypeError, match="HostView"):
+        pickle.dumps(sx.host_view(sx.zeros(3)))
+    with pytest.raises(TypeError, match="filter_string"):
+        pickle.dumps(sx.device())
+
+
+# ---- other processes -----------------------------------------------------------------------------
+
+
+def twice(tensor):
+    """Runs in a worker: doubles a tensor."""
+    made = sx.empty(tensor.shape, tensor.dtype, usm_type=tensor.usm_type).copy_from(
+        tensor.to_numpy() * 2
+    )
+    return os.getpid(), tensor.readonly, made
+
+
+def test_spawned_processes():
+    tensor, array = LAYOUTS["F"].tensor("int32", "shared")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        process, readonly, made = pool.apply(twice, (tensor.as_readonly(),))
+    assert process != os.getpid()
+    assert readonly
+    assert_equal(made, array * 2)
+    assert made.usm_type == "shared"
+
+
+def test_a_device_that_is_not_there():
+    """The first environment has no GPU: what comes from one arrives on the default device."""
+    data = pickle.dumps(sx.zeros(2)).replace(b"opencl\x94\x8c\x03cpu", b"opencl\x94\x8c\x03gpu")
+    assert b"gpu" in data
+    assert pickle.loads(data).device is sx.device()
+
+
+def test_a_pickle_is_loaded_where_nothing_was_imported():
+    data = pickle.dumps(sx.zeros(2, usm_type="host").copy_from(np.array([3, 4], "float32")))
+    shown = environments.python(f"import pickle; print(pickle.loads({data!r}).to_numpy().tolist())")
+    assert shown.strip() == "[3.0, 4.0]"
+
+
+# ---- hostile pickles -----------------------------------------------------------------------------
+
+
+def parts(tensor=None):
+    load, arguments = (tensor or sx.zeros((2, 3), "int16")).__reduce_ex__(4)
+    return load, list(arguments)
+
+
+LIES = {
+    "version": (0, 99, "no pickle"),
+    "version, a bool": (0, True, "its format is True"),
+    "dtype": (1, "float99", "dtype is"),
+    "dtype, an object": (1, np.dtype("int16"), "dtype is"),
+    "ndim": (2, (1,) * 65, "at most 64"),
+    "shape, a list": (2, [2, 3], "no tuple"),
+    "negative": (2, (-2, -3), "the shape is"),
+    "float": (2, (2.0, 3), "the shape is"),
+    "more than the buffer": (2, (2, 4), "12 bytes, and dtype and shape ask for 16"),
+    "less than the buffer": (2, (2, 2), "12 bytes, and dtype and shape ask for 8"),
+    "overflow": (2, (1 << 62, 1 << 62), "no address space"),
+    "overflow to the right number": (2, (1 << 32, (1 << 32) + 6), "no address space"),
+    "empty and huge": (2, (0, 1 << 63), "the shape is"),
+    "axes twice": (3, (0, 0), "no order of 2 axes"),
+    "axes out of range": (3, (0, 2), "no order of 2 axes"),
+    "axes, a list": (3, [0, 1], "order of the axes"),
+    "axes left out": (3, (0,), "12 bytes, and dtype and shape ask for 4"),
+    "usm_type": (4, "magic", "usm_type is"),
+    "usm_type, a list": (4, ["host"], "usm_type is"),
+    "readonly": (5, 1, "readonly is 1"),
+    "device": (6, ("opencl", "cpu"), "names no device"),
+    "no buffer": (7, 5, "its bytes are a int"),
+    "strided buffer": (7, memoryview(bytes(24))[::2], "its bytes are a memoryview"),
+    "short buffer": (7, b"", "0 bytes, and"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_found_before_anything_is_allocated(lie, monkeypatch):
+    index, value, message = LIES[lie]
+    load, arguments = parts()
+    arguments[index] = value
+    monkeypatch.setattr(pickling._core, "allocate", None)
+    with pytest.raises(pickle.UnpicklingError, match="no pickle of a sycl_ext.Tensor") as caught:
+        load(*arguments)
+    assert message in str(caught.value)
+
+
+def test_a_repeated_axis_costs_nothing():
+    load, arguments = parts()
+    arguments[2:4] = [(2, 3, 1 << 50), (0, 1)]
+    huge = load(*arguments)
+    assert huge.strides == (3, 1, 0)
+    assert bits(huge[..., 0].to_numpy()) == bytes(12)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sycl_ext/_core.pyi` has the names, signatures and docstrings of the built module.
+
+pybind11 writes each signature into a docstring; of the hand-written `TensorBase`, the type itself
+gives names and docstrings.
+"""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from sycl_ext import _core
+
+STUB = Path(__file__).resolve().parents[2] / "sycl_ext" / "_core.pyi"
+#: How the stub names what pybind11 spells out.
+SPELLINGS = {
+    "sycl_ext._core.": "",
+    "typing.SupportsInt | typing.SupportsIndex": "SupportsIndex",
+    "collections.abc.Sequence": "Sequence[int]",
+    "tuple[SupportsIndex, SupportsIndex]": "tuple[int, int]",
+}
+#: Types of pybind11 that say less than the stub may: each stands for many.
+VAGUE = re.compile(r"\b(object|dict|type|tuple|TensorBase)\b(?!\[)")
+#: Special methods that are part of a class; pybind11 adds others to each.
+SPECIAL = ("__eq__", "__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__")
+
+
+def without_lines(text):
+    return " ".join((text or "").partition("\n\nMembers:")[0].split())
+
+
+def stub_names(text):
+    """The statements of a stub by name, those of classes as "Class.name"."""
+    found = {}
+
+    def add(body, scope):
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                found[scope + node.name] = node
+                add(node.body, f"{node.name}.")
+            elif isinstance(node, ast.FunctionDef):
+                found[scope + node.name] = node
+            elif isinstance(node, ast.AnnAssign):
+                found[scope + node.target.id] = node
+
+    add(ast.parse(text).body, "")
+    return found
+
+
+def module_names():
+    """The objects of the module by name, in the same way."""
+    found = {}
+    for name, value in vars(_core).items():
+        if name.startswith("__"):
+            continue
+        found[name] = value
+        for member, what in vars(value).items() if isinstance(value, type) else ():
+            made_by_pybind11 = member == "__init__" and type(what).__name__ == "instancemethod"
+            is_enum = "__members__" in vars(value)
+            if (
+                not member.startswith("_")
+                or (member in SPECIAL and not is_enum)
+                or (is_enum and member == "__members__")
+                or (made_by_pybind11 and not is_enum)
+            ):
+                found[f"{name}.{member}"] = what
+    if not hasattr(_core.TensorBase, "__buffer__"):  # Python shows that slot from 3.12 on
+        found["TensorBase.__buffer__"] = None
+    return found
+
+
+def pybind11_signature(name, value):
+    """The definition that pybind11 wrote into a docstring, and the rest of that; or None."""
+    first, _, rest = (getattr(value, "__doc__", None) or "").partition("\n")
+    if not first.startswith(f"{name.rpartition('.')[2]}(") or "->" not in first:
+        return None
+    for theirs, ours in SPELLINGS.items():
+        first = first.replace(theirs, ours)
+    return ast.parse(f"def {first}: ...").body[0], without_lines(rest)
+
+
+def parameters(node):
+    """Names, kinds and defaults; the types are those that say enough."""
+    plain = ast.parse(ast.unparse(node)).body[0]
+    for argument in ast.walk(plain.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return ast.unparse(plain.args)
+
+
+def types(node):
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    found = {one.arg: one.annotation for one in arguments if one.arg != "self"}
+    return {name: kind and ast.unparse(kind) for name, kind in {**found, "": node.returns}.items()}
+
+
+def complaints(text):
+    """What a stub says that the module does not, and the other way round."""
+    stub, module = stub_names(text), module_names()
+    yield from (f"{name}: not in the stub" for name in sorted(module.keys() - stub.keys()))
+    yield from (f"{name}: not in the module" for name in sorted(stub.keys() - module.keys()))
+    for name in sorted(stub.keys() & module.keys()):
+        node, value = stub[name], module[name]
+        if isinstance(node, ast.AnnAssign) or value is None:
+            continue
+        is_property = isinstance(node, ast.FunctionDef) and bool(node.decorator_list)
+        if is_property != inspect.isdatadescriptor(value):
+            yield f"{name}: a property in one of the two alone"
+        doc = without_lines(value.__doc__)
+        if not is_property and (known := pybind11_signature(name, value)):
+            signature, doc = known
+            if parameters(signature) != parameters(node):
+                yield f"{name}: ({parameters(node)}) is ({parameters(signature)}) in the module"
+            typed = types(node)
+            for which, kind in types(signature).items():
+                # Python requires that == takes everything; pybind11 answers NotImplemented.
+                if name != "Queue.__eq__" and not VAGUE.search(kind) and typed.get(which) != kind:
+                    yield f"{name}: {which or 'the result'} is {kind} in the module"
+        if doc.partition(" -> ")[0].endswith("object, /)") or doc == "name(self: object, /)":
+            continue  # of an enum
+        if without_lines(ast.get_docstring(node)) != doc:
+            yield f"{name}: the docstring of the module is {doc!r}"
+
+
+def test_the_stub_and_the_module_agree():
+    assert len(stub_names(STUB.read_text())) > 100
+    assert list(complaints(STUB.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        ("def live_exports(", "def live_export(", "live_exports: not in the stub"),
+        ("def live_exports(", "def live_export(", "live_export: not in the module"),
+        ("    def wait(self", "    def waits(self", "Queue.wait: not in the stub"),
+        ("    def ndim(self", "    def ndims(self", "TensorBase.ndim: not in the stub"),
+        ("target: TensorBase, source", "to: TensorBase, source", "copy_elements: (to, source) is"),
+        ("versioned: bool = True", "versioned: bool = False", "capsule_from_pointer: ("),
+        ("def root_count() -> int", "def root_count() -> str", "root_count: the result is int"),
+        ("check: bool", "check: int", "check_gil_at_runtime_calls: check is bool"),
+        ('"""Number of root devices."""', '"""Devices."""', "root_count: the docstring"),
+        ("    @property\n    def nbytes", "    def nbytes", "TensorBase.nbytes: a property"),
+    ],
+)
+def test_what_differs_is_found(before, after, complaint):
+    text = STUB.read_text()
+    assert before in text
+    found = list(complaints(text.replace(before, after, 1)))
+    assert any(one.startswith(complaint) for one in found), found

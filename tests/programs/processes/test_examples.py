@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of several processes, as a user starts them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import environments
+
+EXAMPLES = environments.ROOT / "examples"
+
+
+def run(*command, variables=None):
+    """What an example writes; it must not fail, and what it leaves in /dev/shm is nobody's."""
+    variables = {**environments.clean_environment(), **(variables or environments.cpu())}
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_dask_works_on_more_than_a_worker_may_have():
+    shown = run(sys.executable, EXAMPLES / "dask_chunks" / "run.py")
+    assert "2048 MiB on workers of 1536 MiB: mean 1.000000" in shown
+    assert "WARN" not in shown
+    assert "Warning" not in shown
+
+
+def mpiexec(ranks, *arguments, **how):
+    command = Path(sys.executable).with_name("mpiexec")
+    example = EXAMPLES / "mpi_exchange" / "run.py"
+    return run(command, "-n", ranks, sys.executable, "-W", "error", example, *arguments, **how)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_mpi_ranks(ranks):
+    shown = mpiexec(ranks)
+    assert shown.count("done") == ranks
+    assert "opencl:cpu:0 device sum of the broadcast: 499500.0" in shown
+
+
+def test_mpi_ranks_with_a_gpu(tmp_path):
+    gpu = environments.ENVIRONMENTS["stand_in_gpu"].environment(tmp_path)
+    shown = mpiexec(2, "level_zero:gpu:1", variables=gpu)
+    assert shown.count("done") == 2
+    for kind in ("device", "shared", "host"):
+        assert f"level_zero:gpu:1 {kind} sum of the broadcast: 1000.0" in shown

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents show is what happens: examples run, and generated blocks are up to date."""
+
+import builtins
+import doctest
+import importlib
+import importlib.util
+import pkgutil
+import re
+import runpy
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import pytest
+
+import environments
+import sycl_ext
+import sycl_ext._cli
+
+ROOT = environments.ROOT
+EXAMPLES = ROOT / "examples"
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ALL_DOCUMENTS = [*sorted(ROOT.glob("*.md")), *DOCUMENTS[1:]]
+MODULES = ["sycl_ext"] + [
+    module.name
+    for module in pkgutil.walk_packages(sycl_ext.__path__, "sycl_ext.")
+    if module.name not in ("sycl_ext._core", "sycl_ext.__main__")
+]
+
+#: What stands in a fence -> who runs it, or why nobody does.
+LANGUAGES = {
+    "python": "this file",
+    "pycon": "test_recipes.py or its like, with other devices or libraries",
+    "c": "compiled for the page, in recipes.py",
+    "cpp": "a part of an example, which is built; see below",
+    "cmake": "a part of an example, which is built; see below",
+    "console": "commands for the reader; their subcommands and targets are checked below",
+    "text": "shown, not run",
+    "yaml": "shown, not run",
+}
+FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#]+?)(#[^)]*)?\)")
+
+
+@pytest.fixture(scope="module")
+def generated():
+    spec = importlib.util.spec_from_file_location("generated", ROOT / "tools" / "generated.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_examples_of_a_document(document):
+    pytest.importorskip("dpnp")
+    text = document.read_text()
+    names = {"__name__": "__main__"}
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for block in PYTHON_BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        if ">>>" in block[1]:
+            test = doctest.DocTestParser().get_doctest(
+                block[1], names, name_of(document), str(document), line
+            )
+            failed = []
+            runner.run(test, out=failed.append, clear_globs=False)
+            names = test.globs
+            assert not failed, "".join(failed)
+        else:
+            exec(compile("\n" * line + block[1], str(document), "exec"), names)
+    names.clear()
+    vars(builtins).pop("_", None)  # the last value that an example showed
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+
+
+def test_no_example_of_the_public_api_is_overlooked():
+    """A decorator can hide a function from doctest."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    tests = [test for name in MODULES for test in finder.find(importlib.import_module(name))]
+    found = {test.name.rpartition(".")[2] for test in tests if test.examples}
+    with_examples = {n for n in sycl_ext.__all__ if ">>>" in (getattr(sycl_ext, n).__doc__ or "")}
+    assert len(with_examples) > 8
+    assert with_examples <= found
+
+
+def test_example_of_the_export():
+    """A method of the core, whose docstring no module of Python holds."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    (test,) = finder.find(sycl_ext.Tensor.__dlpack__, "Tensor.__dlpack__", module=False, globs={})
+    assert doctest.DocTestRunner().run(test) == (0, 4)
+
+
+def test_there_are_examples():
+    """The two tests above find something to run."""
+    assert len(PYTHON_BLOCK.findall((ROOT / "README.md").read_text())) > 3
+    assert {"sycl_ext._tensor.tensor", "sycl_ext._cli.text"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
+def test_nothing_is_shown_that_nobody_runs(document):
+    examples = "".join(
+        path.read_text() for path in sorted(EXAMPLES.rglob("*")) if path.suffix in (".cpp", ".txt")
+    )
+    text = document.read_text()
+    if document.parent.name == "recipes":  # its comment says who runs it, and so does the language
+        assert ("<!-- run: cpu -->" in text) == bool(PYTHON_BLOCK.search(text))
+    for block in FENCE.finditer(text):
+        if block["language"].startswith("{"):  # of MyST
+            continue
+        assert block["language"] in LANGUAGES, block[0]
+        if block["language"] in ("cpp", "cmake"):
+            assert block["body"] in examples, block[0]
+
+
+@pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
+def test_commands_exist(document):
+    text = document.read_text()
+    targets = set(re.findall(r"^([a-z-]+(?: [a-z-]+)*):", (ROOT / "Makefile").read_text(), re.M))
+    targets = {target for line in targets for target in line.split()}
+    assert len(targets) > 10
+    for target in re.findall(r"(?:^|`|\$ )make ([a-z-]+)", text, re.MULTILINE):
+        assert target in targets, f"make {target}"
+    commands = {command.__name__.rpartition(".")[2] for command in sycl_ext._cli.COMMANDS}
+    for command in re.findall(r"python -m sycl_ext ([a-z]+)", text):
+        assert command in commands, f"python -m sycl_ext {command}"
+
+
+def test_the_api_page_has_every_public_name():
+    """Sphinx says when a name is there that does not exist."""
+    page = (ROOT / "docs" / "api.rst").read_text()
+    shown = set(
+        re.findall(r"^\.\. auto(?:function|class|exception|data):: (\w+)", page, re.MULTILINE)
+    )
+    assert set(sycl_ext.__all__) == shown
+    members = set(re.findall(r"^   \.\. auto(?:attribute|method):: (\w+)", page, re.MULTILINE))
+    public = {name for name in dir(sycl_ext.Tensor) if not name.startswith("_")}
+    assert public - {"is_host_copy"} <= members
+
+
+@pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(document):
+    for target, _ in LINK.findall(FENCE.sub("", document.read_text())):
+        if not target.startswith(("https://", "http://")):
+            assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("drawing", sorted((ROOT / "docs").rglob("*.svg")), ids=name_of)
+def test_drawings_are_well_formed(drawing):
+    root = xml.etree.ElementTree.parse(drawing).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None
+
+
+def in_shape(demo):
+    """The output of the demo without what differs from run to run; equal addresses stay equal."""
+    for number, address in enumerate(dict.fromkeys(re.findall(r"0x[0-9a-f]+", demo))):
+        demo = demo.replace(address, f"address-{number}")
+    return re.sub(r" +", " ", re.sub(r"[\d,.]+ ms", "some ms", demo))
+
+
+def test_the_readme_shows_the_demo(generated):
+    pytest.importorskip("dpnp")
+    pytest.importorskip("PIL")
+    shown = (ROOT / "README.md").read_text().split("cog.out(demo()) ]]] -->\n")[1]
+    assert in_shape(shown.split("<!-- [[[end]]]")[0]) == in_shape(generated.demo()), "make generate"
+
+
+def test_the_shape_of_the_demo_is_not_empty():
+    """Addresses that differ, or another route, change the shape."""
+    line = "NumPy to USM  copy  0x10  8  1.50 ms  why\nto dpnp  view  0x10  8  2.00 ms  why\n"
+    assert in_shape(line) == in_shape(line.replace("0x10", "0xabc").replace("1.50", "7,000.25"))
+    assert in_shape(line) != in_shape(line.replace("0x10", "0xabc", 1))
+    assert in_shape(line) != in_shape(line.replace("view", "copy"))
+
+
+GENERATED = re.search(r"^GENERATED := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+
+
+def cog(*files):
+    command = [sys.executable, "-m", "cogapp", "-I", "tools", "-p", "from generated import *"]
+    command += ["--check", "--diff", *map(str, files)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_tables_from_the_code_are_up_to_date():
+    pytest.importorskip("cogapp")
+    done = cog(*GENERATED.split())
+    assert done.returncode == 0, f"make generate\n{done.stdout}{done.stderr}"
+    assert done.stdout.count("Checking") >= 3
+
+
+def test_a_table_that_is_not_is_found(tmp_path):
+    pytest.importorskip("cogapp")
+    text = (ROOT / "docs" / "exchange.md").read_text()
+    (tmp_path / "exchange.md").write_text(text.replace("| one copy to the host |", "| a view |", 1))
+    done = cog(tmp_path / "exchange.md")
+    assert done.returncode == 5, done.stdout + done.stderr
+
+
+def test_every_generated_block_is_written_by_make_generate():
+    with_blocks = [path for path in ALL_DOCUMENTS if "[[[cog" in path.read_text()]
+    assert {name_of(path) for path in with_blocks} <= {"README.md", *GENERATED.split()}
+
+
+def test_the_page_of_stacks_names_each_environment(generated):
+    """Once, and as docs/seen.json has it, which tools/count_tests.py writes."""
+    names = ["cpu", *environments.ENVIRONMENTS, "two_runtimes"]
+    counted = generated.seen()["environments"]
+    assert list(counted) == names, "python tools/count_tests.py"
+    assert all(entry["passed"] > 0 for entry in counted.values())
+    stacks = (ROOT / "docs" / "seen.md").read_text().partition("[[[cog")[0]
+    shown = [row.split("|")[-2] for row in re.findall(r"^\|.*$", stacks, re.MULTILINE)]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(shown))) == sorted(names)
+
+
+def test_what_is_left_out_is_on_the_page_of_stacks(generated):
+    """Each reason, and none that leaves nothing out."""
+    lacks = runpy.run_path(str(ROOT / "tests" / "environments" / "stand_in_gpu" / "lacks.py"))[
+        "LACKS"
+    ]
+    for name, entry in generated.seen()["environments"].items():
+        assert set(entry["left_out"]) == set(lacks.get(name, {}).values()), name

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of ``docs/recipes`` do what they say; `make test-interop` runs the others."""
+
+import subprocess
+import sys
+
+import pytest
+
+import environments
+import recipes
+from fake_gpu.build import build, environment
+
+PAGES = recipes.pages("stand-in GPU")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_recipe(page, tmp_path_factory, tmp_path):
+    scratch = tmp_path_factory.getbasetemp()  # the stand-in GPU is built once
+    build(scratch)
+    done = subprocess.run(
+        [sys.executable, recipes.__file__, page],
+        env={**environments.clean_environment(), **environment(scratch, tiles=0, **PAGES[page])},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout

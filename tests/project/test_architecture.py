@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folders, and which may reach which.  Reads text; needs no build and no device."""
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Folders of `src/`, and what each may include besides its own files.
+CPP_ARROWS = {
+    "base": (),
+    "runtime": ("base",),
+    "tensor": ("base", "runtime"),
+    "dlpack": ("base", "runtime", "tensor"),
+    "python": ("base", "runtime", "tensor", "dlpack"),
+}
+
+#: Folders of `sycl_ext/` and the modules beside them, and what each may import besides its own.
+PYTHON_ARROWS = {
+    "_core": (),
+    "_negotiation": (),
+    "_debug": ("_core", "_negotiation"),
+    "_devices": ("_core", "_negotiation"),
+    "_protocols": ("_core", "_negotiation", "_debug", "_devices"),
+    "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols"),
+    "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
+    "_ipc": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
+    "_doctor": ("_devices", "_ipc", "sycl_ext"),
+    "_cli": ("_devices", "_doctor", "sycl_ext"),
+    "sycl_ext": (
+        "_debug",
+        "_devices",
+        "_exchange",
+        "_ipc",
+        "_negotiation",
+        "_protocols",
+        "_tensor",
+    ),
+    "__main__": ("_cli",),
+}
+
+#: Which folders, or files, may include a header of others.
+FOREIGN_HEADERS = {
+    r"sycl/": ("runtime/",),
+    r"(Python|frameobject|structmember)\.h": ("python/",),
+    r"pybind11/": ("python/bindings.cpp", "python/numpy_bridge.cpp"),
+}
+
+#: Modules that decide, and touch neither the core nor a device.
+PURE = (
+    "_negotiation",
+    "_tensor/indexing",
+    "_devices/description",
+    "_devices/hierarchy",
+    "_devices/icd",
+    "_devices/startup",
+    "_doctor/checks",
+    "_doctor/collect",
+    "_doctor/facts",
+    "_doctor/render",
+    "_doctor/text",
+)
+
+
+def cpp_errors(root):
+    """Check `src/`."""
+    source = root / "src"
+    for path in sorted(source.rglob("*.[ch]pp")):
+        who = path.relative_to(source).as_posix()
+        folder = who.partition("/")[0]
+        if folder not in CPP_ARROWS:
+            yield f"src/{who} is in no folder of the table in {Path(__file__).name}"
+            continue
+        text = path.read_text()
+        for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE):
+            target = header.partition("/")[0]
+            if target not in (folder, *CPP_ARROWS[folder]) and target != "sycl_ext":
+                yield f"src/{who} includes {header}; {folder} may not reach {target}"
+        for header in re.findall(r"^\s*#\s*include\s*<([^>]+)>", text, re.MULTILINE):
+            for pattern, allowed in FOREIGN_HEADERS.items():
+                if re.match(pattern, header) and not who.startswith(allowed):
+                    yield f"src/{who} includes <{header}>, which is for {', '.join(allowed)}"
+
+
+def folder_of(module):
+    """Return "_cli" for sycl_ext._cli.devices, and "sycl_ext" for the package itself."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "sycl_ext"
+
+
+def imported_modules(tree, modules):
+    """Return the modules of the package that a file imports, at its top or in a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.partition(".")[0] == "sycl_ext")
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield f"a relative import of {node.module or '.'}"
+        elif isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] == "sycl_ext":
+            for alias in node.names:
+                child = f"{node.module}.{alias.name}"
+                yield child if child in modules else node.module
+
+
+def defined_names(tree):
+    """Return the names that a module defines at its top level, also under a condition."""
+    for node in tree.body:
+        if isinstance(node, ast.If):
+            yield from defined_names(ast.Module([*node.body, *node.orelse], []))
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from ((alias.asname or alias.name) for alias in node.names)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def listed_names(tree):
+    """Return what `__all__` lists."""
+    for node in tree.body:
+        names = [getattr(target, "id", "") for target in getattr(node, "targets", [])]
+        if "__all__" in names:
+            return ast.literal_eval(node.value)
+    return []
+
+
+def module_name(path, root):
+    """Return "sycl_ext._cli.devices" for sycl_ext/_cli/devices.py."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def python_errors(root):
+    """Check `sycl_ext/`, the stub of the core included."""
+    package = root / "sycl_ext"
+    paths = sorted([*package.rglob("*.py"), package / "_core.pyi"])
+    modules = {module_name(path, root): path for path in paths}
+    for module, path in modules.items():
+        who, folder = path.relative_to(root).as_posix(), folder_of(module)
+        if folder not in PYTHON_ARROWS:
+            yield f"{who} is in no folder of the table in {Path(__file__).name}"
+            continue
+        tree = ast.parse(path.read_text())
+        for target in imported_modules(tree, modules):
+            if target not in modules:
+                yield f"{who} imports {target}, which is no module of the package"
+                continue
+            theirs = folder_of(target)
+            # The stub names the classes that the package hands to the core, for type checkers.
+            if theirs not in (folder, *PYTHON_ARROWS[folder]) and path.suffix != ".pyi":
+                yield f"{who} imports {target}; {folder} may not reach {theirs}"
+            pure = tuple(f"sycl_ext/{name}" for name in PURE)
+            if who.startswith(pure) and theirs == "_core":
+                yield f"{who} is pure, and imports the core"
+        missing = set(listed_names(tree)) - set(defined_names(tree))
+        if missing:
+            yield f"{who} lists {sorted(missing)} in __all__ and does not define it"
+
+
+def names_from_cpp(root):
+    """Check what C++ imports of the package by name: nothing but what it is handed."""
+    for path in sorted((root / "src").rglob("*.[ch]pp")):
+        for name in re.findall(r'[iI]mport\w*\(\s*"(sycl_ext\.[\w.]*)"', path.read_text()):
+            yield f"{path.relative_to(root).as_posix()} imports {name}; it is handed what it needs"
+
+
+def table_errors(root):
+    """Find names in the tables that no file has, and arrows that go in a circle."""
+    for folder in CPP_ARROWS:
+        if not (root / "src" / folder).is_dir():
+            yield f"the table has src/{folder}, which is gone"
+    for name in PURE:
+        if not list((root / "sycl_ext").glob(f"{name}*")):
+            yield f"the table has sycl_ext/{name}, which is gone"
+    for arrows in (CPP_ARROWS, PYTHON_ARROWS):
+        reached = {name: set(targets) for name, targets in arrows.items()}
+        for _ in arrows:
+            for name in reached:
+                reached[name] |= {far for near in reached[name] for far in reached.get(near, ())}
+        yield from (f"{name} reaches itself" for name in arrows if name in reached[name])
+
+
+def errors(root):
+    """Return everything that is wrong with the arrows."""
+    checks = (cpp_errors, python_errors, names_from_cpp, table_errors)
+    return [error for check in checks for error in check(root)]
+
+
+def test_arrows_go_one_way():
+    found = errors(ROOT)
+    assert not found, "\n".join(["", *found])
+
+
+BREACHES = {
+    "upward include": (
+        "src/base/layout.hpp",
+        '#include "tensor/tensor.hpp"\n',
+        "base may not reach tensor",
+    ),
+    "include without a folder": (
+        "src/base/dtype.cpp",
+        '#include "layout.hpp"\n',
+        "base may not reach layout.hpp",
+    ),
+    "SYCL outside": (
+        "src/tensor/tensor.cpp",
+        "#include <sycl/queue.hpp>\n",
+        "src/tensor/tensor.cpp includes <sycl/queue.hpp>",
+    ),
+    "Python too low": ("src/runtime/usm.cpp", "#include <Python.h>\n", "includes <Python.h>"),
+    "pybind11 too low": (
+        "src/python/capsule.cpp",
+        "#include <pybind11/pybind11.h>\n",
+        "src/python/capsule.cpp includes <pybind11/",
+    ),
+    "no folder": ("src/news.hpp", "// News.\n", "src/news.hpp is in no folder"),
+    "a new folder": ("src/news/news.hpp", "// News.\n", "src/news/news.hpp is in no folder"),
+    "an import in C++": (
+        "src/python/capsule.cpp",
+        'auto x = PyImport_ImportModule("sycl_ext._tensor.tensor");\n',
+        "imports sycl_ext._tensor.tensor",
+    ),
+    "upward import": (
+        "sycl_ext/_negotiation/dlpack.py",
+        "from sycl_ext._devices.device import place\n",
+        "_negotiation may not reach _devices",
+    ),
+    "the package from inside": (
+        "sycl_ext/_devices/queues.py",
+        "import sycl_ext as sx\n",
+        "_devices may not reach sycl_ext",
+    ),
+    "impure": (
+        "sycl_ext/_negotiation/rules.py",
+        "from sycl_ext import _core\n",
+        "rules.py is pure",
+    ),
+    "command line from inside": (
+        "sycl_ext/_tensor/host_view.py",
+        "from sycl_ext._cli.text import duration\n",
+        "_tensor may not reach _cli",
+    ),
+    "relative import": (
+        "sycl_ext/_tensor/host_view.py",
+        "from .tensor import Tensor\n",
+        "relative import",
+    ),
+    "empty promise": (
+        "sycl_ext/_devices/icd.py",
+        '__all__ = ["nothing"]\n',
+        "does not define it",
+    ),
+    "a name that is gone, in the stub": (
+        "sycl_ext/_core.pyi",
+        "from sycl_ext._old import Tensor\n",
+        "sycl_ext/_core.pyi imports sycl_ext._old",
+    ),
+}
+
+
+@pytest.mark.parametrize("breach", BREACHES)
+def test_a_breach_is_found(tmp_path, breach):
+    for folder in ("src", "sycl_ext"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.so"))
+    name, line, message = BREACHES[breach]
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(line + (path.read_text() if path.exists() else ""))
+    new = set(errors(tmp_path)) - set(errors(ROOT))
+    assert any(message in error for error in new), new

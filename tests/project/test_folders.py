@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where tests are: a short top, folders that mirror the code, and a README that lists them all."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from repository import ROOT, files
+
+TESTS = ROOT / "tests"
+MOST = 12  # entries at the top of a tree
+
+
+def files_of(tree):
+    return [path.relative_to(ROOT / tree) for path in files(tree)]
+
+
+def folders(names):
+    return {parent for name in names for parent in name.parents if parent != Path()}
+
+
+@pytest.mark.parametrize("tree", ["src", "tests"])
+def test_the_top_of_a_tree_is_short(tree):
+    top = {name.parts[0] for name in files_of(tree)}
+    assert len(top) <= MOST, sorted(top)
+
+
+def code_folders():
+    for tree, mirror in (("src", "core"), ("sycl_ext", "package")):
+        with_code = {name.parts[0] for name in files_of(tree) if name.suffix in (".cpp", ".py")}
+        for name in sorted(with_code):
+            if (ROOT / tree / name).is_dir():
+                yield pytest.param(tree, mirror, name, id=f"{tree}/{name}")
+
+
+@pytest.mark.parametrize(("tree", "mirror", "name"), list(code_folders()))
+def test_each_folder_of_the_code_has_one_of_tests(tree, mirror, name):
+    folder = TESTS / mirror / name.lstrip("_")
+    assert list(folder.glob("test_*.py")), f"no tests of {tree}/{name} in {folder}"
+
+
+def test_the_readme_lists_each_folder():
+    text = (TESTS / "README.md").read_text()
+    cells = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| ")]
+    listed = {name for row in cells for cell in row for name in re.findall(r"`([\w/]+)/`", cell)}
+    listed |= {f"support/{name}" for name in listed if (TESTS / "support" / name).is_dir()}
+    there = {folder.as_posix() for folder in folders(files_of("tests"))}
+    assert there - listed <= {"core", "support"}, "tests/README.md does not list these"
+    gone = {name for name in listed if not (TESTS / name).is_dir()}
+    gone -= {name for name in gone if (TESTS / "support" / name).is_dir()}
+    gone -= {name for name in gone if (ROOT / name).is_dir()}
+    assert not gone, "tests/README.md lists these, and they are not there"

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conda recipe renders, and agrees with what pip is told (``make conda`` builds it)."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+rattler_build = pytest.importorskip("rattler_build")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    return tool("conda_package")
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tool("generated").project()
+
+
+def test_every_python_gets_a_package(recipe, project):
+    rendered = recipe.render()
+    versions = [variant.variant["python"].partition(".*")[0] for variant in rendered]
+    wheels = [build.removeprefix("cp3").removesuffix("-*") for build in wheel_builds(project)]
+    assert versions == [f"3.{minor}" for minor in wheels]
+    assert project["project"]["requires-python"] == f">={versions[0]}"
+
+
+def wheel_builds(project):
+    return project["tool"]["cibuildwheel"]["build"]
+
+
+def test_what_it_needs_is_what_pip_needs(recipe, project):
+    """Besides Python and the tools of conda's own; the versions are generated (test_docs)."""
+    names = tool("generated").name_of
+    found = {section: {one.split()[0] for one in what} for section, what in needs(recipe).items()}
+    assert found["host"] == {"python", "pip", *map(names, project["build-system"]["requires"])}
+    assert found["run"] == {"python", *map(names, project["project"]["dependencies"])}
+    assert found["build"] == {"gxx_linux-64", "sysroot_linux-64", "cmake", "ninja"}
+
+
+def needs(recipe):
+    return recipe.needs(recipe.render()[0])
+
+
+def test_it_shows_what_it_renders(recipe):
+    assert recipe.show(recipe.render()[0]).splitlines()[-1].startswith("  run: python, ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("\nrequirements:", "\nrequirement:"), ("\n  number:", "\n  numbr:")]
+)
+def test_a_field_that_is_none_is_an_error(recipe, tmp_path, before, after):
+    text = (ROOT / "conda-recipe" / "recipe.yaml").read_text()
+    assert before in text
+    (tmp_path / "recipe.yaml").write_text(text.replace(before, after))
+    with pytest.raises(rattler_build.RattlerBuildError, match="unknown"):
+        rattler_build.Stage0Recipe.from_file(str(tmp_path / "recipe.yaml"))

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test environments: which devices a test process sees.
+
+    python tests/support/environments.py NAME [pytest argument ...]
+
+The SYCL runtime reads the environment once per process, so each test environment but the first is a
+process of its own: `run` starts pytest on a folder of ``tests/environments/`` there.
+``tests/environments/test_environments.py`` does so for each.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import level_zero.build as level_zero
+import opencl_gpu.build as opencl_gpu
+from fake_gpu.build import build, environment, installed
+from kernels.build import environment as kernel_environment
+
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parent
+ROOT = TESTS.parent
+#: For OCL_ICD_VENDORS: the loader finds no driver there.
+NO_ICD_FILES = HERE
+#: ``make test-long`` is running: what is marked ``long``, and everything in what that starts.
+LONG = os.environ.get("SYCL_EXT_LONG") == "1"
+#: Variables that change which devices there are, or what they can do.
+PREFIXES = (
+    "OCL_ICD_",
+    "ONEAPI_",
+    "SYCL_",
+    "UR_",
+    "ZE_",
+    "ZEL_",
+    "CL_CONFIG_",
+    "FAKEGPU_",
+    "OPENCL_",
+)
+#: And those among them that are about the tests.
+OURS = (
+    "SYCL_EXT_FUZZ",
+    "SYCL_EXT_LEVEL_ZERO_HEADERS",
+    "SYCL_EXT_LONG",
+    "SYCL_EXT_POCL",
+    "SYCL_EXT_PROCESSES",
+    "SYCL_EXT_REQUIRE_ALL",
+    "SYCL_EXT_SOAK",
+)
+
+
+def _opencl(*drivers: Path | str) -> dict[str, str]:
+    """The environment in which these OpenCL drivers exist, in this order, and no others."""
+    return {
+        "OCL_ICD_FILENAMES": os.pathsep.join(map(str, drivers)),
+        "OCL_ICD_VENDORS": str(NO_ICD_FILES),
+    }
+
+
+def _driver() -> Path:
+    return installed("intel-opencl-rt", "lib/libintelocl.so")
+
+
+def cpu(_scratch: Path | None = None) -> dict[str, str]:
+    """The first environment: the OpenCL CPU device, alone."""
+    return {**_opencl(_driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+
+
+def _two_platforms(scratch: Path) -> dict[str, str]:
+    """Two copies of one driver are two platforms."""
+    return {**_opencl(*opencl_gpu.drivers(2, scratch)), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+
+
+def _stand_in_gpu(scratch: Path, **settings: object) -> dict[str, str]:
+    build(scratch)
+    return {**_opencl(_driver()), **environment(scratch, **settings)}
+
+
+def _opencl_gpu(_scratch: Path, **settings: object) -> dict[str, str]:
+    folder = ROOT / "build" / "opencl_gpu"  # stays: it may hold a copy of the driver
+    opencl_gpu.build(folder)
+    devices = opencl_gpu.environment(folder, **settings)
+    return {**_opencl(_driver()), **devices, **kernel_environment()}
+
+
+def _level_zero(adapter: str, **settings: object) -> dict[str, str]:
+    """The real Level Zero adapters on the stand-in driver, which is built once for a checkout."""
+    folder = ROOT / "build" / "level_zero"
+    level_zero.build(folder)
+    return {
+        **_opencl(_driver()),
+        **level_zero.environment(folder, adapter, **settings),
+    }
+
+
+def _out_of_memory(_scratch: Path) -> dict[str, str]:
+    limits = {
+        "CL_CONFIG_CPU_FORCE_GLOBAL_MEM_SIZE": "64MB",
+        "CL_CONFIG_CPU_FORCE_MAX_MEM_ALLOC_SIZE": "16MB",
+    }
+    return {**cpu(), **limits}
+
+
+def _pocl() -> str | None:
+    """PoCL, from Debian's ``libpocl2`` or from $SYCL_EXT_POCL."""
+    return os.environ.get("SYCL_EXT_POCL") or ctypes.util.find_library("pocl")
+
+
+def _no_usm(_scratch: Path) -> dict[str, str]:
+    return {**_opencl(_pocl() or "", _driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Tests in ``tests/environments/<folder>``, and the environment they run in."""
+
+    folder: str
+    environment: Callable[[Path], dict[str, str]]
+    missing: Callable[[], str] = lambda: ""  # why it cannot run here
+    also: tuple[str, ...] = ()  # tests of other folders
+
+
+ENVIRONMENTS = {
+    "two_platforms": Environment("two_platforms", _two_platforms),
+    "stand_in_gpu": Environment("stand_in_gpu", _stand_in_gpu),
+    # Contexts as on OpenCL, peers that reach each other, no double precision.
+    "stand_in_gpu_strict": Environment(
+        "stand_in_gpu",
+        lambda scratch: _stand_in_gpu(scratch, strict_ctx=1, p2p=1, fp64=0),
+    ),
+    "opencl_gpu": Environment(
+        "opencl_gpu",
+        lambda scratch: _opencl_gpu(scratch, gpus=2),
+        also=("stand_in_gpu",),
+    ),
+    "opencl_gpu_kernels": Environment(
+        "../ordering/test_pending.py",
+        lambda scratch: _opencl_gpu(scratch),
+        also=("../ordering/test_pending_faults.py", "../ordering/test_sync_dpnp.py"),
+    ),
+    "level_zero_v1": Environment(
+        "stand_in_gpu", lambda _scratch: _level_zero("v1"), level_zero.missing
+    ),
+    "level_zero_v2": Environment(
+        "stand_in_gpu", lambda _scratch: _level_zero("v2"), level_zero.missing
+    ),
+    "level_zero_no_pools": Environment(
+        "stand_in_gpu", lambda _scratch: _level_zero("v2", pools=False), level_zero.missing
+    ),
+    "out_of_memory": Environment("out_of_memory", _out_of_memory),
+    "no_usm": Environment(
+        "no_usm",
+        _no_usm,
+        lambda: "" if _pocl() else "no PoCL: install libpocl2, or set SYCL_EXT_POCL",
+    ),
+}
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of this process without anything that a test environment may set."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in OURS or not name.startswith(PREFIXES)
+    }
+
+
+def variables_of(name: str, scratch: Path) -> dict[str, str]:
+    """The variables of a process that sees "cpu", or a name in `ENVIRONMENTS`."""
+    return cpu() if name == "cpu" else ENVIRONMENTS[name].environment(scratch)
+
+
+def run(name: str, scratch: Path, *arguments: str, **how: object) -> subprocess.CompletedProcess:
+    """Run the tests of an environment in a process of its own."""
+    which = ENVIRONMENTS[name]
+    variables = {**clean_environment(), **which.environment(scratch), "SYCL_EXT_ENVIRONMENT": name}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        *(str(TESTS / "environments" / tests) for tests in (which.folder, *which.also)),
+    ]
+    return subprocess.run([*command, *arguments], env=variables, cwd=HERE, **how)
+
+
+def python(
+    code: str,
+    variables: dict[str, str] | None = None,
+    *,
+    inherit: bool = False,
+    near: str | Path | None = None,
+) -> str:
+    """Run a script in a process of its own, and return what it wrote; it must not fail.
+
+    It sees the first environment, unless `variables` say else; with `inherit`, the devices of this
+    process.  The modules of this folder can be imported, and those beside the file `near`.
+    """
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    if near is not None:
+        paths.insert(0, str(Path(near).parent))
+    seen = (
+        os.environ
+        if inherit
+        else {**clean_environment(), **(cpu() if variables is None else variables)}
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", code],
+        env={**seen, "PYTHONPATH": os.pathsep.join(paths)},
+        cwd=HERE,  # not the root of a checkout, whose sources would hide an installed package
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}"
+    return done.stdout
+
+
+#: What a property of the report begins with that says how many tests were left out, and why.
+LEFT_OUT = "left out: "
+
+
+@dataclass(frozen=True)
+class Report:
+    tests: int
+    failures: int
+    errors: int
+    skipped: int
+    known_failures: int  # tests that are known to fail, and do: they are not among the skipped
+    left_out: dict[str, int]  # reason -> tests
+
+    @property
+    def passed(self) -> int:
+        return self.tests - self.failures - self.errors - self.skipped - self.known_failures
+
+    @classmethod
+    def read(cls, junit_xml: Path) -> Report:
+        suite = ET.parse(junit_xml).getroot().find("testsuite")
+        counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
+        known = len(suite.findall(".//skipped[@type='pytest.xfail']"))
+        counts["skipped"] -= known
+        left_out = {
+            one.get("name").removeprefix(LEFT_OUT): int(one.get("value"))
+            for one in suite.findall("properties/property")
+            if one.get("name").startswith(LEFT_OUT)
+        }
+        return cls(**counts, known_failures=known, left_out=left_out)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in ENVIRONMENTS:
+        sys.exit(
+            f"usage: python tests/support/environments.py NAME [pytest argument ...]; "
+            f"a NAME is one of {', '.join(ENVIRONMENTS)}"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(run(sys.argv[1], Path(folder), *sys.argv[2:]).returncode)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the extension modules of these tests and the example, all at once, and imports them."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nanobind
+import pybind11
+
+import sycl_ext as sx
+from fake_gpu.build import compiler, installed, run
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+BUILD = ROOT / "build" / "extensions"
+EXAMPLE = ROOT / "examples" / "scatter_rows"
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+HEADERS = sorted(Path(sx.get_include()).rglob("*.h*"))
+
+_NANOBIND = Path(nanobind.__file__).parent
+#: name -> source, more sources, flags
+LABS = {
+    "table_lab": ("table_lab.cpp", [], []),
+    "version_lab": ("version_lab.cpp", [], []),
+    "version_lab_8": ("version_lab.cpp", [], ["-DSYCL_EXT_LIBSYCL_MAJOR=8"]),
+    "views_pybind11": ("views_lab.cpp", [], [f"-I{pybind11.get_include()}"]),
+    "views_nanobind": (
+        "views_lab.cpp",
+        [_NANOBIND / "src" / "nb_combined.cpp"],
+        [
+            f"-I{_NANOBIND / 'include'}",
+            f"-I{_NANOBIND / 'ext/robin_map/include'}",
+            "-DLAB_NANOBIND",
+        ],
+    ),
+}
+
+
+def library(name: str) -> Path:
+    return BUILD / name / f"{name}{SUFFIX}"
+
+
+def is_fresh(target: Path, *sources: Path) -> bool:
+    return target.exists() and target.stat().st_mtime > max(s.stat().st_mtime for s in sources)
+
+
+def build_lab(name: str) -> None:
+    source, more, flags = LABS[name]
+    if is_fresh(library(name), HERE / source, *HEADERS, Path(__file__)):
+        return
+    library(name).parent.mkdir(parents=True, exist_ok=True)
+    sycl = installed("intel-sycl-rt", "include/sycl/sycl.hpp").parents[1]
+    command = [*compiler(), "-O0", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden"]
+    command += ["-Wall", "-Wextra", "-Wno-attributes", "-isystem", str(sycl), "-isystem"]
+    command += [sysconfig.get_path("include"), f"-I{sx.get_include()}", f"-DLAB_NAME={name}"]
+    command += [*flags, str(HERE / source), *map(str, more), "-o", str(library(name))]
+    run([*command, f"-L{sycl.parent / 'lib'}", "-lsycl"])
+
+
+def build_example() -> None:
+    """As its CMakeLists.txt says."""
+    if is_fresh(library("scatter_rows"), *EXAMPLE.iterdir(), *HEADERS, Path(sx.get_cmake_dir())):
+        return
+    folder = BUILD / "scatter_rows"
+    configure = ["cmake", "-S", EXAMPLE, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+    configure += [f"-DPython_EXECUTABLE={sys.executable}"]
+    configure += [f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]
+    configure += [f"-Dsycl_ext_DIR={sx.get_cmake_dir()}"]
+    scripts = [sysconfig.get_path("scripts"), os.environ["PATH"]]
+    variables = {**os.environ, "PATH": os.pathsep.join(scripts)}
+    for command in (configure, ["cmake", "--build", folder]):
+        done = subprocess.run(
+            list(map(str, command)), env=variables, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+@functools.cache
+def build_all() -> None:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(build_lab, name) for name in LABS]
+        for job in (pool.submit(build_example), *jobs):
+            job.result()
+
+
+def load(name: str):
+    """Import a module that was built."""
+    build_all()
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, library(name))
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[name]

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a page of ``docs/recipes``: ``python recipes.py PAGE``.  Its C code is compiled beside it.
+
+The line ``<!-- run: ... -->`` of a page says where: ``stand-in GPU`` (with its settings), beside
+the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.  What says
+``cpu`` is a document like any other, and run by test_docs.py.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "recipes"
+_FENCE = re.compile(r"^```.*$", re.MULTILINE)
+_RUN = re.compile(r"<!-- run: (?P<where>[\w -]+)(?:, (?P<settings>.+))? -->")
+_C = re.compile(r"^`(?P<name>\w+)\.c`.*?^```c$\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def pages(where: str) -> dict[str, dict[str, str]]:
+    """The pages that run there: name -> settings of the stand-in GPU."""
+    found = {}
+    for page in sorted(PAGES.glob("*.md")):
+        match = _RUN.search(page.read_text())
+        if match is None:
+            raise ValueError(f"{page.name} does not say where it runs")
+        if match["where"] == where:
+            pairs = (match["settings"] or "").split()
+            found[page.name] = dict(pair.split("=") for pair in pairs)
+    return found
+
+
+def compile_c(text: str) -> None:
+    """Compile the C code of a page to ``lib<name>.so`` in this folder."""
+    for match in _C.finditer(text):
+        from tvm_ffi.libinfo import find_dlpack_include_path
+
+        source = Path(f"{match['name']}.c")
+        source.write_text(match["code"])
+        command = ["cc", "-std=c11", "-Wall", "-Werror", "-shared", "-fPIC"]
+        command += [f"-I{find_dlpack_include_path()}", str(source), "-o", f"lib{match['name']}.so"]
+        subprocess.run(command, check=True)
+
+
+def main(name: str) -> int:
+    text = (PAGES / name).read_text()
+    compile_c(text)
+    examples = doctest.DocTestParser().get_doctest(_FENCE.sub("", text), {}, name, name, 0)
+    assert examples.examples, f"{name} has no examples"
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    return runner.run(examples).failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input to every public function: the class of the error, and a word that its message has."""
+
+import io
+import pickle
+from unittest.mock import Mock
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from producers import over
+
+HUGE = 2**62
+#: The id of no device, however many contexts other tests have registered.
+NOBODY = 1_000_000
+
+
+def tensor(**where):
+    return sx.zeros((2, 3), **where)
+
+
+def of_80_bits():
+    return over(tensor(), dtype=(2, 80, 1)).capsule()
+
+
+def readonly():
+    return tensor(usm_type="shared").as_readonly()
+
+
+#: call -> (exception, word of the message); the call is the name of the case
+CASES = {
+    # devices
+    "device": {
+        "no such id": (lambda: sx.device(NOBODY), ValueError, f"no device {NOBODY}"),
+        "no such string": (lambda: sx.device("gpu:9"), ValueError, "gpu:9"),
+        "the host": (lambda: sx.device((1, 0)), ValueError, "host_view"),
+        "another type": (lambda: sx.device(1.5), TypeError, "float"),
+        "two arguments": (lambda: sx.device(0, 0), TypeError, "argument"),
+        "queues without end": (lambda: sx.device(Mock()), TypeError, "SyclQueueRef"),
+        "a queue at 0": (lambda: sx.device(Mock(sycl_queue=0)), ValueError, "address"),
+        "an object that shows no queue": (
+            lambda: sx.device(Mock(sycl_queue=None)), TypeError, "no queue",
+        ),
+    },
+    "devices": {"an argument": (lambda: sx.devices(1), TypeError, "argument")},
+    "register_context": {
+        "no context": (lambda: sx.register_context(3), (TypeError, ValueError), "queue|context"),
+        "a device": (lambda: sx.register_context(dpctl.SyclDevice()), TypeError, "queue|context"),
+        "a string": (lambda: sx.register_context("cpu"), TypeError, "queue|context"),
+        "nothing": (lambda: sx.register_context(None), TypeError, "queue|context"),
+        "a DLPack capsule": (
+            lambda: sx.register_context(tensor().__dlpack__()), TypeError, "SyclContextRef",
+        ),
+        "a device it does not have": (
+            lambda: sx.register_context(sx.device().sycl_context, NOBODY),
+            ValueError,
+            f"no device {NOBODY}",
+        ),
+    },
+    "Device": {
+        "no constructor for users": (lambda: sx.Device(), TypeError, "argument"),
+        "kind of memory": (lambda: sx.device().host_accessible("rom"), ValueError, "rom"),
+        "a cut": (
+            lambda: sx.device().create_sub_devices("L9_cache"), (sx.SyclError, ValueError), "L9",
+        ),
+        "pickling": (lambda: pickle.dumps(sx.device()), TypeError, "filter_string"),
+    },
+    # making
+    "empty": {
+        "no shape": (lambda: sx.empty(), TypeError, "shape"),
+        "negative length": (lambda: sx.empty(-1), ValueError, "-1"),
+        "negative length inside": (lambda: sx.empty((2, -3)), ValueError, r"shape\[1\] is -3"),
+        "float as shape": (lambda: sx.empty(1.5), TypeError, "1.5"),
+        "string as shape": (lambda: sx.empty("3"), TypeError, "shape"),
+        "None as shape": (lambda: sx.empty(None), TypeError, "shape"),
+        "bool as shape": (lambda: sx.empty(True), TypeError, "shape"),
+        "nested shape": (lambda: sx.empty(((1, 2), 3)), TypeError, "shape"),
+        "too many dimensions": (lambda: sx.empty((1,) * 65), ValueError, "65"),
+        "overflow": (lambda: sx.empty((HUGE, 8)), ValueError, "address space"),
+        "overflow of bytes": (lambda: sx.empty(HUGE, "float64"), ValueError, "address space"),
+        "beyond int64": (lambda: sx.empty(2**64), ValueError, "address space"),
+        "no memory": (lambda: sx.empty(2**50, "int8"), MemoryError, "1125899906842624 bytes"),
+        "no dtype": (lambda: sx.empty(3, "flaot"), TypeError, "flaot"),
+        "strings": (lambda: sx.empty(3, "U5"), ValueError, "str"),
+        "byte order": (lambda: sx.empty(3, ">i4"), ValueError, "byte order"),
+        "long double": (lambda: sx.empty(3, "longdouble"), ValueError, "long double"),
+        "kind": (lambda: sx.empty(3, usm_type="pinned"), ValueError, "pinned"),
+        "kind of another type": (lambda: sx.empty(3, usm_type=1), TypeError, "usm_type"),
+        "order": (lambda: sx.empty(3, order="K"), ValueError, "'C' or 'F'"),
+        "order of another type": (lambda: sx.empty(3, order=None), TypeError, "order"),
+        "device": (lambda: sx.empty(3, device="tpu"), ValueError, "tpu"),
+        "device id": (lambda: sx.empty(3, device=NOBODY), ValueError, str(NOBODY)),
+        "positional device": (lambda: sx.empty(3, "int8", "shared"), TypeError, "positional"),
+        "unknown keyword": (lambda: sx.empty(3, usm="shared"), TypeError, "usm"),
+    },
+    "zeros": {
+        "negative length": (lambda: sx.zeros(-1), ValueError, "-1"),
+        "no memory": (lambda: sx.zeros(2**50, "int8"), MemoryError, "bytes"),
+        "no dtype": (lambda: sx.zeros(3, "flaot"), TypeError, "flaot"),
+        "kind": (lambda: sx.zeros(3, usm_type="system"), ValueError, "system"),
+    },
+    # taking
+    "from_dlpack": {
+        "nothing": (lambda: sx.from_dlpack(), TypeError, "argument"),
+        "a number": (lambda: sx.from_dlpack(3), TypeError, "int.*DLPack"),
+        "a list": (lambda: sx.from_dlpack([1]), TypeError, "list.*DLPack"),
+        "bytes": (lambda: sx.from_dlpack(b"abc"), TypeError, "as_tensor"),
+        "another capsule": (
+            lambda: sx.from_dlpack(dpctl.SyclQueue()._get_capsule()), BufferError, "SyclQueueRef",
+        ),
+        "keyword": (lambda: sx.from_dlpack(x=tensor()), TypeError, "positional"),
+        "copy": (lambda: sx.from_dlpack(tensor(), copy="no"), TypeError, "copy is 'no'"),
+        "copy of a NumPy bool": (lambda: sx.from_dlpack(tensor(), copy=1), TypeError, "copy is 1"),
+        "device": (lambda: sx.from_dlpack(tensor(), device=NOBODY), ValueError, str(NOBODY)),
+        "the host as device": (
+            lambda: sx.from_dlpack(tensor(), device=(1, 0)), ValueError, "host_view",
+        ),
+        "strings": (lambda: sx.from_dlpack(np.array(["a"])), (BufferError, ValueError), "dtype"),
+        "wrong dtype": (lambda: sx.from_dlpack(of_80_bits()), BufferError, "bits 80"),
+    },
+    "as_tensor": {
+        "nothing": (lambda: sx.as_tensor(), TypeError, "argument"),
+        "a number": (lambda: sx.as_tensor(3), TypeError, "numpy.asarray"),
+        "a list": (lambda: sx.as_tensor([1, 2]), TypeError, "numpy.asarray"),
+        "an object": (lambda: sx.as_tensor(object()), TypeError, "buffer protocol"),
+        "an array of objects": (lambda: sx.as_tensor(np.array([None])), ValueError, "object"),
+        "an array of strings": (lambda: sx.as_tensor(np.array(["a"])), ValueError, "str"),
+        "copy": (lambda: sx.as_tensor(b"abc", copy="no"), TypeError, "copy is 'no'"),
+        "device": (lambda: sx.as_tensor(b"abc", device="tpu"), ValueError, "tpu"),
+    },
+    "host_view": {
+        "a number": (lambda: sx.host_view(3), TypeError, "int"),
+        "copy": (lambda: sx.host_view(tensor(), copy=0), TypeError, "copy is 0"),
+        "keyword": (lambda: sx.host_view(x=tensor()), TypeError, "positional"),
+        "constructor": (lambda: sx.HostView(tensor()), TypeError, "no constructor"),
+    },
+    "exchange": {
+        "no consumer": (lambda: sx.exchange(tensor()), TypeError, "consumer"),
+        "a consumer that is none": (lambda: sx.exchange(tensor(), object()), TypeError, "consumer"),
+        "a module without from_dlpack": (
+            lambda: sx.exchange(tensor(), pytest), TypeError, "from_dlpack",
+        ),
+        "no memory": (lambda: sx.exchange(3, np), TypeError, "int"),
+        "copy": (lambda: sx.exchange(tensor(), np, copy="no"), TypeError, "copy is"),
+        "host_copy": (lambda: sx.exchange(tensor(), np, host_copy="no"), TypeError, "host_copy is"),
+        "a device": (lambda: sx.exchange(tensor(), "tpu"), ValueError, "tpu"),
+    },
+    "explain": {
+        "no memory": (lambda: sx.explain(3), TypeError, "int"),
+        "copy": (lambda: sx.explain(tensor(), copy=2), TypeError, "copy is"),
+        "a consumer that is none": (lambda: sx.explain(tensor(), object()), TypeError, "consumer"),
+    },
+    "capsule_from_pointer": {
+        "NULL": (lambda: sx.capsule_from_pointer(0), ValueError, "address 0"),
+        "no number": (lambda: sx.capsule_from_pointer("x"), TypeError, "address is a str"),
+        "positional version": (lambda: sx.capsule_from_pointer(8, True), TypeError, "argument"),
+    },
+    "live_exports": {"an argument": (lambda: sx.live_exports(1), TypeError, "argument")},
+    "cached_memory": {"an argument": (lambda: sx.cached_memory(1), TypeError, "argument")},
+    "release_cached_memory": {
+        "an argument": (lambda: sx.release_cached_memory(1), TypeError, "argument")
+    },
+    # between processes
+    "unpickle_to": {
+        "no such device": (lambda: sx.unpickle_to(NOBODY).__enter__(), ValueError, str(NOBODY)),
+        "the host": (lambda: sx.unpickle_to((1, 0)).__enter__(), ValueError, "host_view"),
+    },
+    "ipc_empty": {
+        "negative length": (lambda: sx.ipc_empty(-1), ValueError, "-1"),
+        "no dtype": (lambda: sx.ipc_empty(3, "flaot"), TypeError, "flaot"),
+        "order": (lambda: sx.ipc_empty(3, order="K"), ValueError, "'C' or 'F'"),
+        "more than there is": (lambda: sx.ipc_empty(HUGE // 8), MemoryError, "bytes"),
+    },
+    "ipc_handle": {
+        "an array": (lambda: sx.ipc_handle(np.zeros(3)), TypeError, "ipc_empty"),
+        "memory that cannot be shared": (lambda: sx.ipc_handle(tensor()), BufferError, "ipc_empty"),
+        "no elements": (lambda: sx.ipc_handle(sx.ipc_empty(0)), BufferError, "no elements"),
+    },
+    "ipc_open": {
+        "no handle": (lambda: sx.ipc_open(b"handle"), TypeError, "bytes"),
+        "bytes for a handle": (lambda: sx.ipc_open(sx.ipc_empty(3)), TypeError, "Tensor"),
+    },
+    "staged": {
+        "mode": (lambda: sx.staged(tensor(), "a").__enter__(), ValueError, "'rw'"),
+        "read-only": (lambda: sx.staged(readonly()).__enter__(), BufferError, "read-only"),
+        "an array": (lambda: sx.staged(np.zeros(3)).__enter__(), TypeError, "as_tensor"),
+    },
+    # Tensor
+    "Tensor": {"constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor")},
+    "Tensor.__getitem__": {
+        "out of range": (lambda: tensor()[2], IndexError, "index 2.*2 elements"),
+        "too many": (lambda: tensor()[0, 0, 0], IndexError, "3 indices"),
+        "a list": (lambda: tensor()[[0, 1]], IndexError, "list"),
+        "a mask": (lambda: tensor()[np.ones((2, 3), bool)], IndexError, "ndarray"),
+        "a string": (lambda: tensor()["x"], IndexError, "str"),
+        "a slice of strings": (lambda: tensor()["a":"b"], TypeError, "slice|str"),
+        "step 0": (lambda: tensor()[::0], ValueError, "zero"),
+    },
+    "Tensor.reshape": {
+        "another size": (lambda: tensor().reshape(7), ValueError, "6 elements"),
+        "two wild lengths": (lambda: tensor().reshape(-1, -1), ValueError, "-1"),
+        "negative length": (lambda: tensor().reshape(-2, -3), ValueError, "-2"),
+        "no shape": (lambda: tensor().reshape("6"), TypeError, "shape"),
+        "None": (lambda: tensor().reshape(None), TypeError, "shape"),
+        "floats": (lambda: tensor().reshape((2.0, 3)), TypeError, "shape"),
+    },
+    "Tensor.copy": {
+        "order": (lambda: tensor().copy("K"), ValueError, "'C' or 'F'"),
+        "order of another type": (lambda: tensor().copy(1), TypeError, "order"),
+    },
+    "Tensor.copy_from": {
+        "read-only": (lambda: readonly().copy_from(tensor()), BufferError, "read-only"),
+        "another dtype": (
+            lambda: tensor().copy_from(np.zeros(3)), TypeError, "float64 into a float32",
+        ),
+        "another shape": (lambda: tensor().copy_from(sx.zeros(4)), ValueError, r"\(4,\)"),
+        "a number": (lambda: tensor().copy_from(1.0), TypeError, "float"),
+        "a list": (lambda: tensor().copy_from([1.0]), TypeError, "list"),
+    },
+    "Tensor.to_device": {
+        "nothing": (lambda: tensor().to_device(), TypeError, "device"),
+        "no such device": (lambda: tensor().to_device(NOBODY), ValueError, str(NOBODY)),
+        "the host": (lambda: tensor().to_device((1, 0)), ValueError, "to_numpy"),
+        "copy": (lambda: tensor().to_device(0, copy="no"), TypeError, "copy is"),
+    },
+    "Tensor.to_numpy": {
+        "copy": (lambda: tensor().to_numpy(copy="no"), TypeError, "copy is"),
+    },
+    "Tensor.item": {
+        "several elements": (lambda: tensor().item(), ValueError, "one element"),
+    },
+    "in": {
+        "a tensor": (lambda: 0 in tensor(), TypeError, "to_numpy"),
+        "a host view": (lambda: 0 in sx.host_view(tensor()), TypeError, "HostView"),
+    },
+    "Tensor.__array__": {
+        "no dtype": (lambda: tensor().__array__("flaot"), TypeError, "flaot"),
+        "conversion without a copy": (
+            lambda: tensor().__array__("int32", copy=False), BufferError, "copy=False",
+        ),
+    },
+    "buffer protocol": {
+        "unwritable": (
+            lambda: np.frombuffer(readonly()).__setitem__(0, 1), ValueError, "read-only",
+        ),
+        "not contiguous": (
+            lambda: np.frombuffer(tensor().T), (BufferError, ValueError), "contiguous",
+        ),
+        "unwritable target": (
+            lambda: io.BytesIO(b"abc").readinto(readonly()), TypeError, "read-write",
+        ),
+        "bfloat16": (lambda: memoryview(sx.zeros(3, "bfloat16")), BufferError, "bfloat16"),
+    },
+    "Tensor.__dlpack__": {
+        "stream": (lambda: tensor().__dlpack__(stream="x"), TypeError, "queue"),
+        "max_version": (lambda: tensor().__dlpack__(max_version=1), TypeError, "max_version"),
+        "dl_device": (lambda: tensor().__dlpack__(dl_device=(2, 0)), BufferError, r"\(2, 0\)"),
+        "dl_device that is none": (lambda: tensor().__dlpack__(dl_device="cpu"), TypeError, "pair"),
+        "copy": (lambda: tensor().__dlpack__(copy="no"), TypeError, "copy is"),
+        "read-only": (lambda: readonly().__dlpack__(), BufferError, "max_version"),
+        "keyword": (lambda: tensor().__dlpack__(streem=None), TypeError, "streem"),
+    },
+}  # fmt: skip
+
+FLAT = {
+    f"{function}: {case}": row for function, cases in CASES.items() for case, row in cases.items()
+}
+
+
+@pytest.mark.parametrize("case", FLAT)
+def test_bad_input(case):
+    call, error, words = FLAT[case]
+    live = sx.live_exports()
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert "pybind11" not in str(caught.value)
+    assert "Unable to cast" not in str(caught.value)
+    del caught
+    assert sx.live_exports() == live
+
+
+def test_every_public_function_is_here():
+    functions = {
+        name
+        for name in sx.__all__
+        if callable(getattr(sx, name)) and not isinstance(getattr(sx, name), type)
+    }
+    without_arguments = {"get_cmake_dir", "get_include"}
+    assert functions - without_arguments <= set(CASES)
+    methods = {
+        f"Tensor.{name}"
+        for name in dir(sx.Tensor)
+        if not name.startswith("_") and callable(getattr(sx.Tensor, name))
+    }
+    assert methods - {"Tensor.as_readonly"} <= set(CASES)  # it takes no argument
+
+
+def test_no_error_makes_a_row():
+    rows = len(sx.devices())
+    for call, error, _ in FLAT.values():
+        with pytest.raises(error):
+            call()
+    assert len(sx.devices()) == rows
