@@ -37,7 +37,7 @@ default_role = "autolink"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-#: Files beside docs/ that are pages of the site: what the repository calls them -> the page.
+#: Files outside docs/ that are pages of the site: what the repository calls them -> the page.
 PAGES_OF_FILES = {
     "../CHANGELOG.md": "changelog.md",
     "../CONTRIBUTING.md": "design.md",
@@ -78,7 +78,7 @@ html_theme_options = {
 
 
 def link_pages(_: Sphinx, docname: str, source: list[str]) -> None:
-    """Let links to Markdown files beside docs/ lead to their pages."""
+    """Let links to Markdown files outside docs/ lead to their pages."""
     up = "../" * docname.count("/")
     for file, page in PAGES_OF_FILES.items():
         source[0] = source[0].replace(f"]({up}{file}", f"]({up}{page}")

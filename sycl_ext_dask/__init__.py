@@ -2,7 +2,7 @@
 """Tells Dask about the tensors of sycl_ext.
 
 Dask calls `register` through its entry point ``dask.sizeof`` in every process that imports it, so
-this package stands beside sycl_ext and imports nothing of it: the SYCL runtime is loaded when there
+this package is no part of sycl_ext and imports nothing of it: the SYCL runtime is loaded when there
 is a tensor, and not with Dask.
 """
 

@@ -31,6 +31,8 @@ import sycl_ext as sx  # noqa: E402
 from samples import USM_TYPES  # noqa: E402
 from sycl_ext import _core  # noqa: E402
 
+REQUIRE_ALL = os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1"
+
 # A call into the SYCL runtime that can wait, made with the GIL held, ends the process.
 _core.check_gil_at_runtime_calls(True)
 
@@ -146,17 +148,18 @@ def pytest_runtest_makereport(item, call):
     report = yield
     if report.failed:
         item.failed = _tracebacks = True
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        _path, _line, reason = report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"SYCL_EXT_REQUIRE_ALL=1, and this was left out: {reason}"
     return report
 
 
 # ---- no hidden skips -----------------------------------------------------------------------------
 
+# A test that is skipped fails (above); here are the modules that are skipped as they are collected.
+
 _skipped: list[str] = []
-
-
-def pytest_runtest_logreport(report):
-    if report.skipped and not hasattr(report, "wasxfail"):
-        _skipped.append(report.nodeid)
 
 
 def pytest_collectreport(report):
@@ -166,12 +169,12 @@ def pytest_collectreport(report):
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
-    if os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1" and _skipped and session.exitstatus == 0:
+    if REQUIRE_ALL and _skipped and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter):
-    if os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1" and _skipped:
+    if REQUIRE_ALL and _skipped:
         terminalreporter.section("SYCL_EXT_REQUIRE_ALL=1, and these were skipped", red=True)
         for nodeid in _skipped:
             terminalreporter.line(nodeid)
@@ -187,18 +190,18 @@ def usm_type(request):
 
 @pytest.fixture
 def root():
-    """The row of the default device."""
+    """The entry of the default device."""
     return sx.device()
 
 
 @pytest.fixture(scope="session")
 def private():
-    """A row for a context that is not the default context of its device."""
+    """An entry for a context that is not the default context of its device."""
     return sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
 
 
 @pytest.fixture(scope="session")
 def halves():
-    """The rows of two sub-devices."""
+    """The entries of two sub-devices."""
     units = sx.device().sycl_device.max_compute_units
     return sx.device().create_sub_devices(units // 2)[:2]

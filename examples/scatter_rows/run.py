@@ -64,7 +64,7 @@ def main() -> None:
         assert (result == EXPECTED).all(), (name, result)
         scatter_rows(target, [0, 1], arena(8, root.id).reshape((2, 4)))
         assert not np.asarray(sx.host_view(target))[:2].any(), name
-        print(f"{name:26} ok, row {sx.as_tensor(target).device.id}")
+        print(f"{name:26} ok, entry {sx.as_tensor(target).device.id}")
 
 
 if __name__ == "__main__":

@@ -76,14 +76,14 @@ void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
 
 // The way back: memory of this extension as a tensor that every library takes.
 py::object arena(std::int64_t n, int device) {
-  const sycl_ext::device_entry row(device);
-  const sycl::context context = row.context();  // the block keeps its context
+  const sycl_ext::device_entry entry(device);
+  const sycl::context context = entry.context();  // the block keeps its context
   auto* const block =
-      sycl::malloc_shared<float>(static_cast<std::size_t>(n), row.device(), context);
+      sycl::malloc_shared<float>(static_cast<std::size_t>(n), entry.device(), context);
   if (!block) throw std::bad_alloc();
   std::memset(block, 0, static_cast<std::size_t>(n) * sizeof(float));
   std::shared_ptr<float> owner(block, [context](float* p) { sycl::free(p, context); });
-  return py::reinterpret_steal<py::object>(sycl_ext::wrap(block, {n}, row, owner));
+  return py::reinterpret_steal<py::object>(sycl_ext::wrap(block, {n}, entry, owner));
 }
 
 }  // namespace

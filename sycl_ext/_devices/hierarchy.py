@@ -19,7 +19,7 @@ _MODES = {
     "FLAT": "each tile of an Intel GPU is a root device with an id of its own; no device of the "
     "list can be cut into tiles",
     "COMPOSITE": "each Intel GPU card is one root device with one id; its tiles are its "
-    "sub-devices, without ids in DLPack, and create_sub_devices('numa') gives them rows",
+    "sub-devices, without ids in DLPack, and create_sub_devices('numa') gives them entries",
     "COMBINED": "each tile of an Intel GPU is a root device with an id of its own, as in FLAT; "
     "Level Zero itself also knows the card behind it",
 }

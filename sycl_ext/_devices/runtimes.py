@@ -19,7 +19,7 @@ class TwoRuntimesWarning(RuntimeWarning):
 
 
 def warn_of_others() -> None:
-    """Warn of each SYCL runtime beside ours, once, where the user's code called the package."""
+    """Warn of each SYCL runtime other than ours, once, where the user's code called the package."""
     if not _core.has_other_libsycl():
         return
     ours, *loaded = _core.loaded_libsycl()

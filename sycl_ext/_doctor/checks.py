@@ -41,7 +41,7 @@ LOAD_ERRORS = (
     (r"No module named 'sycl_ext|_core", "the extension module is not there", REINSTALL_US),
     (
         r"^(TypeError|AttributeError)|cannot import name",
-        "the extension module is of another version than the Python files beside it",
+        "the extension module is of another version than the Python files of the package",
         REINSTALL_US,
     ),
     (r"", "the package, or what it needs, is damaged", REINSTALL_RUNTIME),
@@ -95,7 +95,7 @@ def runtime_loads(facts: Facts) -> Iterator[Finding]:
 
 
 def packages_load(facts: Facts) -> Iterator[Finding]:
-    """Find other packages that cannot be imported beside sycl_ext."""
+    """Find other packages that cannot be imported together with sycl_ext."""
     if facts.devices_without_selector and not facts.devices:
         return  # without a device some of them cannot, and `nothing_hidden` says why
     ours = facts.went_wrong("import sycl_ext")

@@ -453,7 +453,7 @@ def package_files() -> dict[str, str]:
 
 
 def other_runtimes() -> tuple[Runtime, ...]:
-    """Return the packages that bring a SYCL runtime beside ours, or ask for one of another year."""
+    """Return the packages that bring another SYCL runtime, or ask for one of another year."""
     try:
         year = int(metadata.version("intel-sycl-rt").partition(".")[0])
     except (metadata.PackageNotFoundError, ValueError):

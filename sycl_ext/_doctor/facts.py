@@ -130,7 +130,7 @@ class User:
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """A row of the device table."""
+    """An entry of the device table."""
 
     id: int
     filter_string: str
@@ -144,7 +144,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class Measurement:
-    """How fast a copy is, beside one plain memcpy command between the same two blocks."""
+    """How fast a copy is, compared with one plain memcpy command between the same two blocks."""
 
     device: int
     what: str

@@ -94,7 +94,7 @@ from extensions import labs
 
 table = labs.load("table_lab")
 tiles = [handles(ze.zeDeviceGetSubDevices, card) for card in native_gpus()]
-tile = sx.device(table.row_of_native_device(tiles[1][1].value))
+tile = sx.device(table.entry_of_native_device(tiles[1][1].value))
 assert (tile.kind, tile.parent, tile.root_id) == ("sub_device", gpus[1], gpus[1].id), tile
 assert sx.zeros(5, device=tile).__dlpack_device__() == (14, gpus[1].id)
 assert sx.register_context(gpus[1].sycl_context, tile) is tile

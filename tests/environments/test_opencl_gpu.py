@@ -26,7 +26,7 @@ def run(tmp_path_factory):
     return script
 
 
-def test_it_is_alone_or_beside_the_cpu_device(run):
+def test_it_is_alone_or_with_the_cpu_device(run):
     run("assert kinds() == ['gpu']", cpus=0)
     run("assert kinds() == ['cpu', 'gpu']")
 

@@ -170,7 +170,7 @@ void fuzz(Input& input) {
   const int changes = static_cast<int>(input.between(0, 7)) % 4;
   for (int i = 0; i < changes; ++i) alter(input, managed);
   ImportOptions options;
-  // As from a stranger, only where the memory can be found again by asking the runtime.
+  // As from a third party, only where the memory can be found again by asking the runtime.
   const bool known = input.between(0, 3) || changes || !tensor.memory->entry;
   if (known) options.known = exported_memory(managed);
   options.settle = input.flip();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structs of strangers, every field: the deleter runs exactly once, nothing leaks, only an
+// Third-party structs, every field: the deleter runs exactly once, nothing leaks, only an
 // Error comes out, and every view that is believed reaches memory that is there.
 //
 // The pointers are those of real blocks of each kind, and the lengths may lie as they like, as long

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever strangers may hand in, generated (Hypothesis): an error with words of ours, or a result.
+"""Whatever may be handed in, generated (Hypothesis): an error with words of ours, or a result.
 
 Nothing here may end the process, leak, or run a deleter twice or never.
 """

@@ -135,8 +135,8 @@ def _producers() -> str:
     rows = []
     for name, library in producers_worker.LIBRARIES.items():
         cases = seen.producer(name)
-        roads = ("from_dlpack(x, device=cpu)", "from_dlpack(x, device=gpu)", "host_view(x)")
-        rows.append([name, library.array, *(_word(cases[road]) for road in roads)])
+        ways = ("from_dlpack(x, device=cpu)", "from_dlpack(x, device=gpu)", "host_view(x)")
+        rows.append([name, library.array, *(_word(cases[way]) for way in ways)])
     heads = ["library", "x", "`from_dlpack`, CPU", "`from_dlpack`, GPU", "`host_view`"]
     return _table(heads, rows)
 

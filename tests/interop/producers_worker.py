@@ -159,7 +159,7 @@ LIBRARIES = {
 }
 
 #: How an array is taken, and what the result must be: "view", "copy" or the name of an exception.
-ROADS: dict[str, Callable[[Any], Any]] = {
+WAYS: dict[str, Callable[[Any], Any]] = {
     "from_dlpack(x, device=cpu)": lambda x: sx.from_dlpack(x, device="opencl:cpu"),
     "from_dlpack(x, device=gpu)": lambda x: sx.from_dlpack(x, device="level_zero:gpu:0"),
     "from_dlpack(x, copy=True)": lambda x: sx.from_dlpack(x, device="opencl:cpu", copy=True),
@@ -171,7 +171,7 @@ ROADS: dict[str, Callable[[Any], Any]] = {
     "exchange(x, gpu)": lambda x: sx.exchange(x, sx.device("level_zero:gpu:0")),
     "copy_from(x)": lambda x: _filled(x),
 }
-CASES = list(ROADS)
+CASES = list(WAYS)
 
 
 def _filled(x):
@@ -182,7 +182,7 @@ def _filled(x):
 def take(name: str, library: Library) -> dict[str, Any]:
     x, address, readonly = library.make()
     try:
-        result = ROADS[name](x)
+        result = WAYS[name](x)
     except Exception as error:
         return {"outcome": type(error).__name__, "text": str(error)}
     if isinstance(result, np.ndarray):
@@ -202,11 +202,11 @@ def main(name: str, first: int) -> None:
     library = LIBRARIES[name]
     version = importlib.metadata.version(library.distribution).partition("+")[0]
     print(json.dumps({"version": version}), flush=True)
-    for number, road in enumerate(CASES):
+    for number, way in enumerate(CASES):
         if number < first:
             continue
         print(json.dumps({"begin": number}), flush=True)
-        found = take(road, library)
+        found = take(way, library)
         gc.collect()
         print(json.dumps({"end": number, **found}), flush=True)
 

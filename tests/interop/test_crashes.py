@@ -2,7 +2,7 @@
 """What ends the process of others, or corrupts their data, does not touch us.
 
 Each test is a process of its own, so that a crash is a failure.  Where a library can be made to
-crash without us, a test shows that, so that the tests beside it could fail.
+crash without us, a test shows that, so that the tests of the same library could fail.
 """
 
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays of real libraries, taken by each road: as a view where that is possible."""
+"""The arrays of real libraries, taken by each way: as a view where that is possible."""
 
 import pytest
 
@@ -30,11 +30,11 @@ GPU = {
 BUFFER = {name: "TypeError" if "from_dlpack" in name else what for name, what in HOST.items()}
 
 
-@pytest.mark.parametrize("road", CASES)
+@pytest.mark.parametrize("way", CASES)
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_array_of_a_library(name, road):
-    expected = {"dpnp, GPU": GPU, "memoryview": BUFFER}.get(name, HOST)[road]
-    found = seen.producer(name)[road]
+def test_array_of_a_library(name, way):
+    expected = {"dpnp, GPU": GPU, "memoryview": BUFFER}.get(name, HOST)[way]
+    found = seen.producer(name)[way]
     assert found["outcome"] == expected, found.get("text")
     if expected in ("view", "copy"):
         assert found["right"]

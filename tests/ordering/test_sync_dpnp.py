@@ -46,7 +46,7 @@ def copied_into(array):
     return sx.empty(LENGTH, "int64", usm_type="shared").copy_from(array)
 
 
-ROADS = {
+WAYS = {
     "from_dlpack": sx.from_dlpack,
     "from_dlpack(copy=True)": lambda x: sx.from_dlpack(x, copy=True),
     "as_tensor": sx.as_tensor,
@@ -63,10 +63,10 @@ ROADS = {
 }
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_result_is_what_is_taken(computing, road, repetitions):
+@pytest.mark.parametrize("way", WAYS)
+def test_result_is_what_is_taken(computing, way, repetitions):
     for value in range(1, repetitions + 1):
-        assert is_all(ROADS[road](computing(value)), value)
+        assert is_all(WAYS[way](computing(value)), value)
 
 
 def test_later_kernels_do_not_reach_a_copy(computing, repetitions):

@@ -19,7 +19,7 @@ CPP_ARROWS = {
     "python": ("base", "runtime", "tensor", "dlpack"),
 }
 
-#: Folders of `sycl_ext/` and the modules beside them, and what each may import besides its own.
+#: Folders of `sycl_ext/` and the modules next to them, and what each may import besides its own.
 PYTHON_ARROWS = {
     "_core": (),
     "_negotiation": (),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structs of ``dlpack.h`` 1.3 and the capsule functions of CPython, through ctypes.
 
-Written from the header, not from this project: what a test reads here is what a stranger reads.
+Written from the header, not from this project: what a test reads here is what a third party reads.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def python(
     """Run a script in a process of its own, and return what it wrote; it must not fail.
 
     It sees the first environment, unless `variables` say else; with `inherit`, the devices of this
-    process.  The modules of this folder can be imported, and those beside the file `near`.
+    process.  The modules of this folder can be imported, and those next to the file `near`.
     """
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     if near is not None:

@@ -132,7 +132,7 @@ def over(array: Any, **fields: Any) -> Managed:
 
 
 def as_strided(tensor: Any, shape: tuple, strides: tuple, offset: int = 0) -> Any:
-    """A view of the memory of a tensor with any strides, by the road of a stranger's capsule."""
+    """A view of the memory of a tensor with any strides, through a third-party capsule."""
     data = tensor.ptr + offset * tensor.itemsize
     return sx.from_dlpack(over(tensor, data=data, shape=shape, strides=strides).capsule())
 

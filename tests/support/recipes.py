@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a page of ``docs/recipes``: ``python recipes.py PAGE``.  Its C code is compiled beside it.
+"""Runs a page of ``docs/recipes``: ``python recipes.py PAGE``.  Its C code is compiled there.
 
-The line ``<!-- run: ... -->`` of a page says where: ``stand-in GPU`` (with its settings), beside
-the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.  What says
+The line ``<!-- run: ... -->`` of a page says where: ``stand-in GPU`` (with its settings), next
+to the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.  What says
 ``cpu`` is a document like any other, and run by test_docs.py.
 """
 

@@ -297,9 +297,9 @@ def test_every_public_function_is_here():
     assert methods - {"Tensor.as_readonly"} <= set(CASES)  # it takes no argument
 
 
-def test_no_error_makes_a_row():
-    rows = len(sx.devices())
+def test_no_error_makes_an_entry():
+    entries = len(sx.devices())
     for call, error, _ in FLAT.values():
         with pytest.raises(error):
             call()
-    assert len(sx.devices()) == rows
+    assert len(sx.devices()) == entries

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read-only stays read-only on every road (R7), also where a write would end the process."""
+"""Read-only stays read-only in every exchange (R7), also where a write would end the process."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ WAYS_IN = {
     "capsule": lambda array: sx.from_dlpack(array.__dlpack__(max_version=(1, 0))),
     "host view": lambda array: sx.from_dlpack(sx.host_view(array)),
     "as_tensor of a host view": lambda array: sx.as_tensor(sx.host_view(array)),
-    "flag of a stranger": lambda array: sx.from_dlpack(
+    "flag of a third party": lambda array: sx.from_dlpack(
         over(array.copy(), flags=READ_ONLY).capsule()
     ),
     "USM": lambda array: sx.as_tensor(array).copy().as_readonly(),
@@ -45,7 +45,7 @@ STEPS = {
     "reshaped": lambda t: t.reshape(-1),
     "from_dlpack": sx.from_dlpack,
     "as_tensor": sx.as_tensor,
-    "capsule of the own row": lambda t: sx.from_dlpack(
+    "capsule of the own entry": lambda t: sx.from_dlpack(
         t.__dlpack__(dl_device=(14, t.device.id), **VERSIONED)
     ) if t.usm_type != "system" else t,
     "over the host": lambda t: sx.from_dlpack(t.__dlpack__(dl_device=(1, 0), **VERSIONED)),
@@ -72,7 +72,7 @@ def follow(tensor, *steps):
 
 
 @pytest.mark.parametrize("way", WAYS_IN)
-def test_every_road(way):
+def test_every_way(way):
     for first in STEPS:
         for second in STEPS:
             assert_readonly(follow(WAYS_IN[way](array()), first, second))
@@ -137,16 +137,16 @@ def test_a_memory_map(tmp_path):
     program = f"""
 import numpy as np
 import sycl_ext as sx
-import test_readonly as roads
+import test_readonly as ways
 
 mapped = np.load({str(tmp_path / "numbers.npy")!r}, mmap_mode="r")
 content = mapped.tobytes()
 one = np.float32(1).reshape(())
 for way in (sx.from_dlpack, sx.as_tensor, lambda a: sx.from_dlpack(sx.host_view(a)),
             lambda a: sx.as_tensor(memoryview(a)), lambda a: sx.from_dlpack(a[::2, ::-1])):
-    for step in roads.STEPS:
-        tensor = roads.follow(way(mapped), step)
-        roads.assert_readonly(tensor)
+    for step in ways.STEPS:
+        tensor = ways.follow(way(mapped), step)
+        ways.assert_readonly(tensor)
         host = sx.host_view(tensor)
         writes = [
             lambda: tensor.copy_from(one),

@@ -66,8 +66,8 @@ def test_dpctl_2120_to_the_host_without_a_copy(usm_type):
 @pytest.mark.parametrize("where", ["root", "private", "halves"])
 def test_dpnp_2554_dpnp_copies_what_it_could_view(where, request):
     """``dpnp.asarray`` copies; ``dpnp.tensor.asarray`` computes in the tensor's own memory."""
-    row = request.getfixturevalue(where)
-    tensor = usm("device", row[0] if where == "halves" else row)
+    entry = request.getfixturevalue(where)
+    tensor = usm("device", entry[0] if where == "halves" else entry)
     assert address(dpnp.asarray(tensor)) != tensor.ptr
     taken = dpnp.tensor.asarray(tensor, copy=False)
     assert taken._pointer == tensor.ptr
@@ -79,9 +79,9 @@ def test_dpnp_2554_dpnp_copies_what_it_could_view(where, request):
 
 def test_dpctl_1929_a_pair_becomes_a_device_and_back():
     for device in dpctl.get_devices():
-        row = sx.device(device)
-        assert sx.device(row.__dlpack_device__()) is row
-        assert row.sycl_device == device
+        entry = sx.device(device)
+        assert sx.device(entry.__dlpack_device__()) is entry
+        assert entry.sycl_device == device
 
 
 @pytest.mark.parametrize("stream", [None, -1])
@@ -116,7 +116,7 @@ class OnXpu(torch.Tensor):
         return self.source.__dlpack__(max_version=max_version)
 
 
-ROADS = {
+WAYS = {
     "from_dlpack": sx.from_dlpack,
     "from_dlpack(device=)": lambda x: sx.from_dlpack(x, device="cpu"),
     "from_dlpack(copy=False)": lambda x: sx.from_dlpack(x, copy=False),
@@ -129,14 +129,14 @@ ROADS = {
 }
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_pytorch_195825_a_stream_for_xpu_is_the_address_of_its_queue(monkeypatch, road):
+@pytest.mark.parametrize("way", WAYS)
+def test_pytorch_195825_a_stream_for_xpu_is_the_address_of_its_queue(monkeypatch, way):
     """And torch-xpu-ops 3077: dl_device and copy are never asked of XPU."""
     queue = dpctl.SyclQueue("cpu")
     current = types.SimpleNamespace(sycl_queue=queue.addressof_ref())
     monkeypatch.setattr(torch.xpu, "current_stream", lambda device: current)
     x = OnXpu(usm("device"))
-    assert np.array_equal(np.asarray(ROADS[road](x)), VALUES)
+    assert np.array_equal(np.asarray(WAYS[way](x)), VALUES)
     assert x.streams == [current.sycl_queue]
 
 
@@ -179,29 +179,29 @@ def test_pytorch_194267_one_family_of_errors():
     ids=["gradient", "conjugate", "negative", "sparse"],
 )
 def test_pytorch_what_cannot_be_exported_says_why(tensor, words):
-    roads = (sx.from_dlpack, sx.as_tensor, sx.host_view, lambda x: sx.exchange(x, np))
-    for road in roads:
+    ways = (sx.from_dlpack, sx.as_tensor, sx.host_view, lambda x: sx.exchange(x, np))
+    for way in ways:
         with pytest.raises(sx.ExchangeError, match=words):
-            road(tensor())
-    for road in roads[:3]:
+            way(tensor())
+    for way in ways[:3]:
         for copy in (True, False):
             with pytest.raises(sx.ExchangeError, match=words):
-                road(tensor(), copy=copy)
+                way(tensor(), copy=copy)
     assert sx.explain(tensor(), np).route.value == "refused"
 
 
 def test_pytorch_what_is_not_negated_any_more_is_exchanged():
     negated = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
-    for road in (sx.from_dlpack, sx.as_tensor, sx.host_view):
-        assert np.asarray(sx.host_view(road(negated.resolve_neg()))).tolist() == [-2, -4]
-        assert np.asarray(sx.host_view(road(torch.neg(torch.ones(2))))).tolist() == [-1, -1]
+    for way in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        assert np.asarray(sx.host_view(way(negated.resolve_neg()))).tolist() == [-2, -4]
+        assert np.asarray(sx.host_view(way(torch.neg(torch.ones(2))))).tolist() == [-1, -1]
 
 
 # ---- scikit-learn --------------------------------------------------------------------------------
 
 
 def test_scikit_learn_28668_everything_follows_x():
-    """What is beside X goes where X is, whatever library X is of."""
+    """What is computed with X goes where X is, whatever library X is of."""
     x = dpnp.asarray(VALUES)
     for place in (x.device, x.sycl_device, x.sycl_queue, sx.as_tensor(x).device):
         for y in (VALUES, torch.from_numpy(VALUES.copy()), usm()):
@@ -214,9 +214,9 @@ def test_scikit_learn_28668_everything_follows_x():
 def test_scikit_learn_34046_lists_are_refused_in_words():
     with pytest.raises(AttributeError):
         np.from_dlpack([1.0, 2.0])
-    for road in (sx.as_tensor, sx.host_view, lambda x: sx.exchange(x, torch)):
+    for way in (sx.as_tensor, sx.host_view, lambda x: sx.exchange(x, torch)):
         with pytest.raises(TypeError, match=r"numpy\.asarray"):
-            road([1.0, 2.0])
+            way([1.0, 2.0])
 
 
 def test_scikit_learn_34046_a_device_of_another_library_is_refused_in_words():
@@ -226,9 +226,9 @@ def test_scikit_learn_34046_a_device_of_another_library_is_refused_in_words():
 
 def test_scikit_learn_intelex_2569_the_queue_comes_with_the_data(private):
     """DLPack has no place for it; the other protocol, which oneDAL reads first, does."""
-    for row in (sx.device(), private):
-        described = usm("device", row).__sycl_usm_array_interface__
-        assert described["syclobj"].sycl_context == row.sycl_context
+    for entry in (sx.device(), private):
+        described = usm("device", entry).__sycl_usm_array_interface__
+        assert described["syclobj"].sycl_context == entry.sycl_context
         assert described["syclobj"]._get_capsule() is not None
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SECURITY.md promises about memory: read-only on every road out, and no bytes of others.
+"""What SECURITY.md promises about memory: read-only on every way out, and no bytes of others.
 
-`test_readonly` follows read-only memory through all roads between tensors; here are the roads out,
-each with a stranger's attempt to write.
+`test_readonly` follows read-only memory through all ways between tensors; here are the ways out,
+each with a consumer's attempt to write.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def through_the_table(tensor):
     return flags, data
 
 
-# ---- read-only on every road out -----------------------------------------------------------------
+# ---- read-only on every way out -----------------------------------------------------------------
 
 
 def writable_dlpack(**asked):
-    def road(tensor):
+    def way(tensor):
         managed = managed_in(tensor.__dlpack__(**asked))
         same = managed.dl_tensor.data == tensor.ptr
         return same and not (hasattr(managed, "flags") and managed.flags & READ_ONLY)
 
-    return road
+    return way
 
 
 def writable_interface(tensor):
@@ -82,8 +82,8 @@ def writable_pickle(tensor):
     return given or writable_tensor(again, tensor)
 
 
-#: name -> whether a stranger gets at the memory of a tensor so that it may write
-ROADS_OUT = {
+#: name -> whether a consumer gets at the memory of a tensor so that it may write
+WAYS_OUT = {
     "legacy DLPack": writable_dlpack(),
     "DLPack 1.0": writable_dlpack(**VERSIONED),
     "DLPack, no stream": writable_dlpack(stream=-1, **VERSIONED),
@@ -120,24 +120,24 @@ ROADS_OUT = {
 }
 
 
-@pytest.mark.parametrize("road", ROADS_OUT)
+@pytest.mark.parametrize("way", WAYS_OUT)
 @pytest.mark.parametrize("usm_type", USM_TYPES)
-def test_no_road_is_writable(road, usm_type):
+def test_no_way_is_writable(way, usm_type):
     tensor = sx.empty((4, 6), usm_type=usm_type).copy_from(values((4, 6)))
     with contextlib.suppress(BufferError, TypeError, ValueError, AttributeError):
-        assert not ROADS_OUT[road](tensor.as_readonly())
+        assert not WAYS_OUT[way](tensor.as_readonly())
     assert bits(tensor.to_numpy()) == bits(values((4, 6)))
 
 
-#: Roads on which nobody can write to any tensor.
+#: Ways on which nobody can write to any tensor.
 NEVER = {"assignment", "readonly", "copy.copy", "pickle, out of band"}
 
 
-@pytest.mark.parametrize("road", [name for name in ROADS_OUT if name not in NEVER])
-def test_the_same_roads_are_open_for_writable_memory(road):
+@pytest.mark.parametrize("way", [name for name in WAYS_OUT if name not in NEVER])
+def test_the_same_ways_are_open_for_writable_memory(way):
     """So the test above sees what it has to."""
     tensor = sx.zeros((4, 6), usm_type="shared")
-    assert ROADS_OUT[road](tensor)
+    assert WAYS_OUT[way](tensor)
 
 
 def test_dpctl_memory_cannot_be_told():

@@ -47,8 +47,8 @@ ENVIRONMENTS = ("cpu", "stand_in_gpu")
 
 def tool(name: str) -> str:
     """A tool of this environment, or of the machine."""
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
+    ours = Path(sys.executable).with_name(name)
+    found = str(ours) if ours.exists() else shutil.which(name)
     return found or sys.exit(f"{name} is missing")
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous errors: never the end of the process, and raised by the next call that waits for the
-// queue of the tensor, also when the command that failed was a stranger's and is long over.
+// queue of the tensor, also when the command that failed was a third party's and is long over.
 #include <stdexcept>
 #include <sycl/handler.hpp>
 #include <thread>
@@ -21,13 +21,13 @@ Tensor numbers() {
   return tensor;
 }
 
-// What a stranger does with the queue of an entry that it was handed.
+// What another library does with the queue of an entry that it was handed.
 void submit_a_failure(const Queue& queue) {
-  auto strangers = *static_cast<const sycl::queue*>(queue.share());
-  strangers.submit([](sycl::handler& handler) {
-    handler.host_task([] { throw std::runtime_error("the stranger's task failed"); });
+  auto theirs = *static_cast<const sycl::queue*>(queue.share());
+  theirs.submit([](sycl::handler& handler) {
+    handler.host_task([] { throw std::runtime_error("another library's task failed"); });
   });
-  while (!strangers.ext_oneapi_empty()) std::this_thread::yield();
+  while (!theirs.ext_oneapi_empty()) std::this_thread::yield();
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ TEST(async_error_of_a_command_that_is_over) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor.memory->queue);
   CHECK(tensor.memory->queue.has_pending_work());
-  CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
+  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
   CHECK(!tensor.memory->queue.has_pending_work());
   synchronize(tensor);
   CHECK(copy_to_host(tensor).data[99] == std::byte{0});
@@ -45,7 +45,7 @@ TEST(async_error_of_a_command_that_is_over) {
 TEST(async_error_of_a_copy) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor.memory->queue);
-  CHECK_FAILS(runtime, "the stranger's task failed", copy_to_host(tensor));
+  CHECK_FAILS(runtime, "another library's task failed", copy_to_host(tensor));
   CHECK(copy_to_host(tensor).data[99] == std::byte{0});
 }
 
@@ -55,14 +55,14 @@ TEST(async_error_outlives_a_deleter) {
   submit_a_failure(tensor.memory->queue);
   numbers().memory.reset();
   allocate(default_entry(), UsmKind::device, 100).reset();
-  CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
+  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
 }
 
 TEST(async_errors_of_several_commands_are_one) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor.memory->queue);
   submit_a_failure(tensor.memory->queue);
-  CHECK_FAILS(runtime, "the stranger's task failed", synchronize(tensor));
+  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
   synchronize(tensor);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Export, import, and the structs of strangers.
+// Export, import, and third-party structs.
 #include <dlpack/dlpack.h>
 
 #include <vector>
@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::int64_t huge = std::int64_t{1} << 62;
 
-// A managed tensor of a stranger, on the stack; counts what its deleter is called.
+// A third-party managed tensor, on the stack; counts what its deleter is called.
 template <class Managed>
-struct Stranger {
+struct ThirdParty {
   Managed managed{};
   std::vector<std::int64_t> shape, strides;
   int deleted = 0;
 
-  Stranger(void* data, std::vector<std::int64_t> lengths, std::vector<std::int64_t> steps,
-           DLDevice device)
+  ThirdParty(void* data, std::vector<std::int64_t> lengths, std::vector<std::int64_t> steps,
+             DLDevice device)
       : shape(std::move(lengths)), strides(std::move(steps)) {
     DLTensor& dl = managed.dl_tensor;
     dl.data = data;
@@ -35,16 +35,16 @@ struct Stranger {
     dl.shape = shape.data();
     dl.strides = strides.empty() ? nullptr : strides.data();
     managed.manager_ctx = this;
-    managed.deleter = [](Managed* self) { ++static_cast<Stranger*>(self->manager_ctx)->deleted; };
+    managed.deleter = [](Managed* self) { ++static_cast<ThirdParty*>(self->manager_ctx)->deleted; };
     if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) managed.version = {1, 3};
   }
 };
 
 template <class Managed>
-void refused(Stranger<Managed>& stranger, const char* words, const DLDevice* expected = nullptr) {
+void refused(ThirdParty<Managed>& given, const char* words, const DLDevice* expected = nullptr) {
   const long live = settled_allocations();
-  CHECK_FAILS(buffer, words, import_managed(&stranger.managed, {expected}));
-  CHECK(stranger.deleted == 1 && settled_allocations() == live);
+  CHECK_FAILS(buffer, words, import_managed(&given.managed, {expected}));
+  CHECK(given.deleted == 1 && settled_allocations() == live);
 }
 
 template <class Managed>
@@ -113,7 +113,7 @@ TEST(dlpack_an_export_outlives_its_tensor) {
 
 template <class Managed>
 void check_refusals() {
-  using S = Stranger<Managed>;
+  using S = ThirdParty<Managed>;
   float values[6] = {};
   const DLDevice cpu{kDLCPU, 0};
   const auto good = [&] { return S(values, {2, 3}, {3, 1}, cpu); };
@@ -177,12 +177,12 @@ void check_refusals() {
 TEST(dlpack_refuses_legacy) { check_refusals<DLManagedTensor>(); }
 TEST(dlpack_refuses_versioned) { check_refusals<DLManagedTensorVersioned>(); }
 
-// USM of a stranger: the lengths may lie, and both ends are checked.
-TEST(dlpack_usm_of_a_stranger) {
+// USM of a third party: the lengths may lie, and both ends are checked.
+TEST(dlpack_third_party_usm) {
   const Entry& entry = default_entry();
   const DLDevice device{kDLOneAPI, entry.id};
   const Memory memory = allocate(entry, UsmKind::device, 1 << 20);
-  using S = Stranger<DLManagedTensorVersioned>;
+  using S = ThirdParty<DLManagedTensorVersioned>;
   {
     S s(memory->data, {1 << 18}, {1}, device);
     const Tensor tensor = import_managed(&s.managed, {&device}).tensor;

@@ -155,9 +155,9 @@ void require_equal(const Tensor& found, const Tensor& wanted) {
 
 int handed_over, deleted;
 
-// A struct of a stranger over a tensor of ours.
+// A third-party struct over a tensor of ours.
 template <class Managed>
-Imported import_strangers(const Tensor& tensor, DLDevice device, bool settle) {
+Imported import_third_party(const Tensor& tensor, DLDevice device, bool settle) {
   static Managed managed;
   static std::vector<std::int64_t> dims;
   const int ndim = tensor.layout.ndim();
@@ -180,8 +180,8 @@ void import_and_drop(const Tensor& tensor, DLDevice device, bool settle) {
     return deleted + abandoned_frees() - abandoned == handed_over;
   };
   try {
-    import_strangers<DLManagedTensorVersioned>(tensor, device, settle);
-    import_strangers<DLManagedTensor>(tensor, device, settle);
+    import_third_party<DLManagedTensorVersioned>(tensor, device, settle);
+    import_third_party<DLManagedTensor>(tensor, device, settle);
   } catch (...) {
     CHECK(all_are_deleted());
     throw;
@@ -301,7 +301,7 @@ const std::vector<Operation>& operations() {
          allocating_entry(w.device.data, w.entry);
          entry_in_context(w.abroad.data, w.elsewhere.context_address());
        }},
-      {"look up rows",
+      {"look up entries",
        [](const World& w) {
          CHECK(&entry_of(w.queue) == &w.elsewhere);
          CHECK(&entry_of(w.entry.device_address(), w.entry.context_address()) == &w.entry);

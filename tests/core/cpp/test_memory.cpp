@@ -29,7 +29,7 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
-TEST(device_rows) {
+TEST(device_entries) {
   CHECK(root_count() >= 1 && entry_count() >= root_count());
   for (int id = 0; id < entry_count(); ++id) {
     const Entry& entry = entry_at(id);

@@ -35,7 +35,7 @@ def read(capsule):
 
 
 def content(capsule):
-    """The bytes behind a capsule, by the road of this package."""
+    """The bytes behind a capsule, as this package reads it."""
     return bits(sx.from_dlpack(capsule).to_numpy())
 
 
@@ -117,8 +117,8 @@ def test_root_memory(usm_type):
 
 @pytest.mark.parametrize("where", ["private", "sub-device"])
 def test_memory_of_another_context(where, private, halves, usm_type):
-    row = {"private": private, "sub-device": halves[0]}[where]
-    tensor = sx.empty((2, 3), usm_type=usm_type, device=row).copy_from(values((2, 3)))
+    entry = {"private": private, "sub-device": halves[0]}[where]
+    tensor = sx.empty((2, 3), usm_type=usm_type, device=entry).copy_from(values((2, 3)))
     for device in (None, (14, 0)):
         for copy in (None, True):
             capsule = tensor.__dlpack__(dl_device=device, copy=copy, **VERSIONED)
@@ -129,8 +129,8 @@ def test_memory_of_another_context(where, private, halves, usm_type):
         with pytest.raises(BufferError, match="copy=False.*default context.*pass copy=None"):
             tensor.__dlpack__(dl_device=device, copy=False, **VERSIONED)
     for copy in (None, False):
-        asked = {"dl_device": (14, row.id), "copy": copy, **VERSIONED}
-        assert read(tensor.__dlpack__(**asked)) == ((14, row.id), 0, tensor.ptr)
+        asked = {"dl_device": (14, entry.id), "copy": copy, **VERSIONED}
+        assert read(tensor.__dlpack__(**asked)) == ((14, entry.id), 0, tensor.ptr)
     other = halves[1].id
     capsule = tensor.__dlpack__(dl_device=(14, other), **VERSIONED)
     assert read(capsule)[:2] == ((14, other), IS_COPIED)
@@ -220,17 +220,17 @@ def test_a_refused_copy_is_both_errors():
 
 
 def test_whatever_leaves_as_usm_is_usm(private, halves):
-    """A stranger takes memory under (14, id) for USM of that row, and so may we."""
+    """A third-party consumer takes memory under (14, id) for USM of that entry, and so may we."""
     array = values((2, 3))
     sources = [
         sx.zeros((2, 3), device=where).copy_from(array) for where in (0, private, *halves)
     ] + [sx.from_dlpack(array), sx.host_view(array), sx.host_view(sx.from_dlpack(array).copy())]
     for source in sources:
-        for row in sx.devices():
+        for entry in sx.devices():
             for copy in (None, True):
-                capsule = source.__dlpack__(dl_device=(14, row.id), copy=copy, **VERSIONED)
+                capsule = source.__dlpack__(dl_device=(14, entry.id), copy=copy, **VERSIONED)
                 taken = sx.from_dlpack(capsule)
-                assert taken.device is row
+                assert taken.device is entry
                 assert taken.usm_type in samples.USM_TYPES
                 assert bits(taken.to_numpy()) == bits(array)
 

@@ -59,8 +59,8 @@ def test_round_trip(name, usm_type, versioned):
     for dtype in samples.DTYPE_NAMES:
         tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
         ours = tensor.__dlpack__(max_version=version)
-        strangers = over(tensor, versioned=versioned).capsule()
-        for capsule in (ours, strangers):
+        theirs = over(tensor, versioned=versioned).capsule()
+        for capsule in (ours, theirs):
             again = sx.from_dlpack(capsule)
             assert_same_view(again, array)
             assert again.strides == tensor.strides
@@ -218,7 +218,7 @@ def test_a_producer_that_ignores_copy_and_dl_device():
 
 
 def test_device(private, usm_type):
-    """A producer's memory, wanted on another row."""
+    """A producer's memory, wanted on another entry."""
     for source in (numbers(usm_type), Producer(numbers(usm_type)), Producer(values((2, 3)))):
         tensor = sx.from_dlpack(source, device=private)
         assert tensor.device is private
@@ -534,7 +534,7 @@ def test_capsules_of_another_name(name):
 
 
 def test_an_export_of_ours_that_somebody_changed():
-    """It is known again, and believed no more than a stranger's."""
+    """It is known again, and believed no more than a third party's."""
     changes = {
         "shape": (lambda dl: dl.shape.__setitem__(0, 10**6), "USM|beyond|block"),
         "negative length": (lambda dl: dl.shape.__setitem__(0, -1), "-1"),

@@ -34,7 +34,7 @@ def table():
 
 
 def arrays():
-    """The same six numbers as an array of each library, and on each kind of row."""
+    """The same six numbers as an array of each library, and on each kind of entry."""
     import torch
 
     numbers = np.arange(6, dtype="float32").reshape(2, 3)
@@ -61,10 +61,10 @@ def test_every_array_of_every_library_is_a_view(views):
     for name, array, device in arrays():
         expected = sx.as_tensor(array, copy=False)
         found = views.facts(array)
-        pointer, shape, strides, row, kind, readonly, compact, entry_of_queue, nbytes = found
+        pointer, shape, strides, entry, kind, readonly, compact, entry_of_queue, nbytes = found
         assert pointer == expected.ptr, name
         assert (tuple(shape), tuple(strides)) == (expected.shape, expected.strides)
-        assert row == entry_of_queue == device.id == expected.device.id
+        assert entry == entry_of_queue == device.id == expected.device.id
         assert ("device", "shared", "host", "system")[kind] == expected.usm_type
         assert (readonly, compact, nbytes) == (False, True, expected.nbytes)
 
@@ -169,12 +169,12 @@ def test_what_is_returned(views, root):
     assert same.ptr == array.ctypes.data
 
 
-def test_on_another_row(views, root, private, halves):
+def test_on_another_entry(views, root, private, halves):
     tensor = sx.empty((2, 3), device=root).copy_from(values((2, 3)))
-    for row in (root, private, *halves):
-        moved = views.on(tensor, row.id, -1)
-        assert moved.device is row
-        assert (moved is tensor) == (row is root)
+    for entry in (root, private, *halves):
+        moved = views.on(tensor, entry.id, -1)
+        assert moved.device is entry
+        assert (moved is tensor) == (entry is root)
         assert bits(moved.to_numpy()) == bits(values((2, 3)))
     assert views.on(tensor, root.id, 1).ptr != tensor.ptr
     with pytest.raises(sx.CopyRefusedError, match="copy=False"):
@@ -203,10 +203,10 @@ def test_views_outlive_the_call_and_go_on_another_thread(views):
 
 
 def test_a_block_of_an_extension(table, root, private, halves):
-    for row in (root, private, halves[0]):
+    for entry in (root, private, halves[0]):
         released = table.count_released()
-        tensor = table.block(row.id, 6, row.id, False)
-        assert (tensor.device, tensor.usm_type, tensor.readonly) == (row, "shared", False)
+        tensor = table.block(entry.id, 6, entry.id, False)
+        assert (tensor.device, tensor.usm_type, tensor.readonly) == (entry, "shared", False)
         assert (tensor.shape, tensor.strides) == ((3, 2), (1, 3))
         assert tensor.to_numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
         array = dpnp.from_dlpack(tensor)
@@ -248,10 +248,10 @@ def test_memory_of_a_python_object(table, root):
 
 
 def test_new_tensors(table, root, private):
-    for row in (root, private):
+    for entry in (root, private):
         for number, usm_type in enumerate(("device", "shared", "host")):
-            tensor = table.make(row.id, number)
-            assert (tensor.device, tensor.usm_type) == (row, usm_type)
+            tensor = table.make(entry.id, number)
+            assert (tensor.device, tensor.usm_type) == (entry, usm_type)
             assert (tensor.shape, tensor.dtype) == ((2, 3), np.dtype("int16"))
     with pytest.raises(ValueError, match="usm_kind is 3"):
         table.make(root.id, 3)
@@ -264,11 +264,11 @@ def test_new_tensors(table, root, private):
 
 def test_the_table_is_the_one_of_python(table, private, halves):
     kinds = ("root", "sub_device", "context")
-    for id_, root_id, parent_id, kind, default, host_memory, in_order in table.rows():
-        row = sx.device(id_)
+    for id_, root_id, parent_id, kind, default, host_memory, in_order in table.entries():
+        entry = sx.device(id_)
         parent = None if parent_id < 0 else sx.device(parent_id)
-        assert (row.root_id, row.parent, row.kind) == (root_id, parent, kinds[kind])
-        assert (row.default_context, row.host_accessible("device")) == (default, host_memory)
+        assert (entry.root_id, entry.parent, entry.kind) == (root_id, parent, kinds[kind])
+        assert (entry.default_context, entry.host_accessible("device")) == (default, host_memory)
         assert in_order
 
 

@@ -57,8 +57,8 @@ def allocate(dl_tensor):
     return errors.pop() if errors else out.value
 
 
-def test_allocate_on_each_row(private, halves):
-    for device in (CPU, *((ONE_API, row.id) for row in (sx.device(), private, *halves))):
+def test_allocate_on_each_entry(private, halves):
+    for device in (CPU, *((ONE_API, entry.id) for entry in (sx.device(), private, *halves))):
         address = allocate(prototype((2, 3), device))
         managed = DLManagedTensorVersioned.from_address(address)
         label = managed.dl_tensor.device

@@ -17,9 +17,9 @@ class Error(ctypes.Structure):
 
 
 Count = ctypes.CFUNCTYPE(ctypes.c_int32)
-GetRow = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
-QueueOfRow = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Error))
-RowOf = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
+GetEntry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
+QueueOfEntry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Error))
+EntryOf = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
 ViewOf = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.c_void_p)
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -33,7 +33,7 @@ class View(ctypes.Structure):
         ("dtype_code", ctypes.c_uint8),
         ("dtype_bits", ctypes.c_uint8),
         ("dtype_lanes", ctypes.c_uint16),
-        ("row", ctypes.c_int32),
+        ("entry", ctypes.c_int32),
         ("usm_kind", ctypes.c_int32),
         ("readonly", ctypes.c_int32),
         ("owner", ctypes.c_void_p),
@@ -51,12 +51,12 @@ class Table(ctypes.Structure):
         ("nbytes", ctypes.c_uint32),
         ("entry_count", Count),
         ("root_count", Count),
-        ("get_entry", GetRow),
-        ("default_entry", RowOf),
-        ("queue_of_entry", QueueOfRow),
+        ("get_entry", GetEntry),
+        ("default_entry", EntryOf),
+        ("queue_of_entry", QueueOfEntry),
         ("entry_of", ctypes.c_void_p),
-        ("entry_of_device", RowOf),
-        ("entry_of_queue", RowOf),
+        ("entry_of_device", EntryOf),
+        ("entry_of_queue", EntryOf),
         ("row_of_pointer", ctypes.c_void_p),
         ("as_tensor", ctypes.c_void_p),
         ("view_of", ViewOf),
@@ -111,7 +111,7 @@ def test_the_runtime_of_the_table(table):
 
 #: What is wrong with a view, and what is raised for it.
 WRONG_VIEWS = {
-    "row": ({"row": 999}, ValueError),
+    "entry": ({"entry": 999}, ValueError),
     "dtype": ({"dtype_bits": 7}, BufferError),
     "ndim": ({"ndim": -1}, ValueError),
     "memory": ({"data": 1 << 40}, BufferError),

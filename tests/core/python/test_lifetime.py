@@ -201,11 +201,11 @@ def test_threads_that_register_one_context():
     import dpctl
 
     context = dpctl.SyclContext([sx.device().sycl_device])
-    rows = len(sx.devices())
+    entries = len(sx.devices())
     found = []
     in_threads(lambda number: found.append(sx.register_context(context)))
     assert len(set(found)) == 1
-    assert len(sx.devices()) == rows + 1
+    assert len(sx.devices()) == entries + 1
 
 
 def test_threads_that_drop_the_last_view():

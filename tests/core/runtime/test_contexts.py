@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device table beyond the root devices: which row is which, from any thread, at any size.
+"""The device table beyond the root devices: which entry is which, from any thread, at any size.
 
-The exchange between rows is tested in ``environments/contexts``, which
+The exchange between entries is tested in ``environments/contexts``, which
 ``test_context_environments.py`` there runs.
 """
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
 # ---- sub-devices ---------------------------------------------------------------------------------
 
 
-def test_the_same_cut_gives_the_same_rows(root):
+def test_the_same_cut_gives_the_same_entries(root):
     units = root.sycl_device.max_compute_units
     for partition in (1, [1], [1, 1], (1, 1), np.int64(1), np.array([1, 1])):
         parts = root.create_sub_devices(partition)
@@ -89,18 +89,18 @@ def test_a_sub_device_of_somebody_else(root):
     """OpenCL does not tell which part it is, so it is known by its handle."""
     part = root.sycl_device.create_sub_devices(partition=1)[0]
     queue = dpctl.SyclQueue(part)
-    row = sx.device(queue)
-    assert (row.kind, row.parent, row.part) == ("sub_device", root, None)
-    assert row.sycl_context == queue.sycl_context
-    assert sx.device(part) is sx.device(queue) is row
-    assert sx.device(root.sycl_device.create_sub_devices(partition=1)[0]) is not row
+    entry = sx.device(queue)
+    assert (entry.kind, entry.parent, entry.part) == ("sub_device", root, None)
+    assert entry.sycl_context == queue.sycl_context
+    assert sx.device(part) is sx.device(queue) is entry
+    assert sx.device(root.sycl_device.create_sub_devices(partition=1)[0]) is not entry
 
     another = sx.device(dpctl.SyclQueue(part))  # dpctl makes it a new context
-    assert (another.kind, another.parent) == ("context", row)
+    assert (another.kind, another.parent) == ("context", entry)
     assert another.sycl_device == part
-    assert f"private context of device {row.id}" in repr(another)
-    assert sx.register_context(another.sycl_queue, row) is another
-    assert sx.device(part) is row
+    assert f"private context of device {entry.id}" in repr(another)
+    assert sx.register_context(another.sycl_queue, entry) is another
+    assert sx.device(part) is entry
 
 
 def test_a_part_of_a_part(root):
@@ -122,24 +122,24 @@ def test_a_part_of_a_part(root):
 
 
 def test_there_and_back(root, private, halves):
-    for row in (root, private, *halves):
-        assert row.__dlpack_device__() == (14, row.id)
-        for spec in (row.__dlpack_device__(), row.id, row.sycl_queue, row):
-            assert sx.device(spec) is row
-        assert sx.device(dpctl.SyclQueue(row.sycl_context, row.sycl_device)) is row
-        assert sx.register_context(row.sycl_context, row.sycl_device) is row
-    for row in (root, *halves):
-        assert sx.device(row.sycl_device) is row
+    for entry in (root, private, *halves):
+        assert entry.__dlpack_device__() == (14, entry.id)
+        for spec in (entry.__dlpack_device__(), entry.id, entry.sycl_queue, entry):
+            assert sx.device(spec) is entry
+        assert sx.device(dpctl.SyclQueue(entry.sycl_context, entry.sycl_device)) is entry
+        assert sx.register_context(entry.sycl_context, entry.sycl_device) is entry
+    for entry in (root, *halves):
+        assert sx.device(entry.sycl_device) is entry
 
 
 def test_many_threads_register_at_once(root):
     contexts = [dpctl.SyclContext([root.sycl_device]) for _ in range(50)]
     before = len(sx.devices())
     with ThreadPoolExecutor(8) as pool:
-        rows = list(pool.map(sx.register_context, contexts * 20))
+        entries = list(pool.map(sx.register_context, contexts * 20))
     assert len(sx.devices()) == before + 50
-    assert len(set(rows)) == 50
-    assert rows[:50] * 20 == rows
+    assert len(set(entries)) == 50
+    assert entries[:50] * 20 == entries
 
 
 # ---- a table of ten thousand ---------------------------------------------------------------------
@@ -161,9 +161,9 @@ def test_ten_thousand_rows_and_eight_threads():
         result = table.stress(8, 10_000, 100_000)
         print(json.dumps([result, len(sx.devices()) - before, few, table.times()]))
     """)
-    (rows, contradictions, seconds), appended, few, many = found
-    assert (rows, contradictions) == (10_000, 0)
-    # the root's row was there; each measurement has one context of its own
+    (entries, contradictions, seconds), appended, few, many = found
+    assert (entries, contradictions) == (10_000, 0)
+    # the root's entry was there; each measurement has one context of its own
     assert appended == 10_000
     assert seconds < 10
     for lookup, nanoseconds in many.items():
@@ -177,17 +177,17 @@ def test_a_pointer_is_found_among_many_contexts():
         table = labs.load("table_lab")
         root = sx.device()
         contexts = [dpctl.SyclContext([root.sycl_device]) for _ in range(30)]
-        rows = [sx.register_context(context) for context in contexts]
+        entries = [sx.register_context(context) for context in contexts]
         wrong = []
-        for row in (*rows, root, *root.create_sub_devices(1)):
+        for entry in (*entries, root, *root.create_sub_devices(1)):
             for number, kind in enumerate((dpctl.memory.MemoryUSMDevice,
                                            dpctl.memory.MemoryUSMShared,
                                            dpctl.memory.MemoryUSMHost)):
-                block = kind(1 << 20, queue=row.sycl_queue)  # not ours: nobody has seen it
+                block = kind(1 << 20, queue=entry.sycl_queue)  # not ours: nobody has seen it
                 for offset in (0, 0, 1 << 19, (1 << 20) - 1):
                     found = table.row_of_pointer(block._pointer + offset)
-                    if found != (row.id, number):
-                        wrong.append((row.id, number, offset, found))
+                    if found != (entry.id, number):
+                        wrong.append((entry.id, number, offset, found))
                 del block
         host = np.zeros(1 << 20, "uint8")
         for _ in range(3):

@@ -18,7 +18,7 @@ BROADCAST = {
     "broadcast": Layout((1, 4, 1), view=lambda base: np.broadcast_to(base, SHAPE)),
     "broadcast last": Layout((3, 4, 1), view=lambda base: np.broadcast_to(base, SHAPE)),
 }
-#: The last one: no row, plain host memory.
+#: The last one: no entry, plain host memory.
 KINDS = (*samples.USM_TYPES, "array")
 
 
@@ -118,21 +118,21 @@ def test_any_strides(axes, random, dtype):
 
 def test_rows_copy_among_each_other(private, halves, usm_type):
     """Root, private context and sub-devices, in all pairs."""
-    rows = [sx.device(), private, *halves]
+    entries = [sx.device(), private, *halves]
     array = values((4, 6), "float64")
-    for row in rows:
-        tensor = sx.empty(array.shape, "float64", usm_type=usm_type, device=row).copy_from(array)
-        for other in rows:
+    for entry in entries:
+        tensor = sx.empty(array.shape, "float64", usm_type=usm_type, device=entry).copy_from(array)
+        for other in entries:
             for copy in (None, True):
                 moved = tensor.to_device(other, copy)
                 assert moved.device is other
                 assert moved.usm_type == usm_type
-                assert (moved.ptr == tensor.ptr) == (other is row and copy is None)
+                assert (moved.ptr == tensor.ptr) == (other is entry and copy is None)
                 assert_equal(moved, array)
             target = sx.zeros((3, 4), "float64", usm_type=usm_type, device=other)
             target.copy_from(tensor[:0:-1, ::-2][:, :1])
             assert_equal(target, np.broadcast_to(array[:0:-1, ::-2][:, :1], (3, 4)).copy())
-            if other is not row:
+            if other is not entry:
                 with pytest.raises(sx.CopyRefusedError, match="copy=False"):
                     tensor.to_device(other, copy=False)
             else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From {root, sub-device, private context} to everywhere: route, copies, address, row and bytes.
+"""From {root, sub-device, private context} to everywhere: route, copies, address, entry and bytes.
 
 The table is written from the rules of the exchange, not from the code.
 """
@@ -55,7 +55,7 @@ def expected_routes(places, source, wish, usm_type):
 
 
 def wished_device(places, source, wish):
-    rows = {
+    entries = {
         "same": places.sources[source],
         "parent": places.root,
         "tile": places.tile,
@@ -66,8 +66,8 @@ def wished_device(places, source, wish):
     }
     if wish in ("nothing", "host"):
         return HOST if wish == "host" else None
-    row = rows[wish]
-    return None if row is None else row.__dlpack_device__()
+    entry = entries[wish]
+    return None if entry is None else entry.__dlpack_device__()
 
 
 def tensor_on(places, source, usm_type):
@@ -130,10 +130,10 @@ def test_export(places, count_copies, source, wish, number, copy, usm_type):
     assert (taken.ptr == tensor.ptr) == (not copied)
     assert taken.to_numpy().tobytes() == VALUES.tobytes()
     if asked != HOST:
-        row = asked[1] if asked else places.root.id
-        if not copied and row == places.root.id and usm_type != "host":
-            row = tensor.device.id  # the default context knows on which tile it was allocated
-        assert taken.device.id == row
+        entry = asked[1] if asked else places.root.id
+        if not copied and entry == places.root.id and usm_type != "host":
+            entry = tensor.device.id  # the default context knows on which tile it was allocated
+        assert taken.device.id == entry
     tensor.copy_from(VALUES + 1)
     seen = VALUES if copied else VALUES + 1
     assert taken.to_numpy().tobytes() == seen.tobytes()
@@ -141,13 +141,13 @@ def test_export(places, count_copies, source, wish, number, copy, usm_type):
 
 @pytest.mark.parametrize(("source", "wish", "number", "copy"), CELLS)
 def test_move(places, count_copies, source, wish, number, copy):
-    """The same through `to_device` and `from_dlpack`: we ourselves know the rows."""
+    """The same through `to_device` and `from_dlpack`: we ourselves know the entries."""
     asked = wished_device(places, source, wish)
     if not exists_here(places, wish) or asked in (None, HOST):
         return
     route = expected_routes(places, source, wish, "device")[number]
     tensor = tensor_on(places, source, "device")
-    for road in (
+    for way in (
         lambda: tensor.to_device(asked, copy),
         lambda: sx.from_dlpack(tensor, device=asked, copy=copy),
         lambda: sx.as_tensor(Described(tensor), device=asked, copy=copy),
@@ -158,9 +158,9 @@ def test_move(places, count_copies, source, wish, number, copy):
         count_copies()
         if route is Route.REFUSE:
             with pytest.raises(BufferError, match="pass copy="):
-                road()
+                way()
             continue
-        moved = road()
+        moved = way()
         assert count_copies() in (COPIES[route], None)
         assert (moved.ptr == tensor.ptr) == (COPIES[route] == 0)
         assert moved.device.root_id == sx.device(asked).root_id
@@ -178,13 +178,13 @@ class Described:
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-def test_every_pair_of_rows(places, usm_type):
-    """Bytes arrive from each row in each other one, strided sources and targets included."""
-    rows = [*places.sources.values(), places.sibling, places.other_platform]
-    rows += [places.other_device] if places.other_device else []
-    for one in rows:
+def test_every_pair_of_entries(places, usm_type):
+    """Bytes arrive from each entry in each other one, strided sources and targets included."""
+    entries = [*places.sources.values(), places.sibling, places.other_platform]
+    entries += [places.other_device] if places.other_device else []
+    for one in entries:
         tensor = sx.empty((3, 4), usm_type=usm_type, device=one).copy_from(VALUES)
-        for other in rows:
+        for other in entries:
             assert tensor.to_device(other, True).to_numpy().tobytes() == VALUES.tobytes()
             target = sx.zeros((4, 6), device=other)
             target[:, ::2].copy_from(tensor.T)
@@ -192,7 +192,7 @@ def test_every_pair_of_rows(places, usm_type):
             assert not target.to_numpy()[:, 1::2].any()
 
 
-def test_an_unaware_consumer_never_meets_a_row(places):
+def test_an_unaware_consumer_never_meets_an_entry(places):
     """Ids beyond the root devices are for those who ask for them by name."""
     for source, device in places.sources.items():
         tensor = sx.zeros(3, device=device)

@@ -27,11 +27,11 @@ def gpu(request):
     return sx.device(request.param)
 
 
-@pytest.mark.parametrize("road", [dpnp.from_dlpack, dpnp.asarray, lambda t: sx.exchange(t, dpnp)])
+@pytest.mark.parametrize("way", [dpnp.from_dlpack, dpnp.asarray, lambda t: sx.exchange(t, dpnp)])
 @pytest.mark.parametrize("taken", [sx.from_dlpack, sx.as_tensor])
-def test_there_and_back(gpu, usm_type, road, taken):
+def test_there_and_back(gpu, usm_type, way, taken):
     tensor = sx.empty(VALUES.shape, usm_type=usm_type, device=gpu).copy_from(VALUES)
-    result = compute(road(tensor))
+    result = compute(way(tensor))
     assert result.sycl_device == gpu.sycl_device
     back = taken(result)
     assert back.device is gpu

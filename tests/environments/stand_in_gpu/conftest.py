@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two GPUs, the CPU beside them, and the counters of the stand-in.
+"""Two GPUs, the CPU, and the counters of the stand-in.
 
 Most of these tests run on other GPUs, too: ``support/environments.py`` says where, and `lacks.py`
 which do not.
@@ -56,7 +56,7 @@ def report_left_out(record_testsuite_property):
 
 @pytest.fixture(scope="session")
 def gpus():
-    """The rows of the two GPUs."""
+    """The entries of the two GPUs."""
     found = [device for device in sx.devices() if device.device_type == "gpu"]
     return [device for device in found if device.kind == "root"]
 
@@ -73,7 +73,7 @@ def cpu():
 
 @pytest.fixture(scope="session")
 def tiles(gpu):
-    """The rows of the two tiles of the first GPU."""
+    """The entries of the two tiles of the first GPU."""
     return gpu.create_sub_devices("next_partitionable")
 
 

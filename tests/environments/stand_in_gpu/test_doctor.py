@@ -25,12 +25,12 @@ def test_doctor():
         for test in ("allocate", "copy", "export", "import"):
             assert steps[f"device {device}: {test}"] == "ok"
 
-    lacking = [row.id for row in sx.devices()[:3] if not row.has_fp64]
+    lacking = [entry.id for entry in sx.devices()[:3] if not entry.has_fp64]
     found = [finding for finding in report["findings"] if finding["id"] == "no-fp64"]
     assert bool(found) == bool(lacking)
     for finding in found:
-        assert [f"{row} (Fake GPU" in finding["problem"] for row in range(3)] == [
-            row in lacking for row in range(3)
+        assert [f"{entry} (Fake GPU" in finding["problem"] for entry in range(3)] == [
+            entry in lacking for entry in range(3)
         ]
         assert "kernels that compute with float64 fail" in finding["cause"]
         assert finding["cure"].startswith("export OverrideDefaultFP64Settings=1")

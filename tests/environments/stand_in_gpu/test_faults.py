@@ -153,11 +153,11 @@ def test_each_call_fails_in_turn(name, world, adapter, blocks):
     assert operation(world) == wanted
 
 
-def test_a_failing_registration_leaves_no_half_row(gpu, adapter):
-    """A row is appended whole, or not at all."""
+def test_a_failing_registration_leaves_no_half_entry(gpu, adapter):
+    """An entry is appended whole, or not at all."""
     for number in range(1, 8):
         context = dpctl.SyclContext([gpu.sycl_device])
-        rows = len(sx.devices())
+        entries = len(sx.devices())
         adapter.fakegpu_fail_at(number)
         try:
             sx.register_context(context).sycl_queue  # noqa: B018
@@ -165,13 +165,13 @@ def test_a_failing_registration_leaves_no_half_row(gpu, adapter):
             pass
         finally:
             adapter.fakegpu_fail_at(0)
-        row = sx.register_context(context)
-        assert len(sx.devices()) == rows + 1
-        assert bits(sx.zeros(10, "uint8", device=row).to_numpy()) == bytes(10)
+        entry = sx.register_context(context)
+        assert len(sx.devices()) == entries + 1
+        assert bits(sx.zeros(10, "uint8", device=entry).to_numpy()) == bytes(10)
 
 
 def test_a_failing_queue_of_a_row_can_be_made_later(gpus, adapter):
-    """The queue of a row is made when it is first needed; a failure there is not for ever."""
+    """The queue of an entry is made when it is first needed; a failure there is not for ever."""
     parts = gpus[1].create_sub_devices("next_partitionable")
     adapter.fakegpu_fail_at(1)
     try:

@@ -16,7 +16,7 @@ ROOM = 1 << 30
 
 
 def test_an_export_that_says_it_is_on_the_host(gpu):
-    """A stranger altered it: the host would follow a pointer that it cannot."""
+    """Somebody altered it: the host would follow a pointer that it cannot."""
     capsule = sx.zeros(4, device=gpu).__dlpack__(max_version=(1, 0))
     managed_in(capsule).dl_tensor.device = DLDevice(1, 0)
     with pytest.raises(BufferError, match="labelled host memory, and the host cannot reach it"):
@@ -30,8 +30,8 @@ def test_a_tile_in_a_context_of_its_gpu(gpus, tiles, strict):
         with pytest.raises(ValueError, match="does not belong to the context"):
             sx.register_context(context, device=tiles[0])
     else:
-        row = sx.register_context(context, device=tiles[0])
-        assert (row.kind, row.parent) == ("context", tiles[0])
+        entry = sx.register_context(context, device=tiles[0])
+        assert (entry.kind, entry.parent) == ("context", tiles[0])
 
 
 def test_no_copy_through_the_host(gpus, strict):

@@ -122,8 +122,8 @@ def test_an_asynchronous_error_of_our_own_command(gpu, adapter):
         assert bits(tensor.copy_from(WANTED).to_numpy()) == bits(WANTED)
 
 
-def test_an_asynchronous_error_of_a_strangers_command(gpu, adapter, hold):
-    """It surfaces where we wait for the stranger's queue."""
+def test_an_asynchronous_error_of_a_third_party_command(gpu, adapter, hold):
+    """It surfaces where we wait for the producer's queue."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
     tensor = sx.zeros(100, "uint8", device=queue)
     source = dpctl.memory.MemoryUSMHost(100, queue=queue)

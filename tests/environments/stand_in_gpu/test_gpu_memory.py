@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that the host cannot touch: every road to it, and from it."""
+"""Memory that the host cannot touch: every way to it, and from it."""
 
 import threading
 
@@ -490,7 +490,7 @@ def test_tiles(gpu, tiles, strict, usm_type):
             assert bits(tensor.to_device(other, copy=True).to_numpy()) == bits(values((2, 3)))
 
 
-def test_a_tile_is_always_the_same_row(gpu, tiles):
+def test_a_tile_is_always_the_same_entry(gpu, tiles):
     assert gpu.create_sub_devices("next_partitionable") == tiles
     assert gpu.create_sub_devices("numa") == tiles
 
@@ -522,8 +522,8 @@ def test_dpnp(gpus, number, usm_type):
     gpu = gpus[number]
     queue = dpctl.SyclQueue(gpu.sycl_device)
     array = dpnp.asarray(values((2, 3)), usm_type=usm_type, sycl_queue=queue)
-    for road in (sx.from_dlpack, sx.as_tensor):
-        tensor = road(array)
+    for way in (sx.from_dlpack, sx.as_tensor):
+        tensor = way(array)
         assert (tensor.device, tensor.usm_type) == (gpu, usm_type)
         assert bits(tensor.to_numpy()) == bits(values((2, 3)))
         again = dpnp.from_dlpack(tensor)

@@ -116,11 +116,11 @@ def shared_memory(tensor):
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-@pytest.mark.parametrize("road", [pickled, staged, shared_memory])
-def test_pending_work_is_waited_for(road, usm_type, gpu, adapter):
-    if road is shared_memory and usm_type != "device":
+@pytest.mark.parametrize("way", [pickled, staged, shared_memory])
+def test_pending_work_is_waited_for(way, usm_type, gpu, adapter):
+    if way is shared_memory and usm_type != "device":
         return  # refused, as shown below
-    if road is shared_memory:
+    if way is shared_memory:
         tensor = sx.ipc_empty(4096, "uint8", device=gpu)
     else:
         tensor = sx.zeros(4096, "uint8", usm_type=usm_type, device=gpu)
@@ -128,7 +128,7 @@ def test_pending_work_is_waited_for(road, usm_type, gpu, adapter):
     memoryview(ones)[:] = b"\1" * 4096
     adapter.fakegpu_set_delay_us(50_000)
     tensor.sycl_queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), ones, 4096)
-    assert (road(tensor) == 1).all()
+    assert (way(tensor) == 1).all()
 
 
 # ---- one memory in two processes -----------------------------------------------------------------
@@ -367,7 +367,7 @@ def test_failures_of_the_runtime(call, gpu, with_ipc, adapter):
     assert_equal(sx.ipc_open(handle), values((4, 6), "int32"))  # and the next time it works
 
 
-def test_shared_host_memory_beside_the_gpu(gpu, cpu):
+def test_shared_host_memory_and_a_gpu(gpu, cpu):
     t = sx.ipc_empty(3, "int8", device=cpu).copy_from(np.array([1, 2, 3], "int8"))
     assert opened_elsewhere(sx.ipc_handle(t)).startswith("opencl:cpu:0 None system")
     assert t.to_numpy().tolist() == [2, 3, 4]

@@ -29,11 +29,11 @@ kept = []
 
 
 def pending_elsewhere(a):
-    """Hand a tensor over while a stranger's command on its queue runs."""
+    """Hand a tensor over while another library's command on its queue runs."""
     queue = dpctl.SyclQueue(a.sycl_context, a.device.sycl_device, property="in_order")
     tensor = sx.empty(100, "uint8", device=queue)
     source = dpctl.memory.MemoryUSMHost(100, queue=queue)
-    kept.append(source)  # a stranger's memory is the stranger's to keep
+    kept.append(source)  # their memory is theirs to keep
     queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 100)
     tensor.__dlpack__()
 
@@ -54,7 +54,7 @@ OPERATIONS = {
     "export to the host": lambda a, b, other: a.__dlpack__(dl_device=(1, 0)),
     "exchange": lambda a, b, other: sx.exchange(a, np),
     "from the host": lambda a, b, other: sx.as_tensor(LARGE, device=other),
-    "a stranger's command": lambda a, b, other: pending_elsewhere(a),
+    "another library's command": lambda a, b, other: pending_elsewhere(a),
 }
 
 

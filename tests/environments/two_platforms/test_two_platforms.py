@@ -160,14 +160,14 @@ def test_dpnp(number, usm_type):
     queue = dpctl.SyclQueue(dpctl.get_devices()[number])
     array = dpnp.arange(10, usm_type=usm_type, sycl_queue=queue)
     assert array.__dlpack_device__() == (14, number)
-    for road in (sx.from_dlpack, sx.as_tensor):
-        tensor = road(array)
+    for way in (sx.from_dlpack, sx.as_tensor):
+        tensor = way(array)
         assert (tensor.device.id, tensor.usm_type) == (number, usm_type)
         assert tensor.to_numpy().tolist() == list(range(10))
         again = dpnp.from_dlpack(tensor)
         assert again.sycl_device == dpctl.get_devices()[number]
         assert again.__sycl_usm_array_interface__["data"][0] == tensor.ptr
-        other = road(array, device=1 - number)
+        other = way(array, device=1 - number)
         assert other.device.id == 1 - number
         assert other.to_numpy().tolist() == list(range(10))
 
@@ -204,11 +204,11 @@ def test_sub_devices_and_private_contexts(number):
     root = sx.device(number)
     units = root.sycl_device.max_compute_units
     private = sx.register_context(dpctl.SyclContext([root.sycl_device]))
-    for row in (*root.create_sub_devices(units // 2), private):
-        assert row.root_id == number
-        assert row.parent is root
-        assert row.id > 1
-        tensor = sx.empty((2, 3), device=row).copy_from(values((2, 3)))
+    for entry in (*root.create_sub_devices(units // 2), private):
+        assert entry.root_id == number
+        assert entry.parent is root
+        assert entry.id > 1
+        tensor = sx.empty((2, 3), device=entry).copy_from(values((2, 3)))
         assert tensor.__dlpack_device__() == (14, number)
         assert read(tensor.__dlpack__(**VERSIONED))[:2] == ((14, number), IS_COPIED)
         for other in sx.devices():

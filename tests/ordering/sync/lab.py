@@ -60,7 +60,7 @@ def of(array: np.ndarray) -> set[int]:
 
 
 class Bench:
-    """Two GPUs beside the CPU device, and work whose result a test can recognise."""
+    """Two GPUs and the CPU device, and work whose result a test can recognise."""
 
     def __init__(self) -> None:
         self.cpu = sx.device("opencl:cpu")

@@ -223,7 +223,7 @@ exchange_calls = pytest.mark.parametrize("call", [ExchangeApi.take, ExchangeApi.
 
 
 @exchange_calls
-@pytest.mark.parametrize("own_queue", [False, True], ids=["row's queue", "device=queue"])
+@pytest.mark.parametrize("own_queue", [False, True], ids=["entry's queue", "device=queue"])
 def test_exchange_api_orders_the_work_stream(bench, own_queue, call):
     """It does not wait: the consumer submits to the work stream, which comes after our work."""
     tensor = bench.tensor(device=bench.queue() if own_queue else None)

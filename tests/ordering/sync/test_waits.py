@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every road that has to wait for pending work does: in all repetitions there is no stale read.
+"""Every way that has to wait for pending work does: in all repetitions there is no stale read.
 
 The last section takes the waits out, and the same tests see stale data.
 """
@@ -58,7 +58,7 @@ def numpy_of(**keywords):
     return lambda tensor: np.from_dlpack(Asks(tensor))
 
 
-#: Roads for memory that the host can reach.
+#: Ways for memory that the host can reach.
 REACHABLE = {
     "__dlpack__()": after(lambda t: t.__dlpack__()),
     "__dlpack__(max_version)": after(lambda t: t.__dlpack__(**V1)),
@@ -79,7 +79,7 @@ REACHABLE = {
     "host_view, taken back": result(lambda t: sx.from_dlpack(sx.host_view(t)).to_numpy()),
 }
 
-#: Roads for any memory: they copy, or hand USM on.
+#: Ways for any memory: they copy, or hand USM on.
 ANY = {
     "to_numpy(copy=True)": result(lambda t: t.to_numpy(copy=True)),
     "reversed.to_numpy(copy=True)": result(lambda t: t[::-1].to_numpy(copy=True)),
@@ -111,21 +111,21 @@ ANY = {
     "__dlpack__()": lambda bench, t: (t.__dlpack__(), bench.read(usm(t)))[1],
 }
 
-#: (road, kind of USM)
-ROADS = [(name, "shared") for name in REACHABLE]
-ROADS += [(name, kind) for kind in ("device", "shared") for name in ANY]
-ROADS += [("__dlpack__(max_version)", "host"), ("memoryview", "host"), ("copy", "host")]
+#: (way, kind of USM)
+WAYS = [(name, "shared") for name in REACHABLE]
+WAYS += [(name, kind) for kind in ("device", "shared") for name in ANY]
+WAYS += [("__dlpack__(max_version)", "host"), ("memoryview", "host"), ("copy", "host")]
 
 
-def look_of(road, usm_type):
-    return REACHABLE[road] if usm_type != "device" and road in REACHABLE else ANY[road]
+def look_of(way, usm_type):
+    return REACHABLE[way] if usm_type != "device" and way in REACHABLE else ANY[way]
 
 
-@pytest.mark.parametrize(("road", "usm_type"), ROADS)
-def test_road(bench, road, usm_type):
+@pytest.mark.parametrize(("way", "usm_type"), WAYS)
+def test_way(bench, way, usm_type):
     """The work is the user's, on the queue that the tensor itself names."""
     tensor = bench.tensor(usm_type)
-    memory, queue, look = usm(tensor), tensor.sycl_queue, look_of(road, usm_type)
+    memory, queue, look = usm(tensor), tensor.sycl_queue, look_of(way, usm_type)
 
     def repeat(value):
         bench.write(queue, memory, value)
@@ -137,7 +137,7 @@ def test_road(bench, road, usm_type):
 @pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
 @pytest.mark.parametrize("where", ["default context", "private context"])
 @pytest.mark.parametrize(
-    ("road", "usm_type"),
+    ("way", "usm_type"),
     [
         ("__dlpack__()", "shared"),
         ("memoryview", "shared"),
@@ -149,19 +149,19 @@ def test_road(bench, road, usm_type):
         ("__dlpack__(dl_device=host, copy=True)", "device"),
     ],
 )
-def test_tensor_with_a_queue_of_its_own(bench, where, properties, road, usm_type):
+def test_tensor_with_a_queue_of_its_own(bench, where, properties, way, usm_type):
     """``device=queue``: the work that this queue has been given is waited for."""
     make = bench.queue if where == "default context" else bench.private_queue
     queue = make(*properties)
     tensor = bench.tensor(usm_type, device=queue)
-    memory, look = usm(tensor), look_of(road, usm_type)
+    memory, look = usm(tensor), look_of(way, usm_type)
     assert tensor.sycl_queue == queue
 
     def repeat(value):
         bench.write(queue, memory, value)
         return look(bench, tensor)
 
-    if where == "private context" and road == "__dlpack__()":
+    if where == "private context" and way == "__dlpack__()":
         look = made(lambda bench, t: sx.from_dlpack(t.__dlpack__(**V1)))  # it takes a copy
     assert bench.stale(repeat) == []
 
@@ -246,7 +246,7 @@ def later_work(call):
     return look
 
 
-#: Roads that take an array of dpnp with work in flight on its queue.
+#: Ways that take an array of dpnp with work in flight on its queue.
 FROM_DPNP = {
     "as_tensor": later_work(sx.as_tensor),
     "as_tensor, to_numpy": result(lambda x: sx.as_tensor(x).to_numpy()),
@@ -258,7 +258,7 @@ FROM_DPNP = {
     "exchange": result(lambda x: sx.exchange(x, np)),
     "copy_from(it)": made(lambda bench, x: bench.tensor().copy_from(x)),
 }
-#: By DLPack, which costs dpnp a search of the device each time: some 20 ms beside other devices.
+#: By DLPack: dpnp searches for the device each time, some 20 ms where there are other devices.
 DLPACK_FROM_DPNP = {
     "from_dlpack": later_work(sx.from_dlpack),
     "from_dlpack(copy=True)": made(lambda bench, x: sx.from_dlpack(x, copy=True)),
@@ -266,13 +266,13 @@ DLPACK_FROM_DPNP = {
 
 
 @pytest.mark.parametrize(
-    ("road", "usm_type"),
-    [(road, kind) for road in FROM_DPNP for kind in ("device", "shared")]
-    + [(road, "device") for road in DLPACK_FROM_DPNP],
+    ("way", "usm_type"),
+    [(way, kind) for way in FROM_DPNP for kind in ("device", "shared")]
+    + [(way, "device") for way in DLPACK_FROM_DPNP],
 )
-def test_dpnp_with_work_in_flight(bench, road, usm_type):
+def test_dpnp_with_work_in_flight(bench, way, usm_type):
     array = dpnp_array(bench, usm_type)
-    memory, queue, look = usm(array), array.sycl_queue, {**FROM_DPNP, **DLPACK_FROM_DPNP}[road]
+    memory, queue, look = usm(array), array.sycl_queue, {**FROM_DPNP, **DLPACK_FROM_DPNP}[way]
 
     def repeat(value):
         bench.write(queue, memory, value)
@@ -358,9 +358,9 @@ WITHOUT_WAITS = {
 }
 
 
-@pytest.mark.parametrize("road", WITHOUT_WAITS)
-def test_without_the_wait_data_is_stale(bench, road):
-    usm_type, look = WITHOUT_WAITS[road]
+@pytest.mark.parametrize("way", WITHOUT_WAITS)
+def test_without_the_wait_data_is_stale(bench, way):
+    usm_type, look = WITHOUT_WAITS[way]
     tensor = bench.tensor(usm_type, device=bench.queue("in_order"))
     memory, queue = usm(tensor), tensor.sycl_queue
 

@@ -101,7 +101,7 @@ HOST_VIEWS = {
     "to_numpy(copy=False)": lambda t: t.to_numpy(copy=False),
     "exchange(numpy)": lambda t: sx.exchange(t, np, copy=False),
 }
-#: Roads that copy once, from memory that the host cannot reach.
+#: Ways that copy once, from memory that the host cannot reach.
 COPIES = {
     "__dlpack__(copy=True)": lambda t: t.__dlpack__(**V1, copy=True),
     "__dlpack__(dl_device=host, copy=True)": lambda t: t.__dlpack__(**V1, **HOST, copy=True),
@@ -123,7 +123,7 @@ COPIES = {
     "copy_from(it)": lambda t: sx.empty(t.shape, t.dtype, device=t.device).copy_from(t),
     "copy_from(array)": lambda t: t.copy_from(numpy_array()),
 }
-#: Roads that copy once only where the host cannot reach the memory.
+#: Ways that copy once only where the host cannot reach the memory.
 HOST_COPIES = {
     "__dlpack__(dl_device=host)": lambda t: t.__dlpack__(**V1, **HOST),
     "host_view": lambda t: np.from_dlpack(sx.host_view(t)),

@@ -33,7 +33,7 @@ def test_untraced():
     del capsule
 
 
-def test_every_road_out(tmp_path):
+def test_every_way_out(tmp_path):
     said, _ = run(tmp_path, """
 import numpy as np
 import dpnp, torch
@@ -42,7 +42,7 @@ import sycl_ext as sx
 tensor = sx.zeros((2, 3), "int16", usm_type="shared")
 view = sx.host_view(tensor)
 
-ROADS = {
+WAYS = {
     "legacy": lambda: tensor.__dlpack__(),
     "versioned": lambda: tensor[1:].__dlpack__(max_version=(1, 0)),
     "negotiated": lambda: tensor.__dlpack__(dl_device=(1, 0), copy=True),
@@ -51,10 +51,10 @@ ROADS = {
     "dpnp": lambda: dpnp.from_dlpack(tensor),
     "exchange": lambda: sx.exchange(tensor, np),
 }
-for name, road in ROADS.items():
+for name, way in WAYS.items():
     before = sx.live_exports(origins=True)
-    line = road.__code__.co_firstlineno
-    held = road()
+    line = way.__code__.co_firstlineno
+    held = way()
     found = sx.live_exports(origins=True)
     assert len(found) == len(before) + 1 == sx.live_exports(), name
     origin = found[-1]

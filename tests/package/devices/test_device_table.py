@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device table: ids, every form of ``device=``, and the rows that are no root devices."""
+"""The device table: ids, every form of ``device=``, and the entries that are no root devices."""
 
 import dpctl
 import dpctl.memory
@@ -38,7 +38,7 @@ def test_the_context_of_a_root_is_the_default_context():
         assert device.sycl_context == device.sycl_device.sycl_platform.default_context
 
 
-def test_the_queue_of_a_row():
+def test_the_queue_of_an_entry():
     queue = sx.device().sycl_queue
     assert isinstance(queue, dpctl.SyclQueue)
     assert queue.is_in_order
@@ -59,7 +59,7 @@ def test_aspects():
     assert cpu.has_fp64 == cpu.sycl_device.has_aspect_fp64
 
 
-def test_one_object_per_row():
+def test_one_object_per_entry():
     assert sx.devices()[0] is sx.devices()[0] is sx.device(0)
     assert {sx.device(0): 1}[sx.device()] == 1
 
@@ -165,17 +165,17 @@ def test_a_queue_becomes_the_queue_of_the_tensor():
 def test_register_context():
     before = len(sx.devices())
     context = dpctl.SyclContext([sx.device().sycl_device])
-    row = sx.register_context(context)
-    assert sx.devices()[before:] == (row,)
-    assert (row.id, row.root_id, row.kind) == (before, 0, "context")
-    assert row.parent is sx.device(0)
-    assert not row.default_context
-    assert row.sycl_context == context != sx.device().sycl_context
-    assert row.sycl_device == sx.device().sycl_device
-    assert row.__dlpack_device__() == (14, before)
-    assert row is sx.device(row.id) is sx.device((14, row.id))
-    assert row.filter_string == sx.device().filter_string
-    assert "context of device 0" in repr(row)
+    entry = sx.register_context(context)
+    assert sx.devices()[before:] == (entry,)
+    assert (entry.id, entry.root_id, entry.kind) == (before, 0, "context")
+    assert entry.parent is sx.device(0)
+    assert not entry.default_context
+    assert entry.sycl_context == context != sx.device().sycl_context
+    assert entry.sycl_device == sx.device().sycl_device
+    assert entry.__dlpack_device__() == (14, before)
+    assert entry is sx.device(entry.id) is sx.device((14, entry.id))
+    assert entry.filter_string == sx.device().filter_string
+    assert "context of device 0" in repr(entry)
 
 
 def test_the_same_row_for_the_same_pair(private):
@@ -208,10 +208,10 @@ def test_a_context_of_several_devices(halves):
     both = dpctl.SyclContext([half.sycl_device for half in halves])
     with pytest.raises(ValueError, match="2 devices.*device="):
         sx.register_context(both)
-    row = sx.register_context(both, halves[0])
-    assert row.sycl_context == both
-    assert row.sycl_device == halves[0].sycl_device
-    assert row is not sx.register_context(both, halves[1])
+    entry = sx.register_context(both, halves[0])
+    assert entry.sycl_context == both
+    assert entry.sycl_device == halves[0].sycl_device
+    assert entry is not sx.register_context(both, halves[1])
     with pytest.raises(ValueError, match="does not belong"):
         sx.register_context(both, sx.device(0))
 
@@ -258,10 +258,10 @@ def test_counts_of_units(root):
 
 @pytest.mark.parametrize("partition", ["numa", "nonsense", 10**6, [10**6], 0, -1, None, 1.5])
 def test_a_cut_that_cannot_be_made(root, partition):
-    rows = len(sx.devices())
+    entries = len(sx.devices())
     with pytest.raises((sx.SyclError, TypeError, ValueError), match="partition"):
         root.create_sub_devices(partition)
-    assert len(sx.devices()) == rows
+    assert len(sx.devices()) == entries
 
 
 def test_rows_are_immortal(private):

@@ -50,7 +50,7 @@ WELL = Facts(
     steps=(
         *(Step(f"import {name}", "ok") for name in collect.PROBED),
         Step("list devices", "ok"),
-        *(Step(f"device {row}: {test}", "ok") for row in (0, 1) for test in TESTS),
+        *(Step(f"device {entry}: {test}", "ok") for entry in (0, 1) for test in TESTS),
     ),
     libraries=(Library("/env/lib/libsycl.so.9", "intel-sycl-rt 2026.2.0", "import sycl_ext"),),
     devices=(CPU, GPU),
@@ -269,7 +269,7 @@ BROKEN = {
         "/etc/a.icd names it",
         'python -m pip install "sycl_ext[cpu]"',
     ),
-    "the same beside a device": (
+    "the same, and a device": (
         replace(WELL, drivers=(ICD, Driver("/no.so", "/etc/a.icd", "OSError: no file"))),
         "driver",
         "/etc/a.icd names it",

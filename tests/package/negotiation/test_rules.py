@@ -62,17 +62,17 @@ TABLE = {
         elsewhere("device"), None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
     ),
     "private, its root": (elsewhere("device"), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
-    "private, own row": (elsewhere("device"), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "private, own entry": (elsewhere("device"), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "private, other entry, direct": (
         elsewhere("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
     ),
     "private, other entry, indirect": (
         elsewhere("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
     ),
-    # host memory that a device reads: no stranger takes it for USM
+    # host memory that a device reads: no other library takes it for USM
     "system, unaware consumer": (SYSTEM, None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
     "system, its root": (SYSTEM, ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
-    "system, other row": (SYSTEM, OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
+    "system, other entry": (SYSTEM, OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
     "system, to the host": (
         SYSTEM, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
     ),
@@ -83,19 +83,19 @@ TABLE = {
     "host view of default tile, its root": (
         usm("shared", device=HOST, entry=3), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
-    "host view of default tile, own row": (
+    "host view of default tile, own entry": (
         usm("shared", device=HOST, entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     "host view of system, its root": (
         usm("system", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
     ),
-    "host view of system, other row": (
+    "host view of system, other entry": (
         usm("system", device=HOST), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
     ),
     "host view of private, its root": (
         elsewhere("shared", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
     ),
-    "host view of private, own row": (
+    "host view of private, own entry": (
         elsewhere("shared", device=HOST), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     # a consumer that takes memory of root devices alone
@@ -111,9 +111,9 @@ TABLE = {
     "private, root alone": (
         elsewhere("device"), None, {"root_only": True}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
     ),
-    # we ourselves know the rows
-    "ours, system, own row": (SYSTEM, ROOT, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY)),
-    "ours, private, own row": (
+    # we ourselves know the entries
+    "ours, system, own entry": (SYSTEM, ROOT, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY)),
+    "ours, private, own entry": (
         elsewhere("device"), OWN, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     # to the host
@@ -160,9 +160,9 @@ TABLE = {
         HOST_MEMORY, ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY),
     ),
     # no such device
-    "no such row": (usm("device"), NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO)),
+    "no such entry": (usm("device"), NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO)),
     "another kind of device": (usm("device"), CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
-    "host memory, no such row": (
+    "host memory, no such entry": (
         HOST_MEMORY, NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO),
     ),
     "host memory, another kind": (HOST_MEMORY, CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),

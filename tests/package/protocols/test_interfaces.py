@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roads beside DLPack: ``__sycl_usm_array_interface__``, dpctl.memory and plain buffers."""
+"""Protocols besides DLPack: ``__sycl_usm_array_interface__``, dpctl.memory and plain buffers."""
 
 import array as stdlib_array
 
@@ -134,10 +134,10 @@ def test_a_private_context(form, private, usm_type):
 
 def test_a_context_that_was_not_registered():
     context = dpctl.SyclContext([dpctl.SyclDevice()])
-    rows = len(sx.devices())
+    entries = len(sx.devices())
     memory = dpctl.memory.MemoryUSMShared(16, queue=dpctl.SyclQueue(context, dpctl.SyclDevice()))
     tensor = sx.as_tensor(memory)
-    assert tensor.device is sx.devices()[rows]
+    assert tensor.device is sx.devices()[entries]
     assert tensor.device.kind == "context"
     assert tensor.sycl_context == context
     assert tensor.ptr == memory._pointer
@@ -400,7 +400,7 @@ def test_released_buffer():
         sx.as_tensor(view)
 
 
-def test_the_best_road_is_taken():
+def test_the_best_protocol_is_taken():
     """A dpnp array in a private context: DLPack cannot, the interface can."""
     context = dpctl.SyclContext([dpctl.SyclDevice()])
     array = dpnp.arange(5, sycl_queue=dpctl.SyclQueue(context, dpctl.SyclDevice()))

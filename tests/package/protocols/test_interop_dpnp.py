@@ -28,12 +28,12 @@ def strides(array):
 
 @pytest.mark.parametrize("name", FORWARD)
 @pytest.mark.parametrize(
-    "road", [dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)], ids=["direct", "exchange"]
+    "way", [dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)], ids=["direct", "exchange"]
 )
-def test_there(road, name, usm_type):
+def test_there(way, name, usm_type):
     for dtype in samples.NUMPY_DTYPES:
         tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        taken = road(tensor)
+        taken = way(tensor)
         assert isinstance(taken, dpnp.ndarray)
         assert (taken.dtype, taken.shape) == (array.dtype, array.shape)
         assert bits(dpnp.asnumpy(taken)) == bits(array)
@@ -44,15 +44,15 @@ def test_there(road, name, usm_type):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("road", [sx.from_dlpack, sx.as_tensor])
-def test_back(road, name, usm_type):
+@pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor])
+def test_back(way, name, usm_type):
     for dtype in samples.NUMPY_DTYPES:
         base, array = LAYOUTS[name].arrays(dtype)
         if name in ("broadcast", "4-D permuted"):  # their views are NumPy's
             theirs = dpnp.asarray(array, usm_type=usm_type)
         else:
             theirs = LAYOUTS[name].view(dpnp.asarray(base, usm_type=usm_type, order="K"))
-        tensor = road(theirs)
+        tensor = way(theirs)
         assert_equal(tensor, array)
         assert tensor.device is sx.device()
         if array.size:
@@ -62,8 +62,8 @@ def test_back(road, name, usm_type):
 def test_there_and_back(usm_type):
     for name in FORWARD:
         tensor, array = LAYOUTS[name].tensor("float32", usm_type)
-        for road in (sx.from_dlpack, sx.as_tensor):
-            again = road(dpnp.from_dlpack(tensor))
+        for way in (sx.from_dlpack, sx.as_tensor):
+            again = way(dpnp.from_dlpack(tensor))
             assert_same_view(again, array)
             if array.size:
                 assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
@@ -106,9 +106,9 @@ def test_read_only(usm_type):
     assert not taken.flags.writable
     with pytest.raises(ValueError, match="read-only"):
         taken[0] = 1
-    for road in (sx.from_dlpack, sx.as_tensor):
-        assert road(taken).readonly
-        assert not road(dpnp.zeros(3)).readonly
+    for way in (sx.from_dlpack, sx.as_tensor):
+        assert way(taken).readonly
+        assert not way(dpnp.zeros(3)).readonly
 
 
 def test_a_result_that_dpnp_computes(usm_type):
@@ -118,26 +118,26 @@ def test_a_result_that_dpnp_computes(usm_type):
     assert result.usm_type == usm_type
 
 
-@pytest.mark.parametrize("road", [sx.from_dlpack, sx.as_tensor, sx.host_view])
-def test_work_in_flight(road):
+@pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor, sx.host_view])
+def test_work_in_flight(way):
     """dpnp's own copy=True reads unfinished data; ours comes after the work."""
     count = 300_000
     for round_ in range(25):
         array = dpnp.full(count, round_, dtype="float64")
         for _ in range(5):
             array = array + 1
-        taken = road(array)
+        taken = way(array)
         found = np.asarray(taken.copy() if isinstance(taken, sx.Tensor) else taken)
         assert found.min() == found.max() == round_ + 5
         array = dpnp.full(count, -1.0) + round_
-        if road is not sx.host_view:
-            copied = road(array, copy=True)
+        if way is not sx.host_view:
+            copied = way(array, copy=True)
             array += 1000
             assert copied.to_numpy().max() == round_ - 1
 
 
 def test_a_private_context(usm_type):
-    """What dpnp refuses to export comes in as a view, with its row."""
+    """What dpnp refuses to export comes in as a view, with its entry."""
     context = dpctl.SyclContext([dpctl.SyclDevice()])
     array = dpnp.arange(
         10, usm_type=usm_type, sycl_queue=dpctl.SyclQueue(context, dpctl.SyclDevice())
@@ -152,10 +152,10 @@ def test_a_private_context(usm_type):
 
 
 def test_a_tensor_of_another_context_goes_to_dpnp_as_a_copy(private, halves, usm_type):
-    for row in (private, *halves):
-        tensor = sx.empty(3, usm_type=usm_type, device=row).copy_from(values(3))
-        for road in (dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)):
-            taken = road(tensor)
+    for entry in (private, *halves):
+        tensor = sx.empty(3, usm_type=usm_type, device=entry).copy_from(values(3))
+        for way in (dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)):
+            taken = way(tensor)
             assert bits(dpnp.asnumpy(taken)) == bits(values(3))
             assert taken.sycl_context == sx.device().sycl_context
             assert address(taken) != tensor.ptr

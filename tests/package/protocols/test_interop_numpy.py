@@ -13,7 +13,7 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
-ROADS = {
+WAYS = {
     "host_view": lambda t: np.from_dlpack(sx.host_view(t)),
     "host_view, copy=False": lambda t: np.from_dlpack(sx.host_view(t), copy=False),
     "device='cpu'": lambda t: np.from_dlpack(t, device="cpu"),
@@ -28,26 +28,26 @@ ROADS = {
 @pytest.mark.parametrize(
     "name", [name for name in LAYOUTS if name not in ("reversed", "4-D permuted")]
 )
-@pytest.mark.parametrize("road", ROADS)
-def test_a_view(road, name, usm_type):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_view(way, name, usm_type):
     for dtype in samples.NUMPY_DTYPES:
         tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        taken = ROADS[road](tensor)
+        taken = WAYS[way](tensor)
         assert (taken.dtype, taken.shape) == (array.dtype, array.shape)
         assert bits(taken) == bits(array)
         assert taken.flags.writeable
         if array.size:  # without an address, NumPy makes memory of its own
-            assert not ROADS[road](tensor.as_readonly()).flags.writeable
+            assert not WAYS[way](tensor.as_readonly()).flags.writeable
             assert address(taken) == tensor.ptr
         if array.size > 1:
             assert taken.strides == array.strides
 
 
-@pytest.mark.parametrize("road", ["host_view", "device='cpu'", "exchange"])
-def test_negative_strides_arrive_as_a_copy(road, usm_type):
+@pytest.mark.parametrize("way", ["host_view", "device='cpu'", "exchange"])
+def test_negative_strides_arrive_as_a_copy(way, usm_type):
     for name in ("reversed", "4-D permuted"):
         tensor, array = LAYOUTS[name].tensor("float32", usm_type)
-        taken = ROADS[road](tensor)
+        taken = WAYS[way](tensor)
         assert bits(taken) == bits(array)
         assert min(taken.strides) > 0
     with pytest.raises(BufferError, match="negative stride"):
@@ -76,9 +76,9 @@ def test_writes_are_seen_on_both_sides(usm_type):
 def test_the_way_back(name):
     for dtype in samples.DTYPE_NAMES:
         _, array = LAYOUTS[name].arrays(dtype)
-        roads = [sx.as_tensor] + ([sx.from_dlpack] if dtype in samples.NUMPY_DTYPES else [])
-        for road in roads:
-            tensor = road(array)
+        ways = [sx.as_tensor] + ([sx.from_dlpack] if dtype in samples.NUMPY_DTYPES else [])
+        for way in ways:
+            tensor = way(array)
             assert_same_view(tensor, array)
             assert tensor.readonly == (not array.flags.writeable)
             if array.size:
@@ -88,10 +88,10 @@ def test_the_way_back(name):
 def test_there_and_back(usm_type):
     for name, layout in LAYOUTS.items():
         tensor, array = layout.tensor("int16", usm_type)
-        for road in ("host_view", "to_numpy", "asarray"):
-            again = sx.from_dlpack(ROADS[road](tensor))
+        for way in ("host_view", "to_numpy", "asarray"):
+            again = sx.from_dlpack(WAYS[way](tensor))
             assert bits(again.to_numpy()) == bits(array)
-            moved = road == "host_view" and name in ("reversed", "4-D permuted")
+            moved = way == "host_view" and name in ("reversed", "4-D permuted")
             if array.size and not moved:
                 assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
                 assert again.strides == tensor.strides

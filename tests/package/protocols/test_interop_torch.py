@@ -21,7 +21,7 @@ def raw(tensor):
     return flat.view(width[tensor.element_size()]).numpy().tobytes()
 
 
-ROADS = {
+WAYS = {
     "host_view": lambda t: torch.from_dlpack(sx.host_view(t)),
     "capsule": lambda t: torch.from_dlpack(sx.host_view(t).__dlpack__(max_version=(1, 0))),
     "legacy capsule": lambda t: torch.from_dlpack(sx.host_view(t).__dlpack__()),
@@ -33,11 +33,11 @@ REVERSED = ("reversed", "4-D permuted")
 
 
 @pytest.mark.parametrize("name", [name for name in LAYOUTS if name not in REVERSED])
-@pytest.mark.parametrize("road", [road for road in ROADS if road != "frombuffer"])
-def test_a_view(road, name, usm_type):
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "frombuffer"])
+def test_a_view(way, name, usm_type):
     for dtype in DTYPES:
         tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        taken = ROADS[road](tensor)
+        taken = WAYS[way](tensor)
         assert (taken.dtype, tuple(taken.shape)) == (getattr(torch, dtype), array.shape)
         assert taken.device.type == "cpu"
         assert raw(taken) == bits(array)
@@ -51,12 +51,12 @@ def test_every_dtype_of_torch_is_tried():
     assert {"bool", "float32", "complex128", "bfloat16", "float8_e4m3fn", "uint64"} <= set(DTYPES)
 
 
-@pytest.mark.parametrize("road", ["host_view", "capsule", "exchange"])
-def test_negative_strides_do_not_end_the_process(road, usm_type):
+@pytest.mark.parametrize("way", ["host_view", "capsule", "exchange"])
+def test_negative_strides_do_not_end_the_process(way, usm_type):
     """torch 2.13 aborts on them: it is handed a copy."""
     for name in REVERSED:
         tensor, array = LAYOUTS[name].tensor("float32", usm_type)
-        taken = ROADS[road](tensor)
+        taken = WAYS[way](tensor)
         assert raw(taken) == bits(array)
         assert taken.data_ptr() != tensor.ptr
         assert min(taken.stride()) >= 0
@@ -68,15 +68,15 @@ def test_back(name):
         base, array = LAYOUTS[name].arrays(dtype)
         if name in REVERSED or dtype not in samples.NUMPY_DTYPES:
             array = np.ascontiguousarray(array).reshape(array.shape)
-            theirs = ROADS["host_view"](array)
+            theirs = WAYS["host_view"](array)
         else:
             theirs = torch.from_numpy(base)
             view = samples.strided_form(base, array)
             theirs = torch.as_strided(theirs, view[0], view[1], view[2])
-        for road in (sx.from_dlpack, sx.as_tensor, sx.host_view):
-            tensor = road(theirs)
+        for way in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+            tensor = way(theirs)
             assert (tensor.dtype, tensor.shape) == (array.dtype, array.shape)
-            assert bits(np.asarray(tensor) if road is sx.host_view else tensor.to_numpy()) == bits(
+            assert bits(np.asarray(tensor) if way is sx.host_view else tensor.to_numpy()) == bits(
                 array
             )
             if array.size:
@@ -86,7 +86,7 @@ def test_back(name):
 def test_there_and_back(usm_type):
     for name in LAYOUTS:
         tensor, array = LAYOUTS[name].tensor("float32", usm_type)
-        again = sx.from_dlpack(ROADS["host_view"](tensor))
+        again = sx.from_dlpack(WAYS["host_view"](tensor))
         assert bits(again.to_numpy()) == bits(array)
         if array.size and name not in REVERSED:
             assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)

@@ -111,7 +111,7 @@ class Afternoon:
         self.run(self.bin / "cmake", "-S", EXAMPLE, "-B", "build", *where, python)
         self.run(self.bin / "cmake", "--build", "build")
         found = self.run(self.bin / "python", EXAMPLE / "run.py", PYTHONPATH="build")
-        assert found.count(" ok, row ") == 7, found
+        assert found.count(" ok, entry ") == 7, found
 
     def uninstall(self) -> None:
         self.pip("uninstall", "--yes", "--quiet", "sycl_ext")

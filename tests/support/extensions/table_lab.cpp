@@ -32,7 +32,7 @@ PyObject* guarded(Body&& body) {
   return nullptr;
 }
 
-// stress(threads, contexts, lookups) -> (different rows, contradictions, seconds)
+// stress(threads, contexts, lookups) -> (different entries, contradictions, seconds)
 // Makes private contexts, and has threads look all of them up at once: each is new to the table.
 PyObject* stress(PyObject*, PyObject* args) {
   int n_threads, n_contexts, n_lookups;
@@ -64,10 +64,10 @@ PyObject* stress(PyObject*, PyObject* args) {
     for (std::thread& thread : threads) thread.join();
     PyEval_RestoreThread(released);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    std::vector<int> rows(ids.begin(), ids.end());
-    std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    return Py_BuildValue("nid", static_cast<Py_ssize_t>(rows.size()), contradictions.load(),
+    std::vector<int> entries(ids.begin(), ids.end());
+    std::sort(entries.begin(), entries.end());
+    entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+    return Py_BuildValue("nid", static_cast<Py_ssize_t>(entries.size()), contradictions.load(),
                          seconds.count());
   });
 }
@@ -114,7 +114,7 @@ PyObject* times(PyObject*, PyObject*) {
 
 std::atomic<int> released_blocks{0};
 
-// block(entry, n, of_row, readonly) -> tensor of n floats, allocated on `of_row`, said to be of
+// block(entry, n, of_entry, readonly) -> tensor of n floats, allocated on `of_entry`, said to be of
 // `entry`
 PyObject* block(PyObject*, PyObject* args) {
   int id, n, of_id, readonly;
@@ -155,8 +155,8 @@ PyObject* make(PyObject*, PyObject* args) {
 
 PyObject* count_released(PyObject*, PyObject*) { return PyLong_FromLong(released_blocks); }
 
-// rows() -> [(id, root id, parent id, kind, default context, host memory, queue in order)]
-PyObject* rows(PyObject*, PyObject*) {
+// entries() -> [(id, root id, parent id, kind, default context, host memory, queue in order)]
+PyObject* entries(PyObject*, PyObject*) {
   return guarded([&] {
     PyObject* const list = PyList_New(0);
     for (int id = 0; id < device_entry::count(); ++id) {
@@ -186,8 +186,8 @@ PyObject* row_of_pointer(PyObject*, PyObject* address) {
   });
 }
 
-// row_of_native_device(handle) -> id: of a device of Level Zero that came without SYCL
-PyObject* row_of_native_device(PyObject*, PyObject* handle) {
+// entry_of_native_device(handle) -> id: of a device of Level Zero that came without SYCL
+PyObject* entry_of_native_device(PyObject*, PyObject* handle) {
   return guarded([&] {
     constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
     const auto native = static_cast<ze_device_handle_t>(PyLong_AsVoidPtr(handle));
@@ -197,14 +197,14 @@ PyObject* row_of_native_device(PyObject*, PyObject* handle) {
 }
 
 PyMethodDef methods[] = {
-    {"row_of_native_device", row_of_native_device, METH_O, nullptr},
+    {"entry_of_native_device", entry_of_native_device, METH_O, nullptr},
     {"stress", stress, METH_VARARGS, nullptr},
     {"times", times, METH_NOARGS, nullptr},
     {"block", block, METH_VARARGS, nullptr},
     {"over", over, METH_O, nullptr},
     {"make", make, METH_VARARGS, nullptr},
     {"count_released", count_released, METH_NOARGS, nullptr},
-    {"rows", rows, METH_NOARGS, nullptr},
+    {"entries", entries, METH_NOARGS, nullptr},
     {"row_of_pointer", row_of_pointer, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

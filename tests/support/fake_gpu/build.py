@@ -52,15 +52,15 @@ def build(out_dir: Path) -> Path:
     return library
 
 
-def environment(out_dir: Path, *, beside_cpu: bool = True, **settings: object) -> dict[str, str]:
+def environment(out_dir: Path, *, with_cpu: bool = True, **settings: object) -> dict[str, str]:
     """The variables for a process that shall see the stand-in GPUs built into `out_dir`.
 
-    With `beside_cpu`, the OpenCL CPU device comes first and the GPUs after it; without, the GPUs
+    With `with_cpu`, the OpenCL CPU device comes first and the GPUs after it; without, the GPUs
     are alone. `settings` are the FAKEGPU_* variables in lower case, as in ``tiles=1``, and
     ``**{"2d": 0}`` for the one that is not a Python name.
     """
     library = built(out_dir, LIBRARY)
-    if beside_cpu:
+    if with_cpu:
         variables = {
             "OCL_ICD_FILENAMES": str(installed("intel-opencl-rt", "lib/libintelocl.so")),
             "UR_ADAPTERS_SEARCH_PATH": str(library.parent),

@@ -27,7 +27,7 @@ from stand_in_checks import HOLD_US, equal, raises, seen_by_the_host, verdict  #
 class Check:
     body: Callable[[], None]
     settings: dict[str, object]
-    beside_cpu: bool
+    with_cpu: bool
     returncode: int
     stderr: str
 
@@ -36,12 +36,12 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(
-    *, beside_cpu: bool = True, returncode: int = 0, stderr: str = "", **settings: object
+    *, with_cpu: bool = True, returncode: int = 0, stderr: str = "", **settings: object
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Register a check: its settings, and how its process has to end."""
 
     def register(body: Callable[[], None]) -> Callable[[], None]:
-        CHECKS[body.__name__] = Check(body, settings, beside_cpu, returncode, stderr)
+        CHECKS[body.__name__] = Check(body, settings, with_cpu, returncode, stderr)
         return body
 
     return register
@@ -92,7 +92,7 @@ def gpus_come_after_the_cpu() -> None:
     equal(names, ["opencl:cpu:0", "level_zero:gpu:0", "level_zero:gpu:1"])
 
 
-@check(beside_cpu=False, devices=3)
+@check(with_cpu=False, devices=3)
 def gpus_alone() -> None:
     import dpctl
 
@@ -371,7 +371,7 @@ def fail_at_from_the_environment() -> None:
 
 def failure_of(command: list[str], wanted: Check, out_dir: Path) -> str:
     """Empty if the process ends as it has to."""
-    variables = environment(out_dir, beside_cpu=wanted.beside_cpu, **wanted.settings)
+    variables = environment(out_dir, with_cpu=wanted.with_cpu, **wanted.settings)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FAKEGPU_")}
     kept["DPCTL_VERBOSITY"] = "error"  # or dpctl keeps the runtime's words to itself
     done = subprocess.run(

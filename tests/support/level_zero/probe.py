@@ -299,7 +299,7 @@ check(hierarchy="FLAT")(tiles_are_root_devices)
 
 
 @check(hierarchy="COMBINED")
-def tiles_are_root_devices_beside_their_cards() -> None:
+def tiles_of_cards_are_root_devices() -> None:
     tiles_are_root_devices()
 
 

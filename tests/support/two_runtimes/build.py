@@ -30,7 +30,7 @@ def stand_in(folder: Path) -> Path:
     library = folder / name
     library.write_bytes(image.replace(old, new))
     (folder / "libsycl.so").symlink_to(name)
-    for adapter in ours.parent.glob("libur_*.so.0"):  # the runtime looks for them beside itself
+    for adapter in ours.parent.glob("libur_*.so.0"):  # the runtime looks for them in its own folder
         (folder / adapter.name).symlink_to(adapter)
     return library
 

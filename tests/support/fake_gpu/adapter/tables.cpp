@@ -1,4 +1,5 @@
-// Puts the table together and exports it: the only symbols of the library beside control.cpp.
+// Puts the table together and exports it: the only symbols of the library besides those of
+// control.cpp.
 #include "tables.hpp"
 
 #include <cstdio>

@@ -70,14 +70,14 @@ def test_the_same_with_us(places, source):
 
 
 @SOURCES
-@pytest.mark.parametrize("road", [sx.as_tensor, sx.from_dlpack])
+@pytest.mark.parametrize("way", [sx.as_tensor, sx.from_dlpack])
 @pytest.mark.parametrize("arguments", [{}, {"copy": False}, {"device": "same", "copy": False}])
-def test_a_dpnp_array_comes_in_as_a_view(places, source, road, arguments):
+def test_a_dpnp_array_comes_in_as_a_view(places, source, way, arguments):
     device = places.sources[source]
     array = dpnp_on(device)
     if "device" in arguments:
         arguments = {**arguments, "device": device}
-    tensor = road(array, **arguments)
+    tensor = way(array, **arguments)
     assert tensor.ptr == pointer(array)
     assert tensor.device is device
     assert tensor.sycl_context == array.sycl_context
@@ -87,11 +87,11 @@ def test_a_dpnp_array_comes_in_as_a_view(places, source, road, arguments):
 
 
 @SOURCES
-@pytest.mark.parametrize("road", [sx.as_tensor, sx.from_dlpack])
-def test_a_dpnp_array_comes_to_another_row(places, source, road):
+@pytest.mark.parametrize("way", [sx.as_tensor, sx.from_dlpack])
+def test_a_dpnp_array_comes_to_another_entry(places, source, way):
     array = dpnp_on(places.sources[source])
     for target in (places.root, places.tile, places.private, places.other_platform):
-        tensor = road(array, device=target, copy=True)
+        tensor = way(array, device=target, copy=True)
         assert tensor.device is target
         assert tensor.ptr != pointer(array)
         assert tensor.to_numpy().tolist() == VALUES.tolist()
