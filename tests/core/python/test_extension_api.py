@@ -111,7 +111,7 @@ def test_the_runtime_of_the_table(table):
 
 #: What is wrong with a view, and what is raised for it.
 WRONG_VIEWS = {
-    "entry": ({"entry": 999}, ValueError),
+    "entry": ({"entry": 1_000_000}, ValueError),
     "dtype": ({"dtype_bits": 7}, BufferError),
     "ndim": ({"ndim": -1}, ValueError),
     "memory": ({"data": 1 << 40}, BufferError),

@@ -20,6 +20,8 @@ from samples import LAYOUTS, assert_equal, values
 from sycl_ext import _core
 from sycl_ext._ipc import handles
 
+PEERS = environments.TESTS / "package" / "ipc" / "test_peers.py"
+
 
 def numbers(device, usm_type="device", shape=(4, 6), dtype="int32"):
     return sx.empty(shape, dtype, usm_type=usm_type, device=device).copy_from(values(shape, dtype))
@@ -333,7 +335,7 @@ def test_a_kernel_that_refuses(gpu, with_ipc):
         "try: sx.ipc_open(handle)\n"
         "except BufferError as error: print(error); raise SystemExit",
     )
-    shown = environments.python(code, inherit=True)
+    shown = environments.python(code, inherit=True, near=PEERS)
     assert f"may not open the device memory of process {os.getpid()} (pidfd_getfd: EPERM)" in shown
     assert_equal(t, values((4, 6), "int32"))
 
