@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,10 +112,7 @@ def resolve_reshape(size: int, shape: Any) -> tuple[int, ...]:
     wild = [axis for axis, length in enumerate(values) if length == -1]
     if len(wild) > 1:
         raise ValueError(f"shape is {tuple(values)}; one length can be -1")
-    known = 1
-    for axis, length in enumerate(values):
-        if axis not in wild:
-            known *= as_shape(length)[0]
+    known = prod(as_shape([1 if axis in wild else n for axis, n in enumerate(values)]))
     if wild:
         if known == 0 or size % known:
             raise ValueError(f"{size} elements do not fit into shape {tuple(values)}")

@@ -112,6 +112,45 @@ assert status == 0, status
     )
 
 
+def test_a_child_ends_without_what_its_parent_has_left_to_free(gpu_environment):
+    """The thread that does it is not in the child, whose end is that of any process."""
+    environments.python(
+        """
+import ctypes, os, signal, sys, warnings
+libc = ctypes.CDLL(None)
+libc.on_exit(libc.abort, None)  # runs after what the package does at the end
+import dpctl, dpctl.memory
+import sycl_ext as sx
+from fake_gpu import control
+from sycl_ext import _core
+
+warnings.simplefilter("ignore", DeprecationWarning)
+
+gpu = sx.device("level_zero:gpu:0")
+queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+source = dpctl.memory.MemoryUSMHost(64, queue=queue)
+control.loaded().fakegpu_set_delay_us(20_000_000)
+for _ in range(20):
+    t = sx.empty(64, "uint8", device=queue)
+    queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 64)
+    del t
+assert _core.deferred_frees() > 0
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    if _core.deferred_frees():
+        os._exit(1)
+    sys.exit(0)
+status = os.waitpid(child, 0)[1]
+control.loaded().fakegpu_set_delay_us(0)
+queue.wait()
+sys.stdout.flush()
+os._exit(0 if status == signal.SIGABRT else 1)
+""",
+        gpu_environment,
+    )
+
+
 # ---- the end of the interpreter ------------------------------------------------------------------
 
 
@@ -239,6 +278,34 @@ for first in (np.asarray, memoryview, np.from_dlpack):
         raise AssertionError(first)
     assert np.asarray(view)[3] == 3  # an innocent call
     assert view.__array__()[3] == 3
+""",
+        gpu_environment,
+    )
+
+
+def test_where_there_is_no_thread_to_be_had(gpu_environment):
+    """A wait is then one that no signal ends, and not none."""
+    environments.python(
+        """
+import ctypes, threading
+import dpctl.memory
+import numpy as np
+import sycl_ext as sx
+from fake_gpu import control
+
+gpu = sx.device("level_zero:gpu:0")
+queue, adapter = gpu.sycl_queue, control.loaded()
+tensor = sx.zeros(8, "uint8", usm_type="shared", device=gpu)
+source = dpctl.memory.MemoryUSMHost(8, queue=queue)
+memoryview(source)[:] = b"1" * 8
+adapter.fakegpu_set_delay_us(20_000_000)
+queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 8)
+threading.Timer(0.3, adapter.fakegpu_set_delay_us, (0,)).start()
+libc, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(256)
+assert libc.pthread_attr_init(attributes) == 0
+assert libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 46)) == 0
+assert libc.pthread_setattr_default_np(attributes) == 0  # no thread gets such a stack
+assert np.asarray(tensor).tobytes() == b"1" * 8
 """,
         gpu_environment,
     )

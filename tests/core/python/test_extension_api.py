@@ -7,6 +7,7 @@ import gc
 import dpctl
 import pytest
 
+import environments
 import sycl_ext as sx
 from dlpack_ctypes import pythonapi
 from sycl_ext import _core
@@ -21,7 +22,9 @@ GetEntry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, cty
 QueueOfEntry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Error))
 EntryOf = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
 ViewOf = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.c_void_p)
+AsTensor = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_int32, ctypes.c_int32)
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+ReleaseWithGil = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 
 
 class View(ctypes.Structure):
@@ -58,22 +61,26 @@ class Table(ctypes.Structure):
         ("entry_of_device", EntryOf),
         ("entry_of_queue", EntryOf),
         ("row_of_pointer", ctypes.c_void_p),
-        ("as_tensor", ctypes.c_void_p),
+        ("as_tensor", AsTensor),
         ("view_of", ViewOf),
         ("wrap", Wrap),
         ("make", ctypes.c_void_p),
         ("queue_of_owner", ctypes.c_void_p),
-        ("release_owner", ctypes.c_void_p),
+        ("release_owner", ReleaseWithGil),
         ("release_object", Release),
         ("libsycl_major", ctypes.c_uint32),
     )
 
 
-@pytest.fixture(scope="module")
-def table():
+def find_table():
     get = pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     return Table.from_address(get(_core._C_API, b"sycl_ext._core._C_API"))
+
+
+@pytest.fixture(scope="module")
+def table():
+    return find_table()
 
 
 def test_counts(table, private):
@@ -107,6 +114,53 @@ def test_the_runtime_of_the_table(table):
     assert table.nbytes == ctypes.sizeof(Table)
     (ours,) = _core.loaded_libsycl()
     assert ours.endswith(f".so.{table.libsycl_major}")
+
+
+def test_a_tensor_of_a_tensor(table, halves):
+    tensor = sx.zeros(3, usm_type="shared")
+    assert table.as_tensor(tensor, -1, -1) is tensor
+    assert table.as_tensor(tensor, -1, 0) is tensor
+    copied = table.as_tensor(tensor, -1, 1)
+    assert copied.ptr != tensor.ptr
+    assert table.as_tensor(tensor, halves[0].id, 1).device is halves[0]
+    with pytest.raises(sx.CopyRefusedError):
+        table.as_tensor(tensor, halves[0].id, 0)
+
+
+def test_host_memory_is_finished_when_its_owner_is_released():
+    """Whose memory it is asks no queue before it is read."""
+    environments.python(
+        """
+import ctypes, threading
+import dpctl, dpctl.memory
+import numpy as np
+import sycl_ext as sx
+from test_extension_api import Table, View, find_table
+
+table = find_table()
+queue = sx.device().sycl_queue
+array = np.zeros(8, "uint8")
+tensor = sx.as_tensor(array, copy=False)
+view = View()
+assert table.view_of(tensor, ctypes.addressof(view)) == 0
+gate = threading.Event()
+source = dpctl.memory.MemoryUSMHost(8, queue=queue)
+memoryview(source)[:] = b"1" * 8
+
+class Gate:  # a host task of dpctl drops it, with the GIL: the queue waits for that
+    def __del__(self):
+        gate.wait(20)
+
+event = queue.memcpy_async(dpctl.memory.MemoryUSMHost(8, queue=queue), source, 8)
+queue._submit_keep_args_alive((Gate(),), [event])
+barrier = queue.submit_barrier()
+queue.memcpy_async(array, source, 8, [barrier])
+threading.Timer(0.3, gate.set).start()
+table.release_owner(view.owner)
+assert array.tobytes() == b"1" * 8
+""",
+        near=__file__,
+    )
 
 
 #: What is wrong with a view, and what is raised for it.

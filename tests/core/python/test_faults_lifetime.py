@@ -242,6 +242,11 @@ if child == 0:
         assert tensor[::2].copy().to_numpy().sum() == numbers[::2].sum()
         assert sx.zeros(1 << 20, usm_type="host").to_numpy().sum() == 0
         assert sx.from_dlpack(capsule).ptr == tensor.ptr
+        size = lambda: int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        before = size()
+        for _ in range(50):
+            sx.empty(16 << 20, "uint8")
+        assert size() < before + (100 << 20)  # its own memory goes back
         status = 0
     finally:
         os._exit(status)

@@ -132,6 +132,10 @@ def test_a_pending_exception_survives_the_deleter():
         with pytest.raises(ZeroDivisionError):
             print(sx.from_dlpack(managed.capsule()), 1 / 0)
         assert managed.deleted == 1
+        managed = over(array)  # and a capsule that nobody has consumed
+        with pytest.raises(ZeroDivisionError):
+            print(sx.capsule_from_pointer(managed.address), 1 / 0)
+        assert managed.deleted == 1
 
 
 def test_the_garbage_collector_may_run_at_any_time():

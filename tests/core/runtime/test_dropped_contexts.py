@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private contexts that nobody uses any more: not asked, nothing kept, and there when wanted."""
 
+import ctypes
 import json
 import time
 
@@ -131,15 +132,15 @@ def wait_until(is_true):
 def test_a_dropped_context_is_there_when_it_is_wanted():
     device = sx.register_context(new_context())
     use(device)
-    for way in range(4):
+    for way in range(5):
         assert wait_until(lambda: is_dropped(device))
         assert sx.device(device.id) is device
-        context = device.sycl_context
-        assert sx.register_context(context) is device
+        context = device.sycl_context if way < 4 else None  # gets it back into use
         if way == 0:
+            assert sx.register_context(context) is device
             array = np.asarray(dpctl.memory.MemoryUSMShared(1 << 16, queue=device.sycl_queue))
         elif way == 1:
-            queue = dpctl.SyclQueue(context, device.sycl_device)
+            queue = dpctl.SyclQueue(context, sx.device().sycl_device)
             array = np.asarray(dpctl.memory.MemoryUSMShared(1 << 16, queue=queue))
             del queue
         elif way == 2:
@@ -150,6 +151,35 @@ def test_a_dropped_context_is_there_when_it_is_wanted():
         sx.from_dlpack(np.zeros(1 << 20, "uint8"))
         assert sx.as_tensor(array).device is device
         del array
+
+
+def test_a_block_that_outlives_its_context():
+    """What is freed after its context was dropped does not stay in the pools of the context."""
+    sx.release_cached_memory()
+    devices = [sx.register_context(new_context()) for _ in range(20)]
+    tensors = [sx.empty(1000, "uint8", device=device) for device in devices]
+    assert is_dropped(*devices)  # nothing but the tensors holds the contexts
+    del tensors
+    assert kept_by(devices) > 0
+    assert wait_until(lambda: is_dropped(*devices))
+
+
+def test_an_address_of_a_context_has_no_reference():
+    """An extension has it from the C table, for ever."""
+    device = sx.register_context(new_context())
+    sx.empty(1000, device=device)
+    assert wait_until(lambda: is_dropped(device))
+    address = ctypes.c_void_p(device._entry.context_address)
+    is_dropped(device)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+    )
+    context = dpctl.SyclContext(new(address, b"SyclContextRef", None))
+    queue = dpctl.SyclQueue(context, sx.device().sycl_device)
+    array = np.asarray(dpctl.memory.MemoryUSMShared(1 << 16, queue=queue))
+    assert sx.as_tensor(array).device is device
 
 
 def test_what_has_no_reference_is_in_use():

@@ -10,6 +10,7 @@ LACKS: dict[str, dict[str, str]] = {
         "adapter": ORDERS,
         "test_a_gpu_is_found_under_another_id": ORDERS,
         "test_a_script_that_is_interrupted_ends_as_any_other": ORDERS,
+        "test_a_child_frees_nothing_of_the_parents": ORDERS,
         "test_work_that_was_pending_at_the_fork": ORDERS,
         "with_ipc": "OpenCL has no handles for other processes",
         "tiles": "its partitions are those of a CPU device",

@@ -31,12 +31,15 @@ def test_the_gpu_in_a_forked_child():
         + """
 numbers = np.arange(300_000, dtype="int16")
 tensor = sx.as_tensor(numbers, device=gpu)
+few = sx.zeros(3, device=gpu)
+few.to_numpy()  # a block for such a copy is in the pool
 small = sx.zeros(10, device=gpu)  # and a block of its size in the pool
 del small
 on_the_cpu = sx.as_tensor(numbers, device="opencl:cpu:0")
 
 OPERATIONS = {
     "to_numpy": lambda: tensor.to_numpy(),
+    "one command": lambda: few.to_numpy(),
     "host_view": lambda: np.asarray(sx.host_view(tensor[::2], copy=True)),
     "export": lambda: tensor.__dlpack__(dl_device=(1, 0)),
     "copy": lambda: tensor.copy(),
@@ -92,6 +95,31 @@ def work():
 in_a_child(work)
 control.loaded().fakegpu_set_delay_us(0)
 assert not tensor.to_numpy().any()
+""",
+        inherit=True,
+    )
+
+
+def test_a_child_frees_nothing_of_the_parents():
+    environments.python(
+        SETUP
+        + """
+from fake_gpu import control
+
+count = control.loaded().fakegpu_live_allocations
+tensors = [sx.zeros(nbytes, "uint8", device=gpu) for nbytes in (10, 16 << 20)]
+blocks = count()
+
+def work():
+    tensors.clear()
+    gc.collect()
+    sx.release_cached_memory()
+    assert count() == blocks
+
+in_a_child(work)
+tensors.clear()
+sx.release_cached_memory()
+assert count() < blocks
 """,
         inherit=True,
     )

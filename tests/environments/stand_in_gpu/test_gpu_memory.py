@@ -446,6 +446,17 @@ def test_an_extent_beyond_the_allocation(gpu, pools):
             sx.as_tensor(memory_like())
 
 
+def test_an_extent_from_one_gpu_to_the_other(gpus):
+    """Both ends are USM of one context, and what lies between them is nobody's."""
+    low, high = sorted(
+        (sx.empty(1 << 16, "uint8", device=gpu) for gpu in gpus), key=lambda t: t.ptr
+    )
+    interface = {**low.__sycl_usm_array_interface__, "shape": (high.ptr + 1 - low.ptr,)}
+    spanning = type("Spanning", (), {"__sycl_usm_array_interface__": interface})()
+    with pytest.raises(BufferError, match="beyond|two devices"):
+        sx.as_tensor(spanning)
+
+
 def test_device_memory_called_host_memory(gpu):
     """A producer that calls device USM (1, 0): it is taken for what it is, and never touched."""
     tensor = numbers(gpu)

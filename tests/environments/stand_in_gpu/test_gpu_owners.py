@@ -81,7 +81,22 @@ def test_private_memory_where_none_was(gpu, private):
     assert found.device.root_id == gpu.id
 
 
-def test_inside_of_a_private_block_where_nothing_was(gpu):
+class Part:
+    """Some bytes of a block, with the queue of its context."""
+
+    def __init__(self, tensor, offset, nbytes):
+        self.__sycl_usm_array_interface__ = {
+            "data": (tensor.ptr + offset, False),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": tensor.sycl_queue,
+        }
+
+
+@pytest.mark.parametrize("part", [None, (64, 64)])
+def test_inside_of_a_private_block_where_nothing_was(gpu, part):
+    """Also behind a part of it that was taken in by itself, and that begins nearer."""
     contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
     private = [sx.register_context(context) for context in contexts][5]
     tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
@@ -97,4 +112,5 @@ def test_inside_of_a_private_block_where_nothing_was(gpu):
         private.sycl_queue,
         lambda: sx.zeros(NBYTES, "uint8", usm_type="shared", device=private),
     )
-    assert sx.as_tensor(tensor.to_numpy(copy=False)[4096:]).device is private
+    taken_in = sx.as_tensor(Part(tensor, *part)) if part else tensor
+    assert sx.as_tensor(tensor.to_numpy(copy=False)[4096:]).device is taken_in.device is private

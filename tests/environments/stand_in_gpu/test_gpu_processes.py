@@ -343,12 +343,15 @@ def test_a_kernel_that_refuses(gpu, with_ipc):
 def test_a_forked_child_leaves_handles_to_its_parent(gpu, with_ipc, adapter):
     t = shared_numbers(gpu)
     handle = sx.ipc_handle(t)
-    before = adapter.fakegpu_ipc_handles()
+    opened = sx.ipc_open(handle)
+    before = adapter.fakegpu_ipc_handles(), adapter.fakegpu_live_allocations()
     child = os.fork()
     if child == 0:
-        del handle
+        del handle, opened
         gc.collect()
-        os._exit(0 if adapter.fakegpu_ipc_handles() == before else 1)
+        after = adapter.fakegpu_ipc_handles(), adapter.fakegpu_live_allocations()
+        os._exit(0 if after == before else 1)
+    del opened
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert opened_elsewhere(handle).startswith("level_zero:gpu:0")
 

@@ -157,6 +157,7 @@ def test_a_queue_becomes_the_queue_of_the_tensor():
     assert tensor.copy().sycl_queue == queue
     assert tensor.device is sx.device(0)
     assert sx.zeros(3, device=sx.device(0)).sycl_queue == sx.device(0).sycl_queue
+    assert sx.zeros(3, device=WithQueue(queue)).sycl_queue == queue
 
 
 # ---- registered contexts -------------------------------------------------------------------------

@@ -33,6 +33,11 @@ def test_opting_out():
     assert environments.python(REPORT, {"SYCL_EXT_NO_ICD": "1"}).startswith("[] ")
 
 
+@pytest.mark.parametrize("name", icd.DECIDED_BY)
+def test_a_variable_that_is_set_to_nothing_decides_nothing(name):
+    assert "['OCL_ICD_FILENAMES'] ['opencl:cpu:0'" in environments.python(REPORT, {name: ""})
+
+
 @pytest.mark.parametrize("name", ["OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"])
 def test_an_environment_that_has_decided(name):
     assert environments.python(REPORT, {name: EMPTY}).startswith("[] ")

@@ -144,6 +144,17 @@ BROKEN = {
         "SIGSEGV",
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
+    "a runtime of LD_LIBRARY_PATH that kills": (
+        replace(
+            WELL,
+            steps=with_step("import sycl_ext", "crashed", "SIGSEGV"),
+            devices=(),
+            overrides=ONEAPI,
+        ),
+        "runtime",
+        "LD_LIBRARY_PATH puts another runtime before that of this environment",
+        "unset LD_LIBRARY_PATH",
+    ),
     "dpnp that kills": (
         replace(WELL, steps=with_step("import dpnp", "crashed", "SIGSEGV")),
         "package",

@@ -26,6 +26,11 @@ PLAIN = {"contiguous": True, "has_negative_stride": False, "readonly": False, "a
         ({"alignment": 64}, {"address": 4096 + 8}, "multiples of 64"),
         # The habit is gone since some version.
         ({"strides": "nonnegative", "fixed_in": "1.0"}, {"has_negative_stride": True}, None),
+        (
+            {"strides": "nonnegative", "fixed_in": np.__version__},
+            {"has_negative_stride": True},
+            None,
+        ),
         ({"strides": "nonnegative", "fixed_in": "999"}, {"has_negative_stride": True}, "negative"),
     ],
 )
@@ -60,6 +65,13 @@ def test_a_dtype_that_a_consumer_lacks():
 
 
 # ---- explain -------------------------------------------------------------------------------------
+
+
+def test_array_api_compat_is_what_it_wraps():
+    wrapped = types.ModuleType("array_api_compat.numpy")
+    wrapped.from_dlpack = np.from_dlpack
+    assert "numpy has no bfloat16" in str(sx.explain(sx.zeros(3, "bfloat16"), wrapped))
+    assert sx.exchange(sx.zeros(3), wrapped).tolist() == [0, 0, 0]
 
 
 def test_a_capsule_cannot_be_explained():

@@ -381,6 +381,21 @@ def test_numpy_arrays(name):
         assert sx.as_tensor(base[...]).readonly
 
 
+class Boaster(np.ndarray):
+    """A subclass says anything about itself."""
+
+    shape = property(lambda self: (1 << 20,))
+    strides = property(lambda self: (8,))
+
+
+@pytest.mark.parametrize("take", [sx.as_tensor, sx.host_view, sx.from_dlpack])
+def test_what_a_subclass_says_of_itself_does_not_count(take):
+    array = np.arange(3.0)[::-1].view(Boaster)
+    taken = take(array)
+    assert taken.shape == (3,)
+    assert np.asarray(taken).tolist() == [2, 1, 0]
+
+
 def test_strides_that_are_no_multiple_of_the_itemsize():
     record = np.zeros(4, [("a", "u1"), ("b", "f4")])
     with pytest.raises(BufferError, match="strides.*4 bytes.*ascontiguousarray"):

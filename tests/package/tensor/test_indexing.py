@@ -139,6 +139,12 @@ def test_reshape(shape, target):
         assert resolve_reshape(array.size, target) == wanted
 
 
+@pytest.mark.parametrize("target", [(4, -2), (-1, -2), (2, 1 << 63)])
+def test_the_length_that_no_reshape_takes(target):
+    with pytest.raises(ValueError, match=rf"shape\[1\] is {target[1]}"):
+        resolve_reshape(4, target)
+
+
 @given(st.data())
 def test_reshape_with_one_wild_length(data):
     shape = data.draw(array_shapes(min_dims=1, max_dims=4, max_side=4))

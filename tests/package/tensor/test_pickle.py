@@ -170,6 +170,9 @@ def test_unpickle_to_names_the_device(halves, root):
         arrived = pickle.loads(data)
         assert (arrived.device, arrived.usm_type) == (halves[1], "shared")
     assert pickle.loads(data).device is root
+    with pytest.raises(EOFError), sx.unpickle_to(halves[1]):
+        pickle.loads(b"")
+    assert pickle.loads(data).device is root
 
 
 def test_unpickle_to_a_queue_gives_the_tensor_that_queue():
@@ -250,6 +253,14 @@ def test_copies_lie_as_they_lay(layout, make, usm_type):
 def test_copies_stay_where_they_are(private, halves):
     for device in (private, *halves):
         assert copy.copy(sx.zeros(3, device=device)).device is device
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
+def test_copies_keep_the_queue(make):
+    queue = dpctl.SyclQueue(property="in_order")
+    tensor = sx.zeros((3, 4), device=queue)
+    for layout in (tensor, tensor[::2, ::2]):
+        assert make(layout).sycl_queue == queue
 
 
 def test_deepcopy_copies_once():
