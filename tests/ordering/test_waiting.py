@@ -13,17 +13,28 @@ import sycl_ext as sx
 # ---- fork ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("forks", [60, pytest.param(300, marks=pytest.mark.long)])
-def test_forks_while_threads_allocate(forks):
-    """A child takes over no lock that a thread of its parent held."""
-    assert (
-        environments.python(
-            f"FORKS = {forks}"
-            """
+#: A child that allocates, and is ended when it hangs; returns its exit status.
+FORK = """
 import os, signal, threading, warnings
 import sycl_ext as sx
 
 warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a hang
+        for kind in ("device", "shared", "host"):
+            sx.empty(16, "uint8", usm_type=kind)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+"""
+
+
+@pytest.mark.parametrize("forks", [60, pytest.param(300, marks=pytest.mark.long)])
+def test_forks_while_threads_allocate(forks):
+    """A child takes over no lock that a thread of its parent held."""
+    program = f"""{FORK}
 stop = threading.Event()
 
 def allocate():
@@ -34,36 +45,20 @@ def allocate():
 threads = [threading.Thread(target=allocate) for _ in range(4)]
 for thread in threads:
     thread.start()
-hung = 0
-for _ in range(FORKS):
-    child = os.fork()
-    if child == 0:
-        signal.alarm(10)  # a hang
-        for kind in ("device", "shared", "host"):
-            sx.empty(16, "uint8", usm_type=kind)
-        os._exit(0)
-    hung += os.waitpid(child, 0)[1] != 0
+hung = sum(fork() != 0 for _ in range({forks}))
 stop.set()
 for thread in threads:
     thread.join()
 print(hung, "hung")
 """
-        )
-        == "0 hung\n"
-    )
+    assert environments.python(program) == "0 hung\n"
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(12, marks=pytest.mark.long)])
 def test_forks_while_threads_use_the_driver_for_the_first_time(processes):
     """The pools are empty then, so the threads are in the driver, which has locks of its own."""
     for _ in range(processes):
-        environments.python(
-            """
-import os, signal, threading, warnings
-import sycl_ext as sx
-
-warnings.simplefilter("ignore", DeprecationWarning)
-
+        environments.python(f"""{FORK}
 def allocate():
     kept = []
     for _ in range(300):
@@ -72,15 +67,8 @@ def allocate():
 for _ in range(4):
     threading.Thread(target=allocate, daemon=True).start()
 for _ in range(6):
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)  # a hang
-        for kind in ("device", "shared", "host"):
-            sx.empty(16, "uint8", usm_type=kind)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-"""
-        )
+    assert fork() == 0
+""")
 
 
 def test_a_child_of_a_process_that_waits_in_the_background_ends():

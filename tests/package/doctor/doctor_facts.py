@@ -76,6 +76,9 @@ TWO = (
     Library("/opt/intel/lib/libsycl.so.8", "", "import torch"),
 )
 ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}
+#: Drivers that are not there.
+NAMED_NOWHERE = Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file")
+FILE_NOWHERE = Driver("/no.so", "/etc/a.icd", "OSError: no file")
 
 #: Facts, the check that fires, and words of its cause and of its cure.
 BROKEN = {
@@ -249,7 +252,7 @@ BROKEN = {
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
     "a variable that points nowhere": (
-        replace(NO_DEVICE, drivers=(Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file"),)),
+        replace(NO_DEVICE, drivers=(NAMED_NOWHERE,)),
         "driver",
         "OCL_ICD_FILENAMES names it, but: OSError: no file",
         "unset OCL_ICD_FILENAMES",
@@ -257,7 +260,7 @@ BROKEN = {
     "the same without a CPU device": (
         replace(
             NO_DEVICE,
-            drivers=(Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file"),),
+            drivers=(NAMED_NOWHERE,),
             embedded_driver="",
         ),
         "driver",
@@ -265,7 +268,7 @@ BROKEN = {
         'unset OCL_ICD_FILENAMES && python -m pip install "sycl_ext[cpu]"',
     ),
     "a file that points nowhere": (
-        replace(NO_DEVICE, drivers=(Driver("/no.so", "/etc/a.icd", "OSError: no file"),)),
+        replace(NO_DEVICE, drivers=(FILE_NOWHERE,)),
         "driver",
         "/etc/a.icd names it",
         "export OCL_ICD_FILENAMES=/env/lib/libintelocl.so",
@@ -273,7 +276,7 @@ BROKEN = {
     "the same, and no CPU device": (
         replace(
             NO_DEVICE,
-            drivers=(Driver("/no.so", "/etc/a.icd", "OSError: no file"),),
+            drivers=(FILE_NOWHERE,),
             embedded_driver="",
         ),
         "driver",
@@ -281,7 +284,7 @@ BROKEN = {
         'python -m pip install "sycl_ext[cpu]"',
     ),
     "the same, and a device": (
-        replace(WELL, drivers=(ICD, Driver("/no.so", "/etc/a.icd", "OSError: no file"))),
+        replace(WELL, drivers=(ICD, FILE_NOWHERE)),
         "driver",
         "/etc/a.icd names it",
         "sudo rm /etc/a.icd",
