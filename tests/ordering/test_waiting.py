@@ -271,6 +271,50 @@ for first in (np.asarray, memoryview, np.from_dlpack):
     )
 
 
+def test_a_wait_that_was_interrupted_is_not_over(gpu_environment):
+    """Work whose event nobody has kept is still pending after Ctrl-C."""
+    environments.python(
+        """
+import os, signal, threading
+import dpctl, dpctl.memory
+import sycl_ext as sx
+from fake_gpu import control
+from producers import Table, over, with_table
+
+gpu = sx.device("level_zero:gpu:0")
+queue = dpctl.SyclQueue(
+    gpu.sycl_context, dpctl.SyclDevice("level_zero:gpu:0"), property="in_order"
+)  # and not by way of the queue of the device, which nobody else has here
+target, source = (dpctl.memory.MemoryUSMShared(8, queue=queue) for _ in range(2))
+memoryview(target)[:], memoryview(source)[:] = b"0" * 8, b"1" * 8
+tensor = sx.zeros(8, "uint8", usm_type="shared", device=gpu)
+
+class OverTarget(Table):
+    def from_object(self, producer, out):
+        self.made.append(over(tensor, data=target._pointer, keep=target))
+        out[0] = self.made[-1].address
+        return 0
+
+adapter = control.loaded()
+adapter.fakegpu_set_delay_us(20_000_000)
+queue.memcpy_async(target, source, 8)
+taken = sx.from_dlpack(with_table(OverTarget(stream=queue.addressof_ref()))(tensor))
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    memoryview(taken)
+except KeyboardInterrupt:
+    pass
+else:
+    raise AssertionError("not interrupted")
+threading.Timer(0.3, adapter.fakegpu_set_delay_us, (0,)).start()
+found = bytes(memoryview(taken))
+del taken  # before ctypes is gone, which its deleter needs
+assert found == b"1" * 8, found
+""",
+        gpu_environment,
+    )
+
+
 def test_where_there_is_no_thread_to_be_had(gpu_environment):
     """A wait is then one that no signal ends, and not none."""
     environments.python(

@@ -116,6 +116,34 @@ def test_other_threads_finish_their_waits(gpu, hold):
     assert bits(found[0]) == bits(SMALL)
 
 
+def test_the_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, adapter, strict):
+    source = sx.as_tensor(SMALL, device=gpus[0])
+    target = sx.as_tensor(SMALL[::-1], device=gpus[1])
+    copies = 1 if strict else 2
+    assert sx.explain(source, gpus[1], copy=True).copies == copies
+    before = adapter.fakegpu_copies()
+
+    def interrupt_the_last_copy():
+        while adapter.fakegpu_copies() < before + copies - 1:
+            time.sleep(0.001)
+        adapter.fakegpu_set_delay_us(20_000_000)
+        interrupt(0.1)
+
+    adapter.fakegpu_set_delay_us(500_000)
+    thread = threading.Thread(target=interrupt_the_last_copy)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        target.copy_from(source)
+    thread.join()
+    others = []
+    for _ in range(50):  # on top of the block, if it was free
+        others.append(np.asarray(sx.host_view(np.full_like(SMALL, 7), copy=True)))
+        time.sleep(0.001)
+    adapter.fakegpu_set_delay_us(0)
+    until_nobody_waits()
+    assert bits(target.to_numpy()) == bits(SMALL)
+
+
 def test_a_lazy_host_view_can_be_asked_again(gpu, hold):
     view = sx.host_view(on(gpu)[0])
     with hold() as held:
