@@ -104,7 +104,7 @@ def fuzz(target: str, *options: str) -> str:
         *options,
     ]
     done = subprocess.run(
-        command, env=core.environment(), stderr=subprocess.PIPE, text=True, errors="replace"
+        command, env=core.variables(), stderr=subprocess.PIPE, text=True, errors="replace"
     )
     if done.returncode != 0:
         log = re.sub(r"(?m)^#\d+.*\n", "", done.stderr)  # the progress of the fuzzer
