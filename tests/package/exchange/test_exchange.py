@@ -11,8 +11,10 @@ import types
 import numpy as np
 import pytest
 
+import environments
 import sycl_ext as sx
 from dlpack_ctypes import managed_in
+from fake_gpu.build import build, environment
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 USM, HOST = 14, 1
@@ -431,3 +433,19 @@ def test_a_class_may_have_any_module(name):
     assert np.array_equal(sx.from_dlpack(odd, copy=True).to_numpy(), values)
     with pytest.raises(TypeError, match="consumer is"):
         sx.exchange(values, type("Odd", (), {"__module__": name})())
+
+
+def test_peers_that_reach_one_another_in_one_direction(tmp_path):
+    """The GPU that a copy goes to reads the memory of the other one."""
+    build(tmp_path)
+    environments.python(
+        """
+import sycl_ext as sx
+first, second = (sx.device(f"level_zero:gpu:{number}") for number in range(2))
+assert sx.explain(sx.zeros(3, device=first), second, copy=True).copies == 1
+assert sx.explain(sx.zeros(3, device=second), first, copy=True).copies == 2
+for source, target in ((first, second), (second, first)):
+    assert sx.zeros(3, device=source).to_device(target, copy=True).to_numpy().tolist() == [0, 0, 0]
+""",
+        environment(tmp_path, p2p=2),
+    )

@@ -72,9 +72,10 @@ ur_result_t device_timestamps(ur_device_handle_t, uint64_t* device, uint64_t* ho
   return UR_RESULT_SUCCESS;
 }
 
-ur_result_t peer_info(ur_device_handle_t, ur_device_handle_t, ur_exp_peer_info_t, size_t capacity,
-                      void* target, size_t* size) {
-  return Answer(capacity, target, size).value<int>(settings().p2p);
+ur_result_t peer_info(ur_device_handle_t device, ur_device_handle_t peer, ur_exp_peer_info_t,
+                      size_t capacity, void* target, size_t* size) {
+  const bool reaches = settings().p2p && (!settings().one_way_p2p || peer->gpu < device->gpu);
+  return Answer(capacity, target, size).value<int>(reaches);
 }
 
 // Peer access needs no switching: whether a copy may be direct is decided copy by copy.

@@ -21,6 +21,7 @@ const Settings& settings() {
     s.memory = static_cast<size_t>(number("FAKEGPU_MEM", 1L << 30));
     s.delay_us = number("FAKEGPU_DELAY_US", 0);
     s.p2p = number("FAKEGPU_P2P", 0) != 0;
+    s.one_way_p2p = number("FAKEGPU_P2P", 0) == 2;
     s.strict_p2p = number("FAKEGPU_STRICT_P2P", 0) != 0;
     s.strict_context = number("FAKEGPU_STRICT_CTX", 0) != 0;
     s.two_d = number("FAKEGPU_2D", 1) != 0;

@@ -12,6 +12,7 @@ struct Settings {
   size_t memory;        // FAKEGPU_MEM: bytes of device memory of each root GPU
   long delay_us;        // FAKEGPU_DELAY_US: pause before each queued command
   bool p2p;             // FAKEGPU_P2P: root GPUs reach each other's memory
+  bool one_way_p2p;     // FAKEGPU_P2P=2: a root GPU reaches the memory of those before it
   bool strict_p2p;      // FAKEGPU_STRICT_P2P: without p2p, no direct copy, not even in one context
   bool strict_context;  // FAKEGPU_STRICT_CTX: contexts as on OpenCL, not as on Level Zero
   bool two_d;           // FAKEGPU_2D: two-dimensional copies and fills are native
