@@ -10,7 +10,8 @@ namespace sycl_ext {
 struct Interpreter {
   // Whether the calling thread holds the GIL.
   bool (*holds_gil)() noexcept;
-  // Lets the GIL go, and takes it back.
+  // Lets the GIL go when the calling thread holds it (else the state is nullptr), and takes it
+  // back.
   struct Released {
     void *state, *outer;
   };
@@ -37,7 +38,7 @@ inline bool is_only_python_thread() noexcept {
 class WithoutGil {
  public:
   WithoutGil() noexcept {
-    if (python_ && python_->holds_gil()) released_ = python_->release_gil();
+    if (python_) released_ = python_->release_gil();
   }
   ~WithoutGil() {
     if (released_.state) python_->take_gil(released_);

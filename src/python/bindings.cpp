@@ -262,8 +262,8 @@ void bind_entries(py::module_& m) {
 
 void bind_queues(py::module_& m) {
   static const sycl_ext::Interpreter python{
-      sycl_ext::holds_gil,      sycl_ext::ReleasedGil::release, sycl_ext::ReleasedGil::take,
-      sycl_ext::is_only_thread, sycl_ext::takes_signals,        sycl_ext::handle_signals};
+      sycl_ext::holds_gil,      sycl_ext::release_gil_if_held, sycl_ext::ReleasedGil::take,
+      sycl_ext::is_only_thread, sycl_ext::takes_signals,       sycl_ext::handle_signals};
   sycl_ext::interpreter = &python;
   m.def("check_gil_at_runtime_calls", &sycl_ext::check_gil_at_runtime_calls, py::arg("check"),
         "For tests: whether a call that can wait ends the process when the GIL is held.");

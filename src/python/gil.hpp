@@ -62,24 +62,30 @@ inline bool python_is_alive() noexcept {
 #endif
 }
 
-// Whether this thread holds the GIL.  (PyGILState_Check says yes in every thread of a process that
-// has had a sub-interpreter.)
-inline bool holds_gil() noexcept {
+// This thread's state when it holds the GIL, else nullptr.  (PyGILState_Check says yes in every
+// thread of a process that has had a sub-interpreter.)
+inline PyThreadState* state_with_gil() noexcept {
   PyThreadState* const mine = python_is_alive() ? PyGILState_GetThisThreadState() : nullptr;
 #if PY_VERSION_HEX >= 0x030D0000
-  return mine && mine == PyThreadState_GetUnchecked();
+  return mine == PyThreadState_GetUnchecked() ? mine : nullptr;
 #else
-  return mine && mine == _PyThreadState_UncheckedGet();
+  return mine == _PyThreadState_UncheckedGet() ? mine : nullptr;
 #endif
+}
+inline bool holds_gil() noexcept { return state_with_gil(); }
+
+// For the core: releases the GIL if this thread holds it.
+inline Interpreter::Released release_gil_if_held() noexcept {
+  return state_with_gil() ? ReleasedGil::release() : Interpreter::Released{nullptr, nullptr};
 }
 
 // Whether this thread, which holds the GIL or has released it by ReleasedGil, is the only one that
 // Python knows.  New threads come first in the list: only this thread's own state is read.
 inline bool is_only_thread() noexcept {
-  if (!python_is_alive()) return false;
-  PyThreadState* const mine = holds_gil() ? PyThreadState_Get() : ReleasedGil::current();
-  return mine && PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(mine)) == mine &&
-         !PyThreadState_Next(mine);
+  PyThreadState* mine = state_with_gil();
+  if (!mine) mine = python_is_alive() ? ReleasedGil::current() : nullptr;
+  return mine && !PyThreadState_Next(mine) &&
+         PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(mine)) == mine;
 }
 
 // Thrown where a call into Python has failed: the Python exception is set already.

@@ -711,7 +711,8 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
 
 void wait_for_pending_work(const Tensor& tensor) {
   if (!tensor.memory->may_have_work()) return;
-  synchronize(Memory(tensor.memory));
+  const Memory memory = tensor.memory;  // the tensor may end while the GIL is released
+  memory->wait_for_work();
 }
 
 void raise_dropped_signal(const PyObject* tensor) {

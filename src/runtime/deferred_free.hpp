@@ -21,6 +21,7 @@ class QueueSet {
   void add(const Queue& queue) noexcept { queues_[size_++] = &queue; }
   const Queue* const* begin() const noexcept { return queues_.data(); }
   const Queue* const* end() const noexcept { return queues_.data() + size_; }
+  bool empty() const noexcept { return size_ == 0; }
 
  private:
   std::array<const Queue*, capacity> queues_{};

@@ -214,6 +214,7 @@ bool Queue::is_idle(bool only_thread) const noexcept {
   if (!may_have_work()) return true;
   try {
     if (!state_->answers_at_once) return false;
+    const RuntimeCall call("asking whether a queue is idle");  // one for all that follow
     const std::int64_t abandoned = state_->abandoned;
     const bool is_done = only_thread ? is_empty(*state_) : is_over_soon(mark(*state_));
     if (is_done) state_->settle(abandoned);

@@ -17,11 +17,12 @@ namespace sycl_ext {
 namespace {
 
 std::atomic<bool> checks_gil{false}, ending{false};
-std::atomic<int> in_progress{0}, unfinished{0};
+std::atomic<int> unfinished{0};
 
-// Brief calls, and whether a thread is about to fork.
-std::atomic<int> brief{0};
+// Threads in a brief call, calls that last as long as work, and whether a thread is about to fork.
+std::atomic<int> brief{0}, long_calls{0};
 std::atomic<bool> forking{false};
+// How deep this thread is in brief calls: the outermost counts for those in it.
 thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
 
 // Both wait for a bounded time: a brief call may take longer than usual, because the runtime waits
@@ -33,31 +34,28 @@ void wait_a_little(const Condition& is_met) noexcept {
   for (int tries = 0; !is_met() && tries < longest_pauses; ++tries) usleep(500);
 }
 
-void enter_brief_call() noexcept {
-  ++brief;
-  if (++own_brief > 1 || !forking) return;
+void wait_for_fork() noexcept {
   --brief;
   wait_a_little([] { return !forking; });
   ++brief;
 }
 
-void leave_brief_call() noexcept {
-  --own_brief;
-  --brief;
-}
+bool is_in_brief_call() noexcept { return own_brief > 0; }
+int calls_in_progress() noexcept { return brief + long_calls; }
 
 bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
-bool becomes_zero(const std::atomic<int>& count) noexcept {
-  for (int tries = 0; count != 0 && tries < 200; ++tries) usleep(1000);
-  return count == 0;
+template <class Count>
+bool becomes_zero(const Count& count) noexcept {
+  for (int tries = 0; count() != 0 && tries < 200; ++tries) usleep(1000);
+  return count() == 0;
 }
 
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
-  const bool is_all_freed = becomes_zero(unfinished);
+  const bool is_all_freed = becomes_zero([] { return unfinished.load(); });
   ending = true;
-  if (becomes_zero(in_progress) && is_all_freed) return;
+  if (becomes_zero(calls_in_progress) && is_all_freed) return;
   std::fflush(stdout);
   std::fflush(stderr);
   _exit(status);
@@ -67,12 +65,12 @@ void end_process(int status, void*) {
 struct CallsOfParent final : ForkHandler {
   void before_fork() noexcept override {
     forking = true;
-    wait_a_little([] { return brief == own_brief; });
+    wait_a_little([] { return brief == is_in_brief_call(); });
   }
   void after_fork_in_parent() noexcept override { forking = false; }
   void after_fork_in_child() noexcept override {
-    in_progress = unfinished = 0;
-    brief = own_brief;
+    long_calls = unfinished = 0;
+    brief = is_in_brief_call();
     forking = false;
   }
 };
@@ -85,6 +83,7 @@ bool prepare_the_end() {
 }  // namespace
 
 RuntimeCall::RuntimeCall(const char* what, Duration duration) noexcept : duration_(duration) {
+  if (duration_ == Duration::brief && own_brief++ > 0) return;
   static const bool prepared = prepare_the_end();
   (void)prepared;
   if (checks_gil.load(std::memory_order_relaxed)) {
@@ -94,17 +93,21 @@ RuntimeCall::RuntimeCall(const char* what, Duration duration) noexcept : duratio
       std::abort();
     }
   }
-  ++in_progress;
+  std::atomic<int>& count = duration_ == Duration::brief ? brief : long_calls;
+  ++count;
   if (ending && !is_main_thread()) {
-    --in_progress;
+    --count;
     hang();
   }
-  if (duration_ == Duration::brief) enter_brief_call();
+  if (duration_ == Duration::brief && forking) wait_for_fork();
 }
 
 RuntimeCall::~RuntimeCall() {
-  if (duration_ == Duration::brief) leave_brief_call();
-  --in_progress;
+  if (duration_ == Duration::as_long_as_work) {
+    --long_calls;
+  } else if (--own_brief == 0) {
+    --brief;
+  }
 }
 
 void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }

@@ -122,6 +122,19 @@ const Queue& queue_of(const Queue& own_queue, const Entry* entry) {
   return own_queue || !entry ? own_queue : entry->queue();
 }
 
+// Whether nobody else can submit, or wait for, anything: the threads that free and wait in the
+// background submit markers.
+bool is_alone() noexcept {
+  return deferred_frees() == 0 && interrupted_waits() == 0 && is_only_python_thread();
+}
+
+bool are_idle(const QueueSet& queues) noexcept {
+  const bool alone = is_alone();
+  const WithoutGil released;
+  return std::all_of(queues.begin(), queues.end(),
+                     [=](const Queue* queue) { return queue->is_idle(alone); });
+}
+
 // Whether this thread may ask queues whether they are idle.  In a thread of the runtime, where
 // dpctl drops what a command has used, the question would be a deadlock: somebody may keep the
 // queue locked who waits for the host task that runs there.
@@ -221,7 +234,8 @@ Allocation::Allocation(HeldBlock&& block, Queue own_queue)
       queue(queue_of(own_queue_, entry)) {}
 
 Allocation::~Allocation() {
-  if (!may_have_work() || (may_ask && is_idle())) return;
+  const QueueSet busy = busy_queues();
+  if (busy.empty() || (may_ask && are_idle(busy))) return;
   const bool is_borrowed = !is_ours();
   free_after_work(queues(), share_block(std::move(block_)));
   if (!is_borrowed) return;
@@ -243,31 +257,36 @@ void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
 }
 
 QueueSet Allocation::queues() const noexcept {
+  return queues([](const Queue&) { return true; });
+}
+
+QueueSet Allocation::busy_queues() const noexcept {
+  return queues([](const Queue& queue) { return queue.may_have_work(); });
+}
+
+template <class Predicate>
+QueueSet Allocation::queues(const Predicate& counts) const noexcept {
   QueueSet set;
-  if (own_queue_) set.add(own_queue_);
+  const auto add = [&](const Queue* queue) {
+    if (queue && counts(*queue)) set.add(*queue);
+  };
+  if (own_queue_) add(&own_queue_);
   if (!entry) return set;
-  if (const Queue* const made = entry->made_queue()) set.add(*made);
+  add(entry->made_queue());
   if (entry->kind == EntryKind::sub_device && entry->default_context) {
-    if (const Queue* const made = find_entry(entry->root_id)->made_queue()) set.add(*made);
+    add(find_entry(entry->root_id)->made_queue());
   }
   return set;
 }
 
-bool Allocation::is_idle() const noexcept {
-  // The threads that free and wait in the background submit markers.
-  const bool only_thread =
-      is_only_python_thread() && deferred_frees() == 0 && interrupted_waits() == 0;
+void Allocation::wait_for_work() const {
+  const QueueSet busy = busy_queues();
+  if (busy.empty()) return;
+  const bool alone = is_alone();
   const WithoutGil released;
-  const QueueSet all = queues();
-  return std::all_of(all.begin(), all.end(),
-                     [=](const Queue* queue) { return queue->is_idle(only_thread); });
-}
-
-bool Allocation::may_have_work() const noexcept {
-  for (const Queue* one : queues()) {
-    if (one->may_have_work()) return true;
+  for (const Queue* queue : busy) {
+    if (!queue->is_idle(alone)) queue->wait();
   }
-  return false;
 }
 
 namespace {

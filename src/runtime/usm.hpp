@@ -73,10 +73,11 @@ class Allocation {
   // engine and the exchange table tell others to use; and that of the root device, under whose id
   // memory of a sub-device is handed out.
   QueueSet queues() const noexcept;
-  // False: no work is pending on any of them.  Does not ask the runtime.
-  bool may_have_work() const noexcept;
-  // True: nothing is pending.  False: something may be.  Asks the runtime, without the GIL.
-  bool is_idle() const noexcept;
+  // Those among them on which work may be pending.  Does not ask the runtime.
+  QueueSet busy_queues() const noexcept;
+  bool may_have_work() const noexcept { return !busy_queues().empty(); }
+  // Waits for all of it, without the GIL.
+  void wait_for_work() const;
 
   // The owner of a borrowed block that `release` lets go, also when it is the block of another
   // handle that nobody else holds; nullptr: another kind of owner, or none.
@@ -90,6 +91,10 @@ class Allocation {
   bool is_freed_by(HeldBlock::Free function) const noexcept {
     return block_.free_block == function;
   }
+
+ private:
+  template <class Predicate>
+  QueueSet queues(const Predicate& counts) const noexcept;
 };
 
 using Memory = std::shared_ptr<const Allocation>;

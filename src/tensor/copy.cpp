@@ -329,16 +329,18 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 
 }  // namespace
 
-void synchronize(const Memory& memory) {
-  if (!memory->may_have_work() || memory->is_idle()) return;
-  const WithoutGil released;
-  for (const Queue* queue : memory->queues()) queue->wait();
-}
+void synchronize(const Memory& memory) { memory->wait_for_work(); }
 
 void order_after(const Queue& queue, const Memory& memory) {
-  if (!memory->may_have_work()) return;
+  const QueueSet producers = memory->busy_queues();
+  // What an in-order queue is given later comes after what it has been given anyway.
+  if (std::all_of(producers.begin(), producers.end(), [&queue](const Queue* producer) {
+        return queue.in_order() && queue == *producer;
+      })) {
+    return;
+  }
   const WithoutGil released;
-  for (const Queue* producer : memory->queues()) queue.order_after(*producer);
+  for (const Queue* producer : producers) queue.order_after(*producer);
 }
 
 void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
