@@ -2,14 +2,15 @@
 # Written by hand; tests/package/test_stub.py compares it with what the module says of itself.
 """The C++ core of sycl_ext: literal classes and functions, used by the package alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, ClassVar, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from typing_extensions import CapsuleType
 
+from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor
 
 _T = TypeVar("_T", bound=TensorBase)
@@ -288,9 +289,6 @@ class IpcExport:
     @property
     def data(self) -> bytes: ...
 
-def accelerate(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """An object that behaves as `function` and answers its simple calls without Python."""
-
 def adopt(tensor: TensorBase, entry: Entry, usm_type: str, base: object) -> Tensor:
     """The same host memory as USM of an entry."""
 
@@ -413,7 +411,10 @@ def has_ipc(entry: Entry) -> bool:
 def has_other_libsycl() -> bool:
     """Whether another SYCL runtime than ours is loaded."""
 
-def host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
+def ask_copy(x: Any, device: tuple[int, int], copy: object) -> TensorBase:
+    """What a producer gives for dl_device=device, which may be a copy."""
+
+def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""
 
 def interrupted_waits() -> int:
@@ -491,24 +492,8 @@ def root_count() -> int:
 def same_context(a: Entry, b: Entry) -> bool:
     """Whether two entries are bound to one context."""
 
-def set_fast_path_hooks(
-    device_ids: dict[Any, int],
-    dtype_indices: dict[Any, int],
-    stream_for: Callable[[int], object],
-    producer_queue: Callable[[object], object],
-    order_behind: Callable[[TensorBase, Any], None],
-    settle_host: Callable[[TensorBase], TensorBase],
-    from_ndarray: Callable[[Any], TensorBase],
-    import_refused: Callable[..., TensorBase],
-    immutable_packages: tuple[str, ...],
-) -> None:
-    """What the fast path needs of the Python package; called once, by the package."""
-
 def set_hooks(
-    tensor_class: type[TensorBase],
-    host_view_class: type[TensorBase],
-    export_negotiated: Callable[..., object],
-    numpy_dtype: Callable[[str], np.dtype[Any]],
+    fields: dict[str, Any],
     copy_refused_error: type[Exception],
     sycl_error: type[Exception],
     trace: bool,
@@ -530,6 +515,43 @@ def view(
     readonly: bool = False,
 ) -> Tensor:
     """A view; `offset` and `strides` count elements."""
+
+# ---- public functions, whose docstrings are in src/python/docstrings.hpp
+
+def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """Return the memory of anything that has some as a tensor, by the best protocol it offers."""
+
+def empty(
+    shape: int | tuple[int, ...],
+    dtype: DTypeLike = "float32",
+    *,
+    usm_type: Literal["device", "shared", "host"] = "device",
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor with arbitrary content."""
+
+def find_memory(x: Any, /, copy: bool | None = None) -> TensorBase:
+    """The memory of anything, where it is, by the best protocol that it offers."""
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """Return the memory of any DLPack producer as a tensor."""
+
+def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
+    """Return a producer of host memory over `x`."""
+
+def to_numpy(self: TensorBase, copy: bool | None = None) -> NDArray[Any]:
+    """Return the elements as a ``numpy.ndarray``."""
+
+def zeros(
+    shape: int | tuple[int, ...],
+    dtype: DTypeLike = "float32",
+    *,
+    usm_type: Literal["device", "shared", "host"] = "device",
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor of zeros; the arguments are those of `empty`."""
 
 DLPACK_VERSION: tuple[int, int]
 DTYPES: tuple[tuple[str, str, int], ...]

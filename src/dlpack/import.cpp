@@ -57,7 +57,7 @@ const Entry& announced_entry(int device_id) {
 
 // A view of an export of our own, which went through somebody's hands.
 Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
-                  DLDevice device, bool readonly, bool settle) {
+                  DLDevice device, bool readonly, const ImportOptions& options) {
   const Entry* entry = memory->entry;
   const int id = device.device_id;
   if (static_cast<int>(device.device_type) == kDLOneAPI &&
@@ -73,11 +73,11 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;
   }
-  const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(settle && entry);
+  const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(options.settle && entry);
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   // A host copy of ours is settled as any host memory is.
-  if (on_host && settle && default_entry().usm_system) {
-    return relabel(view, default_entry(), UsmKind::system);
+  if (on_host && options.host_reader) {
+    return relabel(view, *options.host_reader, UsmKind::system);
   }
   return view;
 }
@@ -126,13 +126,15 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
          "; only kDLOneAPI (14) and kDLCPU (1) are exchanged: ask the producer for a host copy");
   }
   if (options.known) {
-    return {view_known(*options.known, data, dtype, std::move(layout), dl.device, readonly,
-                       options.settle),
-            copied};
+    return {
+        view_known(*options.known, data, dtype, std::move(layout), dl.device, readonly, options),
+        copied};
   }
   if (is_host) {
-    return {(options.settle ? settle_host : borrow_host)(data, dtype, std::move(layout), readonly,
-                                                         std::move(owner)),
+    return {options.settle
+                ? settle_host(data, dtype, std::move(layout), readonly, std::move(owner),
+                              options.host_reader)
+                : borrow_host(data, dtype, std::move(layout), readonly, std::move(owner)),
             copied};
   }
   return {borrow_usm(data, dtype, std::move(layout), announced_entry(dl.device.device_id), readonly,

@@ -15,10 +15,12 @@ struct Imported {
 struct ImportOptions {
   // What the producer's __dlpack_device__ answered; nullptr: nobody asked.
   const DLDevice* expected = nullptr;
-  // A kDLCPU tensor comes in as the default device sees it, not as host memory of no entry.
+  // kDLCPU memory that is USM comes in as that USM, and not as host memory of no entry.
   bool settle = false;
   // The memory behind an export of our own, whose entry and kind need not be asked for.
   const Memory* known = nullptr;
+  // With `settle`: the entry that other host memory comes in on, because its device reads that.
+  const Entry* host_reader = nullptr;
 };
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or

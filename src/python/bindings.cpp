@@ -13,9 +13,10 @@
 
 #include "base/interruptible.hpp"
 #include "python/capsule.hpp"
+#include "python/conversation.hpp"
 #include "python/exchange_api.hpp"
 #include "python/extension_api.hpp"
-#include "python/fast_path.hpp"
+#include "python/functions.hpp"
 #include "python/numpy_bridge.hpp"
 #include "python/offer_watch.hpp"
 #include "python/origins.hpp"
@@ -48,7 +49,7 @@ struct type_caster<Tensor> {
 
   bool load(handle source, bool) {
     if (!sycl_ext::is_tensor(source.ptr())) return false;
-    value = sycl_ext::tensor_of(source.ptr());
+    value = &sycl_ext::tensor_of(source.ptr());  // it never changes, and the caller keeps it
     return true;
   }
   static handle cast(Tensor tensor, return_value_policy, handle) {
@@ -56,8 +57,7 @@ struct type_caster<Tensor> {
     if (!object) throw error_already_set();
     return object;
   }
-  // A copy of the handle: a lazy host view may change under a function that releases the GIL.
-  std::optional<Tensor> value;
+  const Tensor* value = nullptr;
 };
 
 }  // namespace pybind11::detail
@@ -371,7 +371,7 @@ void bind_tensors(py::module_& m) {
       "Strides of the same elements in another shape of equal size; None when that takes a copy.");
 
   m.def(
-      "host_view",
+      "as_host_view",
       [](const Tensor& tensor, const py::object& base, const py::type& cls) {
         return own(sycl_ext::wrap_tensor(sycl_ext::as_host_view(tensor), base.ptr(),
                                          reinterpret_cast<PyTypeObject*>(cls.ptr())));
@@ -568,11 +568,18 @@ void bind_dlpack(py::module_& m) {
       "consume_capsule",
       [](const py::object& capsule, const std::optional<std::pair<int, int>>& expected) {
         const std::optional<DLDevice> device = read_device(expected);
-        Imported imported = sycl_ext::consume_capsule(capsule.ptr(), device ? &*device : nullptr);
+        Imported imported = sycl_ext::consume_capsule(capsule.ptr(), {device ? &*device : nullptr});
         return std::make_pair(std::move(imported.tensor), imported.copied);
       },
       py::arg("capsule"), py::arg("expected") = std::nullopt,
       "(tensor, whether the producer copied), after every check that a consumer can make.");
+  m.def(
+      "ask_copy",
+      [](const py::object& x, const std::pair<int, int>& device, const py::object& copy) {
+        return own(sycl_ext::ask_copy(x.ptr(), *read_device(device), copy.ptr()).release());
+      },
+      py::arg("x"), py::arg("device"), py::arg("copy"),
+      "What a producer gives for dl_device=device, which may be a copy.");
   m.def(
       "capsule_from_pointer",
       [](std::uintptr_t managed, bool versioned) {
@@ -661,54 +668,52 @@ void bind_ipc(py::module_& m) {
       "A tensor in the block behind an inter-process handle of another process.");
 }
 
+// Fields of Hooks by name.
+const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
+    {"tensor_class", &sycl_ext::Hooks::tensor_class},
+    {"host_view_class", &sycl_ext::Hooks::host_view_class},
+    {"device_ids", &sycl_ext::Hooks::device_ids},
+    {"dtype_indices", &sycl_ext::Hooks::dtype_indices},
+    {"numpy_dtype", &sycl_ext::Hooks::numpy_dtype},
+    {"decide", &sycl_ext::Hooks::decide},
+    {"traits_of", &sycl_ext::Hooks::traits_of},
+    {"producer_queue", &sycl_ext::Hooks::producer_queue},
+    {"stream_for", &sycl_ext::Hooks::stream_for},
+    {"order_behind", &sycl_ext::Hooks::order_behind},
+    {"wait_for_producer", &sycl_ext::Hooks::wait_for_producer},
+    {"read_device", &sycl_ext::Hooks::read_device},
+    {"from_usm_interface", &sycl_ext::Hooks::from_usm_interface},
+    {"from_ndarray", &sycl_ext::Hooks::from_ndarray},
+    {"from_buffer", &sycl_ext::Hooks::from_buffer},
+    {"place", &sycl_ext::Hooks::place},
+    {"move", &sycl_ext::Hooks::move},
+    {"as_usm", &sycl_ext::Hooks::as_usm},
+    {"import_rest", &sycl_ext::Hooks::import_rest},
+    {"export_negotiated", &sycl_ext::Hooks::export_negotiated},
+    {"host_view", &sycl_ext::Hooks::host_view},
+    {"refuse_host", &sycl_ext::Hooks::refuse_host},
+    {"new_tensor", &sycl_ext::Hooks::new_tensor},
+};
+
 void bind_hooks(py::module_& m) {
   m.def(
       "set_hooks",
-      [](py::object tensor_class, py::object host_view_class, py::object export_negotiated,
-         py::object numpy_dtype, py::object copy_refused_error, py::object sycl_error, bool trace) {
+      [](const py::dict& fields, const py::object& copy_refused_error, const py::object& sycl_error,
+         bool trace) {
         sycl_ext::Hooks& hooks = sycl_ext::hooks();
+        for (const auto& [name, field] : hook_fields) {
+          hooks.*field = py::object(fields[name]).release().ptr();
+        }
         hooks.trace = trace;
-        hooks.tensor_class = tensor_class.release().ptr();
-        hooks.host_view_class = host_view_class.release().ptr();
         for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
           sycl_ext::end_directly(type);
         }
-        hooks.export_negotiated = export_negotiated.release().ptr();
-        hooks.numpy_dtype = numpy_dtype.release().ptr();
         using Kind = sycl_ext::Error::Kind;
-        sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.release().ptr();
-        sycl_ext::error_class(Kind::runtime) = sycl_error.release().ptr();
+        sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
+        sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
       },
-      py::arg("tensor_class"), py::arg("host_view_class"), py::arg("export_negotiated"),
-      py::arg("numpy_dtype"), py::arg("copy_refused_error"), py::arg("sycl_error"),
-      py::arg("trace"), "What the core needs of the Python package; called once, by the package.");
-  m.def(
-      "set_fast_path_hooks",
-      [](py::dict device_ids, py::dict dtype_indices, py::object stream_for,
-         py::object producer_queue, py::object order_behind, py::object settle_host,
-         py::object from_ndarray, py::object import_refused, py::tuple immutable_packages) {
-        sycl_ext::FastPathHooks& hooks = sycl_ext::fast_path_hooks();
-        hooks.device_ids = device_ids.release().ptr();
-        hooks.dtype_indices = dtype_indices.release().ptr();
-        hooks.stream_for = stream_for.release().ptr();
-        hooks.producer_queue = producer_queue.release().ptr();
-        hooks.order_behind = order_behind.release().ptr();
-        hooks.settle_host = settle_host.release().ptr();
-        hooks.from_ndarray = from_ndarray.release().ptr();
-        hooks.import_refused = import_refused.release().ptr();
-        hooks.immutable_packages = immutable_packages.release().ptr();
-      },
-      py::arg("device_ids"), py::arg("dtype_indices"), py::arg("stream_for"),
-      py::arg("producer_queue"), py::arg("order_behind"), py::arg("settle_host"),
-      py::arg("from_ndarray"), py::arg("import_refused"), py::arg("immutable_packages"),
-      "What the fast path needs of the Python package; called once, by the package.");
-  m.def(
-      "accelerate",
-      [](const char* name, const py::object& function) {
-        return own(sycl_ext::accelerate(name, function.ptr()));
-      },
-      py::arg("name"), py::arg("function"),
-      "An object that behaves as `function` and answers its simple calls without Python.");
+      py::arg("fields"), py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"),
+      "What the core needs of the Python package; called once, by the package.");
   py::tuple names(sycl_ext::dtypes.size());
   for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
     const sycl_ext::DType& entry = sycl_ext::dtypes[i];
@@ -738,4 +743,5 @@ PYBIND11_MODULE(_core, m) {
   bind_dlpack(m);
   bind_ipc(m);
   bind_hooks(m);
+  if (sycl_ext::add_functions(m.ptr()) < 0) throw py::error_already_set();
 }

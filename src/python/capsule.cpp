@@ -51,10 +51,11 @@ PyObject* wrap(Managed* managed) {
 }
 
 template <class Managed>
-Imported consume(PyObject* capsule, const DLDevice* expected, bool settle) {
+Imported consume(PyObject* capsule, ImportOptions options) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::fresh));
   PyCapsule_SetName(capsule, Names<Managed>::used);
-  return import_managed(managed, {expected, settle, exported_memory(managed)});
+  options.known = exported_memory(managed);
+  return import_managed(managed, options);
 }
 
 }  // namespace
@@ -75,12 +76,12 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }
 
-Imported consume_capsule(PyObject* capsule, const DLDevice* expected, bool settle) {
+Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh)) {
-    return consume<DLManagedTensorVersioned>(capsule, expected, settle);
+    return consume<DLManagedTensorVersioned>(capsule, options);
   }
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh)) {
-    return consume<DLManagedTensor>(capsule, expected, settle);
+    return consume<DLManagedTensor>(capsule, options);
   }
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::used) ||
       PyCapsule_IsValid(capsule, Names<DLManagedTensor>::used)) {

@@ -3,6 +3,8 @@
 
 #include "base/error.hpp"
 #include "python/offer_watch.hpp"
+#include "python/routes.hpp"
+#include "python/type_lookup.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
 #include "tensor/copy.hpp"
@@ -51,7 +53,8 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
 
 const Tensor& shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
-  if (!tensor.exports_directly()) {
+  const Route route = route_of(tensor, {Wanted::announced});
+  if (route != Route::view && route != Route::host_view) {
     fail(Error::Kind::buffer,
          "the tensor is not bound to the default context of its device, so a view of it cannot be "
          "handed over; __dlpack__() copies it there");
@@ -127,27 +130,15 @@ const DLPackExchangeAPI api = {
 
 constexpr const char* capsule_name = "dlpack_exchange_api";
 
-PyRef dict_of(PyTypeObject* type) {
-#if PY_VERSION_HEX >= 0x030C0000
-  return PyRef(PyType_GetDict(type));
-#else
-  Py_XINCREF(type->tp_dict);
-  return PyRef(type->tp_dict);
-#endif
-}
-
 // The table of a type; nullptr when it has none, or when a subclass has its own __dlpack__ and
 // merely inherits the table, which would pass that method by.
 const DLPackExchangeAPI* find_api(PyTypeObject* type) {
   static PyObject* const api_name = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
   static PyObject* const method_name = PyUnicode_InternFromString("__dlpack__");
-  PyObject* capsule = _PyType_Lookup(type, api_name);
+  const Found found = find_in_type(type, api_name);
+  PyObject* const capsule = found.value;
   if (!capsule || !PyCapsule_IsValid(capsule, capsule_name)) return nullptr;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
-    const PyRef dict = dict_of(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i)));
-    if (!dict || PyDict_GetItemWithError(dict.get(), api_name)) break;
-    if (PyDict_GetItemWithError(dict.get(), method_name)) return nullptr;
-  }
+  if (find_in_type(type, method_name).place < found.place) return nullptr;
   auto* table = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule, capsule_name));
   while (table && table->header.version.major != DLPACK_MAJOR_VERSION) {
     table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
@@ -165,7 +156,7 @@ bool has_lazy_state(PyObject* producer) {
                 {PyUnicode_InternFromString("is_conj"), true},
                 {PyUnicode_InternFromString("is_neg"), true}};
   for (const auto& state : states) {
-    if (!_PyType_Lookup(Py_TYPE(producer), state.name)) continue;
+    if (!find_in_type(Py_TYPE(producer), state.name).value) continue;
     const PyRef value(in_python([&] {
       return state.is_method ? PyObject_CallMethodNoArgs(producer, state.name)
                              : PyObject_GetAttr(producer, state.name);
@@ -181,7 +172,7 @@ PyObject* exchange_api_capsule() {
   return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), capsule_name, nullptr);
 }
 
-std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
+std::optional<Imported> import_through_api(PyObject* producer, const ImportOptions& options) {
   const DLPackExchangeAPI* table = find_api(Py_TYPE(producer));
   if (!table || has_lazy_state(producer)) return std::nullopt;
   DLManagedTensorVersioned* managed = nullptr;
@@ -195,7 +186,8 @@ std::optional<Imported> import_through_api(PyObject* producer, bool settle) {
     if (managed->deleter) managed->deleter(managed);
     return std::nullopt;
   }
-  Imported imported = import_managed(managed, {nullptr, settle, exported_memory(managed)});
+  Imported imported = import_managed(
+      managed, {nullptr, options.settle, exported_memory(managed), options.host_reader});
   const Tensor& tensor = imported.tensor;
   if (tensor.memory->entry && tensor.memory->kind != UsmKind::system) {
     // The table promises no synchronisation: later work on our queue has to see the producer's.

@@ -19,6 +19,6 @@ bool has_lazy_state(PyObject* producer);
 
 // Imports through the table of the producer's type.  Nothing: the type has none, or one that cannot
 // be believed for this object; the Python protocol is used then.
-std::optional<Imported> import_through_api(PyObject* producer, bool settle);
+std::optional<Imported> import_through_api(PyObject* producer, const ImportOptions& options);
 
 }  // namespace sycl_ext

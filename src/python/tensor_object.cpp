@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/interruptible.hpp"
 #include "python/offer_watch.hpp"
+#include "python/routes.hpp"
 #include "python/signals.hpp"
 #include "tensor/copy.hpp"
 
@@ -23,25 +24,23 @@ namespace sycl_ext {
 
 namespace {
 
-// A host copy that is made once, by the first thread that needs it.
+// The bytes of a host copy, which are copied once, by the first thread that needs them.
 class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
  public:
-  explicit LazyCopy(Tensor source) : source_(std::move(source)) {}
+  LazyCopy(Tensor target, Tensor source) : target_(std::move(target)), source_(std::move(source)) {}
 
   // Must not hold the GIL.  No lock is held during the copy, in which signal handlers may run.
-  Tensor get() {
+  void make() {
     for (;;) {
       std::unique_lock<std::mutex> lock(mutex_);
-      if (result_) return *result_;
-      if (copies_ && copier_ == std::this_thread::get_id()) {
-        lock.unlock();
-        return copy_to_host(source_);  // a signal handler, in the middle of the copy of its thread
-      }
-      if (!copies_) {
-        copies_ = true;
-        copier_ = std::this_thread::get_id();
-        lock.unlock();
-        return make();
+      if (is_made_) return;
+      const bool is_ours = copies_ && copier_ == std::this_thread::get_id();
+      if (is_ours || !copies_) {
+        const Copying copying(this, is_ours, &lock);
+        copy_elements(target_, source_);  // the second time in a signal handler of the first
+        lock.lock();
+        is_made_ = true;
+        return;
       }
       lock.unlock();
       // When a signal ends the wait, this may be the last handle.
@@ -53,27 +52,35 @@ class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
   }
 
  private:
-  Tensor make() {
-    struct Ended {
-      LazyCopy* copy;
-      ~Ended() {
-        const std::lock_guard<std::mutex> lock(copy->mutex_);
-        copy->copies_ = false;
-        copy->changed_.notify_all();
-      }
-    } const ended{this};
-    Tensor made = copy_to_host(source_);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    result_ = made;
-    return made;
-  }
+  // Unlocks while this thread copies.
+  class Copying {
+   public:
+    Copying(LazyCopy* copy, bool is_nested, std::unique_lock<std::mutex>* lock)
+        : copy_(copy), is_nested_(is_nested), lock_(lock) {
+      copy->copies_ = true;
+      copy->copier_ = std::this_thread::get_id();
+      lock->unlock();
+    }
+    ~Copying() {
+      if (is_nested_) return;
+      if (!lock_->owns_lock()) lock_->lock();
+      copy_->copies_ = false;
+      copy_->changed_.notify_all();
+    }
+    Copying(const Copying&) = delete;
+    Copying& operator=(const Copying&) = delete;
 
-  const Tensor source_;
+   private:
+    LazyCopy* const copy_;
+    const bool is_nested_;
+    std::unique_lock<std::mutex>* const lock_;
+  };
+
+  const Tensor target_, source_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool copies_ = false;
+  bool copies_ = false, is_made_ = false;
   std::thread::id copier_;
-  std::optional<Tensor> result_;
 };
 
 // All instances over one Memory hold one of them, its representative: only that one shows the
@@ -84,8 +91,8 @@ struct TensorObject {
   TensorObject* representative;    // nullptr: it is the representative itself
   long handles;                    // of the Memory, held by instances; of a representative
   bool cleared;                    // by the collector: it represents and is represented no more
-  Tensor tensor;                   // all but its bytes, as long as there is a lazy copy to be made
-  std::shared_ptr<LazyCopy> lazy;  // empty: the bytes of `tensor` are in place
+  Tensor tensor;                   // never changes, but for clear()
+  std::shared_ptr<LazyCopy> lazy;  // what fills the memory of `tensor`; empty: it is full
 };
 
 PyTypeObject* base_type = nullptr;
@@ -118,19 +125,14 @@ PyObject* leave(TensorObject* self) noexcept {
 
 void make_ready(TensorObject* self) {
   const std::shared_ptr<LazyCopy> lazy = self->lazy;
-  std::optional<Tensor> result;
   {
     const ReleasedGil released;
-    result = lazy->get();
+    lazy->make();
   }
-  if (!self->lazy) return;  // another thread was faster
-  const PyRef representative(leave(self));
-  const Tensor source = std::exchange(self->tensor, *std::move(result));
   self->lazy.reset();
-  join(self);
 }
 
-// The tensor with its bytes in place.  After the first call it never changes again.
+// The tensor with its bytes in place.
 inline const Tensor& ready(TensorObject* self) {
   if (self->lazy) make_ready(self);
   return self->tensor;
@@ -500,9 +502,7 @@ bool is_no_sync(PyObject* stream) {
   return PyLong_AsLongAndOverflow(stream, &overflow) == -1 && overflow == 0;
 }
 
-// The case that needs no negotiation (a view for a consumer on the tensor's own root device) is
-// answered here; it is the first entry of the export table in _negotiate.py, and a test holds the
-// two together.  Everything else is asked of that table.
+// A view for a consumer where __dlpack_device__ says is made here; everything else in Python.
 PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
                  PyObject* keyword_names) {
   std::array<PyObject*, 4> values;
@@ -512,12 +512,15 @@ PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
     const Tensor& tensor = ready(cast(self));
     const int versioned = versioned_wish(values[max_version]);
     const bool synchronise = values[stream] == Py_None;
-    if (!hooks().trace && values[dl_device] == Py_None &&
-        (values[copy] == Py_None || values[copy] == Py_False) && tensor.exports_directly() &&
-        (versioned == 1 || (versioned == 0 && !tensor.readonly)) &&
-        (synchronise || (is_no_sync(values[stream]) && !tensor.on_host))) {
-      if (synchronise) wait_for_pending_work(tensor);
-      return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+    const bool is_read_here = !hooks().trace && values[dl_device] == Py_None && versioned >= 0 &&
+                              (values[copy] == Py_None || PyBool_Check(values[copy])) &&
+                              (synchronise || (is_no_sync(values[stream]) && !tensor.on_host));
+    if (is_read_here) {
+      const Route route = route_of(tensor, {Wanted::announced, values[copy], versioned == 1});
+      if (route == Route::view || route == Route::host_view) {
+        if (synchronise) wait_for_pending_work(tensor);
+        return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+      }
     }
     return PyObject_CallFunctionObjArgs(hooks().export_negotiated, self, values[stream],
                                         values[max_version], values[dl_device], values[copy],
@@ -685,16 +688,11 @@ PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type) 
 }
 
 PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type) {
-  // Everything but the bytes is known already, so asking for it makes no copy.
-  Tensor promised{allocate_host(0),
-                  nullptr,
-                  source.dtype,
-                  compact_layout(source.layout.ndim(), source.layout.shape(), Order::c,
-                                 source.dtype->itemsize()),
-                  false,  // a copy is its owner's own
-                  true};
-  auto lazy = std::make_shared<LazyCopy>(std::move(source));
-  return allocate_object(std::move(promised), base, type, std::move(lazy));
+  Tensor target =
+      make_host_tensor(*source.dtype, compact_layout(source.layout.ndim(), source.layout.shape(),
+                                                     Order::c, source.dtype->itemsize()));
+  auto lazy = std::make_shared<LazyCopy>(target, std::move(source));
+  return allocate_object(std::move(target), base, type, std::move(lazy));
 }
 
 PyObject* base_of(PyObject* object) noexcept {
@@ -744,6 +742,8 @@ const Tensor& tensor_of(PyObject* object) {
   }
   return ready(cast(object));
 }
+
+const Tensor& promised_tensor_of(PyObject* object) noexcept { return cast(object)->tensor; }
 
 PyObject*& error_class(Error::Kind kind) noexcept {
   static std::array<PyObject*, 7> classes{PyExc_BufferError, PyExc_BufferError, PyExc_TypeError,

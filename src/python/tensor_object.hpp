@@ -12,14 +12,37 @@
 
 namespace sycl_ext {
 
-// Set once by the Python package.
+// What the core calls and uses of the Python package, which sets it once, at import: each row by
+// the name of its field (sycl_ext/_exchange/hooks.py).  Functions of Python are called for what is
+// no view, and for what only Python can read.
 struct Hooks {
-  PyObject* tensor_class = nullptr;     // subclass that new tensors are made of
-  PyObject* host_view_class = nullptr;  // subclass for host memory
-  PyObject* export_negotiated =
-      nullptr;                      // (tensor, stream, max_version, dl_device, copy) -> capsule
-  bool trace = false;               // every exchange goes through Python, which writes the log
-  PyObject* numpy_dtype = nullptr;  // (name of an entry of the dtype table) -> numpy.dtype
+  // The classes of new tensors and of host views.
+  PyObject *tensor_class = nullptr, *host_view_class = nullptr;
+  // dict: Device -> entry id; dict: anything that usually names a dtype -> its place in `dtypes`.
+  PyObject *device_ids = nullptr, *dtype_indices = nullptr;
+  // (name of a dtype) -> numpy.dtype
+  PyObject* numpy_dtype = nullptr;
+  // (facts of a tensor and a request) -> place in Route; see routes.hpp
+  PyObject* decide = nullptr;
+  // (class) -> what is known about producers of the class, as bits; see conversation.hpp
+  PyObject* traits_of = nullptr;
+  // (producer) -> the queue that it shows; (entry id) -> what a producer there gets as stream;
+  // (tensor, queue): the tensor's queue after that one; (producer): waits for its queue
+  PyObject *producer_queue = nullptr, *stream_for = nullptr, *order_behind = nullptr,
+           *wait_for_producer = nullptr;
+  // (producer, what __dlpack_device__ returned) -> pair of ints
+  PyObject* read_device = nullptr;
+  // (object, its __sycl_usm_array_interface__), (numpy.ndarray), (object with a buffer) -> tensor
+  PyObject *from_usm_interface = nullptr, *from_ndarray = nullptr, *from_buffer = nullptr;
+  // (device=) -> Placement; (tensor, Placement or None, copy) -> tensor there; (host tensor) -> the
+  // USM that it is; what is left to do where a view was refused -> tensor
+  PyObject *place = nullptr, *move = nullptr, *as_usm = nullptr, *import_rest = nullptr;
+  // (tensor, stream, max_version, dl_device, copy) -> capsule; (x, copy) -> HostView;
+  // (tensor, copy): raises; (shape, dtype, usm_type, device, order, zero) -> tensor
+  PyObject *export_negotiated = nullptr, *host_view = nullptr, *refuse_host = nullptr,
+           *new_tensor = nullptr;
+  // Every exchange goes through Python, which writes the log.
+  bool trace = false;
 };
 inline Hooks hook_table;
 inline Hooks& hooks() noexcept { return hook_table; }
@@ -59,6 +82,8 @@ bool is_worth_releasing(const Tensor& tensor) noexcept;
 
 // The tensor of an instance, its bytes in place.  Error(type) for another object.
 const Tensor& tensor_of(PyObject* object);
+// The same, without the copy that a host view may have yet to make; of an instance.
+const Tensor& promised_tensor_of(PyObject* object) noexcept;
 
 // Sets the Python exception for an exception in flight; call it in a catch (...).
 void set_python_error() noexcept;

@@ -57,12 +57,13 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool read
       std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, true};
 }
 
-Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
+Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
+                   const Entry* reader) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind = UsmKind::system;
   const Entry* entry = range.begin ? find_owner(range.begin, &kind) : nullptr;
   if (entry) locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
-  if (!entry && default_entry().usm_system) entry = &default_entry();
+  if (!entry) entry = reader;
   Memory memory = borrow(range.begin, range.nbytes, kind, entry, {}, std::move(owner));
   return {std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly,
           entry == nullptr};

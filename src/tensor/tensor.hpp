@@ -30,10 +30,6 @@ struct Tensor {
     if (on_host) return {kDLCPU, 0};
     return {kDLOneAPI, memory->entry->root_id};
   }
-  // Whether a third party that asks for nothing can be handed a view.
-  bool exports_directly() const noexcept {
-    return on_host || (memory->entry->default_context && memory->kind != UsmKind::system);
-  }
 };
 
 // A new compact tensor.
@@ -47,10 +43,11 @@ Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entry& entry,
                   bool readonly, Owner owner, Queue queue = {});
 Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
-// The same for host memory that a device wants: USM of a default context is taken as the USM it is,
-// and other memory as "system" USM of the default device when that reads host memory.  Where
-// neither holds, the tensor is host memory as from borrow_host.
-Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
+// The same for host memory that a device wants: USM of a context of the table is taken as the USM
+// it is, and other memory as "system" USM of `reader`.  Without one the tensor is host memory as
+// from borrow_host.
+Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
+                   const Entry* reader);
 
 // A view of the same memory.  `offset` counts elements from the first element of `base`.
 // Error(value) unless every element of the new view lies inside the memory.

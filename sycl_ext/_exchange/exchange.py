@@ -15,7 +15,7 @@ from sycl_ext._negotiation.consumers import Consumer, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.rules import Plan, Route
-from sycl_ext._protocols import execute, interfaces
+from sycl_ext._protocols import sources
 from sycl_ext._tensor.host_view import host_view
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
@@ -102,13 +102,13 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     >>> sx.exchange(sx.zeros(3, "int32"), numpy)
     array([0, 0, 0], dtype=int32)
     """
-    copy = execute.check_copy(copy)
+    copy = sources.check_copy(copy)
     if not isinstance(host_copy, bool):
         raise TypeError(f"host_copy is {host_copy!r}; it must be True or False")
     if _is_device(consumer):
         return _to_device(x, consumer, copy, host_copy)
     who, call = find_consumer(consumer)
-    source = interfaces.source_of(x, copy)
+    source = _core.find_memory(x, copy)
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         raise BufferError(refusal)
@@ -157,10 +157,10 @@ def _is_device(consumer: Any) -> bool:
 
 
 def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
-    source = interfaces.source_of(x, copy)
+    source = _core.find_memory(x, copy)
     target = place(device)
-    found = execute.plan_for(
-        execute.facts_of(source), target.device.__dlpack_device__(), copy, ours=True
+    found = sources.plan_for(
+        sources.facts_of(source), target.device.__dlpack_device__(), copy, ours=True
     ).check()
     if found.route is Route.VIA_HOST and not host_copy:
         raise CopyRefusedError(f"host_copy=False, and {found.reason}")
@@ -177,21 +177,21 @@ def _attempts(
         readonly=source.readonly,
         address=source.ptr if who.alignment > 1 else 0,
     )
-    offer = execute.facts_of(source)
+    offer = sources.facts_of(source)
     attempts = []
     if who.takes_usm(source.usm_type) and source.entry_id is not None:
         own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
-        found = execute.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
+        found = sources.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
         attempts.append(_Attempt(None, found))
     elif who.memory == "usm":
         default = place(None).device.__dlpack_device__()
-        attempts.append(_Attempt(None, execute.plan_for(offer, default, copy)))
+        attempts.append(_Attempt(None, sources.plan_for(offer, default, copy)))
     if who.memory != "usm":
-        attempts.append(_Attempt(HOST, execute.plan_for(offer, HOST, copy)))
+        attempts.append(_Attempt(HOST, sources.plan_for(offer, HOST, copy)))
     if needed is None:
         if copy is None and host_copy and attempts[-1].device == HOST:
             # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
-            attempts.append(_Attempt(HOST, execute.plan_for(offer, HOST, True)))
+            attempts.append(_Attempt(HOST, sources.plan_for(offer, HOST, True)))
         return attempts
     return [_Attempt(a.device, a.plan.noting(needed), compact=a.plan.copies == 0) for a in attempts]
 
@@ -215,7 +215,7 @@ def _prepare(
     if attempt.device == HOST:
         return host_view(source, copy=True if attempt.copies else None)
     if copy is True or attempt.compact or (who.root_only and attempt.copies):
-        usm = execute.copy_to(source, _entry_for(source, who))
+        usm = sources.copy_to(source, _entry_for(source, who))
     else:
         usm = as_tensor(source)  # what copy there is to be made, its export makes
     if who.drops_stream:
@@ -247,7 +247,7 @@ class _EmptyProducer:
     """A producer of an array without elements that has an address all the same."""
 
     def __init__(self, tensor: _core.TensorBase) -> None:
-        entry = execute.tensor_device(tensor)._entry
+        entry = sources.tensor_device(tensor)._entry
         usm_type = tensor.usm_type if tensor.usm_type != "system" else "host"
         anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
         self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor)
@@ -287,24 +287,24 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     >>> plan.copies
     0
     """
-    copy = execute.check_copy(copy)
+    copy = sources.check_copy(copy)
     if type(x).__name__ == "PyCapsule":
         raise TypeError("a capsule can be used once; explain the producer instead")
     try:
-        source = interfaces.source_of(x, copy)
+        source = _core.find_memory(x, copy)
     except BufferError as error:
         return Plan(Route.REFUSE, str(error), type(error))
-    offer = execute.facts_of(source)
+    offer = sources.facts_of(source)
     if consumer_or_device is None:
-        return _with_notes(execute.plan_for(offer, None, copy), source, None)
+        return _with_notes(sources.plan_for(offer, None, copy), source, None)
     if isinstance(consumer_or_device, tuple) and consumer_or_device == HOST:
-        return execute.plan_for(offer, HOST, copy)
+        return sources.plan_for(offer, HOST, copy)
     if _is_device(consumer_or_device):
         try:
             target = place(consumer_or_device).device
         except ValueError as error:
             return Plan(Route.REFUSE, str(error), BufferError)
-        found = execute.plan_for(offer, target.__dlpack_device__(), copy, ours=True)
+        found = sources.plan_for(offer, target.__dlpack_device__(), copy, ours=True)
         return _with_notes(found, source, target)
     who, _call = find_consumer(consumer_or_device)
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
@@ -324,7 +324,7 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
 def _with_notes(found: Plan, source: _core.TensorBase, target: Device | None) -> Plan:
     """Add what the device cannot do with the dtype."""
     if target is None and source.entry_id is not None:
-        target = execute.tensor_device(source)
+        target = sources.tensor_device(source)
     if target is None or target.has_fp64 or source.dtype_name not in ("float64", "complex128"):
         return found
     return found.noting(

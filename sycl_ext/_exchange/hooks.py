@@ -7,36 +7,38 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device
 from sycl_ext._devices.queues import producer_queue
+from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
-from sycl_ext._negotiation.producers import PRODUCERS
-from sycl_ext._protocols import execute, interfaces
-from sycl_ext._protocols.dtypes import numpy_dtype
-from sycl_ext._protocols.fast import dtype_indices
-from sycl_ext._tensor.host_view import HostView
-from sycl_ext._tensor.tensor import Tensor
+from sycl_ext._protocols import exports, imports, sources, usm_interface
+from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
+from sycl_ext._tensor import host_view, tensor
 
 
 def connect() -> None:
-    """Hand the core what it calls."""
-    _core.set_hooks(
-        tensor_class=Tensor,
-        host_view_class=HostView,
-        export_negotiated=execute.export,
-        numpy_dtype=numpy_dtype,
-        copy_refused_error=CopyRefusedError,
-        sycl_error=SyclError,
-        trace=ENABLED,
-    )
-    _core.set_fast_path_hooks(
-        device_ids=device.ids,
-        dtype_indices=dtype_indices(),
-        stream_for=lambda entry_id: device.by_id(entry_id).sycl_queue,
-        producer_queue=producer_queue,
-        order_behind=execute.order_behind,
-        settle_host=lambda tensor: execute.settle_host(tensor, None, None),
-        from_ndarray=interfaces.from_ndarray,
-        immutable_packages=tuple(row.package for row in PRODUCERS if row.immutable),
-        import_refused=lambda x, announced, error: execute.import_refused(
-            x, announced, error, interfaces.described_usm
-        ),
-    )
+    """Hand the core what it calls: the fields of ``Hooks`` in ``src/python/tensor_object.hpp``."""
+    fields = {
+        "tensor_class": tensor.Tensor,
+        "host_view_class": host_view.HostView,
+        "device_ids": device.ids,
+        "dtype_indices": dtype_indices(),
+        "numpy_dtype": numpy_dtype,
+        "decide": rules.decide,
+        "traits_of": imports.traits_of,
+        "producer_queue": producer_queue,
+        "stream_for": lambda entry_id: device.by_id(entry_id).sycl_queue,
+        "order_behind": imports.order_behind,
+        "wait_for_producer": imports.wait_for_producer,
+        "read_device": imports.read_device,
+        "from_usm_interface": usm_interface.from_usm_interface,
+        "from_ndarray": imports.from_ndarray,
+        "from_buffer": imports.from_buffer,
+        "place": device.place,
+        "move": imports.move,
+        "as_usm": sources.as_usm,
+        "import_rest": imports.import_rest,
+        "export_negotiated": exports.export,
+        "host_view": host_view.make_host_view,
+        "refuse_host": host_view.refuse_host,
+        "new_tensor": tensor.new_tensor,
+    }
+    _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)

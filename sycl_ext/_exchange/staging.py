@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from sycl_ext import _core
-from sycl_ext._protocols import execute
+from sycl_ext._protocols import sources
 from sycl_ext._tensor.host_view import HostView, host_view
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
     """
     if mode not in ("r", "w", "rw"):
         raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
-    t = execute.strong(t)
-    if not execute.is_tensor(t) or t.entry_id is None:
+    t = sources.strong(t)
+    if not sources.is_tensor(t) or t.entry_id is None:
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see as_tensor")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")

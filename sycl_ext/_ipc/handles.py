@@ -24,7 +24,7 @@ from sycl_ext._devices.description import DeviceWords, read_words
 from sycl_ext._devices.device import Device, by_id, place
 from sycl_ext._ipc.peers import Permission, require_descriptor
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
-from sycl_ext._protocols import execute
+from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._tensor.indexing import as_shape
 from sycl_ext._tensor.pickling import nearest, part_of, strides_of, words_of
@@ -239,8 +239,8 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     >>> sx.ipc_open(pickle.loads(pickle.dumps(handle))).readonly
     True
     """
-    t = execute.strong(t)
-    if not execute.is_tensor(t) or t.entry_id is None:
+    t = sources.strong(t)
+    if not sources.is_tensor(t) or t.entry_id is None:
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see ipc_empty")
     if t.size == 0:
         raise BufferError("the tensor has no elements, and so no memory to share")

@@ -10,11 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
 
-__all__ = ["RULES", "Plan", "Relation", "Request", "Route", "Source", "plan", "relation"]
+__all__ = [
+    "RULES",
+    "Plan",
+    "Relation",
+    "Request",
+    "Route",
+    "Source",
+    "decide",
+    "kind_of_copy",
+    "plan",
+    "relation",
+]
 
 
 class Route(Enum):
@@ -137,6 +149,8 @@ class Request:
         Whether plain host memory will do, because the device reads it.
     root_only : bool
         Whether memory of a sub-device will not do, although it is bound to the default context.
+    any_strides : bool
+        Whether a consumer of host memory takes negative strides, as NumPy and buffers do.
     """
 
     device: DLDevice | None = None
@@ -147,6 +161,7 @@ class Request:
     ours: bool = False
     system_usm: bool = False
     root_only: bool = False
+    any_strides: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,7 +210,8 @@ def relation(source: Source, request: Request) -> Relation:
     if wanted == HOST:
         if not source.host_reachable:
             return Relation.UNREACHABLE
-        return Relation.REVERSED if source.reversed else Relation.REACHABLE
+        reversed_for_it = source.reversed and not request.any_strides
+        return Relation.REVERSED if reversed_for_it else Relation.REACHABLE
     if wanted[0] != DeviceType.ONE_API or not request.known:
         return Relation.UNKNOWN
     if source.entry is None:
@@ -227,6 +243,72 @@ def plan(source: Source, request: Request) -> Plan:
             BufferError,
         )
     return Plan(route, found.value)
+
+
+def decide(
+    on_host: bool,
+    has_entry: bool,
+    is_system: bool,
+    default_context: bool,
+    host_reachable: bool,
+    readonly: bool,
+    is_reversed: bool,
+    wanted: Literal["announced", "host", "own entry"],
+    copy: bool | None,
+    versioned: bool,
+    any_strides: bool,
+    system_usm: bool,
+) -> int:
+    """Return the place in `Route` of a plan, for the core, which keeps it (``routes.cpp``).
+
+    The arguments are the facts of a tensor and a request that the core knows.  They stand for the
+    memory of any entry: what is wanted is on that entry, or under the id of its root, or the host.
+    """
+    root: DLDevice = (int(DeviceType.ONE_API), 0)
+    entry = (0 if default_context else 1) if has_entry else None
+    places: dict[str, DLDevice | None] = {
+        "announced": None,
+        "host": HOST,
+        "own entry": root if entry is None else (int(DeviceType.ONE_API), entry),
+    }
+    source = Source(
+        device=HOST if on_host else root,
+        entry=entry,
+        root=root if has_entry else None,
+        usm_type="system" if is_system else "device",
+        default_context=default_context,
+        host_reachable=host_reachable,
+        readonly=readonly,
+        reversed=is_reversed,
+    )
+    request = Request(
+        places[wanted],
+        copy,
+        versioned,
+        ours=wanted == "own entry",
+        system_usm=system_usm,
+        any_strides=any_strides,
+    )
+    return list(Route).index(plan(source, request).route)
+
+
+def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool) -> str:
+    """Return the kind of USM of a copy on a device that offers some kinds.
+
+    It is the kind of the original.  Of "system" memory, which nobody allocates, a copy that moves
+    to another device is "device" memory, and one that stays is "host" memory.
+
+    Examples
+    --------
+    >>> kind_of_copy("shared", ("device", "shared", "host"), moves=True)
+    'shared'
+    >>> kind_of_copy("system", ("device", "shared", "host"), moves=True)
+    'device'
+    """
+    if usm_type == "system":
+        usm_type = "device" if moves else "host"
+    kinds = [kind for kind in offered if kind != "system"]
+    return usm_type if usm_type in kinds or not kinds else kinds[0]
 
 
 def _refusal(found: Relation, source: Source, request: Request) -> Plan:

@@ -83,3 +83,16 @@ def name_from_typestr(text: Any) -> str:
             + ", ".join(f"|{known}" for known in _BY_TYPESTR)
         )
     return _BY_TYPESTR[code]
+
+
+def dtype_indices() -> dict[Any, int]:
+    """Return the entries of the dtype table by everything that usually names one."""
+    indices: dict[Any, int] = {}
+    for index, (name, kind, itemsize) in enumerate(_core.DTYPES):
+        indices[name] = index
+        if kind != "V":
+            dtype = np.dtype(name)
+            indices.update({dtype: index, dtype.type: index, f"{kind}{itemsize}": index})
+    for python_type in (bool, int, float, complex):
+        indices[python_type] = indices[np.dtype(python_type)]
+    return indices

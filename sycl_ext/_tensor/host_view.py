@@ -11,14 +11,13 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
-from sycl_ext._protocols import execute, interfaces
-from sycl_ext._protocols.fast import accelerated
+from sycl_ext._protocols import sources
 from sycl_ext._tensor.scalars import Scalars
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["HostView", "host_view"]
+__all__ = ["HostView", "host_view", "make_host_view", "refuse_host"]
 
 
 class HostView(Scalars, _core.TensorBase):
@@ -61,45 +60,25 @@ class HostView(Scalars, _core.TensorBase):
         return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what}{of})"
 
 
-@accelerated
-@traced
-def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
-    """Return a producer of host memory over `x`.
+host_view = traced(_core.host_view)
 
-    Parameters
-    ----------
-    x : Tensor, or anything that `as_tensor` takes
-        Host producers included.
-    copy : bool, optional
-        None: a view where the host can reach the memory, else one copy, made when it is first
-        needed.  True: always a copy, made now.  False: never a copy.
 
-    Returns
-    -------
-    HostView
-        A host view of a host view is that host view.
-
-    Raises
-    ------
-    CopyRefusedError
-        With ``copy=False``, when the host cannot reach the memory.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> memoryview(sx.host_view(sx.zeros(2, "uint8"))).tolist()
-    [0, 0]
-    """
-    copy = execute.check_copy(copy)
-    x = execute.strong(x)
+def make_host_view(x: Any, copy: bool | None) -> HostView:
+    """Return a host view of anything, for the core's `host_view`."""
+    x = sources.strong(x)
     if isinstance(x, HostView) and copy is not True and not x.reversed:
         return x
-    source = interfaces.source_of(x, copy)
-    found = execute.plan_for(execute.facts_of(source), HOST, copy).check()
+    source = _core.find_memory(x, copy)
+    found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
-    base = None if type(x).__name__ == "PyCapsule" else execute.root_of(x)
+    base = None if type(x).__name__ == "PyCapsule" else sources.root_of(x)
     if copy is True:
-        return _core.host_view(_core.copy_to_host(source), None, HostView)
+        return _core.as_host_view(_core.copy_to_host(source), None, HostView)
     if found.copies == 0:
-        return _core.host_view(source, base, HostView)
+        return _core.as_host_view(source, base, HostView)
     return _core.lazy_host_copy(source, base, HostView)
+
+
+def refuse_host(tensor: _core.TensorBase, copy: bool | None) -> None:
+    """Raise what the rules say about a tensor that is wanted on the host, for the core."""
+    sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()

@@ -21,7 +21,7 @@ from sycl_ext import _core
 from sycl_ext._devices.description import Cut, DeviceWords, choose, read_partition, read_words
 from sycl_ext._devices.device import Device, Placement, by_id, place
 from sycl_ext._negotiation.errors import SyclError
-from sycl_ext._protocols import execute
+from sycl_ext._protocols import sources
 
 __all__ = [
     "copy_as_it_lies",
@@ -143,8 +143,8 @@ def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBa
 
 def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
     """Return a compact, writable copy on the same device, with the axes in the same order."""
-    entry = execute.tensor_device(tensor)._entry
-    kind = tensor.usm_type if tensor.usm_type != "system" else "host"
+    entry = sources.tensor_device(tensor)._entry
+    kind = sources.kind_for(tensor.usm_type, sources.tensor_device(tensor), moves=False)
     queue = _core.queue_of(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:
         return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
@@ -278,5 +278,5 @@ def _check_device(device: Any) -> Placement:
 def _allocate(
     placement: Placement, usm_type: str, dtype: str, stored: Sequence[int]
 ) -> _core.TensorBase:
-    kind = execute._fitting_kind("host" if usm_type == "system" else usm_type, placement.device)
+    kind = sources.kind_for(usm_type, placement.device, moves=False)
     return _core.allocate(placement.device._entry, kind, dtype, stored, "C", placement.queue)

@@ -14,11 +14,10 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import traced
-from sycl_ext._devices.device import Device, Placement, place
+from sycl_ext._devices.device import Device, place
 from sycl_ext._negotiation.errors import CopyRefusedError
-from sycl_ext._protocols import execute, interfaces
+from sycl_ext._protocols import imports, sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._protocols.fast import accelerated
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.indexing import as_shape, broadcast_strides, index_view, resolve_reshape
 from sycl_ext._tensor.scalars import Scalars
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import dpctl
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["Tensor", "as_tensor", "empty", "from_dlpack", "zeros"]
+__all__ = ["Tensor", "as_tensor", "empty", "from_dlpack", "new_tensor", "zeros"]
 
 UsmType = Literal["device", "shared", "host"]
 
@@ -57,7 +56,7 @@ class Tensor(Scalars, _core.TensorBase):
     @property
     def device(self) -> Device:
         """The entry of the device table that the memory is bound to."""
-        return execute.tensor_device(self)
+        return sources.tensor_device(self)
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
@@ -79,12 +78,12 @@ class Tensor(Scalars, _core.TensorBase):
     def __getitem__(self, key: Any) -> Tensor:
         """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
         offset, shape, strides = index_view(self.shape, self.strides, key)
-        return _core.view(self, offset, shape, strides, execute.root_of(self))
+        return _core.view(self, offset, shape, strides, sources.root_of(self))
 
     @property
     def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
         """The view with its axes reversed."""
-        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], execute.root_of(self))
+        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], sources.root_of(self))
 
     def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
         """Return the elements in another shape, in C order: a view where the strides allow it.
@@ -103,18 +102,18 @@ class Tensor(Scalars, _core.TensorBase):
         strides = _core.reshape_strides(self, target)
         if strides is None:
             return self.copy().reshape(target)
-        return _core.view(self, 0, target, strides, execute.root_of(self))
+        return _core.view(self, 0, target, strides, sources.root_of(self))
 
     def as_readonly(self) -> Tensor:
         """Return a view that nobody may write through."""
-        return _core.view(self, 0, self.shape, self.strides, execute.root_of(self), readonly=True)
+        return _core.view(self, 0, self.shape, self.strides, sources.root_of(self), readonly=True)
 
     # ---- copies ----------------------------------------------------------------------------------
 
     def copy(self, order: Literal["C", "F"] = "C") -> Tensor:
         """Return a compact, writable copy on the same device, of the same kind of USM."""
-        usm_type = self.usm_type if self.usm_type != "system" else "host"
-        return _core.copy_to_entry(self, self.device._entry, usm_type, order, _own_queue(self))
+        kind = sources.kind_for(self.usm_type, self.device, moves=False)
+        return _core.copy_to_entry(self, self.device._entry, kind, order, _own_queue(self))
 
     def copy_from(self, obj: Any, /) -> Tensor:
         """Copy the elements of `obj` into this tensor.
@@ -141,7 +140,7 @@ class Tensor(Scalars, _core.TensorBase):
         """
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
-        source = interfaces.source_of(obj)
+        source = _core.find_memory(obj)
         if source.dtype_name != self.dtype_name:
             raise TypeError(
                 f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it "
@@ -166,32 +165,9 @@ class Tensor(Scalars, _core.TensorBase):
         BufferError
             When the plan refuses; the message says why, and what to pass.
         """
-        return execute.move(self, place(device), copy)  # type: ignore[return-value]
+        return imports.move(self, place(device), copy)  # type: ignore[return-value]
 
-    @accelerated
-    def to_numpy(self, copy: bool | None = None) -> NDArray[Any]:
-        """Return the elements as a ``numpy.ndarray``.
-
-        Parameters
-        ----------
-        copy : bool, optional
-            None: a view where the host can reach the memory, else one copy.  True: always a copy.
-            False: never a copy.
-
-        Raises
-        ------
-        CopyRefusedError
-            With ``copy=False``, when the host cannot reach the memory.
-        """
-        copy = execute.check_copy(copy)
-        if copy is not True and self.host_accessible:
-            return _core.as_ndarray(self)
-        if copy is False:
-            raise CopyRefusedError(
-                f"copy=False, and the host cannot reach {self.usm_type!r} USM of {self.device!r}; "
-                "pass copy=None, or allocate with usm_type='shared'"
-            )
-        return _core.as_ndarray(_core.copy_to_host(self))
+    to_numpy = _core.to_numpy
 
     # ---- protocols -------------------------------------------------------------------------------
 
@@ -212,7 +188,7 @@ class Tensor(Scalars, _core.TensorBase):
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         _core.note_offer_asked()
-        return interfaces.usm_interface_of(self, self.sycl_queue)
+        return usm_interface.usm_interface_of(self, self.sycl_queue)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         return pickling.reduce(self, operator.index(protocol))
@@ -251,74 +227,16 @@ def _own_queue(tensor: _core.TensorBase) -> _core.Queue | None:
 
 # ---- making tensors ------------------------------------------------------------------------------
 
+as_tensor = traced(_core.as_tensor)
+from_dlpack = traced(_core.from_dlpack)
+empty = _core.empty
+zeros = _core.zeros
 
-@accelerated
-def empty(
-    shape: int | tuple[int, ...],
-    dtype: DTypeLike = "float32",
-    *,
-    usm_type: UsmType = "device",
-    device: Any = None,
-    order: Literal["C", "F"] = "C",
+
+def new_tensor(
+    shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, zero: bool
 ) -> Tensor:
-    """Return a new tensor with arbitrary content.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        Lengths of the axes, in elements.
-    dtype : optional
-        Anything that names a dtype of the table: bool, (u)int8 to 64, float16 to 64, complex64 and
-        128; bfloat16 and the float8 family by name or from ml_dtypes.
-    usm_type : {"device", "shared", "host"}
-        Kind of USM.  The host reaches "shared" and "host" everywhere, and "device" on a CPU device.
-    device : optional
-        Any form that `device` reads; a ``dpctl.SyclQueue`` becomes the tensor's queue.
-    order : {"C", "F"}
-
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    MemoryError
-        When the device has no room; the message has size, kind and device.
-    BufferError
-        When the device has no USM of that kind.
-    TypeError, ValueError
-        When an argument is wrong.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> sx.empty((2, 3), "float64", order="F").strides
-    (1, 2)
-    """
-    return _new(shape, dtype, usm_type, device, order, zero=False)
-
-
-@accelerated
-def zeros(
-    shape: int | tuple[int, ...],
-    dtype: DTypeLike = "float32",
-    *,
-    usm_type: UsmType = "device",
-    device: Any = None,
-    order: Literal["C", "F"] = "C",
-) -> Tensor:
-    """Return a new tensor of zeros; the arguments are those of `empty`.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> sx.zeros(3, "uint8").to_numpy()
-    array([0, 0, 0], dtype=uint8)
-    """
-    return _new(shape, dtype, usm_type, device, order, zero=True)
-
-
-def _new(shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zero: bool) -> Tensor:
+    """Return a new tensor, for the core's `empty` and `zeros`: arguments in any of their forms."""
     lengths, name = as_shape(shape), dtype_name(dtype)
     if not isinstance(usm_type, str):
         raise TypeError(f"usm_type is {usm_type!r}; it must be 'device', 'shared' or 'host'")
@@ -326,103 +244,3 @@ def _new(shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zero
         raise TypeError(f"order is {order!r}; it must be 'C' or 'F'")
     where = place(device)
     return _core.allocate(where.device._entry, usm_type, name, lengths, order, where.queue, zero)
-
-
-# ---- taking tensors ------------------------------------------------------------------------------
-
-
-def _wanted(device: Any) -> Placement | None:
-    return None if device is None else place(device)
-
-
-@accelerated
-@traced
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """Return the memory of any DLPack producer as a tensor.
-
-    Parameters
-    ----------
-    x : object with ``__dlpack__``, or a DLPack capsule
-        Versioned and legacy producers, of kDLOneAPI or host memory.
-    device : optional
-        Where the tensor is wanted; None: where the data is.  Host memory goes to the default
-        device: as a view where that device reads host memory, else as a copy.
-    copy : bool, optional
-        None: only where a view is impossible.  False: never.  True: always.
-
-    Returns
-    -------
-    Tensor
-        Read-only when the producer's memory is.
-
-    Raises
-    ------
-    BufferError
-        When producer and device do not go together, or the capsule contradicts itself.
-    CopyRefusedError
-        When ``copy=False`` and a copy is needed (a BufferError and a ValueError).
-    TypeError
-        When `x` speaks no DLPack.
-
-    Examples
-    --------
-    >>> import numpy as np, sycl_ext as sx
-    >>> a = np.arange(3)
-    >>> t = sx.from_dlpack(a)            # the CPU device reads host memory: a view
-    >>> t.ptr == a.ctypes.data
-    True
-    """
-    copy = execute.check_copy(copy)
-    placement = _wanted(device)
-    x = execute.strong(x)
-    if execute.is_tensor(x):
-        view = _core.view(x, 0, x.shape, x.strides, execute.root_of(x))
-        return execute.move(execute.as_usm(view), placement, copy)  # type: ignore[return-value]
-    if type(x).__name__ == "PyCapsule":
-        tensor, copied = execute.import_capsule(x)
-        return execute.move(tensor, placement, None if copied and copy else copy)  # type: ignore[return-value]
-    return execute.import_producer(x, placement, copy, interfaces.described_usm)  # type: ignore[return-value]
-
-
-@accelerated
-@traced
-def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """Return the memory of anything that has some as a tensor, by the best road it offers.
-
-    The roads, best first: a tensor; ``__sycl_usm_array_interface__`` (it names queue and
-    sub-device: dpnp, dpctl.memory); DLPack; the buffer protocol.
-
-    Parameters
-    ----------
-    obj : object
-    device, copy
-        As for `from_dlpack`.
-
-    Returns
-    -------
-    Tensor
-
-    Raises
-    ------
-    TypeError
-        When `obj` offers none of these.
-    BufferError, ValueError
-        As for `from_dlpack`.
-
-    Examples
-    --------
-    >>> import sycl_ext as sx
-    >>> sx.as_tensor(bytearray(b"abc")).to_numpy()
-    array([97, 98, 99], dtype=uint8)
-    """
-    copy = execute.check_copy(copy)
-    obj = execute.strong(obj)
-    if execute.is_tensor(obj) or type(obj).__name__ == "PyCapsule":
-        return from_dlpack(obj, device=device, copy=copy)
-    placement = _wanted(device)
-    source = interfaces.described_usm(obj)
-    if source is None and hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
-        return execute.import_producer(obj, placement, copy, interfaces.described_usm)  # type: ignore[return-value]
-    if source is None:
-        source = interfaces.source_of(obj, copy)
-    return execute.move(source, placement, copy)  # type: ignore[return-value]

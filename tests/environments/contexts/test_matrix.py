@@ -10,7 +10,7 @@ import pytest
 import sycl_ext as sx
 from dlpack_ctypes import IS_COPIED, managed_in
 from sycl_ext import Route
-from sycl_ext._protocols import execute
+from sycl_ext._protocols import sources
 
 HOST = (1, 0)
 VALUES = np.arange(12, dtype="float32").reshape(3, 4)
@@ -103,7 +103,7 @@ def test_export(places, count_copies, source, wish, number, copy, usm_type):
         return tensor.__dlpack__(max_version=(1, 0), dl_device=asked, copy=copy)
 
     if asked is not None:  # explain takes a device as we ourselves want it; the plan is the same
-        planned = execute.plan_for(execute.facts_of(tensor), asked, copy)
+        planned = sources.plan_for(sources.facts_of(tensor), asked, copy)
         assert planned.route is route
         assert planned.copies == COPIES.get(route, 0)
     count_copies()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roads beside DLPack: ``__sycl_usm_array_interface__`` in and out, buffers in."""
+"""``__sycl_usm_array_interface__``, in and out.
+
+https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_interface.html
+"""
 
 from __future__ import annotations
 
@@ -12,68 +15,15 @@ from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id, place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.producers import known
-from sycl_ext._protocols import execute
-from sycl_ext._protocols.dtypes import dtype_name, name_from_typestr, typestr
+from sycl_ext._protocols.dtypes import name_from_typestr, typestr
 
-__all__ = ["source_of", "usm_interface_of"]
-
-
-def source_of(obj: Any, copy: bool | None = None) -> _core.TensorBase:
-    """Return the memory of `obj` where it is, by the best road that it offers.
-
-    Host memory comes as a tensor without an entry.  Raises TypeError when there is no road, and
-    CopyRefusedError when the only road is a copy by the producer and `copy` is False.
-    """
-    obj = execute.strong(obj)
-    if execute.is_tensor(obj):
-        return execute.as_usm(obj)
-    if type(obj).__name__ == "PyCapsule":
-        return execute.as_usm(execute.import_capsule(obj)[0])
-    described = described_usm(obj)
-    if described is not None:
-        return described
-    if isinstance(obj, np.ndarray):
-        return execute.as_usm(from_ndarray(obj))
-    if hasattr(obj, "__dlpack__"):
-        return execute.as_usm(execute.import_where_it_is(obj, copy))
-    try:
-        view = memoryview(obj)
-    except TypeError:
-        raise TypeError(
-            f"a {type(obj).__name__} offers no memory: it has neither "
-            "__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol"
-            + ("; make an array of it with numpy.asarray" if _is_plain(obj) else "")
-        ) from None
-    return execute.as_usm(from_ndarray(np.asarray(view)))
+__all__ = ["described_usm", "usm_interface_of"]
 
 
 def described_usm(obj: Any) -> _core.TensorBase | None:
     """Return the memory that `obj` describes in ``__sycl_usm_array_interface__``, if it does."""
-    obj = execute.strong(obj)
     interface = getattr(obj, "__sycl_usm_array_interface__", None)
     return None if interface is None else from_usm_interface(obj, interface)
-
-
-def _is_plain(obj: Any) -> bool:
-    return isinstance(obj, (int, float, complex, list, tuple))
-
-
-def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
-    """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
-    owner, array = array, np.asarray(array)  # a subclass may say anything about itself
-    name = dtype_name(array.dtype)
-    itemsize = array.itemsize
-    if any(stride % itemsize for stride in array.strides):
-        raise BufferError(
-            f"the strides {array.strides} of the array are not multiples of its itemsize, "
-            f"{itemsize} bytes; copy it with numpy.ascontiguousarray"
-        )
-    strides = [stride // itemsize for stride in array.strides]
-    pointer = array.__array_interface__["data"][0] if array.size else 0
-    return _core.from_host(pointer, name, array.shape, strides, not array.flags.writeable, owner)
-
-
-# ---- __sycl_usm_array_interface__ ----------------------------------------------------------------
 
 
 def usm_interface_of(tensor: _core.TensorBase, queue: Any) -> dict[str, Any]:

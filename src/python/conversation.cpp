@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/conversation.hpp"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runtime/runtimes.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
+
+// The traits of the classes that were met last.  A class is held weakly.
+long traits_of(PyTypeObject* type) {
+  struct Line {
+    PyRef weak_type;
+    long traits;
+  };
+  static auto* const lines = new std::array<Line, 64>;  // never destroyed: Python goes first
+  Line& line = (*lines)[(reinterpret_cast<std::uintptr_t>(type) >> 6) % lines->size()];
+  auto* const object = reinterpret_cast<PyObject*>(type);
+  if (line.weak_type && PyWeakref_GET_OBJECT(line.weak_type.get()) == object) return line.traits;
+  const PyRef answer(in_python([&] { return PyObject_CallOneArg(hooks().traits_of, object); }));
+  const long traits = answer ? PyLong_AsLong(answer.get()) : -1;
+  PyRef weak_type(traits < 0 ? nullptr : PyWeakref_NewRef(object, nullptr));
+  if (!weak_type) throw PythonError();
+  line.weak_type.swap(weak_type);
+  line.traits = traits;
+  return traits;
+}
+
+// A pair of ints; std::nullopt: it is something else.
+std::optional<DLDevice> read_device(PyObject* pair) {
+  if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) return std::nullopt;
+  std::array<std::int32_t, 2> numbers{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    PyObject* const item = PyTuple_GET_ITEM(pair, static_cast<Py_ssize_t>(i));
+    if (!PyLong_Check(item)) return std::nullopt;
+    int overflow = 0;
+    const long value = PyLong_AsLongAndOverflow(item, &overflow);
+    if (overflow != 0 || value < INT32_MIN || value > INT32_MAX) return std::nullopt;
+    numbers[i] = static_cast<std::int32_t>(value);
+  }
+  return DLDevice{static_cast<DLDeviceType>(numbers[0]), numbers[1]};
+}
+
+// Torch's lazy negative bit: the memory has the other sign, and no capsule says so.
+bool is_negated(PyObject* x) {
+  static PyObject* const name = intern("is_neg");
+  const PyRef answer(in_python([&] { return PyObject_CallMethodNoArgs(x, name); }));
+  if (!answer) throw PythonError();
+  const int result = PyObject_IsTrue(answer.get());
+  if (result < 0) throw PythonError();
+  return result != 0;
+}
+
+// The queue that a producer shows, in a form that it takes as `stream`; empty: none;
+// Py_NotImplemented: it may work with another SYCL runtime (queues.OTHER_RUNTIME).
+PyRef queue_of_producer(PyObject* x, long traits) {
+  if (!(traits & Traits::shows_queue) && !has_other_libsycl()) return nullptr;
+  PyRef queue(in_python([&] { return PyObject_CallOneArg(hooks().producer_queue, x); }));
+  if (!queue) throw PythonError();
+  if (queue.get() == Py_None) queue.reset();
+  return queue;
+}
+
+// What a producer on an entry gets as `stream` when it shows no queue; borrowed.
+PyObject* stream_for(int id) {
+  static auto* const streams = new std::vector<PyObject*>;
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= streams->size()) streams->resize(index + 1, nullptr);
+  if (!(*streams)[index]) {
+    PyObject* const made =
+        in_python([&] { return PyObject_CallFunction(hooks().stream_for, "i", id); });
+    if (!made) throw PythonError();
+    (*streams)[index] = made;
+  }
+  return (*streams)[index];
+}
+
+// The keywords of one call of __dlpack__, in the order in which they are added.
+class Keywords {
+ public:
+  Keywords(PyObject* x) : values_{x} {
+    static PyObject* const version =
+        Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+    add("max_version", version);
+  }
+  void add(const char* name, PyObject* value) {
+    names_[count_] = name;
+    values_[1 + count_++] = value;
+  }
+
+  // x.__dlpack__(**keywords); nullptr with an exception set.
+  PyObject* call() {
+    static PyObject* const method = intern("__dlpack__");
+    PyObject* const names = interned_names();
+    return in_python([&] {
+      return PyObject_VectorcallMethod(method, values_.data(), 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                       names);
+    });
+  }
+
+ private:
+  // Made once for each set of names, and interned as the names of a call in Python are: producers
+  // compare identities first.
+  PyObject* interned_names() const {
+    static auto* const known = new std::vector<std::pair<std::array<const char*, most>, PyObject*>>;
+    for (const auto& [names, tuple] : *known) {
+      if (names == names_) return tuple;
+    }
+    PyObject* const tuple = PyTuple_New(static_cast<Py_ssize_t>(count_));
+    if (!tuple) throw PythonError();
+    for (std::size_t i = 0; i < count_; ++i) {
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), intern(names_[i]));
+    }
+    known->emplace_back(names_, tuple);
+    return tuple;
+  }
+
+  static constexpr std::size_t most = 3;
+  std::array<const char*, most> names_{};
+  std::array<PyObject*, 1 + most> values_;
+  std::size_t count_ = 0;
+};
+
+// A producer of a release before the keywords: it was not told of a stream, so its queue is waited
+// for.  `error` is the TypeError of the call with keywords.
+PyRef ask_without_keywords(PyObject* x, PyRef error, PyRef* refusal) {
+  static PyObject* const method = intern("__dlpack__");
+  PyRef capsule(in_python([&] { return PyObject_CallMethodNoArgs(x, method); }));
+  if (!capsule) {
+    const bool is_type_error = PyErr_ExceptionMatches(PyExc_TypeError);
+    PyRef second = take_exception();
+    *refusal = is_type_error ? std::move(error) : std::move(second);
+    return nullptr;
+  }
+  const PyRef waited(in_python([&] { return PyObject_CallOneArg(hooks().wait_for_producer, x); }));
+  if (waited) return capsule;
+  *refusal = take_exception();
+  return nullptr;
+}
+
+constexpr const char* negated_text =
+    "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() makes a "
+    "tensor that can be exchanged";
+
+void order_behind(PyObject* tensor, PyObject* queue) {
+  const PyRef done(in_python(
+      [&] { return PyObject_CallFunctionObjArgs(hooks().order_behind, tensor, queue, nullptr); }));
+  if (!done) throw PythonError();
+}
+
+// The capsule as a tensor, checked.
+PyRef import_view(PyObject* x, PyObject* capsule, const DLDevice& announced,
+                  const ViewRequest& request, long traits) {
+  Imported imported =
+      consume_capsule(capsule, {&announced, request.settle, nullptr, request.host_reader});
+  if (imported.copied && request.never_copy) {
+    fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
+  }
+  const bool is_immutable = traits & Traits::immutable;
+  imported.tensor.readonly = imported.tensor.readonly || is_immutable;
+  return PyRef(wrap_tensor(std::move(imported.tensor), is_immutable ? nullptr : request.base));
+}
+
+}  // namespace
+
+PyRef take_exception() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  const PyRef owned_type(type), owned_traceback(traceback);
+  return PyRef(value);
+}
+
+std::optional<DLDevice> announced_device(PyObject* x, PyRef* refusal) {
+  static PyObject* const method = intern("__dlpack_device__");
+  const PyRef answer(in_python([&] { return PyObject_CallMethodNoArgs(x, method); }));
+  if (!answer) {
+    *refusal = take_exception();
+    return std::nullopt;
+  }
+  if (const std::optional<DLDevice> device = read_device(answer.get())) return device;
+  const PyRef pair(in_python(
+      [&] { return PyObject_CallFunctionObjArgs(hooks().read_device, x, answer.get(), nullptr); }));
+  if (!pair) throw PythonError();
+  const std::optional<DLDevice> device = read_device(pair.get());
+  if (!device) fail(Error::Kind::buffer, "the producer's device is no pair of two ints");
+  return device;
+}
+
+Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& request) {
+  Answer answer;
+  const int device_type = static_cast<int>(announced.device_type);
+  if (device_type != kDLCPU && device_type != kDLOneAPI) return answer;
+  const long traits = traits_of(Py_TYPE(x));
+  if (traits & Traits::has_negative_bit && is_negated(x)) {
+    answer.refusal.reset(PyObject_CallFunction(PyExc_BufferError, "s", negated_text));
+    return answer;
+  }
+  Keywords keywords(x);
+  PyRef queue;
+  if (device_type == kDLOneAPI && find_entry(announced.device_id)) {
+    queue = queue_of_producer(x, traits);
+    // No queue of ours is for a producer of another runtime: its data has to be ready.
+    keywords.add("stream", queue.get() == Py_NotImplemented ? Py_None
+                           : queue                          ? queue.get()
+                                                            : stream_for(announced.device_id));
+  }
+  if (request.never_copy) keywords.add("copy", Py_False);
+  PyRef capsule(keywords.call());
+  if (!capsule) {
+    const bool is_type_error = PyErr_ExceptionMatches(PyExc_TypeError);
+    answer.refusal = take_exception();
+    if (is_type_error) {
+      capsule = ask_without_keywords(x, std::move(answer.refusal), &answer.refusal);
+    }
+    if (!capsule) return answer;
+  }
+  const bool other_runtime = queue.get() == Py_NotImplemented;
+  try {
+    answer.tensor = import_view(x, capsule.get(), announced, request, traits);
+  } catch (const Error& error) {
+    if (!other_runtime || error.kind() != Error::Kind::buffer) throw;
+    // Its memory is unknown to our driver; a copy to the host is not.
+    set_python_error();
+    answer.refusal = take_exception();
+    return answer;
+  }
+  if (!answer.tensor) throw PythonError();
+  if (queue && !other_runtime) order_behind(answer.tensor.get(), queue.get());
+  return answer;
+}
+
+PyRef ask_copy(PyObject* x, const DLDevice& wanted, PyObject* copy) {
+  if (traits_of(Py_TYPE(x)) & Traits::has_negative_bit && is_negated(x)) {
+    fail(Error::Kind::buffer, negated_text);
+  }
+  const PyRef device(Py_BuildValue("(ii)", static_cast<int>(wanted.device_type), wanted.device_id));
+  if (!device) throw PythonError();
+  Keywords keywords(x);
+  keywords.add("dl_device", device.get());
+  keywords.add("copy", copy);
+  const PyRef capsule(keywords.call());
+  if (!capsule) throw PythonError();
+  PyRef tensor(wrap_tensor(consume_capsule(capsule.get(), {&wanted}).tensor, nullptr));
+  if (!tensor) throw PythonError();
+  return tensor;
+}
+
+}  // namespace sycl_ext

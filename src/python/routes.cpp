@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/routes.hpp"
+
+#include <array>
+
+namespace sycl_ext {
+
+namespace {
+
+// What a decision depends on.
+struct Facts {
+  bool on_host, has_entry, is_system, default_context, host_accessible, readonly, reversed;
+  Wanted wanted;
+  PyObject* copy;
+  bool versioned, any_strides, system_usm;
+
+  std::size_t number() const noexcept {
+    std::size_t number = static_cast<std::size_t>(wanted) * 3;
+    number += copy == Py_True ? 2 : copy == Py_False ? 1 : 0;
+    for (const bool fact : {on_host, has_entry, is_system, default_context, host_accessible,
+                            readonly, reversed, versioned, any_strides, system_usm}) {
+      number = 2 * number + fact;
+    }
+    return number;
+  }
+
+  // rules.decide
+  Route ask() const {
+    constexpr std::array<const char*, 3> places{"announced", "host", "own entry"};
+    const auto flag = [](bool value) { return value ? Py_True : Py_False; };
+    const PyRef answer(in_python([&] {
+      return PyObject_CallFunction(hooks().decide, "OOOOOOOsOOOO", flag(on_host), flag(has_entry),
+                                   flag(is_system), flag(default_context), flag(host_accessible),
+                                   flag(readonly), flag(reversed),
+                                   places[static_cast<std::size_t>(wanted)], copy, flag(versioned),
+                                   flag(any_strides), flag(system_usm));
+    }));
+    const long route = answer ? PyLong_AsLong(answer.get()) : -1;
+    if (route < 0) throw PythonError();
+    return static_cast<Route>(route);
+  }
+};
+
+Route decide(const Facts& facts) {
+  // Route + 1; 0: not asked for yet.  Under the GIL.
+  static std::array<std::uint8_t, std::size_t{9} << 10> known{};
+  std::uint8_t& route = known[facts.number()];
+  if (route == 0) route = static_cast<std::uint8_t>(static_cast<int>(facts.ask()) + 1);
+  return static_cast<Route>(route - 1);
+}
+
+}  // namespace
+
+Route route_of(const Tensor& tensor, const RouteRequest& request) {
+  const Entry* const entry = tensor.memory->entry;
+  const bool to_host =
+      request.wanted == Wanted::host || (request.wanted == Wanted::announced && tensor.on_host);
+  return decide({tensor.on_host, entry != nullptr, tensor.memory->kind == UsmKind::system,
+                 entry && entry->default_context, tensor.host_accessible(), tensor.readonly,
+                 to_host && has_negative_stride(tensor.layout), request.wanted, request.copy,
+                 request.versioned, request.any_strides, false});
+}
+
+const Entry* reader_of_host_memory() {
+  const Entry& entry = default_entry();
+  const Route route = decide({true, false, true, false, true, false, false, Wanted::own_entry,
+                              Py_None, true, false, entry.usm_system});
+  return route == Route::view ? &entry : nullptr;
+}
+
+}  // namespace sycl_ext

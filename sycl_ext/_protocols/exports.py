@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``__dlpack__``, for what is no plain view: another device, a copy, a queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_ext import _core
+from sycl_ext._debug.trace import note, traced
+from sycl_ext._devices.device import as_dl_device
+from sycl_ext._devices.queues import NO_SYNC, queue_from
+from sycl_ext._negotiation.dlpack import HOST
+from sycl_ext._protocols.sources import carry_out, facts_of, plan_for
+
+__all__ = ["export"]
+
+
+@traced
+def export(
+    tensor: _core.TensorBase, stream: Any, max_version: Any, dl_device: Any, copy: Any
+) -> object:
+    """Answer a ``__dlpack__`` call that the core does not answer alone."""
+    versioned = _check_max_version(max_version)
+    asked = None if dl_device is None else as_dl_device(dl_device)
+    found = plan_for(facts_of(tensor), asked, copy, versioned=versioned).check()
+    label = asked or tensor.__dlpack_device__()
+    if label == HOST and stream is not None:
+        raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
+    result = carry_out(found, tensor, label)
+    note(found.route.value, tensor.nbytes, found.copies)
+    if found.copies == 0:
+        _synchronize_export(tensor, stream)
+    elif stream is not None:
+        _check_stream(stream)  # a finished copy is safe on every queue
+    return _core.make_capsule(result, versioned, label, found.copies > 0)
+
+
+def _check_max_version(max_version: Any) -> bool:
+    """Whether the versioned struct is asked for."""
+    if max_version is None:
+        return False
+    try:
+        major, _minor = max_version
+        return int(major) >= 1
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"max_version is {max_version!r}; it must be None or a pair such as (1, 0)"
+        ) from error
+
+
+def _check_stream(stream: Any) -> _core.Queue | None:
+    if isinstance(stream, int) and not isinstance(stream, bool) and stream == NO_SYNC:
+        return None
+    return queue_from(stream)
+
+
+def _synchronize_export(tensor: _core.TensorBase, stream: Any) -> None:
+    """Make the data safe for the consumer: at once (None), on its queue, or not at all (-1)."""
+    if stream is None:
+        _core.synchronize(tensor)
+        return
+    consumer = _check_stream(stream)
+    if consumer is not None:
+        _core.order_after(consumer, tensor)

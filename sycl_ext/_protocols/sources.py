@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors as the negotiation sees them, and the steps that a plan is made of."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+from weakref import ProxyTypes
+
+from sycl_ext import _core
+from sycl_ext._devices.device import Device, by_id
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
+from sycl_ext._negotiation.rules import Plan, Request, Route, Source, kind_of_copy, plan
+
+__all__ = [
+    "as_usm",
+    "carry_out",
+    "check_copy",
+    "copy_to",
+    "facts_of",
+    "is_tensor",
+    "kind_for",
+    "plan_for",
+    "root_of",
+    "strong",
+    "tensor_device",
+]
+
+
+def facts_of(tensor: _core.TensorBase) -> Source:
+    """Describe a tensor to the negotiation; makes no copy."""
+    entry = None if tensor.entry_id is None else _core.entry(tensor.entry_id)
+    return Source(
+        device=tensor.__dlpack_device__(),
+        entry=tensor.entry_id,
+        root=None if entry is None else (int(DeviceType.ONE_API), entry.root_id),
+        usm_type=tensor.usm_type,
+        default_context=entry is not None and entry.default_context,
+        host_reachable=tensor.host_accessible,
+        readonly=tensor.readonly,
+        reversed=tensor.reversed,
+    )
+
+
+def plan_for(
+    source: Source,
+    device: DLDevice | None,
+    copy: bool | None,
+    *,
+    versioned: bool = True,
+    ours: bool = False,
+    root_only: bool = False,
+    any_strides: bool = False,
+) -> Plan:
+    """Look the device up in the table, and plan.
+
+    We ourselves (`ours`) know the entries, and take host memory that the device can read; a
+    third party expects USM of the default context under a root id.
+    """
+    known, direct, system_usm = device is None, True, False
+    wanted = device or source.device
+    if wanted[0] == DeviceType.ONE_API:
+        known = 0 <= wanted[1] < _core.entry_count()
+        if known:
+            target = _core.entry(wanted[1])
+            system_usm = ours and target.usm_system
+            if source.entry is not None and source.entry != target.id:
+                direct = source.usm_type != "device" or _core.copies_directly(
+                    _core.entry(source.entry), target
+                )
+    request = Request(
+        device, check_copy(copy), versioned, known, direct, ours, system_usm, root_only, any_strides
+    )
+    return plan(source, request)
+
+
+def check_copy(copy: Any) -> bool | None:
+    """Check the ``copy=`` argument of a public function."""
+    if copy is None or isinstance(copy, bool):
+        return copy
+    raise TypeError(f"copy is {copy!r}; it must be True, False or None")
+
+
+def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:
+    """Return the memory that a plan promises (a tensor of the base class or a `Tensor`)."""
+    if found.route in (Route.VIEW, Route.HOST_VIEW):
+        return tensor
+    if found.route is Route.HOST_COPY:
+        return _core.copy_to_host(tensor)
+    return copy_to(tensor, _core.entry(target[1]))
+
+
+def copy_to(tensor: _core.TensorBase, entry: _core.Entry) -> _core.TensorBase:
+    """Return a compact copy on an entry, of the same kind of USM where the entry has it."""
+    return _core.copy_to_entry(tensor, entry, kind_for(tensor.usm_type, by_id(entry.id)))
+
+
+def kind_for(usm_type: str, device: Device, *, moves: bool = True) -> str:
+    """Return the kind of USM of a copy on a device."""
+    return kind_of_copy(usm_type, device.usm_types, moves=moves)
+
+
+def is_tensor(x: object) -> TypeGuard[_core.TensorBase]:
+    """Whether the core takes `x` for a tensor; `isinstance` believes a proxy's ``__class__``."""
+    return issubclass(type(x), _core.TensorBase)
+
+
+def strong(x: Any) -> Any:
+    """Return what a ``weakref.proxy`` stands for, which a view keeps alive; else `x` itself."""
+    return x.__repr__.__self__ if type(x) in ProxyTypes else x
+
+
+def root_of(x: object) -> object:
+    """Return what a view of `x` names as its base: views of views do not pile up."""
+    base = x.base if is_tensor(x) else None
+    return x if base is None else base
+
+
+def as_usm(tensor: _core.TensorBase, *, thorough: bool = False) -> _core.TensorBase:
+    """Take host memory that turns out to be USM as the USM it is, and anything else as it is.
+
+    `thorough`: ask every context, because what is not found will be refused.
+    """
+    if tensor.__dlpack_device__() != HOST:
+        return tensor
+    if tensor.entry_id is not None:  # a host view of USM
+        return _core.as_usm(tensor, tensor.base)
+    if tensor.is_host_copy:  # which may not be made yet
+        return tensor
+    owner = _core.find_owner(tensor, thorough)
+    if owner is None:
+        return tensor
+    entry_id, usm_type = owner
+    return _core.adopt(tensor, _core.entry(entry_id), usm_type, tensor.base)
+
+
+def tensor_device(tensor: _core.TensorBase) -> Device:
+    """Return the device of a tensor that has an entry."""
+    if tensor.entry_id is None:
+        raise ValueError("the memory is plain host memory, which belongs to no SYCL device")
+    return by_id(tensor.entry_id)
