@@ -82,50 +82,44 @@ PyObject* stream_for(int id) {
   return (*streams)[index];
 }
 
-// The keywords of one call of __dlpack__, in the order in which they are added.
-class Keywords {
- public:
-  Keywords(PyObject* x) : values_{x} {
+// The keywords of one call of __dlpack__; nullptr: left out.
+struct Keywords {
+  PyObject *stream = nullptr, *dl_device = nullptr, *copy = nullptr;
+
+  // x.__dlpack__(max_version=..., **keywords); nullptr with an exception set.
+  PyObject* call(PyObject* x) const {
+    static PyObject* const method = intern("__dlpack__");
     static PyObject* const version =
         Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-    add("max_version", version);
-  }
-  void add(const char* name, PyObject* value) {
-    names_[count_] = name;
-    values_[1 + count_++] = value;
-  }
-
-  // x.__dlpack__(**keywords); nullptr with an exception set.
-  PyObject* call() {
-    static PyObject* const method = intern("__dlpack__");
-    PyObject* const names = interned_names();
+    PyObject* args[] = {x, version, nullptr, nullptr, nullptr};
+    std::size_t count = 2, which = 0;
+    for (PyObject* const value : {stream, dl_device, copy}) {
+      which = 2 * which + (value != nullptr);
+      if (value) args[count++] = value;
+    }
+    PyObject* const names = names_of(which);
     return in_python([&] {
-      return PyObject_VectorcallMethod(method, values_.data(), 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                       names);
+      return PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
     });
   }
 
  private:
-  // Made once for each set of names, and interned as the names of a call in Python are: producers
-  // compare identities first.
-  PyObject* interned_names() const {
-    static auto* const known = new std::vector<std::pair<std::array<const char*, most>, PyObject*>>;
-    for (const auto& [names, tuple] : *known) {
-      if (names == names_) return tuple;
+  // Interned, as the names of a call in Python are: producers compare identities first.
+  static PyObject* names_of(std::size_t which) {
+    static const std::array<PyObject*, 4> all{intern("max_version"), intern("stream"),
+                                              intern("dl_device"), intern("copy")};
+    static std::array<PyObject*, 8> tuples{};
+    if (!tuples[which]) {
+      const PyRef list(PyList_New(0));
+      for (std::size_t i = 0; list && i < all.size(); ++i) {
+        const bool is_given = i == 0 || which >> (all.size() - 1 - i) & 1;
+        if (is_given && PyList_Append(list.get(), all[i]) < 0) throw PythonError();
+      }
+      tuples[which] = list ? PyList_AsTuple(list.get()) : nullptr;
+      if (!tuples[which]) throw PythonError();
     }
-    PyObject* const tuple = PyTuple_New(static_cast<Py_ssize_t>(count_));
-    if (!tuple) throw PythonError();
-    for (std::size_t i = 0; i < count_; ++i) {
-      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), intern(names_[i]));
-    }
-    known->emplace_back(names_, tuple);
-    return tuple;
+    return tuples[which];
   }
-
-  static constexpr std::size_t most = 3;
-  std::array<const char*, most> names_{};
-  std::array<PyObject*, 1 + most> values_;
-  std::size_t count_ = 0;
 };
 
 // A producer of a release before the keywords: it was not told of a stream, so its queue is waited
@@ -205,17 +199,17 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
     answer.refusal.reset(PyObject_CallFunction(PyExc_BufferError, "s", negated_text));
     return answer;
   }
-  Keywords keywords(x);
+  Keywords keywords;
   PyRef queue;
   if (device_type == kDLOneAPI && find_entry(announced.device_id)) {
     queue = queue_of_producer(x, traits);
     // No queue of ours is for a producer of another runtime: its data has to be ready.
-    keywords.add("stream", queue.get() == Py_NotImplemented ? Py_None
-                           : queue                          ? queue.get()
-                                                            : stream_for(announced.device_id));
+    keywords.stream = queue.get() == Py_NotImplemented ? Py_None
+                      : queue                          ? queue.get()
+                                                       : stream_for(announced.device_id);
   }
-  if (request.never_copy) keywords.add("copy", Py_False);
-  PyRef capsule(keywords.call());
+  if (request.never_copy) keywords.copy = Py_False;
+  PyRef capsule(keywords.call(x));
   if (!capsule) {
     const bool is_type_error = PyErr_ExceptionMatches(PyExc_TypeError);
     answer.refusal = take_exception();
@@ -245,10 +239,7 @@ PyRef ask_copy(PyObject* x, const DLDevice& wanted, PyObject* copy) {
   }
   const PyRef device(Py_BuildValue("(ii)", static_cast<int>(wanted.device_type), wanted.device_id));
   if (!device) throw PythonError();
-  Keywords keywords(x);
-  keywords.add("dl_device", device.get());
-  keywords.add("copy", copy);
-  const PyRef capsule(keywords.call());
+  const PyRef capsule(Keywords{nullptr, device.get(), copy}.call(x));
   if (!capsule) throw PythonError();
   PyRef tensor(wrap_tensor(consume_capsule(capsule.get(), {&wanted}).tensor, nullptr));
   if (!tensor) throw PythonError();

@@ -102,10 +102,11 @@ PyObject* read_copy(PyObject* copy) {
 
 template <ImportRequest::Protocols protocols>
 PyObject* import_with(const Signature<3>& signature, const Call& call) {
+  ImportRequest request{protocols};
+  if (call.n_positional == 1 && !call.keyword_names) return import_object(call.args[0], request);
   std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
   const auto [x, device, copy] = values;
-  ImportRequest request{protocols};
   request.copy = read_copy(copy);
   if (!request.copy) return nullptr;
   PyRef placement;

@@ -40,8 +40,7 @@ PyRef without_proxy(PyObject* x) {
 
 // Python's answer to a question about the object; never nullptr.
 PyRef ask_python(PyObject* function, PyObject* x, PyObject* more = nullptr) {
-  PyRef answer(
-      in_python([&] { return PyObject_CallFunctionObjArgs(function, x, more, nullptr); }));
+  PyRef answer(in_python([&] { return PyObject_CallFunctionObjArgs(function, x, more, nullptr); }));
   if (!answer) throw PythonError();
   return answer;
 }
@@ -91,8 +90,9 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   const Tensor& tensor = tensor_of(x);
   // A host view of USM is the USM it is.
   const bool is_usm_on_host = tensor.on_host && tensor.memory->entry;
-  return settle(PyRef(wrap_tensor(is_usm_on_host ? as_usm(tensor) : tensor, base_of(x))), false,
-                request);
+  return settle(PyRef(is_usm_on_host ? wrap_tensor(as_usm(tensor), base_of(x))
+                                     : wrap_tensor(tensor, base_of(x))),
+                false, request);
 }
 
 // NumPy's own capsule hides a reference to the array from the garbage collector, which matters for
@@ -144,11 +144,12 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
 PyObject* import_object(PyObject* object, const ImportRequest& request) {
   static PyObject* const description = intern("__sycl_usm_array_interface__");
   static PyObject* const dlpack = intern("__dlpack__");
+  if (is_tensor(object)) return import_tensor(object, request);
   const PyRef strong = without_proxy(object);
   PyObject* const x = strong.get();
+  if (x != object && is_tensor(x)) return import_tensor(x, request);
   const bool plain = is_plain(request);
   const ImportOptions options{nullptr, plain, nullptr, plain ? reader_of_host_memory() : nullptr};
-  if (is_tensor(x)) return import_tensor(x, request);
   if (PyCapsule_CheckExact(x)) return settle(consume_capsule(x, options), request);
   if (request.protocols == Protocols::any) {
     if (const PyRef described = get_attribute(x, description)) {

@@ -15,13 +15,11 @@ struct Facts {
   bool versioned, any_strides, system_usm;
 
   std::size_t number() const noexcept {
-    std::size_t number = static_cast<std::size_t>(wanted) * 3;
-    number += copy == Py_True ? 2 : copy == Py_False ? 1 : 0;
-    for (const bool fact : {on_host, has_entry, is_system, default_context, host_accessible,
-                            readonly, reversed, versioned, any_strides, system_usm}) {
-      number = 2 * number + fact;
-    }
-    return number;
+    const unsigned copies = copy == Py_None ? 0 : copy == Py_True ? 1 : 2;
+    const unsigned facts = on_host | has_entry << 1 | is_system << 2 | default_context << 3 |
+                           host_accessible << 4 | readonly << 5 | reversed << 6 | versioned << 7 |
+                           any_strides << 8 | system_usm << 9;
+    return (3 * static_cast<unsigned>(wanted) + copies) << 10 | facts;
   }
 
   // rules.decide
@@ -62,10 +60,13 @@ Route route_of(const Tensor& tensor, const RouteRequest& request) {
 }
 
 const Entry* reader_of_host_memory() {
-  const Entry& entry = default_entry();
-  const Route route = decide({true, false, true, false, true, false, false, Wanted::own_entry,
-                              Py_None, true, false, entry.usm_system});
-  return route == Route::view ? &entry : nullptr;
+  static const Entry* const reader = [] {
+    const Entry& entry = default_entry();
+    const Route route = decide({true, false, true, false, true, false, false, Wanted::own_entry,
+                                Py_None, true, false, entry.usm_system});
+    return route == Route::view ? &entry : nullptr;
+  }();
+  return reader;
 }
 
 }  // namespace sycl_ext
