@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/interruptible.hpp"
+#include "python/buffer_protocol.hpp"
 #include "python/capsule.hpp"
 #include "python/conversation.hpp"
 #include "python/exchange_api.hpp"

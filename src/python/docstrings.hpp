@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The docstrings of the public functions that are written in C++, with their signatures.  The tests
-// run the examples.
+// The docstrings of the public functions and methods that are written in C++, with their
+// signatures. The tests run the examples.
 #pragma once
 
 namespace sycl_ext::docs {
@@ -172,6 +172,75 @@ Examples
 >>> import sycl_ext as sx
 >>> sx.zeros(3, "uint8").to_numpy()
 array([0, 0, 0], dtype=uint8)
+)doc";
+
+inline constexpr const char* dlpack =
+    R"doc(__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
+--
+
+Return a DLPack capsule over this memory, or over a copy of it.
+
+Parameters
+----------
+stream : optional
+    Where the consumer will use the data.  None: all pending work on the memory is waited for, and
+    the data is safe when the call returns.  -1: nothing is waited for.  A queue (a
+    ``dpctl.SyclQueue``, a ``"SyclQueueRef"`` capsule, an object with ``_get_capsule()`` or
+    ``sycl_queue``, or the address of a ``sycl::queue`` as an int): what is submitted to it later
+    comes after the pending work, and the host waits only where a barrier cannot say so, for an
+    out-of-order queue or one of another context.
+max_version : tuple of int, optional
+    The newest DLPack version that the consumer reads.  None or less than (1, 0): the capsule is
+    named ``"dltensor"`` and cannot say that the memory is read-only; else it is named
+    ``"dltensor_versioned"``.
+dl_device : tuple of int, optional
+    Where the consumer wants the data: (14, id of a device table entry), or (1, 0) for the host.
+    None: where `__dlpack_device__` says, which is the root device.
+copy : bool, optional
+    None: a copy only where no view is possible.  False: never a copy.  True: always a copy.
+
+Returns
+-------
+capsule
+    A view where the memory is bound to the context that the device stands for, or where the host can
+    reach memory that is wanted on the host; else one copy, with the flag IS_COPIED.  A copy is
+    finished when the call returns.  Strides are always written; ``byte_offset`` is 0.
+
+Raises
+------
+BufferError
+    A device that is not in the device table; a copy through the host, which takes ``copy=True``;
+    read-only memory for a consumer of DLPack 0.x; ``stream`` together with ``dl_device=(1, 0)``; a
+    queue of another SYCL runtime.  With ``copy=False``, where a copy is needed:
+    `CopyRefusedError`, which is a ValueError, too.
+TypeError
+    Another keyword, or a value of another type.
+MemoryError
+    No room for the copy.
+SyclError
+    The SYCL runtime failed, also in work that was submitted earlier.
+
+See Also
+--------
+explain : says what would be done, and why.
+
+Notes
+-----
+The arguments are those of the array API standard [1]_; the struct is that of DLPack [2]_.
+
+.. [1] https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
+.. [2] https://dmlc.github.io/dlpack/latest/c_api.html
+
+Examples
+--------
+>>> import sycl_ext as sx
+>>> t = sx.zeros(3, usm_type="shared")
+>>> t.__dlpack__(max_version=(1, 0))  # doctest: +ELLIPSIS
+<capsule object "dltensor_versioned" at ...>
+>>> t.as_readonly().__dlpack__()
+Traceback (most recent call last):
+    ...
+BufferError: the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) cannot be told so; pass max_version=(1, 0) or copy=True
 )doc";
 
 }  // namespace sycl_ext::docs

@@ -12,6 +12,7 @@
 
 #include "base/forced_unwind.hpp"
 #include "base/interpreter.hpp"
+#include "python/compat.hpp"
 
 namespace sycl_ext {
 
@@ -54,23 +55,13 @@ class SavedException {
 };
 
 // False once the interpreter is gone or going: Python objects are then left alone.
-inline bool python_is_alive() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsInitialized() && !Py_IsFinalizing();
-#else
-  return Py_IsInitialized() && !_Py_IsFinalizing();
-#endif
-}
+inline bool python_is_alive() noexcept { return Py_IsInitialized() && !is_finalizing(); }
 
 // This thread's state when it holds the GIL, else nullptr.  (PyGILState_Check says yes in every
 // thread of a process that has had a sub-interpreter.)
 inline PyThreadState* state_with_gil() noexcept {
   PyThreadState* const mine = python_is_alive() ? PyGILState_GetThisThreadState() : nullptr;
-#if PY_VERSION_HEX >= 0x030D0000
-  return mine == PyThreadState_GetUnchecked() ? mine : nullptr;
-#else
-  return mine == _PyThreadState_UncheckedGet() ? mine : nullptr;
-#endif
+  return mine == state_unchecked() ? mine : nullptr;
 }
 inline bool holds_gil() noexcept { return state_with_gil(); }
 

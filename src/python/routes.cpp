@@ -60,12 +60,17 @@ Route route_of(const Tensor& tensor, const RouteRequest& request) {
 }
 
 const Entry* reader_of_host_memory() {
-  static const Entry* const reader = [] {
+  // Not by the initializer of a static: Python may run another thread in it, which would wait for
+  // the initializer with the GIL.
+  static bool is_known = false;
+  static const Entry* reader = nullptr;
+  if (!is_known) {
     const Entry& entry = default_entry();
     const Route route = decide({true, false, true, false, true, false, false, Wanted::own_entry,
                                 Py_None, true, false, entry.usm_system});
-    return route == Route::view ? &entry : nullptr;
-  }();
+    reader = route == Route::view ? &entry : nullptr;
+    is_known = true;
+  }
   return reader;
 }
 

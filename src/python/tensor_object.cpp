@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
-#include <cstring>
-#include <mutex>
 #include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/interruptible.hpp"
+#include "python/buffer_protocol.hpp"
+#include "python/docstrings.hpp"
+#include "python/lazy_copy.hpp"
 #include "python/offer_watch.hpp"
 #include "python/routes.hpp"
 #include "python/signals.hpp"
@@ -23,65 +22,6 @@
 namespace sycl_ext {
 
 namespace {
-
-// The bytes of a host copy, which are copied once, by the first thread that needs them.
-class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
- public:
-  LazyCopy(Tensor target, Tensor source) : target_(std::move(target)), source_(std::move(source)) {}
-
-  // Must not hold the GIL.  No lock is held during the copy, in which signal handlers may run.
-  void make() {
-    for (;;) {
-      std::unique_lock<std::mutex> lock(mutex_);
-      if (is_made_) return;
-      const bool is_ours = copies_ && copier_ == std::this_thread::get_id();
-      if (is_ours || !copies_) {
-        const Copying copying(this, is_ours, &lock);
-        copy_elements(target_, source_);  // the second time in a signal handler of the first
-        lock.lock();
-        is_made_ = true;
-        return;
-      }
-      lock.unlock();
-      // When a signal ends the wait, this may be the last handle.
-      wait_interruptibly([self = shared_from_this()] {
-        std::unique_lock<std::mutex> lock(self->mutex_);
-        self->changed_.wait(lock, [&self] { return !self->copies_; });
-      });
-    }
-  }
-
- private:
-  // Unlocks while this thread copies.
-  class Copying {
-   public:
-    Copying(LazyCopy* copy, bool is_nested, std::unique_lock<std::mutex>* lock)
-        : copy_(copy), is_nested_(is_nested), lock_(lock) {
-      copy->copies_ = true;
-      copy->copier_ = std::this_thread::get_id();
-      lock->unlock();
-    }
-    ~Copying() {
-      if (is_nested_) return;
-      if (!lock_->owns_lock()) lock_->lock();
-      copy_->copies_ = false;
-      copy_->changed_.notify_all();
-    }
-    Copying(const Copying&) = delete;
-    Copying& operator=(const Copying&) = delete;
-
-   private:
-    LazyCopy* const copy_;
-    const bool is_nested_;
-    std::unique_lock<std::mutex>* const lock_;
-  };
-
-  const Tensor target_, source_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool copies_ = false, is_made_ = false;
-  std::thread::id copier_;
-};
 
 // All instances over one Memory hold one of them, its representative: only that one shows the
 // collector the Python object that owns the memory, so that each reference is counted once.
@@ -329,118 +269,6 @@ PyMemberDef members[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
-// ---- buffer protocol ----------------------------------------------------------------------------
-
-void require_buffer_request(const Tensor& tensor, int flags) {
-  if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
-  if ((flags & PyBUF_WRITABLE) && tensor.readonly) {
-    fail(Error::Kind::buffer, "the tensor is read-only; ask for a read-only buffer or copy it");
-  }
-  if ((flags & PyBUF_FORMAT) && !tensor.dtype->buffer_format) {
-    fail(Error::Kind::buffer, "the buffer protocol has no format for dtype ", tensor.dtype->name,
-         "; use DLPack, or to_numpy(), which gives a view with ml_dtypes");
-  }
-  const bool c = is_contiguous(tensor.layout, Order::c);
-  const bool f = is_contiguous(tensor.layout, Order::f);
-  const auto asks = [flags](int request) { return (flags & request) == request; };
-  if ((asks(PyBUF_C_CONTIGUOUS) && !c) || (asks(PyBUF_F_CONTIGUOUS) && !f) ||
-      (asks(PyBUF_ANY_CONTIGUOUS) && !c && !f) || (!asks(PyBUF_STRIDES) && !c)) {
-    fail(Error::Kind::buffer,
-         "a contiguous buffer was asked for, and the tensor is not contiguous; copy() it first");
-  }
-}
-
-// Where a thread of Python is: a frame, and the instruction in it.
-struct Place {
-  const void* frame = nullptr;
-  long instruction = -1;
-
-  bool operator==(const Place& other) const {
-    return frame == other.frame && instruction == other.instruction;
-  }
-};
-
-Place place_of(PyFrameObject* frame) {
-  if (!frame) return {};
-  const PyRef instruction(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_lasti"));
-  if (!instruction) throw PythonError();
-  return {frame, PyLong_AsLong(instruction.get())};
-}
-
-// An exception of a signal handler that ended a buffer request.  NumPy drops every exception of a
-// buffer request, this one included, and goes on to __array__ in the same call, which raises it
-// again.  (Not the exception itself, which would hold frames.)
-struct DroppedSignal {
-  const PyObject* tensor = nullptr;
-  Place place;
-  PyRef type, args;
-};
-DroppedSignal& dropped_signal() {
-  static auto* const dropped = new DroppedSignal;  // the interpreter goes before static objects do
-  return *dropped;
-}
-
-// The exception that is set.
-void remember_signal(const PyObject* tensor) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  DroppedSignal& dropped = dropped_signal();
-  Py_XINCREF(type);
-  dropped.type.reset(type);
-  dropped.args.reset(value ? PyObject_GetAttrString(value, "args") : nullptr);
-  dropped.tensor = tensor;
-  dropped.place = place_of(PyEval_GetFrame());
-  PyErr_Restore(type, value, traceback);
-}
-
-int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
-  view->obj = nullptr;
-  OfferWatch::asked();
-  return guarded(-1, [&] {
-    const Tensor& tensor = ready(cast(self));
-    require_buffer_request(tensor, flags);
-    wait_for_pending_work(tensor);
-    const int ndim = tensor.layout.ndim();
-    auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);
-    const auto itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());
-    for (int i = 0; i < ndim; ++i) {
-      dims[i] = tensor.layout.shape()[i];
-      dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
-    }
-    static std::byte nothing;  // an empty buffer still has an address
-    view->buf = tensor.data ? tensor.data : &nothing;
-    view->len = static_cast<Py_ssize_t>(tensor.nbytes());
-    view->itemsize = itemsize;
-    view->readonly = tensor.readonly;
-    view->ndim = ndim;
-    view->format =
-        (flags & PyBUF_FORMAT) ? const_cast<char*>(tensor.dtype->buffer_format) : nullptr;
-    view->shape = (flags & PyBUF_ND) ? dims.get() : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims.get() + ndim : nullptr;
-    view->suboffsets = nullptr;
-    view->internal = dims.release();
-    view->obj = self;
-    Py_INCREF(self);
-    OfferWatch::taken();
-    return 0;
-  });
-}
-
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  ended_by_signal = false;
-  const int result = fill_buffer(self, view, flags);
-  if (result >= 0 || !ended_by_signal) return result;
-  return guarded(-1, [&] {
-    remember_signal(self);
-    return result;
-  });
-}
-
-void release_buffer(PyObject*, Py_buffer* view) {
-  delete[] static_cast<Py_ssize_t*>(view->internal);
-}
-
 // ---- DLPack -------------------------------------------------------------------------------------
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
@@ -528,80 +356,11 @@ PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
   }));
 }
 
-constexpr const char* dlpack_doc =
-    R"doc(__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
---
-
-Return a DLPack capsule over this memory, or over a copy of it.
-
-Parameters
-----------
-stream : optional
-    Where the consumer will use the data.  None: all pending work on the memory is waited for, and
-    the data is safe when the call returns.  -1: nothing is waited for.  A queue (a
-    ``dpctl.SyclQueue``, a ``"SyclQueueRef"`` capsule, an object with ``_get_capsule()`` or
-    ``sycl_queue``, or the address of a ``sycl::queue`` as an int): what is submitted to it later
-    comes after the pending work, and the host waits only where a barrier cannot say so, for an
-    out-of-order queue or one of another context.
-max_version : tuple of int, optional
-    The newest DLPack version that the consumer reads.  None or less than (1, 0): the capsule is
-    named ``"dltensor"`` and cannot say that the memory is read-only; else it is named
-    ``"dltensor_versioned"``.
-dl_device : tuple of int, optional
-    Where the consumer wants the data: (14, id of a device table entry), or (1, 0) for the host.
-    None: where `__dlpack_device__` says, which is the root device.
-copy : bool, optional
-    None: a copy only where no view is possible.  False: never a copy.  True: always a copy.
-
-Returns
--------
-capsule
-    A view where the memory is bound to the context that the device stands for, or where the host can
-    reach memory that is wanted on the host; else one copy, with the flag IS_COPIED.  A copy is
-    finished when the call returns.  Strides are always written; ``byte_offset`` is 0.
-
-Raises
-------
-BufferError
-    A device that is not in the device table; a copy through the host, which takes ``copy=True``;
-    read-only memory for a consumer of DLPack 0.x; ``stream`` together with ``dl_device=(1, 0)``; a
-    queue of another SYCL runtime.  With ``copy=False``, where a copy is needed:
-    `CopyRefusedError`, which is a ValueError, too.
-TypeError
-    Another keyword, or a value of another type.
-MemoryError
-    No room for the copy.
-SyclError
-    The SYCL runtime failed, also in work that was submitted earlier.
-
-See Also
---------
-explain : says what would be done, and why.
-
-Notes
------
-The arguments are those of the array API standard [1]_; the struct is that of DLPack [2]_.
-
-.. [1] https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
-.. [2] https://dmlc.github.io/dlpack/latest/c_api.html
-
-Examples
---------
->>> import sycl_ext as sx
->>> t = sx.zeros(3, usm_type="shared")
->>> t.__dlpack__(max_version=(1, 0))  # doctest: +ELLIPSIS
-<capsule object "dltensor_versioned" at ...>
->>> t.as_readonly().__dlpack__()
-Traceback (most recent call last):
-    ...
-BufferError: the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) cannot be told so; pass max_version=(1, 0) or copy=True
-)doc";
-
 PyMethodDef methods[] = {
     {"__dlpack__",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(
          static_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)>(dlpack))),
-     METH_FASTCALL | METH_KEYWORDS, dlpack_doc},
+     METH_FASTCALL | METH_KEYWORDS, docs::dlpack},
     {"__dlpack_device__", dlpack_device, METH_NOARGS,
      "__dlpack_device__($self, /)\n--\n\nThe pair (device type, device id) of DLPack."},
     {nullptr, nullptr, 0, nullptr},
@@ -711,18 +470,6 @@ void wait_for_pending_work(const Tensor& tensor) {
   if (!tensor.memory->may_have_work()) return;
   const Memory memory = tensor.memory;  // the tensor may end while the GIL is released
   memory->wait_for_work();
-}
-
-void raise_dropped_signal(const PyObject* tensor) {
-  DroppedSignal& dropped = dropped_signal();
-  if (dropped.tensor != tensor) return;
-  dropped.tensor = nullptr;
-  const PyRef type = std::move(dropped.type), args = std::move(dropped.args);
-  const PyRef caller(reinterpret_cast<PyObject*>(PyFrame_GetBack(PyEval_GetFrame())));
-  const Place now = place_of(reinterpret_cast<PyFrameObject*>(caller.get()));
-  if (!(now == dropped.place)) return;  // another call: that one has raised it
-  PyErr_SetObject(type.get(), args.get());
-  throw PythonError();
 }
 
 bool is_worth_releasing(const Tensor& tensor) noexcept {

@@ -71,10 +71,6 @@ PyObject* numpy_dtype_of(const Tensor& tensor);
 // after.
 void wait_for_pending_work(const Tensor& tensor);
 
-// Raises what a signal handler raised when it ended the last buffer request to the tensor, unless
-// the exception has reached a handler of Python's.
-void raise_dropped_signal(const PyObject* tensor);
-
 // Work on so many bytes releases the GIL.
 inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;
 // Whether copying the tensor may take long enough to release the GIL.

@@ -40,10 +40,10 @@ def is_dpctl_queue(obj: object) -> bool:
     return address_in_dpctl(obj, "SyclQueue") is not None
 
 
-def is_torch_tensor(x: object) -> bool:
-    """Whether `x` is a ``torch.Tensor``; torch is not imported for that."""
-    cls = getattr(sys.modules.get("torch"), "Tensor", None)
-    return cls is not None and isinstance(x, cls)
+def is_torch_class(cls: type) -> bool:
+    """Whether `cls` is ``torch.Tensor`` or made from it; torch is not imported for that."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    return isinstance(tensor, type) and issubclass(cls, tensor)
 
 
 def producer_queue(x: Any) -> object:
@@ -57,13 +57,13 @@ def producer_queue(x: Any) -> object:
     """
     shown: object = (
         sys.modules["torch"].xpu.current_stream(x.device).sycl_queue
-        if is_torch_tensor(x)
+        if is_torch_class(type(x))
         else getattr(x, "sycl_queue", None)
     )
     if is_dpctl_queue(shown):
         return shown
     if not _core.has_other_libsycl():
-        return shown if is_torch_tensor(x) else None
+        return shown if is_torch_class(type(x)) else None
     try:
         queue_from(shown)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ import numpy as np
 from sycl_ext import _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices.device import Device, Placement, as_dl_device, place
-from sycl_ext._devices.queues import queue_from
+from sycl_ext._devices.queues import is_torch_class, queue_from
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.producers import known
@@ -83,12 +83,8 @@ def traits_of(cls: type) -> int:
     return (
         1 * known(cls, "immutable")
         + 2 * known(cls, "has_negative_bit")
-        + 4 * (hasattr(cls, "sycl_queue") or _is_torch(cls))
+        + 4 * (hasattr(cls, "sycl_queue") or is_torch_class(cls))
     )
-
-
-def _is_torch(cls: type) -> bool:
-    return any(f"{base.__module__}".partition(".")[0] == "torch" for base in cls.__mro__)
 
 
 def read_device(x: Any, answer: Any) -> DLDevice:
