@@ -32,11 +32,7 @@ ROW = re.compile(
 OTHERS = ("*.png", "tests/fuzz/corpus/*", "tests/project/test_words.py")
 #: Where such a word is still there, or means what it says -> why.
 EXCEPT = {
-    "sycl_ext/_protocols/execute.py": "about to be replaced",
-    "sycl_ext/_protocols/interfaces.py": "about to be replaced",
-    "sycl_ext/_tensor/tensor.py": "about to be replaced",
     "sycl_ext/include/sycl_ext/c_api.h": "row_of_pointer: a name of the C table",
-    "src/python/fast_path.cpp": "about to be replaced",
     "tests/support/extensions/table_lab.cpp": "row_of_pointer: a name of the C table",
     "tests/core/python/test_contexts_extension.py": "row_of_pointer: a name of the C table",
     "tests/core/python/test_extension_api.py": "row_of_pointer: a name of the C table",
