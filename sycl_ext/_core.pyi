@@ -289,7 +289,9 @@ class IpcExport:
     @property
     def data(self) -> bytes: ...
 
-def adopt(tensor: TensorBase, entry: Entry, usm_type: str, base: object) -> Tensor:
+def adopt(
+    tensor: TensorBase, entry: Entry, usm_type: str, base: object, queue: Queue | None = None
+) -> Tensor:
     """The same host memory as USM of an entry."""
 
 def allocate(

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SUPPORT = ROOT / "tests" / "support"
+TESTS = ROOT / "tests"
 SEEN = ROOT / "docs" / "seen.json"
-sys.path[:0] = [str(ROOT / "tests" / name) for name in ("support", "environments", "ordering")]
+sys.path[:0] = [str(TESTS / name) for name in ("support", "environments", "ordering")]
 
 import environments  # noqa: E402
 import test_context_environments  # noqa: E402
@@ -42,10 +42,10 @@ NOT_OF_THE_CPU = (
 )
 #: Environment -> what of ``tests/`` counts there, as arguments of pytest.
 FILES = {
-    "cpu": ("-n", "2", *(f"--ignore={name}" for name in NOT_OF_THE_CPU)),
-    "two_runtimes": ("test_two_runtimes.py",),
-    "level_zero_v1": ("test_level_zero_devices.py", "-k", "level_zero_v1"),
-    "level_zero_v2": ("test_level_zero_devices.py", "-k", "level_zero_v2"),
+    "cpu": (".", "-n", "2", *(f"--ignore-glob=*/{name}" for name in NOT_OF_THE_CPU)),
+    "two_runtimes": ("environments/test_two_runtimes.py",),
+    "level_zero_v1": ("environments/test_level_zero_devices.py", "-k", "level_zero_v1"),
+    "level_zero_v2": ("environments/test_level_zero_devices.py", "-k", "level_zero_v2"),
 }
 ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *environments.ENVIRONMENTS, "two_runtimes")))
 
@@ -58,7 +58,7 @@ def run_files(
     variables = {**environments.clean_environment(), "SYCL_EXT_LONG": "1" if long else "0"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += [*FILES[name], f"--junitxml={junit_xml}"]
-    return subprocess.run(command, cwd=SUPPORT, env=variables), junit_xml
+    return subprocess.run(command, cwd=TESTS, env=variables), junit_xml
 
 
 def run_environment(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:

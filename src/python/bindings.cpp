@@ -485,14 +485,15 @@ void bind_tensors(py::module_& m) {
       py::arg("tensor"), py::arg("base"), "A host view of USM as that USM, the same memory.");
   m.def(
       "adopt",
-      [](const Tensor& tensor, const Entry& entry, const std::string& kind,
-         const py::object& base) {
+      [](const Tensor& tensor, const Entry& entry, const std::string& kind, const py::object& base,
+         const std::optional<Queue>& queue) {
         const UsmKind label =
             kind == "system" ? UsmKind::system : sycl_ext::usm_kind_named(kind.c_str());
-        return own(sycl_ext::wrap_tensor(sycl_ext::relabel(tensor, entry, label), base.ptr()));
+        return own(sycl_ext::wrap_tensor(
+            sycl_ext::relabel(tensor, entry, label, queue.value_or(Queue())), base.ptr()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("base"),
-      "The same host memory as USM of an entry.");
+      py::arg("queue") = std::nullopt, "The same host memory as USM of an entry.");
   m.def(
       "from_usm",
       [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,

@@ -162,13 +162,13 @@ Tensor as_usm(Tensor tensor) {
   return tensor;
 }
 
-Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind) {
+Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue queue) {
   if (tensor.memory->entry) return as_usm(tensor);
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
   }
   Tensor view = tensor;
-  view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, {},
+  view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, std::move(queue),
                        keep_memory(tensor.memory));
   view.on_host = false;
   return view;

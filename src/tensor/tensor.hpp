@@ -79,7 +79,8 @@ Tensor as_usm(Tensor tensor);
 // The tensor as memory of kind `kind` on `entry`, without touching the data: host memory that turns
 // out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
 // USM.  Memory that has an entry keeps it, and its kind: a second Memory over the first would not
-// know of its queue, and a chain of them would end in a stack overflow when it is freed.
-Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind);
+// know of its queue, and a chain of them would end in a stack overflow when it is freed.  An empty
+// queue stands for the entry's.
+Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue queue = {});
 
 }  // namespace sycl_ext

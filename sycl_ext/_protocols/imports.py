@@ -60,7 +60,7 @@ def _settle_host(
     target = placement.device
     found = plan_for(facts_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
     if found.route is Route.VIEW:
-        return _core.adopt(tensor, target._entry, "system", tensor.base)
+        return _core.adopt(tensor, target._entry, "system", tensor.base, placement.queue)
     return _carry_out_move(found, tensor, target, placement)
 
 

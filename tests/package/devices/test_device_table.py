@@ -158,6 +158,12 @@ def test_a_queue_becomes_the_queue_of_the_tensor():
     assert tensor.device is sx.device(0)
     assert sx.zeros(3, device=sx.device(0)).sycl_queue == sx.device(0).sycl_queue
     assert sx.zeros(3, device=WithQueue(queue)).sycl_queue == queue
+    # Host memory, which the device reads as it is.
+    for take in (sx.as_tensor, sx.from_dlpack):
+        array = np.zeros(3)
+        view = take(array, device=queue)
+        assert view.ptr == array.ctypes.data
+        assert view.sycl_queue == queue
 
 
 # ---- registered contexts -------------------------------------------------------------------------
