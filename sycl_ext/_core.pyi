@@ -196,6 +196,9 @@ class TensorBase:
     def __buffer__(self, flags: int, /) -> memoryview:
         """Return a buffer over memory that the host can reach."""
 
+    def to_numpy(self, copy: bool | None = None) -> NDArray[Any]:
+        """Return the elements as a ``numpy.ndarray``."""
+
     def __dlpack__(
         self,
         *,
@@ -541,9 +544,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     """Return a producer of host memory over `x`."""
-
-def to_numpy(self: TensorBase, copy: bool | None = None) -> NDArray[Any]:
-    """Return the elements as a ``numpy.ndarray``."""
 
 def zeros(
     shape: int | tuple[int, ...],

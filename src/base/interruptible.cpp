@@ -129,6 +129,21 @@ ThreadsOfProcess& of_process() {
 
 }  // namespace
 
+namespace {
+thread_local AfterSignals* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
+}
+
+AfterSignals::AfterSignals(std::function<void()> check)
+    : check_(std::move(check)), outer_(innermost) {
+  innermost = this;
+}
+
+AfterSignals::~AfterSignals() { innermost = outer_; }
+
+void AfterSignals::ask() {
+  for (const AfterSignals* one = innermost; one; one = one->outer_) one->check_();
+}
+
 int interrupted_waits() noexcept { return interrupted; }
 
 void wait_interruptibly(std::function<void()> body) {
@@ -151,6 +166,7 @@ void wait_interruptibly(std::function<void()> body) {
   while (!wait->is_over_after(between_signals)) {
     try {
       python->handle_signals();
+      AfterSignals::ask();
     } catch (...) {
       if (of_process().forks() == forks) wait->interrupt();
       throw;

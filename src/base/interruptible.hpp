@@ -13,6 +13,22 @@ namespace sycl_ext {
 // Runs `wait`, which blocks and must own all that it needs.
 void wait_interruptibly(std::function<void()> wait);
 
+// While one lives, each wait of this thread asks `check` after signal handlers have run, which may
+// throw to end the wait as a handler does that raises.
+class AfterSignals {
+ public:
+  explicit AfterSignals(std::function<void()> check);
+  ~AfterSignals();
+  AfterSignals(const AfterSignals&) = delete;
+  AfterSignals& operator=(const AfterSignals&) = delete;
+
+  static void ask();  // all that live, the innermost first
+
+ private:
+  const std::function<void()> check_;
+  AfterSignals* const outer_;
+};
+
 // How many interrupted waits have not ended yet.
 int interrupted_waits() noexcept;
 

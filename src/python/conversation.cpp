@@ -89,9 +89,7 @@ struct Keywords {
   // x.__dlpack__(max_version=..., **keywords); nullptr with an exception set.
   PyObject* call(PyObject* x) const {
     static PyObject* const method = intern("__dlpack__");
-    static PyObject* const version =
-        Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-    PyObject* args[] = {x, version, nullptr, nullptr, nullptr};
+    PyObject* args[] = {x, newest_version(), nullptr, nullptr, nullptr};
     std::size_t count = 2, which = 0;
     for (PyObject* const value : {stream, dl_device, copy}) {
       which = 2 * which + (value != nullptr);
@@ -104,6 +102,13 @@ struct Keywords {
   }
 
  private:
+  // Made with the GIL, and by no initializer of a static: a collection of garbage may run in it.
+  static PyObject* newest_version() {
+    static PyObject* version = nullptr;
+    if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+    if (!version) throw PythonError();
+    return version;
+  }
   // Interned, as the names of a call in Python are: producers compare identities first.
   static PyObject* names_of(std::size_t which) {
     static const std::array<PyObject*, 4> all{intern("max_version"), intern("stream"),
@@ -165,7 +170,10 @@ PyRef import_view(PyObject* x, PyObject* capsule, const DLDevice& announced,
 }  // namespace
 
 PyRef take_exception() {
-  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+  // Endless recursion would not end if it were a refusal, after which something else is tried.
+  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError)) {
+    throw PythonError();
+  }
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);

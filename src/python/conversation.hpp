@@ -43,8 +43,8 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
 // Asks for the memory on a device, as a copy if that takes one.  Throws what the producer raises.
 PyRef ask_copy(PyObject* x, const DLDevice& wanted, PyObject* copy);
 
-// The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like
-// are no answers of a producer: they stay set, and PythonError is thrown.
+// The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like,
+// and RecursionError, are no answers of a producer: they stay set, and PythonError is thrown.
 PyRef take_exception();
 
 }  // namespace sycl_ext

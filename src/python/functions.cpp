@@ -31,25 +31,34 @@ struct Call {
 // How a function is called: `names` in order, of which the first `positional_only` have no keyword,
 // the first `positional` may come without one, and the first `required` have no default.
 template <std::size_t Count>
-struct Signature {
-  const char* name;
-  std::array<const char*, Count> names;
-  std::size_t positional_only, positional, required;
-
+class Signature {
+ public:
   using Values = std::array<PyObject*, Count>;
+
+  Signature(const char* name, const std::array<const char*, Count>& names,
+            std::size_t positional_only, std::size_t positional, std::size_t required)
+      : name(name),
+        names(names),
+        positional_only(positional_only),
+        positional(positional),
+        required(required) {
+    std::transform(names.begin(), names.end(), interned.begin(), intern);
+  }
 
   // The values, nullptr where there is none.  False with the TypeError set that Python raises.
   bool read(const Call& call, Values* values) const {
-    static const std::array<PyObject*, Count> interned = [this] {
-      std::array<PyObject*, Count> made{};
-      std::transform(names.begin(), names.end(), made.begin(), intern);
-      return made;
-    }();
     values->fill(nullptr);
     const auto given = static_cast<std::size_t>(call.n_positional);
     if (given > positional) {
-      PyErr_Format(PyExc_TypeError, "%s() takes %zu positional argument%s but %zu %s given", name,
-                   positional, positional == 1 ? "" : "s", given, given == 1 ? "was" : "were");
+      const char* const were = given == 1 ? "was" : "were";
+      if (required < positional) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s() takes from %zu to %zu positional arguments but %zu %s given", name,
+                     required, positional, given, were);
+      } else {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zu positional argument%s but %zu %s given", name,
+                     positional, positional == 1 ? "" : "s", given, were);
+      }
       return false;
     }
     std::copy_n(call.args, given, values->begin());
@@ -88,6 +97,12 @@ struct Signature {
     }
     return true;
   }
+
+ private:
+  const char* const name;
+  const std::array<const char*, Count> names;
+  const std::size_t positional_only, positional, required;
+  std::array<PyObject*, Count> interned;
 };
 
 // The value of `copy`; nullptr with a TypeError set.
@@ -120,18 +135,18 @@ PyObject* import_with(const Signature<3>& signature, const Call& call) {
 }
 
 PyObject* from_dlpack(const Call& call) {
-  static const Signature<3> signature{"from_dlpack", {"x", "device", "copy"}, 1, 1, 1};
+  static const Signature<3> signature("from_dlpack", {"x", "device", "copy"}, 1, 1, 1);
   return import_with<ImportRequest::Protocols::dlpack>(signature, call);
 }
 
 PyObject* as_tensor(const Call& call) {
-  static const Signature<3> signature{"as_tensor", {"obj", "device", "copy"}, 1, 1, 1};
+  static const Signature<3> signature("as_tensor", {"obj", "device", "copy"}, 1, 1, 1);
   return import_with<ImportRequest::Protocols::any>(signature, call);
 }
 
 // Memory by any protocol, where it is (for Python's side).
 PyObject* find_memory(const Call& call) {
-  static const Signature<2> signature{"find_memory", {"x", "copy"}, 1, 2, 1};
+  static const Signature<2> signature("find_memory", {"x", "copy"}, 1, 2, 1);
   std::array<PyObject*, 2> values;
   if (!signature.read(call, &values)) return nullptr;
   ImportRequest request{ImportRequest::Protocols::any};
@@ -143,7 +158,7 @@ PyObject* find_memory(const Call& call) {
 // ---- host_view and to_numpy ---------------------------------------------------------------------
 
 PyObject* host_view(const Call& call) {
-  static const Signature<2> signature{"host_view", {"x", "copy"}, 1, 1, 1};
+  static const Signature<2> signature("host_view", {"x", "copy"}, 1, 1, 1);
   std::array<PyObject*, 2> values;
   if (!signature.read(call, &values)) return nullptr;
   const auto [x, given] = values;
@@ -163,7 +178,7 @@ PyObject* host_view(const Call& call) {
 }
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
-  static const Signature<1> signature{"to_numpy", {"copy"}, 0, 1, 0};
+  static const Signature<1> signature("to_numpy", {"copy"}, 0, 1, 0);
   std::array<PyObject*, 1> values;
   if (!signature.read(call, &values)) return nullptr;
   PyObject* const copy = read_copy(values[0]);
@@ -215,15 +230,26 @@ long look_up(PyObject* dict, PyObject* key) {
   if (!dict) return -1;
   PyObject* value = PyDict_GetItemWithError(dict, key);
   if (!value) {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
     PyErr_Clear();  // a key that cannot be hashed
     return -1;
   }
   return PyLong_AsLong(value);
 }
 
+// The place of a kind in UsmKind; -1: none, or in no usual form.
+int kind_named(PyObject* usm_type) {
+  static const std::array<PyObject*, 3> names{intern("device"), intern("shared"), intern("host")};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (usm_type == names[i] ||
+        (PyUnicode_CheckExact(usm_type) && PyUnicode_Compare(usm_type, names[i]) == 0)) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
 PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
-  static PyObject* const kinds =
-      Py_BuildValue("{s:i,s:i,s:i}", "device", 0, "shared", 1, "host", 2);
   static PyObject* const float32 = intern("float32");
   static PyObject* const device_kind = intern("device");
   static PyObject* const c_order = intern("C");
@@ -238,7 +264,7 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
   std::array<std::int64_t, max_ndim> lengths;
   int ndim;
   const long index = look_up(hooks().dtype_indices, dtype);
-  const long kind = look_up(kinds, usm_type);
+  const int kind = kind_named(usm_type);
   const long id = device == Py_None ? 0 : look_up(hooks().device_ids, device);
   if (order != c_order || index < 0 || kind < 0 || id < 0 || !read_shape(shape, &lengths, &ndim)) {
     return in_python([&, shape = shape, device = device] {
@@ -261,14 +287,14 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
 }
 
 PyObject* empty(const Call& call) {
-  static const Signature<5> signature{
-      "empty", {"shape", "dtype", "usm_type", "device", "order"}, 0, 2, 1};
+  static const Signature<5> signature("empty", {"shape", "dtype", "usm_type", "device", "order"}, 0,
+                                      2, 1);
   return make_new(signature, call, false);
 }
 
 PyObject* zeros(const Call& call) {
-  static const Signature<5> signature{
-      "zeros", {"shape", "dtype", "usm_type", "device", "order"}, 0, 2, 1};
+  static const Signature<5> signature("zeros", {"shape", "dtype", "usm_type", "device", "order"}, 0,
+                                      2, 1);
   return make_new(signature, call, true);
 }
 
@@ -310,7 +336,8 @@ int add_functions(PyObject* module) {
   static PyMethodDef method = define("to_numpy", to_numpy_method, docs::to_numpy);
   const PyRef descriptor(PyDescr_NewMethod(tensor_base_type(), &method));
   if (!descriptor || PyModule_AddFunctions(module, functions) < 0) return -1;
-  return PyObject_SetAttrString(module, "to_numpy", descriptor.get());
+  return PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_base_type()), "to_numpy",
+                                descriptor.get());
 }
 
 }  // namespace sycl_ext

@@ -49,6 +49,7 @@ class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool copies_ = false, is_made_ = false;
+  bool in_child_ = false;  // whether the copying thread is one of a forked child
   std::thread::id copier_;
 };
 

@@ -27,6 +27,7 @@ inline Found find_in_type(PyTypeObject* type, PyObject* name) noexcept {
 #endif
     if (value) return {value, place};
   }
+  if (PyErr_Occurred()) PyErr_Clear();  // of a key that cannot be compared
   return {nullptr, count};
 }
 

@@ -85,10 +85,11 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
 
 // event.wait() keeps libsycl's scheduler locked while the command waits for a host task, which may
 // want the GIL; and dpctl holds the GIL while it submits, which takes that lock.  So on a queue
-// where others submit, it is called when the command is over, for its errors.
+// where others submit, or that was ordered after one, it is called when the command is over, for
+// its errors.
 void wait_for(sycl::event event, const QueueState& state) {
   const UnfinishedWork pending;
-  if (state.shared && state.answers_at_once) {
+  if ((state.shared || state.follows_others) && state.answers_at_once) {
     {
       const RuntimeCall call("flushing a queue");
       const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
@@ -278,6 +279,7 @@ bool Queue::order_after(const Queue& producer) const {
   sycl_call("ordering one queue after another", [&] {
     const std::optional<sycl::event> done = mark(producer.state());
     if (!done) return;
+    state_->follows_others = true;
     // As a dependency, too: what is only in a barrier's list is waited for when the barrier leaves
     // a host task behind, by the thread of that host task, and may be behind the next one.
     submit(state_, [&](sycl::queue& queue) {

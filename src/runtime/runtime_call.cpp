@@ -35,9 +35,11 @@ void wait_a_little(const Condition& is_met) noexcept {
 }
 
 void wait_for_fork() noexcept {
-  --brief;
-  wait_a_little([] { return !forking; });
-  ++brief;
+  for (int forks = 0; forking && forks < 10; ++forks) {
+    --brief;
+    wait_a_little([] { return !forking; });
+    ++brief;  // and look again: the next fork may have counted in between
+  }
 }
 
 bool is_in_brief_call() noexcept { return own_brief > 0; }

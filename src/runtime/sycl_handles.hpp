@@ -41,6 +41,7 @@ struct QueueState {
   // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
   bool answers_at_once = false;
   mutable std::atomic<bool> shared{false};            // a third party can submit to it
+  std::atomic<bool> follows_others{false};            // it was ordered after another queue
   mutable std::atomic<bool> address_is_known{false};  // and may use it without a reference
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)

@@ -21,10 +21,14 @@ def load_core() -> ImportError | None:
 
 
 def attribute_error_of(failure: ImportError) -> Callable[[str], NoReturn]:
-    """Return the ``__getattr__`` of a package whose core cannot be loaded."""
+    """Return the ``__getattr__`` of a package whose core cannot be loaded.
+
+    The public names raise the ImportError.  Other names are asked for by the import system, by
+    introspection, and by pickle, which looks for its objects in all modules.
+    """
 
     def get(name: str) -> NoReturn:
-        if name.startswith("__"):  # asked by the import system and by introspection
+        if name not in vars(sys.modules[PACKAGE]).get("__all__", ()):
             raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}")
         raise ImportError(remedy(failure), name=failure.name, path=failure.path) from failure
 

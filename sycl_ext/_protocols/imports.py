@@ -193,6 +193,8 @@ def _ask_copy(
         return None
     try:
         tensor = _core.ask_copy(x, device, copy)
+    except RecursionError:
+        raise
     except Exception as error:  # a producer that ignores dl_device counts as one that refuses it
         refusals.append(error)
         return None

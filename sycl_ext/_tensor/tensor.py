@@ -167,8 +167,6 @@ class Tensor(Scalars, _core.TensorBase):
         """
         return imports.move(self, place(device), copy)  # type: ignore[return-value]
 
-    to_numpy = _core.to_numpy
-
     # ---- protocols -------------------------------------------------------------------------------
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

@@ -217,6 +217,28 @@ assert seen == [7]
     )
 
 
+def test_what_a_handler_was_given_is_not_written_again(gpu_environment):
+    """The copy that it interrupts has made some of its steps, and makes no more."""
+    environments.python(
+        SLOW_VIEW
+        + """
+device = sx.as_tensor(np.full(12 << 20, 100, dtype="uint8"), device=gpu)
+view = sx.host_view(device)
+adapter.fakegpu_set_delay_us(300_000)
+
+def handler(*_):
+    adapter.fakegpu_set_delay_us(0)
+    np.from_dlpack(view)[:] = 7
+
+signal.signal(signal.SIGUSR1, handler)
+soon(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+view.ptr
+assert set(np.from_dlpack(view).tolist()) == {7}
+""",
+        gpu_environment,
+    )
+
+
 def test_a_main_thread_that_waits_for_another_ones_copy_takes_signals(gpu_environment):
     environments.python(
         SLOW_VIEW

@@ -124,7 +124,7 @@ def complaints(text):
             continue  # of an enum
         said = without_lines(ast.get_docstring(node))
         # The long docstrings of public functions stand in one place.
-        is_public = name == "to_numpy" or getattr(sycl_ext, name, None) is value
+        is_public = name == "TensorBase.to_numpy" or getattr(sycl_ext, name, None) is value
         if not (doc.startswith(f"{said} ") if is_public else said == doc):
             yield f"{name}: the docstring of the module is {doc!r}"
 

@@ -6,6 +6,7 @@ change that is meant, ``python tests/test_functions.py`` in the environment of t
 the record anew.
 """
 
+import copy
 import inspect
 import json
 import pickle
@@ -258,6 +259,46 @@ def test_a_method_binds():
     assert inspect.signature(t.to_numpy).parameters["copy"].default is None
     with pytest.raises(TypeError, match="TensorBase"):
         sx.Tensor.to_numpy(np.zeros(3))
+
+
+@pytest.mark.parametrize("argument", ["dtype", "device"])
+def test_an_interrupt_in_the_hash_of_an_argument_is_raised(argument):
+    class Interrupted(str):
+        def __hash__(self):
+            raise KeyboardInterrupt
+
+    for make in (sx.empty, sx.zeros):
+        with pytest.raises(KeyboardInterrupt):
+            make(3, **{argument: Interrupted("float32")})
+
+
+def test_the_method_is_pickled_and_copied():
+    for again in (pickle.loads(pickle.dumps(sx.Tensor.to_numpy)), copy.copy(sx.Tensor.to_numpy)):
+        assert again(tensor()).tolist() == tensor().to_numpy().tolist()
+
+
+def test_each_function_knows_its_own_arguments():
+    for function, known in ((sx.from_dlpack, "x"), (sx.as_tensor, "obj"), (sx.host_view, "x")):
+        with pytest.raises(TypeError, match=f"positional-only arguments .*'{known}'"):
+            function(**{known: tensor()})
+        with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
+            function(tensor(), y=3)
+
+
+def test_recursion_is_no_refusal():
+    class Endless:
+        calls = 0
+
+        def __dlpack_device__(self):
+            return (14, 0)
+
+        def __dlpack__(self, **_):
+            Endless.calls += 1
+            return sx.from_dlpack(self)
+
+    with pytest.raises(RecursionError):
+        sx.from_dlpack(Endless())
+    assert Endless.calls < 10_000
 
 
 if __name__ == "__main__":
