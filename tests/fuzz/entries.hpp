@@ -8,6 +8,7 @@
 
 #include "runtime/device_table.hpp"
 #include "runtime/sycl_handles.hpp"
+#include "tensor/tensor.hpp"
 
 inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& entries() {
   static const auto made = [] {
@@ -19,4 +20,11 @@ inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& entri
     return std::array{std::cref(root), std::cref(elsewhere), std::cref(*parts.front())};
   }();
   return made;
+}
+
+// Whether the device that the tensor announces says where its memory is.
+inline bool is_where_announced(const sycl_ext::Tensor& tensor) {
+  const sycl_ext::Memory& memory = tensor.memory;
+  return tensor.on_host ||
+         (memory->entry->default_context && memory->kind != sycl_ext::UsmKind::system);
 }

@@ -188,7 +188,7 @@ void fuzz(Input& input) {
   try {
     use(input, *found);
     // And once more, as what it has become.
-    if (!found->exports_directly()) return;
+    if (!is_where_announced(*found)) return;
     auto* again = export_managed<DLManagedTensorVersioned>(*found, {found->dl_device()});
     REQUIRE(same(import_managed(again, {nullptr, false, exported_memory(again)}).tensor, *found));
   } catch (const Error& error) {

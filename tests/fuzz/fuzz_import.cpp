@@ -142,7 +142,7 @@ void fuzz(Input& input) {
     } catch (const Error&) {
     }
     // And on to the next consumer.
-    if (!tensor.readonly && tensor.exports_directly()) {
+    if (!tensor.readonly && is_where_announced(tensor)) {
       auto* again = export_managed<DLManagedTensor>(tensor, {tensor.dl_device()});
       const Memory* known = input.flip() ? exported_memory(again) : nullptr;
       REQUIRE(import_managed(again, {nullptr, false, known}).tensor.size() == tensor.size());
