@@ -69,7 +69,7 @@ def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:
     if form == "exchange":
         return sx.exchange(x, consumer)
     who, call = find_consumer(consumer)
-    bare = x if who.memory == "usm" else _core.host_view(x, x, sx.HostView)
+    bare = x if who.memory == "usm" else _core.as_host_view(x, x, sx.HostView)
     if who.takes == "producer":
         return call(bare)
     return call(bare.__dlpack__())  # all of them take the legacy struct

@@ -169,7 +169,8 @@ Imported import_third_party(const Tensor& tensor, DLDevice device, bool settle) 
   managed.deleter = [](Managed*) { ++deleted; };
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) managed.version = {1, 3};
   ++handed_over;
-  return import_managed(&managed, {nullptr, settle});
+  const Entry* const reader = settle && default_entry().usm_system ? &default_entry() : nullptr;
+  return import_managed(&managed, {nullptr, settle, nullptr, reader});
 }
 
 void import_and_drop(const Tensor& tensor, DLDevice device, bool settle) {
