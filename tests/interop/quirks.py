@@ -65,11 +65,24 @@ def array_of(kind: str, name: str) -> sx.Tensor:
     return base if kind == "dtype" else LAYOUTS[name](base)
 
 
+class Bare:
+    """The array as host memory, with any strides, which a host view would copy."""
+
+    def __init__(self, x: sx.Tensor) -> None:
+        self.view = _core.as_host_view(x, x, sx.HostView)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __dlpack__(self, *, max_version: Any = None, **_: Any) -> object:
+        return _core.make_capsule(self.view, max_version is not None, (1, 0), False)
+
+
 def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:
     if form == "exchange":
         return sx.exchange(x, consumer)
     who, call = find_consumer(consumer)
-    bare = x if who.memory == "usm" else _core.as_host_view(x, x, sx.HostView)
+    bare = x if who.memory == "usm" else Bare(x)
     if who.takes == "producer":
         return call(bare)
     return call(bare.__dlpack__())  # all of them take the legacy struct
