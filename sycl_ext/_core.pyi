@@ -207,70 +207,7 @@ class TensorBase:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """Return a DLPack capsule over this memory, or over a copy of it.
-
-        Parameters
-        ----------
-        stream : optional
-            Where the consumer will use the data.  None: all pending work on the memory is waited for, and
-            the data is safe when the call returns.  -1: nothing is waited for.  A queue (a
-            ``dpctl.SyclQueue``, a ``"SyclQueueRef"`` capsule, an object with ``_get_capsule()`` or
-            ``sycl_queue``, or the address of a ``sycl::queue`` as an int): what is submitted to it later
-            comes after the pending work, and the host waits only where a barrier cannot say so, for an
-            out-of-order queue or one of another context.
-        max_version : tuple of int, optional
-            The newest DLPack version that the consumer reads.  None or less than (1, 0): the capsule is
-            named ``"dltensor"`` and cannot say that the memory is read-only; else it is named
-            ``"dltensor_versioned"``.
-        dl_device : tuple of int, optional
-            Where the consumer wants the data: (14, id of a device table entry), or (1, 0) for the host.
-            None: where `__dlpack_device__` says, which is the root device.
-        copy : bool, optional
-            None: a copy only where no view is possible.  False: never a copy.  True: always a copy.
-
-        Returns
-        -------
-        capsule
-            A view where the memory is bound to the context that the device stands for, or where the host can
-            reach memory that is wanted on the host; else one copy, with the flag IS_COPIED.  A copy is
-            finished when the call returns.  Strides are always written; ``byte_offset`` is 0.
-
-        Raises
-        ------
-        BufferError
-            A device that is not in the device table; a copy through the host, which takes ``copy=True``;
-            read-only memory for a consumer of DLPack 0.x; ``stream`` together with ``dl_device=(1, 0)``; a
-            queue of another SYCL runtime.  With ``copy=False``, where a copy is needed:
-            `CopyRefusedError`, which is a ValueError, too.
-        TypeError
-            Another keyword, or a value of another type.
-        MemoryError
-            No room for the copy.
-        SyclError
-            The SYCL runtime failed, also in work that was submitted earlier.
-
-        See Also
-        --------
-        explain : says what would be done, and why.
-
-        Notes
-        -----
-        The arguments are those of the array API standard [1]_; the struct is that of DLPack [2]_.
-
-        .. [1] https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
-        .. [2] https://dmlc.github.io/dlpack/latest/c_api.html
-
-        Examples
-        --------
-        >>> import sycl_ext as sx
-        >>> t = sx.zeros(3, usm_type="shared")
-        >>> t.__dlpack__(max_version=(1, 0))  # doctest: +ELLIPSIS
-        <capsule object "dltensor_versioned" at ...>
-        >>> t.as_readonly().__dlpack__()
-        Traceback (most recent call last):
-            ...
-        BufferError: the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) cannot be told so; pass max_version=(1, 0) or copy=True
-        """
+        """Return a DLPack capsule over this memory, or over a copy of it."""
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The pair (device type, device id) of DLPack."""
@@ -330,11 +267,6 @@ def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> C
 
 def check_gil_at_runtime_calls(check: bool) -> None:
     """For tests: whether a call that can wait ends the process when the GIL is held."""
-
-def consume_capsule(
-    capsule: CapsuleType, expected: tuple[int, int] | None = None
-) -> tuple[Tensor, bool]:
-    """(tensor, whether the producer copied), after every check that a consumer can make."""
 
 def context_in_capsule(capsule: CapsuleType) -> int:
     """Address of the sycl::context in a 'SyclContextRef' capsule, checked."""
@@ -493,9 +425,6 @@ def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...]
 
 def root_count() -> int:
     """Number of root devices."""
-
-def same_context(a: Entry, b: Entry) -> bool:
-    """Whether two entries are bound to one context."""
 
 def set_hooks(
     fields: dict[str, Any],

@@ -32,7 +32,6 @@
 
 namespace py = pybind11;
 using sycl_ext::Entry;
-using sycl_ext::Imported;
 using sycl_ext::Order;
 using sycl_ext::Queue;
 using sycl_ext::Tensor;
@@ -126,9 +125,8 @@ py::object own(PyObject* object) {
   return py::reinterpret_steal<py::object>(object);
 }
 
-std::optional<DLDevice> read_device(const std::optional<std::pair<int, int>>& device) {
-  if (!device) return std::nullopt;
-  return DLDevice{static_cast<DLDeviceType>(device->first), device->second};
+DLDevice read_device(const std::pair<int, int>& device) {
+  return {static_cast<DLDeviceType>(device.first), device.second};
 }
 
 // A capsule over a new reference to a SYCL object, in the form that dpctl reads.
@@ -257,8 +255,6 @@ void bind_entries(py::module_& m) {
   m.def("copies_directly", &sycl_ext::copies_directly, py::arg("source"), py::arg("target"),
         "Whether one queue command copies between device USM of two entries.");
   m.attr("_C_API") = own(sycl_ext::extension_api_capsule());  // see sycl_ext/c_api.h
-  m.def("same_context", &sycl_ext::same_context, py::arg("a"), py::arg("b"),
-        "Whether two entries are bound to one context.");
 }
 
 void bind_queues(py::module_& m) {
@@ -561,24 +557,15 @@ void bind_dlpack(py::module_& m) {
       [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
          bool null_data) {
         return own(
-            sycl_ext::make_capsule(tensor, versioned, {*read_device(device), copied, null_data}));
+            sycl_ext::make_capsule(tensor, versioned, {read_device(device), copied, null_data}));
       },
       py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
       py::arg("null_data") = true,
       "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.");
   m.def(
-      "consume_capsule",
-      [](const py::object& capsule, const std::optional<std::pair<int, int>>& expected) {
-        const std::optional<DLDevice> device = read_device(expected);
-        Imported imported = sycl_ext::consume_capsule(capsule.ptr(), {device ? &*device : nullptr});
-        return std::make_pair(std::move(imported.tensor), imported.copied);
-      },
-      py::arg("capsule"), py::arg("expected") = std::nullopt,
-      "(tensor, whether the producer copied), after every check that a consumer can make.");
-  m.def(
       "ask_copy",
       [](const py::object& x, const std::pair<int, int>& device, const py::object& copy) {
-        return own(sycl_ext::ask_copy(x.ptr(), *read_device(device), copy.ptr()).release());
+        return own(sycl_ext::ask_copy(x.ptr(), read_device(device), copy.ptr()).release());
       },
       py::arg("x"), py::arg("device"), py::arg("copy"),
       "What a producer gives for dl_device=device, which may be a copy.");

@@ -176,7 +176,7 @@ PyRef take_exception() {
   }
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
+  hang_at_thread_end([&] { PyErr_NormalizeException(&type, &value, &traceback); });
   if (traceback) PyException_SetTraceback(value, traceback);
   const PyRef owned_type(type), owned_traceback(traceback);
   return PyRef(value);

@@ -176,7 +176,9 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
   const DLPackExchangeAPI* table = find_api(Py_TYPE(producer));
   if (!table || has_lazy_state(producer)) return std::nullopt;
   DLManagedTensorVersioned* managed = nullptr;
-  if (table->managed_tensor_from_py_object_no_sync(producer, &managed) != 0 || !managed) {
+  const int failed = hang_at_thread_end(
+      [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });
+  if (failed != 0 || !managed) {
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
     PyErr_Clear();  // the Python protocol says what is wrong
     return std::nullopt;

@@ -16,7 +16,7 @@ from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.rules import Plan, Route
 from sycl_ext._protocols import sources
-from sycl_ext._tensor.host_view import host_view
+from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
 __all__ = ["exchange", "explain"]
@@ -212,8 +212,10 @@ def _prepare(
     source: _core.TensorBase, who: Consumer, attempt: _Attempt, copy: bool | None
 ) -> _core.TensorBase:
     """Make what the attempt promises."""
+    if attempt.device == HOST and attempt.copies:
+        return _core.as_host_view(_core.copy_to_host(source), None, HostView)
     if attempt.device == HOST:
-        return host_view(source, copy=True if attempt.copies else None)
+        return _core.as_host_view(source, sources.root_of(source), HostView)
     if copy is True or attempt.compact or (who.root_only and attempt.copies):
         usm = sources.copy_to(source, _entry_for(source, who))
     else:

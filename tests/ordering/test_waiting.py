@@ -239,6 +239,32 @@ assert set(np.from_dlpack(view).tolist()) == {7}
     )
 
 
+def test_a_child_does_not_wait_for_a_copy_of_its_parent(gpu_environment):
+    """The thread that makes the copy is not in the child."""
+    environments.python(
+        SLOW_VIEW
+        + """
+import time
+adapter.fakegpu_set_delay_us(1_000_000)
+other = threading.Thread(target=lambda: view.ptr)
+other.start()
+time.sleep(0.3)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    try:
+        np.from_dlpack(view)
+    except sx.SyclError:
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+other.join()
+assert np.asarray(view)[9] == 9
+""",
+        gpu_environment,
+    )
+
+
 def test_a_main_thread_that_waits_for_another_ones_copy_takes_signals(gpu_environment):
     environments.python(
         SLOW_VIEW

@@ -6,6 +6,7 @@ import textwrap
 import pytest
 
 import environments
+from sycl_ext._devices import startup
 
 PROGRAM = """
 import gc, pickle, sys
@@ -77,3 +78,14 @@ def test_an_import_after_one_that_was_interrupted():
         assert sx.from_dlpack(sx.zeros(3)).shape == (3,)
         """)
     )
+
+
+def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
+    """pickle looks for a function that does not say its module in every module there is."""
+    get = startup.attribute_error_of(ImportError("file too short", name="sycl_ext._core"))
+    for public in ("zeros", "Tensor", "from_dlpack"):
+        with pytest.raises(ImportError, match="file too short"):
+            get(public)
+    for other in ("clip", "det", "_ipython_display_", "__path__"):
+        with pytest.raises(AttributeError, match=other):
+            get(other)

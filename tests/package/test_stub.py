@@ -25,6 +25,8 @@ SPELLINGS = {
 }
 #: Types of pybind11 that say less than the stub may: each stands for many.
 VAGUE = re.compile(r"\b(object|dict|type|tuple|TensorBase)\b(?!\[)")
+#: Methods whose docstrings are those of a public function, in one place: `docstrings.hpp`.
+PUBLIC_METHODS = ("TensorBase.__dlpack__", "TensorBase.to_numpy")
 #: Special methods that are part of a class; pybind11 adds others to each.
 SPECIAL = ("__eq__", "__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__")
 
@@ -124,7 +126,7 @@ def complaints(text):
             continue  # of an enum
         said = without_lines(ast.get_docstring(node))
         # The long docstrings of public functions stand in one place.
-        is_public = name == "TensorBase.to_numpy" or getattr(sycl_ext, name, None) is value
+        is_public = name in PUBLIC_METHODS or getattr(sycl_ext, name, None) is value
         if not (doc.startswith(f"{said} ") if is_public else said == doc):
             yield f"{name}: the docstring of the module is {doc!r}"
 
