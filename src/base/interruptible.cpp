@@ -23,7 +23,9 @@ constexpr std::chrono::milliseconds between_signals{50};
 
 std::atomic<int> interrupted{0};
 
-// A wait that was handed to a detached thread.
+}  // namespace
+
+// What is handed to a detached thread.
 struct Wait {
   explicit Wait(std::function<void()> body) : body(std::move(body)) {}
 
@@ -40,13 +42,17 @@ struct Wait {
     error = std::move(raised);
     done = true;
     if (is_interrupted) --interrupted;
-    changed.notify_one();
+    changed.notify_all();
   }
 
-  // In the thread that waits.  True: it is over.
+  // In a thread that waits.  True: it is over.
   bool is_over_after(std::chrono::milliseconds timeout) {
     std::unique_lock<std::mutex> lock(mutex);
     return changed.wait_for(lock, timeout, [this] { return done; });
+  }
+  void until_it_is_over() {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [this] { return done; });
   }
   void interrupt() noexcept {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -61,6 +67,8 @@ struct Wait {
   bool done = false, is_interrupted = false;
   std::exception_ptr error;
 };
+
+namespace {
 
 // Detached threads, each kept for the next wait when its own is over.
 class Threads {
@@ -146,15 +154,11 @@ void AfterSignals::ask() {
 
 int interrupted_waits() noexcept { return interrupted; }
 
-void wait_interruptibly(std::function<void()> body) {
-  const Interpreter* const python = interpreter;
-  if (!python || !python->is_interruptible()) return body();
-  const auto wait = std::make_shared<Wait>(std::move(body));
-  try {
-    of_process().get().run(wait);
-  } catch (const std::system_error&) {  // no thread: a wait that signals do not end
-    return wait->body();
-  }
+namespace {
+
+// Waits, and handles signals meanwhile.  `interrupt`: to be called when one ends the wait.
+template <class Interrupt>
+void wait_with_signals(Wait* wait, const Interpreter& python, const Interrupt& interrupt) {
   const int forks = of_process().forks();
   const auto require_same_process = [forks] {
     if (of_process().forks() == forks) return;
@@ -165,15 +169,55 @@ void wait_interruptibly(std::function<void()> body) {
   };
   while (!wait->is_over_after(between_signals)) {
     try {
-      python->handle_signals();
+      python.handle_signals();
       AfterSignals::ask();
     } catch (...) {
-      if (of_process().forks() == forks) wait->interrupt();
+      if (of_process().forks() == forks) interrupt();
       throw;
     }
     require_same_process();
   }
+}
+
+}  // namespace
+
+void wait_interruptibly(std::function<void()> body) {
+  const Interpreter* const python = interpreter;
+  if (!python || !python->is_interruptible()) return body();
+  const auto wait = std::make_shared<Wait>(std::move(body));
+  try {
+    of_process().get().run(wait);
+  } catch (const std::system_error&) {  // no thread: a wait that signals do not end
+    return wait->body();
+  }
+  wait_with_signals(wait.get(), *python, [&] { wait->interrupt(); });
   if (wait->error) std::rethrow_exception(wait->error);
+}
+
+void run_in_background(std::function<void()> body) {
+  const auto wait = std::make_shared<Wait>(std::move(body));
+  try {
+    of_process().get().run(wait);
+  } catch (const std::system_error&) {
+    wait->run();
+  }
+}
+
+Completion::Completion() : wait_(std::make_shared<Wait>([] {})), forks_(of_process().forks()) {}
+
+Completion::~Completion() {
+  if (of_process().forks() == forks_) return;
+  // A condition variable that somebody waited for in the parent cannot be destroyed.
+  new std::shared_ptr<Wait>(std::move(wait_));
+}
+
+void Completion::set() { wait_->run(); }
+
+void Completion::wait() const {
+  const std::shared_ptr<Wait> wait = wait_;
+  const Interpreter* const python = interpreter;
+  if (!python || !python->is_interruptible()) return wait->until_it_is_over();
+  wait_with_signals(wait.get(), *python, [] {});
 }
 
 }  // namespace sycl_ext

@@ -7,11 +7,36 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 namespace sycl_ext {
 
 // Runs `wait`, which blocks and must own all that it needs.
 void wait_interruptibly(std::function<void()> wait);
+
+// Has such a thread run `body`, which owns all that it needs and does not throw.  Where there is no
+// thread to be had, it has run when this returns.
+void run_in_background(std::function<void()> body);
+
+struct Wait;
+
+// What one thread says, once, and others wait for.  In a forked child only the destructor may be
+// called: who would say it is in the parent.
+class Completion {
+ public:
+  Completion();
+  ~Completion();
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  void set();
+  // Blocks until it is set, or a signal handler raises.
+  void wait() const;
+
+ private:
+  std::shared_ptr<Wait> wait_;
+  const int forks_;
+};
 
 // While one lives, each wait of this thread asks `check` after signal handlers have run, which may
 // throw to end the wait as a handler does that raises.

@@ -7,12 +7,12 @@
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "base/live_count.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
-std::atomic<long> exports_alive{0};
 std::atomic<const ExportObserver*> export_observer{nullptr};
 
 // Header, owner, shape and strides in one block.
@@ -48,7 +48,7 @@ void delete_managed(Managed* self) {
   auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
   block->~Block();
   std::free(block);
-  exports_alive.fetch_sub(1, std::memory_order_relaxed);
+  count(Counted::exports, -1);
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
     managed.flags = (tensor.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0) |
                     (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
   }
-  exports_alive.fetch_add(1, std::memory_order_relaxed);
+  count(Counted::exports, 1);
   if (const auto* observer = export_observer.load(std::memory_order_relaxed)) {
     observer->made(&managed, managed.dl_tensor);
   }
@@ -107,6 +107,6 @@ template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOpt
 
 void set_export_observer(const ExportObserver* observer) noexcept { export_observer = observer; }
 
-long live_exports() noexcept { return exports_alive.load(std::memory_order_relaxed); }
+long live_exports() noexcept { return counted(Counted::exports); }
 
 }  // namespace sycl_ext

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/forced_unwind.hpp"
+#include "runtime/native_devices.hpp"
 
 namespace sycl_ext {
 
@@ -47,7 +48,11 @@ Layout read_layout(const DLTensor& dl) {
   return layout;
 }
 
-const Entry& announced_entry(int device_id) {
+const Entry& announced_entry(DLDevice device) {
+  const int type = static_cast<int>(device.device_type), device_id = device.device_id;
+  if (type != kDLOneAPI) {
+    if (const Entry* entry = entry_of_native({type, device_id})) return *entry;
+  }
   if (const Entry* entry = find_entry(device_id)) return *entry;
   fail(Error::Kind::buffer, "the producer's array is on device (14, ", device_id,
        "), and there is no such device here (", entry_count(),
@@ -58,14 +63,16 @@ const Entry& announced_entry(int device_id) {
 // A view of an export of our own, which went through somebody's hands.
 Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
                   DLDevice device, bool readonly, const ImportOptions& options) {
-  const Entry* entry = memory->entry;
+  const Entry* entry = memory->entry();
   const int id = device.device_id;
-  if (static_cast<int>(device.device_type) == kDLOneAPI &&
-      (!entry || (id != entry->id && id != entry->root_id))) {
+  const int type = static_cast<int>(device.device_type);
+  const auto native = entry ? native_device(*entry, memory->kind()) : std::optional<NativeDevice>();
+  if ((type == kDLOneAPI && (!entry || (id != entry->id && id != entry->root_id))) ||
+      (is_native_type(type) && (!native || native->type != type || native->id != id))) {
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
          ", which is not where its memory is");
   }
-  if (static_cast<int>(device.device_type) == kDLCPU && !host_accessible(memory->kind, entry)) {
+  if (static_cast<int>(device.device_type) == kDLCPU && !host_accessible(memory->kind(), entry)) {
     fail(Error::Kind::buffer,
          "the producer's array is labelled host memory, and the host cannot "
          "reach it");
@@ -121,9 +128,11 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
     data = reinterpret_cast<std::byte*>(first);
   }
   const bool is_host = static_cast<int>(dl.device.device_type) == kDLCPU;
-  if (!is_host && static_cast<int>(dl.device.device_type) != kDLOneAPI) {
+  const int type = static_cast<int>(dl.device.device_type);
+  if (!is_host && type != kDLOneAPI && !entry_of_native({type, dl.device.device_id})) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(dl.device),
-         "; only kDLOneAPI (14) and kDLCPU (1) are exchanged: ask the producer for a host copy");
+         "; only kDLOneAPI (14) and kDLCPU (1) are exchanged, and CUDA and ROCm devices that SYCL "
+         "has: ask the producer for a host copy");
   }
   if (options.known) {
     return {
@@ -137,7 +146,7 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
                 : borrow_host(data, dtype, std::move(layout), readonly, std::move(owner)),
             copied};
   }
-  return {borrow_usm(data, dtype, std::move(layout), announced_entry(dl.device.device_id), readonly,
+  return {borrow_usm(data, dtype, std::move(layout), announced_entry(dl.device), readonly,
                      std::move(owner)),
           copied};
 }

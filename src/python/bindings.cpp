@@ -25,6 +25,7 @@
 #include "python/tensor_object.hpp"
 #include "runtime/deferred_free.hpp"
 #include "runtime/ipc.hpp"
+#include "runtime/native_devices.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
@@ -167,6 +168,8 @@ void bind_entries(py::module_& m) {
       .def_readonly("kind", &Entry::kind)
       .def_readonly("partition", &Entry::partition)
       .def_readonly("part", &Entry::part)
+      .def_property_readonly("composite",
+                             [](const Entry& entry) { return !entry.components.empty(); })
       .def_readonly("default_context", &Entry::default_context)
       .def_readonly("name", &Entry::name)
       .def_readonly("backend", &Entry::backend)
@@ -191,8 +194,35 @@ void bind_entries(py::module_& m) {
                                                                       "SyclContextRef");
           },
           "A new 'SyclContextRef' capsule.")
-      .def("queue", &Entry::queue_for_others, "The entry's own in-order queue.");
+      .def("queue", &Entry::queue_for_others, "The entry's own in-order queue.")
+      .def("new_queue", &Entry::new_queue, "Another in-order queue of its device and context.");
 
+  m.def(
+      "native_device",
+      [](const Entry& entry, const std::string& usm_type) -> std::optional<std::pair<int, int>> {
+        if (usm_type == "system") return std::nullopt;
+        const auto found =
+            sycl_ext::native_device(entry, sycl_ext::usm_kind_named(usm_type.c_str()));
+        if (!found) return std::nullopt;
+        return std::make_pair(found->type, found->id);
+      },
+      py::arg("entry"), py::arg("usm_type"),
+      "What DLPack calls such memory of CUDA or ROCm; None: the backend is another one.");
+  m.def(
+      "entry_of_native",
+      [](int type, int id) {
+        const Entry* const entry = sycl_ext::entry_of_native({type, id});
+        return entry ? py::cast(entry, py::return_value_policy::reference) : py::object(py::none());
+      },
+      py::arg("type"), py::arg("id"),
+      "The root device that DLPack calls so, of CUDA or ROCm; None: there is none.");
+  m.def("native_stream", &sycl_ext::native_stream, py::arg("entry"),
+        py::call_guard<sycl_ext::ReleasedGil>(),
+        "The stream of CUDA or HIP behind the queue of an entry.");
+  m.def(
+      "kind_of_native",
+      [](int type) { return sycl_ext::usm_kind_name(sycl_ext::kind_of_native(type)); },
+      py::arg("type"), "The kind of USM that a device type of CUDA or ROCm names.");
   m.def("root_count", &sycl_ext::root_count, "Number of root devices.");
   m.def("entry_count", &sycl_ext::entry_count, "Number of entries.");
   m.def("entry", &sycl_ext::entry_at, py::arg("id"), py::return_value_policy::reference,
@@ -287,8 +317,8 @@ void bind_queues(py::module_& m) {
       .def(
           "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<sycl_ext::ReleasedGil>(),
           "Blocks until all work submitted so far is done.")
-      .def("order_after", &Queue::order_after, py::arg("producer"),
-           py::call_guard<sycl_ext::ReleasedGil>(),
+      .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
+           py::arg("producer"), py::call_guard<sycl_ext::ReleasedGil>(),
            "Later work here sees what `producer` was given so far; False when it took a host wait.")
       .def(
           "share", [](const Queue& queue) { return number(queue.share()); },
@@ -317,6 +347,81 @@ void bind_queues(py::module_& m) {
         return sycl_ext::queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
       },
       py::arg("capsule"), "The queue in a 'SyclQueueRef' capsule.");
+}
+
+// What Python holds of a copy that goes on: each call, and its end, is without the GIL.
+class CopyObject {
+ public:
+  explicit CopyObject(std::shared_ptr<sycl_ext::PendingCopy> copy) : copy_(std::move(copy)) {}
+  CopyObject(CopyObject&&) noexcept = default;
+  ~CopyObject() {
+    if (!copy_) return;
+    const sycl_ext::SavedException saved;
+    const sycl_ext::ReleasedGil released;
+    copy_.reset();
+  }
+  bool is_done() const {
+    const sycl_ext::ReleasedGil released;
+    return copy_->is_done();
+  }
+  void wait() const {
+    const std::shared_ptr<sycl_ext::PendingCopy> copy = copy_;
+    const sycl_ext::ReleasedGil released;
+    copy->wait();
+  }
+  py::object event_capsule() const {
+    if (!copy_->event()) return py::none();
+    return reference_capsule<sycl_ext::Event::delete_reference>(copy_->event().new_reference(),
+                                                                "SyclEventRef");
+  }
+
+ private:
+  std::shared_ptr<sycl_ext::PendingCopy> copy_;
+};
+
+void require_alike(const Tensor& to, const Tensor& from) {
+  if (to.dtype == from.dtype &&
+      std::equal(to.layout.shape(), to.layout.shape() + to.layout.ndim(), from.layout.shape(),
+                 from.layout.shape() + from.layout.ndim())) {
+    return;
+  }
+  sycl_ext::fail(sycl_ext::Error::Kind::value, "the two sides differ in shape or dtype");
+}
+
+void bind_copies(py::module_& m) {
+  py::class_<CopyObject>(m, "PendingCopy", "A copy that goes on while its caller does.")
+      .def("done", &CopyObject::is_done, "Whether wait() returns, or raises, at once.")
+      .def("wait", &CopyObject::wait, "Blocks until it is done; raises what went wrong in it.")
+      .def("event_capsule", &CopyObject::event_capsule,
+           "A new 'SyclEventRef' capsule of its command; None: a thread copies.");
+  m.def(
+      "begin_copy",
+      [](const Tensor& to, const Tensor& from) {
+        require_alike(to, from);
+        return CopyObject(sycl_ext::begin_copy(to, from));
+      },
+      py::arg("tensor"), py::arg("source"), "Begins to copy all elements.");
+  m.def(
+      "begin_copy_to_host",
+      [](const Tensor& tensor) {
+        auto [to, copy] = sycl_ext::begin_copy_to_host(tensor);
+        return std::make_pair(std::move(to), CopyObject(std::move(copy)));
+      },
+      py::arg("tensor"), "A compact host copy, and what is done when its elements are there.");
+  m.def(
+      "begin_wait",
+      [](const Tensor& tensor) { return CopyObject(sycl_ext::begin_wait(tensor.memory)); },
+      py::arg("tensor"), "What is done when the work that is pending on the tensor is.");
+  m.def(
+      "pending_copies", [] { return sycl_ext::pending_copies_now.load(); },
+      "For tests: copies that are under way, or have failed and told nobody.");
+  m.def(
+      "order_after_copies",
+      [](const Queue& queue, const Tensor& tensor) {
+        sycl_ext::order_after_copies(queue, tensor.memory->bytes());
+      },
+      py::arg("queue"), py::arg("tensor"),
+      "Later work on the queue sees the copies of the tensor that were begun so far.");
 }
 
 void bind_tensors(py::module_& m) {
@@ -400,6 +505,14 @@ void bind_tensors(py::module_& m) {
       py::arg("tensor"),
       "A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base.");
   m.def(
+      "as_ndarray_if_idle",
+      [](const py::object& tensor) -> py::object {
+        const sycl_ext::Memory memory = sycl_ext::tensor_of(tensor.ptr()).memory;
+        if (!memory->is_idle()) return py::none();
+        return own(sycl_ext::ndarray_over(tensor.ptr()));
+      },
+      py::arg("tensor"), "The same without a wait; None: work may be pending.");
+  m.def(
       "copy_to_entry",
       [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
          const std::string& order, const std::optional<Queue>& queue) {
@@ -413,11 +526,7 @@ void bind_tensors(py::module_& m) {
   m.def(
       "copy_elements",
       [](const Tensor& to, const Tensor& from) {
-        if (to.dtype != from.dtype ||
-            !std::equal(to.layout.shape(), to.layout.shape() + to.layout.ndim(),
-                        from.layout.shape(), from.layout.shape() + from.layout.ndim())) {
-          sycl_ext::fail(sycl_ext::Error::Kind::value, "the two sides differ in shape or dtype");
-        }
+        require_alike(to, from);
         const GilReleasedFor big(is_worth_releasing(to) || is_worth_releasing(from));
         sycl_ext::copy_elements(to, from);
       },
@@ -440,8 +549,8 @@ void bind_tensors(py::module_& m) {
   m.def(
       "queue_of",
       [](const Tensor& tensor) -> std::optional<Queue> {
-        if (!tensor.memory->queue) return std::nullopt;
-        return tensor.memory->queue;
+        if (!tensor.memory->queue()) return std::nullopt;
+        return tensor.memory->queue();
       },
       py::arg("tensor"), "The queue that work on the tensor goes to; None for host memory.");
   m.def("live_allocations", &sycl_ext::live_allocations,
@@ -581,28 +690,39 @@ void bind_dlpack(py::module_& m) {
 // What Python holds of an IpcExport: its end, too, is without the GIL.
 class IpcExportObject {
  public:
-  explicit IpcExportObject(const sycl_ext::Memory& memory) {
+  explicit IpcExportObject(const Tensor& tensor) {
     const sycl_ext::ReleasedGil released;
-    handle_ = std::make_unique<sycl_ext::IpcExport>(memory);
+    sycl_ext::Extent extent{};
+    (void)sycl_ext::find_extent(tensor.layout, tensor.dtype->itemsize(), &extent);
+    first_ = static_cast<std::size_t>(-extent.begin);
+    nbytes_ = extent.nbytes();
+    handle_ = std::make_unique<sycl_ext::IpcExport>(tensor.memory, tensor.data + extent.begin,
+                                                    extent.nbytes());
   }
   ~IpcExportObject() {
     const sycl_ext::ReleasedGil released;
     handle_.reset();
   }
-  std::string bytes() const { return handle_->bytes(); }
+  const sycl_ext::IpcExport& handle() const noexcept { return *handle_; }
+  std::size_t nbytes() const noexcept { return nbytes_; }
+  std::size_t first() const noexcept { return first_; }
 
  private:
+  std::size_t nbytes_;
+  std::size_t first_;
   std::unique_ptr<sycl_ext::IpcExport> handle_;
 };
 
 void bind_ipc(py::module_& m) {
   py::class_<IpcExportObject>(m, "IpcExport", "An inter-process handle; keeps its memory.")
-      .def(py::init([](const Tensor& tensor) {
-             return std::make_unique<IpcExportObject>(tensor.memory);
-           }),
+      .def(py::init([](const Tensor& tensor) { return std::make_unique<IpcExportObject>(tensor); }),
            py::arg("tensor"))
       .def_property_readonly(
-          "data", [](const IpcExportObject& handle) { return py::bytes(handle.bytes()); });
+          "data", [](const IpcExportObject& handle) { return py::bytes(handle.handle().bytes()); })
+      .def_property_readonly("nbytes", &IpcExportObject::nbytes)
+      .def_property_readonly("first", &IpcExportObject::first)
+      .def_property_readonly(
+          "exposed", [](const IpcExportObject& handle) { return handle.handle().exposed(); });
   m.def(
       "allocate_dedicated",
       [](const Entry& entry, const std::string& dtype, const py::sequence& shape,
@@ -637,13 +757,14 @@ void bind_ipc(py::module_& m) {
       "open_ipc",
       [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
          const std::string& dtype, const py::sequence& shape, const py::sequence& strides,
-         bool readonly) {
+         bool readonly, int lease) {
         using sycl_ext::Error;
+        sycl_ext::Descriptor owned(lease);  // from here on, also when an error is raised
         const sycl_ext::Layout layout = strided(read_dims(shape), read_dims(strides));
         const std::string bytes = handle;
         const sycl_ext::Memory memory = [&] {
           const sycl_ext::ReleasedGil released;
-          return sycl_ext::open_ipc(entry, bytes, nbytes);
+          return sycl_ext::open_ipc(entry, bytes, nbytes, std::move(owned));
         }();
         if (offset > nbytes) sycl_ext::fail(Error::Kind::value, "offset is ", offset);
         Tensor tensor{
@@ -653,7 +774,7 @@ void bind_ipc(py::module_& m) {
         return tensor;
       },
       py::arg("entry"), py::arg("handle"), py::arg("nbytes"), py::arg("offset"), py::arg("dtype"),
-      py::arg("shape"), py::arg("strides"), py::arg("readonly"),
+      py::arg("shape"), py::arg("strides"), py::arg("readonly"), py::arg("lease") = -1,
       "A tensor in the block behind an inter-process handle of another process.");
 }
 
@@ -674,6 +795,7 @@ const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
     {"from_usm_interface", &sycl_ext::Hooks::from_usm_interface},
     {"from_ndarray", &sycl_ext::Hooks::from_ndarray},
     {"from_buffer", &sycl_ext::Hooks::from_buffer},
+    {"import_to_any", &sycl_ext::Hooks::import_to_any},
     {"place", &sycl_ext::Hooks::place},
     {"move", &sycl_ext::Hooks::move},
     {"as_usm", &sycl_ext::Hooks::as_usm},
@@ -682,9 +804,16 @@ const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
     {"host_view", &sycl_ext::Hooks::host_view},
     {"refuse_host", &sycl_ext::Hooks::refuse_host},
     {"new_tensor", &sycl_ext::Hooks::new_tensor},
+    {"begin_to_numpy", &sycl_ext::Hooks::begin_to_numpy},
 };
 
 void bind_hooks(py::module_& m) {
+  m.def(
+      "no_device_advice", [] { return sycl_ext::no_device_advice(); },
+      "What errors advise where there is no device.");
+  m.def(
+      "set_no_device_advice", [](std::string advice) { sycl_ext::no_device_advice() = advice; },
+      py::arg("advice"), "Sets what errors advise where there is no device; once, at import.");
   m.def(
       "set_hooks",
       [](const py::dict& fields, const py::object& copy_refused_error, const py::object& sycl_error,
@@ -728,6 +857,7 @@ PYBIND11_MODULE(_core, m) {
   });
   bind_queues(m);  // before the entries, whose docstrings name the class
   bind_entries(m);
+  bind_copies(m);
   bind_tensors(m);
   bind_dlpack(m);
   bind_ipc(m);

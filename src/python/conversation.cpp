@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
 
 namespace sycl_ext {
@@ -201,7 +202,9 @@ std::optional<DLDevice> announced_device(PyObject* x, PyRef* refusal) {
 Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& request) {
   Answer answer;
   const int device_type = static_cast<int>(announced.device_type);
-  if (device_type != kDLCPU && device_type != kDLOneAPI) return answer;
+  const Entry* const native =
+      is_native_type(device_type) ? entry_of_native({device_type, announced.device_id}) : nullptr;
+  if (device_type != kDLCPU && device_type != kDLOneAPI && !native) return answer;
   const long traits = traits_of(Py_TYPE(x));
   if (traits & Traits::has_negative_bit && is_negated(x)) {
     answer.refusal.reset(PyObject_CallFunction(PyExc_BufferError, "s", negated_text));
@@ -215,6 +218,16 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
     keywords.stream = queue.get() == Py_NotImplemented ? Py_None
                       : queue                          ? queue.get()
                                                        : stream_for(announced.device_id);
+  }
+  // A library without SYCL orders its work before what comes later on a stream of its own.
+  PyRef stream;
+  if (native) {
+    stream.reset(PyLong_FromUnsignedLongLong([native] {
+      const ReleasedGil released;
+      return native_stream(*native);
+    }()));
+    if (!stream) throw PythonError();
+    keywords.stream = stream.get();
   }
   if (request.never_copy) keywords.copy = Py_False;
   PyRef capsule(keywords.call(x));

@@ -16,7 +16,8 @@ x : object with ``__dlpack__``, or a DLPack capsule
     Versioned and legacy producers, of kDLOneAPI or host memory.
 device : optional
     Where the tensor is wanted; None: where the data is.  Host memory goes to the default
-    device: as a view where that device reads host memory, else as a copy.
+    device: as a view where that device reads host memory, else as a copy.  A list: the first of
+    these devices that takes no copy, else the first with the fewest copies.
 copy : bool, optional
     None: only where a view is impossible.  False: never.  True: always.
 
@@ -40,6 +41,8 @@ Examples
 >>> a = np.arange(3)
 >>> t = sx.from_dlpack(a)            # the CPU device reads host memory: a view
 >>> t.ptr == a.ctypes.data
+True
+>>> sx.from_dlpack(t, device=["cpu", t.device]).ptr == t.ptr
 True
 )doc";
 
@@ -105,7 +108,7 @@ Examples
 [0, 0]
 )doc";
 
-inline constexpr const char* to_numpy = R"doc(to_numpy($self, copy=None)
+inline constexpr const char* to_numpy = R"doc(to_numpy($self, copy=None, *, wait=True)
 --
 
 Return the elements as a ``numpy.ndarray``.
@@ -115,11 +118,28 @@ Parameters
 copy : bool, optional
     None: a view where the host can reach the memory, else one copy.  True: always a copy.
     False: never a copy.
+wait : bool
+    False: return an `AsyncCopy` at once, whose ``result()`` is the array; the elements are those
+    that the work submitted so far leaves behind.
+
+Returns
+-------
+numpy.ndarray or AsyncCopy
 
 Raises
 ------
 CopyRefusedError
     With ``copy=False``, when the host cannot reach the memory.
+
+Examples
+--------
+>>> import sycl_ext as sx
+>>> t = sx.zeros(3, "int8")
+>>> t.to_numpy()
+array([0, 0, 0], dtype=int8)
+>>> copy = t.to_numpy(wait=False)
+>>> copy.result()
+array([0, 0, 0], dtype=int8)
 )doc";
 
 inline constexpr const char* empty =

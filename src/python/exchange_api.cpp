@@ -5,6 +5,7 @@
 #include "python/offer_watch.hpp"
 #include "python/routes.hpp"
 #include "python/type_lookup.hpp"
+#include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
 #include "tensor/copy.hpp"
@@ -71,7 +72,7 @@ const Tensor& ordered(const Tensor& tensor) {
   } else if (tensor.memory->may_have_work()) {
     const Memory memory = tensor.memory;
     const ReleasedGil released;
-    order_after(entry_at(memory->entry->root_id).queue(), memory);
+    order_after(entry_at(memory->entry()->root_id).queue(), memory);
   }
   return tensor;
 }
@@ -183,18 +184,20 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
     PyErr_Clear();  // the Python protocol says what is wrong
     return std::nullopt;
   }
-  if (managed->dl_tensor.device.device_type == kDLOneAPI && has_other_libsycl()) {
-    // The work stream may be of that runtime: the Python protocol asks for data that is ready.
+  const int type = static_cast<int>(managed->dl_tensor.device.device_type);
+  if ((type == kDLOneAPI && has_other_libsycl()) || is_native_type(type)) {
+    // The work stream may be of that runtime, or is no queue: the Python protocol asks for data
+    // that is ready, or orders it.
     if (managed->deleter) managed->deleter(managed);
     return std::nullopt;
   }
   Imported imported = import_managed(
       managed, {nullptr, options.settle, exported_memory(managed), options.host_reader});
   const Tensor& tensor = imported.tensor;
-  if (tensor.memory->entry && tensor.memory->kind != UsmKind::system) {
+  if (tensor.memory->entry() && tensor.memory->kind() != UsmKind::system) {
     // The table promises no synchronisation: later work on our queue has to see the producer's.
     void* stream = nullptr;
-    const int id = tensor.memory->entry->root_id;
+    const int id = tensor.memory->entry()->root_id;
     if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
       // A view without any order would be read too early; the Python protocol has an order.
       if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
@@ -203,7 +206,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
     }
     const Queue producer = queue_at_untrusted(stream);
     const ReleasedGil released;
-    tensor.memory->queue.order_after(producer);
+    tensor.memory->queue().order_after(producer);
   }
   return imported;
 }

@@ -139,10 +139,12 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(object);
     const Allocation& memory = *tensor.memory;
-    if (!memory.entry) {
+    if (!memory.entry()) {
       fail(Error::Kind::type, "a ", Py_TYPE(object)->tp_name,
            " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
     }
+    // An extension orders its work after the queue of the memory, which copies are not on.
+    order_after_copies(memory.queue(), memory.bytes());
     auto* const owner = new Tensor(tensor);
     *out = {tensor.size() == 0 ? nullptr : tensor.data,
             owner->layout.shape(),
@@ -151,8 +153,8 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
             tensor.dtype->code,
             tensor.dtype->bits,
             1,
-            memory.entry->id,
-            static_cast<std::int32_t>(memory.kind),
+            memory.entry()->id,
+            static_cast<std::int32_t>(memory.kind()),
             tensor.readonly,
             owner};
     return 0;
@@ -210,7 +212,7 @@ PyObject* make(const sycl_ext_view* view, const void* queue) {
 }
 
 const void* queue_of_owner(void* owner) {
-  return static_cast<const Tensor*>(owner)->memory->queue.share();
+  return static_cast<const Tensor*>(owner)->memory->queue().share();
 }
 
 // Whose host memory it is reads it without asking any queue, so the work of the extension on it is
@@ -218,7 +220,7 @@ const void* queue_of_owner(void* owner) {
 // work is waiting for.
 void release_owner(void* owner) {
   const std::unique_ptr<Tensor> tensor(static_cast<Tensor*>(owner));
-  if (tensor->memory->kind != UsmKind::system || !tensor->memory->may_have_work()) return;
+  if (tensor->memory->kind() != UsmKind::system || !tensor->memory->may_have_work()) return;
   if (!holds_gil()) return;
   PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil: signals wait, too
   try {

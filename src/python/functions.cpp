@@ -35,13 +35,16 @@ class Signature {
  public:
   using Values = std::array<PyObject*, Count>;
 
+  // `hint`: what to do when there are too many positional arguments.
   Signature(const char* name, const std::array<const char*, Count>& names,
-            std::size_t positional_only, std::size_t positional, std::size_t required)
+            std::size_t positional_only, std::size_t positional, std::size_t required,
+            const char* hint = "")
       : name(name),
         names(names),
         positional_only(positional_only),
         positional(positional),
-        required(required) {
+        required(required),
+        hint(hint) {
     std::transform(names.begin(), names.end(), interned.begin(), intern);
   }
 
@@ -53,8 +56,8 @@ class Signature {
       const char* const were = given == 1 ? "was" : "were";
       if (required < positional) {
         PyErr_Format(PyExc_TypeError,
-                     "%s() takes from %zu to %zu positional arguments but %zu %s given", name,
-                     required, positional, given, were);
+                     "%s() takes from %zu to %zu positional arguments but %zu %s given%s", name,
+                     required, positional, given, were, hint);
       } else {
         PyErr_Format(PyExc_TypeError, "%s() takes %zu positional argument%s but %zu %s given", name,
                      positional, positional == 1 ? "" : "s", given, were);
@@ -102,6 +105,7 @@ class Signature {
   const char* const name;
   const std::array<const char*, Count> names;
   const std::size_t positional_only, positional, required;
+  const char* const hint;
   std::array<PyObject*, Count> interned;
 };
 
@@ -125,6 +129,13 @@ PyObject* import_with(const Signature<3>& signature, const Call& call) {
   request.copy = read_copy(copy);
   if (!request.copy) return nullptr;
   PyRef placement;
+  if (device && PyList_Check(device)) {
+    PyObject* const dlpack = protocols == ImportRequest::Protocols::dlpack ? Py_True : Py_False;
+    return in_python([&, x = x, device = device] {
+      return PyObject_CallFunctionObjArgs(hooks().import_to_any, x, device, request.copy, dlpack,
+                                          nullptr);
+    });
+  }
   if (device && device != Py_None) {  // before anything is consumed
     placement.reset(
         in_python([&, device = device] { return PyObject_CallOneArg(hooks().place, device); }));
@@ -144,12 +155,13 @@ PyObject* as_tensor(const Call& call) {
   return import_with<ImportRequest::Protocols::any>(signature, call);
 }
 
-// Memory by any protocol, where it is (for Python's side).
+// Memory by any protocol, or by DLPack alone, where it is (for Python's side).
 PyObject* find_memory(const Call& call) {
-  static const Signature<2> signature("find_memory", {"x", "copy"}, 1, 2, 1);
-  std::array<PyObject*, 2> values;
+  static const Signature<3> signature("find_memory", {"x", "copy", "dlpack"}, 1, 3, 1);
+  std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
-  ImportRequest request{ImportRequest::Protocols::any};
+  const bool dlpack = values[2] == Py_True;
+  ImportRequest request{dlpack ? ImportRequest::Protocols::dlpack : ImportRequest::Protocols::any};
   request.in_place = true;
   request.copy = values[1] == Py_False ? Py_False : Py_None;
   return import_object(values[0], request);
@@ -178,11 +190,16 @@ PyObject* host_view(const Call& call) {
 }
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
-  static const Signature<1> signature("to_numpy", {"copy"}, 0, 1, 0);
-  std::array<PyObject*, 1> values;
+  static const Signature<2> signature("to_numpy", {"copy", "wait"}, 0, 1, 0);
+  std::array<PyObject*, 2> values;
   if (!signature.read(call, &values)) return nullptr;
   PyObject* const copy = read_copy(values[0]);
   if (!copy) return nullptr;
+  if (values[1] && values[1] != Py_True) {
+    return in_python([&] {
+      return PyObject_CallFunctionObjArgs(hooks().begin_to_numpy, self, copy, values[1], nullptr);
+    });
+  }
   const Tensor& tensor = tensor_of(self);
   switch (route_of(tensor, {Wanted::host, copy, true, true})) {
     case Route::host_view:
@@ -286,15 +303,17 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
   return wrap_tensor(std::move(tensor), nullptr);
 }
 
+constexpr const char* shape_hint = "; the shape is one argument, a tuple such as (2, 3, 4)";
+
 PyObject* empty(const Call& call) {
   static const Signature<5> signature("empty", {"shape", "dtype", "usm_type", "device", "order"}, 0,
-                                      2, 1);
+                                      2, 1, shape_hint);
   return make_new(signature, call, false);
 }
 
 PyObject* zeros(const Call& call) {
   static const Signature<5> signature("zeros", {"shape", "dtype", "usm_type", "device", "order"}, 0,
-                                      2, 1);
+                                      2, 1, shape_hint);
   return make_new(signature, call, true);
 }
 
@@ -329,8 +348,8 @@ int add_functions(PyObject* module) {
       define("empty", entry_point<empty>, docs::empty),
       define("zeros", entry_point<zeros>, docs::zeros),
       define("find_memory", entry_point<find_memory>,
-             "find_memory(x, /, copy=None)\n--\n\nThe memory of anything, where it is, by the best "
-             "protocol that it offers."),
+             "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of anything, where it "
+             "is, by the best protocol that it offers, or by DLPack alone."),
       {nullptr, nullptr, 0, nullptr},
   };
   static PyMethodDef method = define("to_numpy", to_numpy_method, docs::to_numpy);

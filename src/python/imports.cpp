@@ -63,6 +63,8 @@ PyObject* settle(PyRef tensor, bool copied, const ImportRequest& request) {
   if (!tensor) return nullptr;
   const Tensor& found = promised_tensor_of(tensor.get());
   if (!found.on_host) {
+    // Host memory that the default device reads, as USM or as "system" memory: a view either way.
+    if (!found.memory->is_owner_known() && is_plain(request)) return tensor.release();
     if (request.in_place) return tensor.release();
     if (!request.placement && !hooks().trace &&
         route_of(found, {Wanted::own_entry, request.copy}) == Route::view) {
@@ -89,7 +91,7 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   }
   const Tensor& tensor = tensor_of(x);
   // A host view of USM is the USM it is.
-  const bool is_usm_on_host = tensor.on_host && tensor.memory->entry;
+  const bool is_usm_on_host = tensor.on_host && tensor.memory->entry();
   return settle(PyRef(is_usm_on_host ? wrap_tensor(as_usm(tensor), base_of(x))
                                      : wrap_tensor(tensor, base_of(x))),
                 false, request);

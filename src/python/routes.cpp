@@ -50,10 +50,10 @@ Route decide(const Facts& facts) {
 }  // namespace
 
 Route route_of(const Tensor& tensor, const RouteRequest& request) {
-  const Entry* const entry = tensor.memory->entry;
+  const Entry* const entry = tensor.memory->entry();
   const bool to_host =
       request.wanted == Wanted::host || (request.wanted == Wanted::announced && tensor.on_host);
-  return decide({tensor.on_host, entry != nullptr, tensor.memory->kind == UsmKind::system,
+  return decide({tensor.on_host, entry != nullptr, tensor.memory->kind() == UsmKind::system,
                  entry && entry->default_context, tensor.host_accessible(), tensor.readonly,
                  to_host && has_negative_stride(tensor.layout), request.wanted, request.copy,
                  request.versioned, request.any_strides, false});

@@ -196,7 +196,7 @@ PyObject* get_ptr(PyObject* self, void*) {
 }
 
 PyObject* get_usm_type(PyObject* self, void*) {
-  return PyUnicode_FromString(usm_kind_name(cast(self)->tensor.memory->kind));
+  return PyUnicode_FromString(usm_kind_name(cast(self)->tensor.memory->kind()));
 }
 
 PyObject* get_readonly(PyObject* self, void*) {
@@ -217,7 +217,7 @@ PyObject* get_base(PyObject* self, void*) {
 
 // Id of the entry that the memory is bound to; None for plain host memory.
 PyObject* get_entry_id(PyObject* self, void*) {
-  const Entry* entry = cast(self)->tensor.memory->entry;
+  const Entry* entry = cast(self)->tensor.memory->entry();
   if (!entry) Py_RETURN_NONE;
   return PyLong_FromLong(entry->id);
 }

@@ -34,13 +34,16 @@ struct Hooks {
   PyObject* read_device = nullptr;
   // (object, its __sycl_usm_array_interface__), (numpy.ndarray), (object with a buffer) -> tensor
   PyObject *from_usm_interface = nullptr, *from_ndarray = nullptr, *from_buffer = nullptr;
+  // (x, list of device=, copy, whether DLPack alone) -> tensor on one of them
+  PyObject* import_to_any = nullptr;
   // (device=) -> Placement; (tensor, Placement or None, copy) -> tensor there; (host tensor) -> the
   // USM that it is; what is left to do where a view was refused -> tensor
   PyObject *place = nullptr, *move = nullptr, *as_usm = nullptr, *import_rest = nullptr;
   // (tensor, stream, max_version, dl_device, copy) -> capsule; (x, copy) -> HostView;
-  // (tensor, copy): raises; (shape, dtype, usm_type, device, order, zero) -> tensor
+  // (tensor, copy): raises; (shape, dtype, usm_type, device, order, zero) -> tensor;
+  // (tensor, copy, wait) -> AsyncCopy
   PyObject *export_negotiated = nullptr, *host_view = nullptr, *refuse_host = nullptr,
-           *new_tensor = nullptr;
+           *new_tensor = nullptr, *begin_to_numpy = nullptr;
   // Every exchange goes through Python, which writes the log.
   bool trace = false;
 };

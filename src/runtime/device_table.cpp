@@ -9,6 +9,9 @@
 #include <optional>
 #include <shared_mutex>
 #include <sycl/backend.hpp>
+#include <sycl/detail/backend_traits_cuda.hpp>
+#include <sycl/detail/backend_traits_hip.hpp>
+#include <sycl/ext/oneapi/backend/hip.hpp>
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <unordered_map>
@@ -113,6 +116,17 @@ std::uintptr_t native_context(const sycl::context& context) {
   } catch (const sycl::exception&) {  // an adapter without native handles
     return 0;
   }
+}
+
+// The number of a device in CUDA or HIP; -1: it is another library's.
+int native_ordinal(const sycl::device& device) {
+  constexpr auto cuda = sycl::backend::ext_oneapi_cuda, hip = sycl::backend::ext_oneapi_hip;
+  try {
+    if (device.get_backend() == cuda) return sycl::get_native<cuda>(device);
+    if (device.get_backend() == hip) return sycl::get_native<hip>(device);
+  } catch (const sycl::exception&) {  // an adapter without native handles
+  }
+  return -1;
 }
 
 // Whether a sub-device may use the default context of its root: OpenCL says no.
@@ -226,11 +240,10 @@ void list_devices(const List& list) {
     const char* const name = "ONEAPI_DEVICE_SELECTOR";
     const char* const selector = std::getenv(name);
     const std::string found =
-        selector
-            ? std::string(name) + " is '" + selector +
-                  "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
-                  "'opencl:cpu' or '*:*' for all devices"
-            : std::string(name) + " is not set; `python -m sycl_ext doctor` looks for the cause";
+        selector ? std::string(name) + " is '" + selector +
+                       "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
+                       "'opencl:cpu' or '*:*' for all devices"
+                 : std::string(name) + " is not set; " + no_device_advice();
     fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
          error.code().value(), "); ", found);
   }
@@ -247,6 +260,7 @@ class Table final : ForkHandler {
         std::unique_ptr<Entry> entry = describe(device, context);
         entry->root_id = static_cast<int>(entries_.size());
         entry->default_context = true;
+        entry->native_ordinal = native_ordinal(device);
         const std::string prefix = entry->backend + ":" + entry->device_type;
         entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
         append(std::move(entry), true);
@@ -490,12 +504,13 @@ const sycl::context& context_at(const void* address) {
 
 }  // namespace
 
-const Queue& Entry::first_queue() const {
-  std::call_once(making_queue_, [this] {
-    queue_ = Queue(make_queue(sycl->context, sycl->device));
-    made_queue_.store(&queue_, std::memory_order_release);
+const Queue& Entry::first_queue(QueueUse use) const {
+  LazyQueue& one = lazy(use);
+  std::call_once(one.making, [&] {
+    one.queue = Queue(make_queue(sycl->context, sycl->device));
+    one.made.store(&one.queue, std::memory_order_release);
   });
-  return queue_;
+  return one.queue;
 }
 
 EntryPools& Entry::pools() const {
@@ -506,10 +521,14 @@ EntryPools& Entry::pools() const {
 }
 
 std::optional<long> Entry::own_references() const noexcept {
-  // In `sycl`, in the key of the table's map of devices and contexts, and in the queue.
-  const Queue* const made = made_queue();
-  if (!made) return 2;
-  return made->has_other_users() ? std::nullopt : std::optional<long>(3);
+  long references = 2;  // in `sycl`, and in the key of the table's map of devices and contexts
+  for (const LazyQueue& one : queues_) {
+    const Queue* const made = one.made.load(std::memory_order_acquire);
+    if (!made) continue;
+    if (made->has_other_users()) return std::nullopt;
+    ++references;
+  }
+  return references;
 }
 
 Queue Entry::queue_for_others() const {
@@ -522,6 +541,12 @@ const void* Entry::queue_address() const {
   const void* const address = queue().share();
   if (use) use->address_is_known();
   return address;
+}
+
+Queue Entry::new_queue() const {
+  Queue queue(make_queue(sycl->context, sycl->device));
+  if (use) use->is_held();
+  return queue;
 }
 
 void* Entry::new_context_reference() const {
@@ -548,6 +573,11 @@ int entries_so_far() noexcept {
   return made ? static_cast<int>(made->entries().size()) : 0;
 }
 
+std::string& no_device_advice() {
+  static std::string advice = "`python -m sycl_ext doctor` says why";
+  return advice;
+}
+
 const Entry* find_entry(int id) {
   const auto& entries = table().entries();
   const auto index = static_cast<std::size_t>(id);
@@ -557,8 +587,8 @@ const Entry* find_entry(int id) {
 const Entry& entry_at(int id) {
   if (const Entry* entry = find_entry(id)) return *entry;
   if (entry_count() == 0) {
-    fail(Error::Kind::value, "there is no device ", id,
-         ": SYCL found no device at all; `python -m sycl_ext doctor` says why");
+    fail(Error::Kind::value, "there is no device ", id, ": SYCL found no device at all; ",
+         no_device_advice());
   }
   fail(Error::Kind::value, "there is no device ", id, "; the table has entries 0 to ",
        entry_count() - 1);
@@ -566,9 +596,7 @@ const Entry& entry_at(int id) {
 
 const Entry& default_entry() {
   if (root_count() == 0) {
-    fail(Error::Kind::runtime,
-         "SYCL found no device; `python -m sycl_ext doctor` says why (on a machine without a GPU "
-         "install the CPU device: pip install \"sycl_ext[cpu]\")");
+    fail(Error::Kind::runtime, "SYCL found no device; ", no_device_advice());
   }
   static const Entry& entry = sycl_call("choosing the default device", [&]() -> const Entry& {
     const sycl::device device(sycl::default_selector_v);

@@ -46,6 +46,11 @@ struct EntryPools {
   LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
 };
 
+// The in-order queues of an entry.  Work on its memory goes to `own`; copies that go on while their
+// caller does have others, one for each direction, so that they wait neither for that work nor for
+// each other.
+enum class QueueUse { own, copies_to_device, copies_to_host };
+
 class Entry final : public ContextEntry {
  public:
   int id = -1;
@@ -64,6 +69,8 @@ class Entry final : public ContextEntry {
   std::string device_type;    // "cpu", "gpu", "accelerator"
   std::string filter_string;  // "opencl:cpu:0"; empty for entries that are no root
   std::string driver_version;
+  // Number of a root device of CUDA or HIP in that library, which DLPack calls it by; else -1.
+  int native_ordinal = -1;
   // Aspects.
   bool fp16 = false, fp64 = false;
   bool usm_device = false, usm_shared = false, usm_host = false, usm_system = false;
@@ -86,16 +93,20 @@ class Entry final : public ContextEntry {
   bool reaches(const Entry& other) const noexcept;
 
   // The entry's own in-order queue, made when first needed.
-  const Queue& queue() const {
-    const Queue* const made = made_queue_.load(std::memory_order_acquire);
-    return made ? *made : first_queue();
+  const Queue& queue(QueueUse use = QueueUse::own) const {
+    const Queue* const made = lazy(use).made.load(std::memory_order_acquire);
+    return made ? *made : first_queue(use);
   }
   // The same if it was made; nullptr: no command was ever submitted to it.
-  const Queue* made_queue() const noexcept { return made_queue_.load(std::memory_order_acquire); }
+  const Queue* made_queue() const noexcept {
+    return lazy(QueueUse::own).made.load(std::memory_order_acquire);
+  }
   // The same for somebody who may hand the queue on.
   Queue queue_for_others() const;
   // Its address, valid for ever.
   const void* queue_address() const;
+  // Another one, which nobody else has.
+  Queue new_queue() const;
   std::optional<long> own_references() const noexcept override;
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
@@ -105,10 +116,14 @@ class Entry final : public ContextEntry {
   const void* context_address() const noexcept;
 
  private:
-  const Queue& first_queue() const;
-  mutable std::once_flag making_queue_;
-  mutable Queue queue_;
-  mutable std::atomic<const Queue*> made_queue_{nullptr};
+  struct LazyQueue {
+    std::once_flag making;
+    Queue queue;
+    std::atomic<const Queue*> made{nullptr};
+  };
+  LazyQueue& lazy(QueueUse use) const noexcept { return queues_[static_cast<std::size_t>(use)]; }
+  const Queue& first_queue(QueueUse use) const;
+  mutable std::array<LazyQueue, 3> queues_;
   mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the entry is
 };
 
@@ -122,6 +137,9 @@ int entries_so_far() noexcept;
 
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
 const Entry& default_entry();
+
+// What errors advise where there is no device.  The package sets it, once, at import.
+std::string& no_device_advice();
 
 // Entry of a device and a context, appended when it is new: one lookup by hash, however many
 // entries there are.  The arguments are addresses of a sycl::device and a sycl::context.

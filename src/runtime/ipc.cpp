@@ -10,6 +10,7 @@
 
 #if defined(__linux__)
 #include <dlfcn.h>
+#include <unistd.h>
 #endif
 
 #include "base/fork.hpp"
@@ -72,12 +73,6 @@ bool driver_has_ipc(const Entry& entry) {
   }
 }
 
-// One allocation of the driver, which may hold many blocks of the runtime.
-struct DriverAllocation {
-  const std::byte* begin;
-  std::size_t nbytes;
-};
-
 // The allocation that holds `pointer`; nullopt: there is no Level Zero driver to ask.
 // Error(buffer): the driver knows of none.
 std::optional<DriverAllocation> driver_allocation(const Entry& entry, const void* pointer) {
@@ -98,20 +93,22 @@ std::optional<DriverAllocation> driver_allocation(const Entry& entry, const void
   return DriverAllocation{static_cast<const std::byte*>(begin), nbytes};
 }
 
-// Error(buffer) unless the block starts an allocation of the driver, and lies in it.
-void require_own_allocation(const char* what, const Entry& entry, const void* data,
-                            std::size_t nbytes) {
+// Error(buffer) unless all of the block lies in one allocation, where there is a driver to ask.
+std::optional<DriverAllocation> require_one_allocation(const char* what, const Entry& entry,
+                                                       const std::byte* data, std::size_t nbytes) {
   const std::optional<DriverAllocation> found = driver_allocation(entry, data);
-  if (!found || (found->begin == data && nbytes <= found->nbytes)) return;
-  fail(Error::Kind::buffer, what, " leads to ", nbytes, " bytes at ", data,
-       ", which are not an allocation of their own: the driver has ", found->nbytes, " bytes at ",
-       static_cast<const void*>(found->begin),
-       "; when UR_L0_USM_ALLOCATOR is set, let it pool no device memory above 4 MiB");
+  if (!found) return found;
+  const auto offset = static_cast<std::size_t>(data - found->begin);
+  if (offset <= found->nbytes && nbytes <= found->nbytes - offset) return found;
+  fail(Error::Kind::buffer, what, " leads to ", nbytes, " bytes at ",
+       static_cast<const void*>(data), ", and the driver has ", found->nbytes,
+       " bytes there, from ", static_cast<const void*>(found->begin), " on");
 }
 
 struct Opened {
   void* pointer;
   sycl::context context;
+  Descriptor lease;  // goes after the mapping was closed
 };
 
 void close_ipc(void* state) {
@@ -145,27 +142,24 @@ std::string device_uuid(const Entry& entry) {
   });
 }
 
-IpcExport::IpcExport(Memory memory) : memory_(std::move(memory)) {
-  if (memory_->kind != UsmKind::device || !memory_->entry) {
-    fail(Error::Kind::buffer, "'", usm_kind_name(memory_->kind),
+IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
+    : memory_(std::move(memory)) {
+  if (memory_->kind() != UsmKind::device || !memory_->entry()) {
+    fail(Error::Kind::buffer, "'", usm_kind_name(memory_->kind()),
          "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
          "sycl_ext.ipc_empty");
   }
-  require_ipc(*memory_->entry);
-  if (!is_dedicated(*memory_)) {
-    fail(Error::Kind::buffer,
-         "the memory was not made by sycl_ext.ipc_empty: it may lie in one allocation with other "
-         "data, and an inter-process handle would show all of that; copy it: "
-         "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)");
-  }
-  require_own_allocation("the tensor", *memory_->entry, memory_->data, memory_->nbytes);
+  require_ipc(*memory_->entry());
+  const auto found = require_one_allocation("the tensor", *memory_->entry(), data, nbytes);
+  if (found) exposed_ = found->nbytes;
   auto handle = std::make_unique<Handle>();
-  handle->value = sycl_call("getting an inter-process handle",
-                            [&] { return ipc::get(memory_->data, memory_->entry->sycl->context); });
+  handle->value = sycl_call("getting an inter-process handle", [&] {
+    return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
+  });
   // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
   if (handle->value->data().empty()) {
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
-         memory_->entry->id, "), ", memory_->entry->name, ", gave none");
+         memory_->entry()->id, "), ", memory_->entry()->name, ", gave none");
   }
   handle_ = std::move(handle);  // the last step: who has a handle gives it back
 }
@@ -176,7 +170,7 @@ IpcExport::~IpcExport() {
     return;
   }
   try {
-    ipc::put(*handle_->value, memory_->entry->sycl->context);
+    ipc::put(*handle_->value, memory_->entry()->sycl->context);
   } catch (...) {  // the handle goes with the block, then
   }
 }
@@ -186,22 +180,30 @@ std::string IpcExport::bytes() const {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 
-Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes) {
+Descriptor::~Descriptor() {
+#if defined(__linux__)
+  if (number_ >= 0) ::close(number_);
+#endif
+}
+
+Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes,
+                Descriptor lease) {
   require_ipc(entry);
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
   const sycl::context& context = entry.sycl->context;
-  auto opened = std::make_unique<Opened>(Opened{nullptr, context});
-  void* const pointer = sycl_call("opening an inter-process handle", [&] {
+  auto opened = std::make_unique<Opened>(Opened{nullptr, context, std::move(lease)});
+  opened->pointer = sycl_call("opening an inter-process handle", [&] {
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
   });
-  if (!pointer) {  // an error that the Level Zero adapter v1 has lost
+  auto* const data = static_cast<std::byte*>(opened->pointer);
+  if (!data) {  // an error that the Level Zero adapter v1 has lost
     fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",
          entry.id, "), ", entry.name, ", mapped nothing");
   }
-  opened->pointer = pointer;
+  // What is not mapped there is not closed either: the runtime goes by the pointer, and would close
+  // another mapping.
+  require_one_allocation("the inter-process handle", entry, data, nbytes);
   Owner owner(opened.release(), close_ipc);
-  auto* const data = static_cast<std::byte*>(pointer);
-  require_own_allocation("the inter-process handle", entry, data, nbytes);
   UsmKind kind;
   const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));

@@ -105,6 +105,19 @@ void wait_for(sycl::event event, const QueueState& state) {
   event.wait();
 }
 
+// Later commands come after that one, which is of the same context.
+void follow(const std::shared_ptr<QueueState>& state, const sycl::event& event) {
+  state->follows_others = true;
+  // As a dependency, too: what is only in a barrier's list is waited for when the barrier leaves
+  // a host task behind, by the thread of that host task, and may be behind the next one.
+  submit(state, [&](sycl::queue& queue) {
+    return queue.submit([&](sycl::handler& barrier) {
+      barrier.depends_on(event);
+      barrier.ext_oneapi_barrier({event});
+    });
+  });
+}
+
 void wait_for(EventState& state) {
   wait_for(state.event, *state.queue);
   state.finish();
@@ -168,6 +181,24 @@ bool Event::is_done() const noexcept {
   } catch (...) {
     return true;
   }
+}
+
+bool Event::has_failed() const noexcept {
+  if (!state_) return false;
+  try {
+    using Status = sycl::info::event_command_status;
+    const RuntimeCall call("asking for the status of a command");
+    return state_->event.get_info<sycl::info::event::command_execution_status>() !=
+           Status::complete;
+  } catch (...) {
+    return true;
+  }
+}
+
+void* Event::new_reference() const { return new sycl::event(state_->event); }
+
+void Event::delete_reference(void* reference) noexcept {
+  delete static_cast<sycl::event*>(reference);
 }
 
 Queue Queue::from_address(const void* address) {
@@ -277,18 +308,15 @@ bool Queue::order_after(const Queue& producer) const {
     return false;
   }
   sycl_call("ordering one queue after another", [&] {
-    const std::optional<sycl::event> done = mark(producer.state());
-    if (!done) return;
-    state_->follows_others = true;
-    // As a dependency, too: what is only in a barrier's list is waited for when the barrier leaves
-    // a host task behind, by the thread of that host task, and may be behind the next one.
-    submit(state_, [&](sycl::queue& queue) {
-      return queue.submit([&](sycl::handler& barrier) {
-        barrier.depends_on(*done);
-        barrier.ext_oneapi_barrier({*done});
-      });
-    });
+    if (const std::optional<sycl::event> done = mark(producer.state())) follow(state_, *done);
   });
+  return true;
+}
+
+bool Queue::order_after(const Event& event) const {
+  if (event.is_done()) return true;
+  if (!in_order() || !same_context(Queue(event.state_->queue))) return false;
+  sycl_call("ordering a queue after a command", [&] { follow(state_, event.state_->event); });
   return true;
 }
 

@@ -24,8 +24,14 @@ class Event {
  public:
   Event() = default;
   explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
+  explicit operator bool() const noexcept { return state_ != nullptr; }
   // Whether it is done (or will never be).
   bool is_done() const noexcept;
+  // Of one that is done: whether the device says that it has failed.
+  bool has_failed() const noexcept;
+  // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
+  void* new_reference() const;
+  static void delete_reference(void* reference) noexcept;
 
  private:
   friend class Queue;
@@ -79,6 +85,8 @@ class Queue {
   // dependency does it; false: it took a wait on the host (an out-of-order queue, or one of another
   // context, cannot be protected by a barrier).
   bool order_after(const Queue& producer) const;
+  // The same for one command of a queue.  False, and nothing is done: it takes a wait on the host.
+  bool order_after(const Event& event) const;
 
   // Copies and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;

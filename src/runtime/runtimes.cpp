@@ -40,7 +40,7 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 bool names_libsycl(const std::string& file) {
   const auto at = [&](std::size_t place, const std::string& text) {
-    return file.compare(place, text.size(), text) == 0;
+    return place <= file.size() && file.compare(place, text.size(), text) == 0;
   };
   if (!at(0, "libsycl")) return false;
   if (at(7, ".so") || at(7, "-preview.so")) return true;

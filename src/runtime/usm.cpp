@@ -17,14 +17,13 @@
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
+#include "base/live_count.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
 namespace sycl_ext {
 
 namespace {
-
-std::atomic<long> blocks_alive{0};
 
 // How long an allocation waits for pending work to make room.
 constexpr std::chrono::seconds longest_wait_for_room{5};
@@ -118,14 +117,11 @@ Queue apart_from(const Entry* entry, Queue queue) {
   return queue;
 }
 
-const Queue& queue_of(const Queue& own_queue, const Entry* entry) {
-  return own_queue || !entry ? own_queue : entry->queue();
-}
-
-// Whether nobody else can submit, or wait for, anything: the threads that free and wait in the
-// background submit markers.
+// Whether nobody else can submit, or wait for, anything: the threads that free, wait and copy in
+// the background do.
 bool is_alone() noexcept {
-  return deferred_frees() == 0 && interrupted_waits() == 0 && is_only_python_thread();
+  return deferred_frees() == 0 && interrupted_waits() == 0 && !any_pending_copies() &&
+         is_only_python_thread();
 }
 
 bool are_idle(const QueueSet& queues) noexcept {
@@ -195,7 +191,7 @@ HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, 
       entry(entry),
       owner(std::move(owner)),
       free_block(free_block) {
-  blocks_alive.fetch_add(1, std::memory_order_relaxed);
+  count(Counted::blocks, 1);
   if (entry && entry->use) entry->use->block_begins();
 }
 
@@ -209,6 +205,12 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
       free_block(std::exchange(other.free_block, nullptr)),
       is_held_(std::exchange(other.is_held_, false)) {}
 
+void HeldBlock::belong_to(UsmKind new_kind, const Entry& new_entry) noexcept {
+  kind = new_kind;
+  entry = &new_entry;
+  if (entry->use) entry->use->block_begins();
+}
+
 void HeldBlock::abandon() noexcept {
   free_block = nullptr;
   (void)owner.release();
@@ -219,22 +221,34 @@ HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
   release_owner(std::move(owner));
   if (!is_held_) return;
-  blocks_alive.fetch_sub(1, std::memory_order_relaxed);
+  count(Counted::blocks, -1);
   if (entry && entry->use) entry->use->block_ends();
 }
 
 Allocation::Allocation(HeldBlock&& block, Queue own_queue)
     : own_queue_(apart_from(block.entry, std::move(own_queue))),
       block_(std::move(block)),
+      reader_(nullptr),
+      owner_(owner_of(block_.kind, block_.entry)),
       data(block_.data),
       nbytes(block_.nbytes),
       capacity(block_.capacity),
-      kind(block_.kind),
-      entry(block_.entry),
-      queue(queue_of(own_queue_, entry)) {}
+      private_block(data, nbytes, block_.entry) {
+  queue();  // it is made now, when that may fail
+}
+
+Allocation::Allocation(HeldBlock&& block, const Entry& reader)
+    : block_(std::move(block)),
+      reader_(&reader),
+      owner_(0),
+      data(block_.data),
+      nbytes(block_.nbytes),
+      capacity(block_.capacity),
+      private_block(data, nbytes, nullptr) {}
 
 Allocation::~Allocation() {
-  const QueueSet busy = busy_queues();
+  // Where nobody has asked whose it is, nobody has submitted work on it.
+  const QueueSet busy = is_owner_known() ? busy_queues() : QueueSet();
   if (busy.empty() || (may_ask && are_idle(busy))) return;
   const bool is_borrowed = !is_ours();
   free_after_work(queues(), share_block(std::move(block_)));
@@ -256,16 +270,36 @@ void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
   return kept.use_count() == 1 ? kept->owner_released_by(release) : nullptr;
 }
 
+// Two threads may find out at once; the first that says so is right.
+std::uintptr_t Allocation::find_out_owner() const noexcept {
+  UsmKind kind = UsmKind::system;
+  const Entry* entry = nullptr;
+  try {
+    entry = find_owner(data, &kind);
+    if (entry) locate_usm("the array", data, nbytes, *entry, &kind);
+  } catch (...) {  // not all of it is USM: memory like any other, which the reader reads
+    kind = UsmKind::system;
+    entry = nullptr;
+  }
+  const std::uintptr_t found = owner_of(kind, entry ? entry : reader_);
+  std::uintptr_t known = 0;
+  if (entry && entry->use) entry->use->block_begins();
+  const bool is_first = owner_.compare_exchange_strong(known, found, std::memory_order_acq_rel);
+  if (is_first && entry) block_.belong_to(kind, *entry);
+  if (entry && entry->use) entry->use->block_ends();
+  return is_first ? found : known;
+}
+
 QueueSet Allocation::queues() const noexcept {
-  return queues([](const Queue&) { return true; });
+  return queues(entry(), [](const Queue&) { return true; });
 }
 
 QueueSet Allocation::busy_queues() const noexcept {
-  return queues([](const Queue& queue) { return queue.may_have_work(); });
+  return queues(entry(), [](const Queue& queue) { return queue.may_have_work(); });
 }
 
 template <class Predicate>
-QueueSet Allocation::queues(const Predicate& counts) const noexcept {
+QueueSet Allocation::queues(const Entry* entry, const Predicate& counts) const noexcept {
   QueueSet set;
   const auto add = [&](const Queue* queue) {
     if (queue && counts(*queue)) set.add(*queue);
@@ -279,7 +313,8 @@ QueueSet Allocation::queues(const Predicate& counts) const noexcept {
   return set;
 }
 
-void Allocation::wait_for_work() const {
+void Allocation::wait_for_work(const Bytes& part, bool writes) const {
+  wait_for_copies(part, writes);
   const QueueSet busy = busy_queues();
   if (busy.empty()) return;
   const bool alone = is_alone();
@@ -287,6 +322,13 @@ void Allocation::wait_for_work() const {
   for (const Queue* queue : busy) {
     if (!queue->is_idle(alone)) queue->wait();
   }
+}
+
+bool Allocation::is_idle() const noexcept {
+  if (entry() && is_forked_child() && !is_cpu(*entry())) return false;
+  if (has_pending_copies(bytes())) return false;
+  const QueueSet busy = busy_queues();
+  return busy.empty() || (may_ask && are_idle(busy));
 }
 
 namespace {
@@ -337,22 +379,25 @@ Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
   return own(block, nbytes, UsmKind::device, &entry, std::move(queue), give_back_dedicated);
 }
 
-bool is_dedicated(const Allocation& block) noexcept {
-  return block.is_freed_by(give_back_dedicated);
-}
-
 Memory allocate_host(std::size_t nbytes) {
   if (nbytes == 0) return own({nullptr, 0}, 0, UsmKind::system, nullptr, {}, give_back_host);
   return own(take_host_block(nbytes), nbytes, UsmKind::system, nullptr, {}, give_back_host);
 }
 
-long live_allocations() noexcept { return blocks_alive.load(std::memory_order_relaxed); }
+long live_allocations() noexcept { return counted(Counted::blocks); }
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {
   return std::make_shared<const Allocation>(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes,
                                                       kind, entry, std::move(owner), nullptr),
                                             std::move(queue));
+}
+
+Memory borrow_host_memory(void* data, std::size_t nbytes, const Entry& reader, Owner owner) {
+  return std::make_shared<const Allocation>(
+      HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, UsmKind::system, nullptr,
+                std::move(owner), nullptr),
+      reader);
 }
 
 }  // namespace sycl_ext

@@ -7,11 +7,14 @@
 // nothing here waits: a block with work on it is freed when that work is done (deferred_free.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "runtime/deferred_free.hpp"
+#include "runtime/pending_copy.hpp"
 #include "runtime/usm_pointers.hpp"
 #include "runtime/usm_pools.hpp"
 
@@ -42,32 +45,46 @@ struct HeldBlock {
 
   // Never releases it.  It counts as alive.
   void abandon() noexcept;
+  // The block, which had no entry, is USM of this one.
+  void belong_to(UsmKind kind, const Entry& entry) noexcept;
 
  private:
   bool is_held_ = true;  // false: moved from, or abandoned
 };
 
+// A block, of a kind and an entry that never change.  Host memory that a device can read ("system"
+// USM) may be USM of some context, too: that is asked when it first matters, once.
 class Allocation {
-  const Queue own_queue_;  // empty: the entry's serves
-  HeldBlock block_;
+  const Queue own_queue_;    // empty: the entry's serves
+  mutable HeldBlock block_;  // written by who finds out whose it is, before anybody sees it
   mutable void* representative_ = nullptr;
+  const Entry* const reader_;                  // of a block whose owner is not known yet
+  mutable std::atomic<std::uintptr_t> owner_;  // entry and kind; 0: not known yet
 
  public:
   std::byte* const data;  // nullptr when nbytes is 0
   const std::size_t nbytes;
   const std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
-  const UsmKind kind;
-  const Entry* const entry;  // nullptr: plain host memory that belongs to no device
-  const PrivateBlock private_block{data, nbytes, entry};
-  // The queue that our own work on the block goes to.  Empty when there is no entry.
-  const Queue& queue;
+  const PrivateBlock private_block;
 
   // An empty `own_queue` stands for the entry's.
   Allocation(HeldBlock&& block, Queue own_queue);
+  // Host memory that `reader` can read, and that may be USM.
+  Allocation(HeldBlock&& block, const Entry& reader);
   // Work that may still touch the block is not waited for: the block is freed after it.
   ~Allocation();
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
+
+  UsmKind kind() const noexcept { return static_cast<UsmKind>(owner() & kind_bits); }
+  // nullptr: plain host memory that belongs to no device.
+  const Entry* entry() const noexcept {
+    return reinterpret_cast<const Entry*>(owner() & ~owner_bits);
+  }
+  // Whether kind and entry have been found out.
+  bool is_owner_known() const noexcept { return owner_.load(std::memory_order_acquire) != 0; }
+  // The queue that our own work on the block goes to.  Empty when there is no entry.
+  const Queue& queue() const { return own_queue_ || !entry() ? own_queue_ : entry()->queue(); }
 
   // Every queue whose work may touch the block: its own; that of its entry, which is what the copy
   // engine and the exchange table tell others to use; and that of the root device, under whose id
@@ -75,9 +92,18 @@ class Allocation {
   QueueSet queues() const noexcept;
   // Those among them on which work may be pending.  Does not ask the runtime.
   QueueSet busy_queues() const noexcept;
-  bool may_have_work() const noexcept { return !busy_queues().empty(); }
-  // Waits for all of it, without the GIL.
-  void wait_for_work() const;
+  // Whether there may be any on them, or a copy that concerns the block.
+  bool may_have_work() const noexcept {
+    return !busy_queues().empty() || has_pending_copies(bytes());
+  }
+  // Waits for all of it, without the GIL; of copies for those alone that concern `part`, which who
+  // waits reads, and writes to if he says so.
+  void wait_for_work() const { wait_for_work(bytes(), true); }
+  void wait_for_work(const Bytes& part, bool writes) const;
+  Bytes bytes() const noexcept { return {data, data + nbytes}; }
+  // Whether none is pending, and this process can still say so.  Never waits: false where the
+  // queue would have to be waited for to know.  Releases the GIL.
+  bool is_idle() const noexcept;
 
   // The owner of a borrowed block that `release` lets go, also when it is the block of another
   // handle that nobody else holds; nullptr: another kind of owner, or none.
@@ -85,7 +111,7 @@ class Allocation {
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   void*& representative() const noexcept { return representative_; }
   // Whether this is host memory of our own making (allocate_host).
-  bool is_host_copy() const noexcept { return block_.free_block && !entry; }
+  bool is_host_copy() const noexcept { return block_.free_block && !entry(); }
   // Whether this is a block as we allocated it, from its first byte on.
   bool is_ours() const noexcept { return block_.free_block; }
   bool is_freed_by(HeldBlock::Free function) const noexcept {
@@ -93,8 +119,19 @@ class Allocation {
   }
 
  private:
+  // The kind in the bits that the alignment of an entry leaves, and a bit that is always set.
+  static constexpr std::uintptr_t kind_bits = 3, is_known = 4, owner_bits = kind_bits | is_known;
+
+  static std::uintptr_t owner_of(UsmKind kind, const Entry* entry) noexcept {
+    return reinterpret_cast<std::uintptr_t>(entry) | static_cast<std::uintptr_t>(kind) | is_known;
+  }
+  std::uintptr_t owner() const noexcept {
+    const std::uintptr_t owner = owner_.load(std::memory_order_acquire);
+    return owner != 0 ? owner : find_out_owner();
+  }
+  std::uintptr_t find_out_owner() const noexcept;
   template <class Predicate>
-  QueueSet queues(const Predicate& counts) const noexcept;
+  QueueSet queues(const Entry* entry, const Predicate& counts) const noexcept;
 };
 
 using Memory = std::shared_ptr<const Allocation>;
@@ -115,7 +152,6 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
 // processes shows the whole slab; what is larger than they pool (4 MiB, unless UR_L0_USM_ALLOCATOR
 // says more) is an allocation of the driver by itself, so the block is at least that large.
 Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue = {});
-bool is_dedicated(const Allocation& block) noexcept;
 
 // Page-aligned host memory (kind `system`, no entry): page alignment avoids the slow path of memcpy
 // between a page-aligned USM block and a malloc block of another offset.
@@ -127,5 +163,7 @@ long live_allocations() noexcept;
 // A block that somebody else owns.
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner);
+// Host memory that somebody else owns and `reader` can read; it may be USM.
+Memory borrow_host_memory(void* data, std::size_t nbytes, const Entry& reader, Owner owner);
 
 }  // namespace sycl_ext

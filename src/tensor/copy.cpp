@@ -159,8 +159,8 @@ class KeptWhileBusy {
 // queue fills or empties one, the host works on the other.
 class Staging {
  public:
-  Staging(const Entry& entry, std::size_t nbytes)
-      : queue_(entry.queue()), kept_(queue_, blocks_[0].memory, blocks_[1].memory) {
+  Staging(const Entry& entry, const Queue& queue, std::size_t nbytes)
+      : queue_(queue), kept_(queue_, blocks_[0].memory, blocks_[1].memory) {
     const std::size_t size = std::min(nbytes, block_bytes);
     for (Block& block : blocks_) {
       block.memory = entry.usm_host ? allocate(entry, UsmKind::host, size) : allocate_host(size);
@@ -269,22 +269,35 @@ bool fits_block(const CopyLoops& loops) {
          (is_dense(loops) || loops.nbytes() / target_run(loops).nbytes <= most_runs);
 }
 
+// Who waits for the commands of a copy.
+enum class By { caller, background };
+
 // Whether one command does it best.
 bool is_one_command(const CopyLoops& loops) {
   return loops.contiguous() && loops.nbytes() <= direct_bytes;
 }
 
-void fetch(const CopyLoops& loops, const Entry& entry) {
-  if (is_one_command(loops)) return entry.queue().copy(loops.to, loops.from, loops.nbytes());
-  Staging staging(entry, span_of(loops, &CopyAxis::from).nbytes);
+// Which queues of an entry a copy uses.
+const Queue& reading(const Entry& entry, By by) {
+  return entry.queue(by == By::caller ? QueueUse::own : QueueUse::copies_to_host);
+}
+const Queue& writing(const Entry& entry, By by) {
+  return entry.queue(by == By::caller ? QueueUse::own : QueueUse::copies_to_device);
+}
+
+void fetch(const CopyLoops& loops, const Entry& entry, By by) {
+  const Queue& queue = reading(entry, by);
+  if (is_one_command(loops)) return queue.copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(entry, queue, span_of(loops, &CopyAxis::from).nbytes);
   for_each_piece(loops, &CopyAxis::from, fits_fetch,
                  [&](const CopyLoops& piece) { staging.fetch(piece); });
   staging.finish_fetching();
 }
 
-void store(const CopyLoops& loops, const Entry& entry) {
-  if (is_one_command(loops)) return entry.queue().copy(loops.to, loops.from, loops.nbytes());
-  Staging staging(entry, loops.nbytes());
+void store(const CopyLoops& loops, const Entry& entry, By by) {
+  const Queue& queue = writing(entry, by);
+  if (is_one_command(loops)) return queue.copy(loops.to, loops.from, loops.nbytes());
+  Staging staging(entry, queue, loops.nbytes());
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     is_dense(piece) ? staging.store(piece) : staging.store_runs(piece);
   });
@@ -292,10 +305,10 @@ void store(const CopyLoops& loops, const Entry& entry) {
 }
 
 // Device -> device where one command cannot do it: block by block through host memory.
-void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
+void relay(const CopyLoops& loops, const Entry& to, const Entry& from, By by) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
-  const KeptWhileBusy read(from.queue(), collected, collected);
-  const KeptWhileBusy written(to.queue(), collected, collected);
+  const KeptWhileBusy read(reading(from, by), collected, collected);
+  const KeptWhileBusy written(writing(to, by), collected, collected);
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     CopyLoops fetched = piece, stored = piece;
     pack(&fetched);
@@ -304,27 +317,107 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
     stored.from = collected->data;
     merge_axes(&fetched);
     merge_axes(&stored);
-    fetch(fetched, from);
-    store(stored, to);
+    fetch(fetched, from, by);
+    store(stored, to, by);
   });
 }
 
-void copy_disjoint(const Tensor& to, const Tensor& from) {
+void copy_disjoint(const Tensor& to, const Tensor& from, By by) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   if (to_host && from_host) return copy_strided(loops);
   const WithoutGil released;
-  const Entry& reading = from_host ? *to.memory->entry : *from.memory->entry;
-  const KeptWhileBusy read(reading.queue(), from.memory, to.memory);
-  if (to_host) return fetch(loops, *from.memory->entry);
-  const Entry& entry = *to.memory->entry;
-  const KeptWhileBusy written(entry.queue(), to.memory, from.memory);
-  if (from_host) return store(loops, entry);
-  const Entry& source = *from.memory->entry;
+  const Queue& read_by =
+      from_host ? writing(*to.memory->entry(), by) : reading(*from.memory->entry(), by);
+  const KeptWhileBusy read(read_by, from.memory, to.memory);
+  if (to_host) return fetch(loops, *from.memory->entry(), by);
+  const Entry& entry = *to.memory->entry();
+  const KeptWhileBusy written(writing(entry, by), to.memory, from.memory);
+  if (from_host) return store(loops, entry, by);
+  const Entry& source = *from.memory->entry();
   if (loops.contiguous() && copies_directly(source, entry)) {
-    return entry.queue().copy(loops.to, loops.from, loops.nbytes());
+    return writing(entry, by).copy(loops.to, loops.from, loops.nbytes());
   }
-  relay(loops, entry, source);
+  relay(loops, entry, source, by);
+}
+
+// Error(buffer) unless it may be written to.
+void require_writable(const Tensor& to) {
+  if (!to.readonly) return;
+  fail(Error::Kind::buffer, "the target of the copy is read-only; copy into a tensor that is not");
+}
+
+Bytes bytes_of(const Tensor& tensor) {
+  const Addresses found = addresses(tensor);
+  return {found.begin, found.end};
+}
+
+void copy_elements(const Tensor& to, const Tensor& from, By by) {
+  from.memory->wait_for_work(bytes_of(from), false);
+  to.memory->wait_for_work(bytes_of(to), true);
+  if (!overlap(to, from)) return copy_disjoint(to, from, by);
+  if (to.data == from.data &&
+      std::equal(to.layout.strides(), to.layout.strides() + to.layout.ndim(),
+                 from.layout.strides())) {
+    return;
+  }
+  const Tensor between = make_host_tensor(
+      *from.dtype,
+      compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize()));
+  copy_disjoint(between, from, by);
+  copy_disjoint(to, between, by);
+}
+
+// What a copy that failed has left behind is over when it counts as over.
+void settle(const Tensor& tensor) noexcept {
+  const Entry* const entry = tensor.memory->entry();
+  if (!entry) return;
+  for (const QueueUse use : {QueueUse::copies_to_device, QueueUse::copies_to_host}) {
+    try {
+      entry->queue(use).wait();
+    } catch (...) {  // the first error is told
+    }
+  }
+}
+
+// Whether the queues that a copy comes after are of its context, so that no wait is needed.
+bool are_all_of(const Queue& queue, const Memory& memory) {
+  const QueueSet busy = memory->busy_queues();
+  return std::all_of(busy.begin(), busy.end(),
+                     [&](const Queue* producer) { return queue.same_context(*producer); });
+}
+
+// A copy that one command does, all of whose memory the runtime knows in one context; nullptr: it
+// takes a thread.
+std::shared_ptr<PendingCopy> submit_copy(const Tensor& to, const Tensor& from,
+                                         const PendingCopy::What& what) {
+  const Entry* const target = to.memory->entry();
+  const Entry* const source = from.memory->entry();
+  const auto is_usm = [](const Tensor& tensor) {
+    return tensor.memory->entry() && tensor.memory->kind() != UsmKind::system;
+  };
+  if (!is_usm(to) || !is_usm(from) || !same_context(*target, *source)) return nullptr;
+  if (to.memory->kind() == UsmKind::device && from.memory->kind() == UsmKind::device &&
+      !copies_directly(*source, *target)) {
+    return nullptr;
+  }
+  const CopyLoops loops = loops_of(to, from);
+  if (!loops.contiguous() || overlap(to, from)) return nullptr;
+  const Queue& queue = to.memory->kind() == UsmKind::host
+                           ? source->queue(QueueUse::copies_to_host)
+                           : target->queue(QueueUse::copies_to_device);
+  if (!are_all_of(queue, to.memory) || !are_all_of(queue, from.memory)) return nullptr;
+  auto before = pending_copies(what.written);
+  for (auto& copy : pending_copies(what.read, false)) before.push_back(std::move(copy));
+  for (const auto& copy : before) {
+    if (!copy->event() || !queue.order_after(copy->event())) return nullptr;
+  }
+  for (const Memory& memory : {to.memory, from.memory}) {
+    for (const Queue* producer : memory->busy_queues()) queue.order_after(*producer);
+  }
+  const KeptWhileBusy kept(queue, to.memory, from.memory);
+  return PendingCopy::by_command(what, queue,
+                                 queue.submit_copy(loops.to, loops.from, loops.nbytes()));
 }
 
 }  // namespace
@@ -332,6 +425,7 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 void synchronize(const Memory& memory) { memory->wait_for_work(); }
 
 void order_after(const Queue& queue, const Memory& memory) {
+  order_after_copies(queue, memory->bytes());
   const QueueSet producers = memory->busy_queues();
   // What an in-order queue is given later comes after what it has been given anyway.
   if (std::all_of(producers.begin(), producers.end(), [&queue](const Queue* producer) {
@@ -346,20 +440,51 @@ void order_after(const Queue& queue, const Memory& memory) {
 void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
 
 void copy_elements(const Tensor& to, const Tensor& from) {
-  if (to.readonly) {
-    fail(Error::Kind::buffer,
-         "the target of the copy is read-only; copy into a tensor that is not");
+  require_writable(to);
+  if (to.size() != 0) copy_elements(to, from, By::caller);
+}
+
+std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from) {
+  require_writable(to);
+  if (to.size() == 0) return PendingCopy::none();
+  const WithoutGil released;
+  const PendingCopy::What what{to.memory, from.memory, bytes_of(to), bytes_of(from)};
+  if (const auto copy = submit_copy(to, from, what)) return copy;
+  return PendingCopy::by_thread(what, [to, from] {
+    try {
+      copy_elements(to, from, By::background);
+    } catch (...) {
+      settle(to);
+      settle(from);
+      throw;
+    }
+  });
+}
+
+std::shared_ptr<PendingCopy> begin_wait(const Memory& memory) {
+  if (!memory->may_have_work()) return PendingCopy::none();
+  const WithoutGil released;
+  const Bytes nothing{nullptr, nullptr};
+  return PendingCopy::by_thread({memory, memory, nothing, nothing},
+                                [memory] { memory->wait_for_work(); });
+}
+
+std::pair<Tensor, std::shared_ptr<PendingCopy>> begin_copy_to_host(const Tensor& from) {
+  const Layout layout =
+      compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize());
+  const Entry* const entry = from.memory->entry();
+  std::optional<Tensor> to;
+  if (entry && entry->usm_host && from.memory->kind() != UsmKind::system &&
+      is_contiguous(from.layout, Order::c)) {
+    try {
+      to = make_tensor(*entry, UsmKind::host, *from.dtype, layout);
+    } catch (const Error& error) {  // of such memory there may be little
+      if (error.kind() != Error::Kind::memory) throw;
+    }
   }
-  if (to.size() == 0) return;
-  synchronize(from);
-  synchronize(to);
-  if (!overlap(to, from)) return copy_disjoint(to, from);
-  if (to.data == from.data &&
-      std::equal(to.layout.strides(), to.layout.strides() + to.layout.ndim(),
-                 from.layout.strides())) {
-    return;
-  }
-  copy_disjoint(to, copy_to_host(from));
+  if (!to) to = make_host_tensor(*from.dtype, layout);
+  auto copy = begin_copy(*to, from);
+  return {*std::move(to), std::move(copy)};
 }
 
 Tensor copy_to_host(const Tensor& from, Order order) {
@@ -386,7 +511,7 @@ void fill_zero(const Tensor& compact) {
     std::memset(compact.data, 0, nbytes);
   } else {
     const WithoutGil released;
-    const Queue& queue = compact.memory->entry->queue();
+    const Queue& queue = compact.memory->entry()->queue();
     const KeptWhileBusy kept(queue, compact.memory, compact.memory);
     queue.fill_zero(compact.data, nbytes);
   }

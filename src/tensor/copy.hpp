@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copy engine: any strides on both sides, host and device on either side.
 //
-// Every function returns when the data has arrived.  None of them touches Python.  They release the
-// GIL where the runtime is called; a caller releases it around a host copy that is long.
+// But for those named begin_*, every function returns when the data has arrived.  None of them
+// touches Python.  They release the GIL where the runtime is called; a caller releases it around a
+// host copy that is long.
 #pragma once
 
+#include <memory>
+#include <utility>
+
+#include "runtime/pending_copy.hpp"
 #include "tensor/tensor.hpp"
 
 namespace sycl_ext {
@@ -19,6 +24,14 @@ void synchronize(const Tensor& tensor);
 // is waited for first.  Error(buffer): `to` is read-only.
 // `from` and `to` may overlap in any way (a temporary copy is then made).
 void copy_elements(const Tensor& to, const Tensor& from);
+
+// The same, going on when this returns.  Both stay alive until it is done.  What is submitted,
+// copied or handed out later comes after it.
+std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from);
+// A fresh host copy, compact in C order: USM where one command copies there, else pageable memory.
+std::pair<Tensor, std::shared_ptr<PendingCopy>> begin_copy_to_host(const Tensor& from);
+// Waits for the work that is pending on the memory, and counts as a copy.
+std::shared_ptr<PendingCopy> begin_wait(const Memory& memory);
 
 // A fresh host copy, compact in `order`, page-aligned.
 Tensor copy_to_host(const Tensor& from, Order order = Order::c);

@@ -60,6 +60,14 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool read
 Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
                    const Entry* reader) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
+  if (reader && range.begin) {
+    return {borrow_host_memory(range.begin, range.nbytes, *reader, std::move(owner)),
+            data,
+            &dtype,
+            std::move(layout),
+            readonly,
+            false};
+  }
   UsmKind kind = UsmKind::system;
   const Entry* entry = range.begin ? find_owner(range.begin, &kind) : nullptr;
   if (entry) locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
@@ -148,8 +156,8 @@ bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to
 
 Tensor as_host_view(const Tensor& tensor) {
   if (!tensor.host_accessible()) {
-    fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
-         "' USM of device ", tensor.memory->entry->id, " ('", tensor.memory->entry->name,
+    fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind()),
+         "' USM of device ", tensor.memory->entry()->id, " ('", tensor.memory->entry()->name,
          "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
   }
   Tensor view = tensor;
@@ -163,7 +171,7 @@ Tensor as_usm(Tensor tensor) {
 }
 
 Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue queue) {
-  if (tensor.memory->entry) return as_usm(tensor);
+  if (tensor.memory->entry()) return as_usm(tensor);
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
   }

@@ -23,12 +23,12 @@ struct Tensor {
     return static_cast<std::size_t>(size()) * dtype->itemsize();
   }
   bool host_accessible() const noexcept {
-    return sycl_ext::host_accessible(memory->kind, memory->entry);
+    return sycl_ext::host_accessible(memory->kind(), memory->entry());
   }
   // What __dlpack_device__ answers.
   DLDevice dl_device() const noexcept {
     if (on_host) return {kDLCPU, 0};
-    return {kDLOneAPI, memory->entry->root_id};
+    return {kDLOneAPI, memory->entry()->root_id};
   }
 };
 

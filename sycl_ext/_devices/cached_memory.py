@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 
-__all__ = ["cached_memory", "release_cached_memory"]
+__all__ = ["cached_memory", "release_cached_memory", "released_with"]
+
+#: What else is called to give memory back.
+released_with: list[Callable[[], object]] = []
 
 
 def cached_memory() -> dict[tuple[Device | None, str], int]:
@@ -45,7 +50,8 @@ def cached_memory() -> dict[tuple[Device | None, str], int]:
 def release_cached_memory() -> None:
     """Give the memory that `cached_memory` tells of back to the SYCL runtime and the system.
 
-    This happens by itself when a device has no memory left.  (The runtime may keep memory of its
+    This happens by itself when a device has no memory left.  So is memory that other processes had
+    open, and have closed since (`ipc_handle`).  (The runtime may keep memory of its
     own, as the memory pools of the Level Zero adapter do.)
 
     Examples
@@ -53,4 +59,6 @@ def release_cached_memory() -> None:
     >>> import sycl_ext as sx
     >>> sx.release_cached_memory()
     """
+    for release in released_with:
+        release()
     _core.release_cached_memory()

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Cut", "DeviceWords", "choose", "read_partition", "read_words"]
+__all__ = ["TO_COMPOSITE", "Cut", "DeviceWords", "choose", "read_partition", "read_words"]
 
 #: One step from a device to a part of it: how it is cut (`Device.partition`), and which part.
 Cut = tuple[str, int]
+
+#: The step from a root device to the composite device that it is a component of.
+TO_COMPOSITE: Cut = ("composite", 0)
 
 #: What somebody else's words may ask for: more than any device has.
 _MAX_CUTS, _MAX_PARTS = 8, 4096
@@ -51,7 +54,7 @@ _EXAMPLE = tuple(DeviceWords("level_zero", "gpu", 1, (("numa", 0),)))
 
 
 def _is_cut(cut: Any) -> bool:
-    return (
+    return cut == TO_COMPOSITE or (
         type(cut) is tuple
         and [type(part) for part in cut] == [str, int]
         and 0 <= cut[1] < _MAX_PARTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,16 @@ from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 if TYPE_CHECKING:
     import dpctl
 
-__all__ = ["Device", "Placement", "device", "devices", "place", "register_context"]
+__all__ = [
+    "Device",
+    "Placement",
+    "device",
+    "devices",
+    "is_torch_device",
+    "names_device",
+    "place",
+    "register_context",
+]
 
 
 class Device:
@@ -162,7 +172,11 @@ class Device:
     def sycl_device(self) -> dpctl.SyclDevice:
         """The device of the entry, as a ``dpctl.SyclDevice``."""
         if self._sycl_device is None:
-            self._sycl_device = self.sycl_queue.sycl_device
+            import dpctl
+
+            # dpctl takes no capsule of a device.  The entry's own queue would have other users from
+            # then on, and be asked for pending work by each export.
+            self._sycl_device = dpctl.SyclQueue(self._entry.new_queue().capsule()).sycl_device
         return self._sycl_device
 
     def create_sub_devices(self, partition: int | Sequence[int] | str) -> tuple[Device, ...]:
@@ -201,6 +215,8 @@ class Device:
 
     def _whole(self) -> Device:
         """Return the entry of this very device without a private context."""
+        if self._entry.composite:
+            return by_id(_core.entry_of_device(self._entry.device_address).id)
         parent = self.parent
         return parent if self.kind == "context" and parent is not None else self
 
@@ -294,7 +310,8 @@ def device(spec: Any = None) -> Device:
     spec : optional
         None for the default device; a `Device`; an id; a DLPack pair ``(14, id)``; a filter string
         such as ``"level_zero:gpu:1"`` or ``"cpu"``; a ``dpctl.SyclDevice``, ``SyclQueue`` or
-        ``SyclContext``; anything with ``sycl_queue`` or ``__dlpack_device__``.
+        ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a ``torch.device`` of that type, for the device
+        that PyTorch calls so; anything with ``sycl_queue`` or ``__dlpack_device__``.
 
     Returns
     -------
@@ -336,6 +353,8 @@ def place(spec: Any) -> Placement:
         return Placement(register_context(spec))
     if isinstance(spec, Integral) and not isinstance(spec, bool):
         return Placement(by_id(int(spec)))
+    if is_torch_device(spec):
+        return Placement(_of_torch(spec))
     if hasattr(spec, "sycl_queue"):
         queue = queue_from(spec.sycl_queue)  # an int is an address here, and no id
         return Placement(by_id(_core.entry_of_queue(queue).id), queue)
@@ -343,7 +362,7 @@ def place(spec: Any) -> Placement:
         return Placement(_by_pair(spec.__dlpack_device__()))
     raise TypeError(
         f"device is a {type(spec).__name__}; use None, a Device, an id, (14, id), a filter string, "
-        "or a dpctl.SyclDevice, SyclQueue or SyclContext"
+        "a torch.device, or a dpctl.SyclDevice, SyclQueue or SyclContext"
     )
 
 
@@ -400,22 +419,80 @@ def _by_pair(pair: Any) -> Device:
             'host_view() or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
         )
     if device_type != DeviceType.ONE_API:
-        raise ValueError(
-            f"device is {(device_type, entry_id)}; only kDLOneAPI devices (14, id) are SYCL devices"
-        )
+        fits = all(0 <= number < 1 << 31 for number in (device_type, entry_id))
+        native = _core.entry_of_native(device_type, entry_id) if fits else None
+        if native is None:
+            raise ValueError(
+                f"device is {(device_type, entry_id)}; only kDLOneAPI devices (14, id) are SYCL "
+                "devices, and those of CUDA and ROCm that SYCL lists"
+            )
+        return by_id(native.id)
     return by_id(entry_id)
 
 
-_FILTER = re.compile(
+_FILTER = (
     r"(?:(?P<backend>opencl|level_zero|cuda|hip|native_cpu)(?::|$))?"
     r"(?:(?P<type>cpu|gpu|accelerator)(?::|$))?"
     r"(?P<number>\d+)?"
 )
 
 
+_XPU = r"xpu(?::(?P<number>\d+))?"
+
+
+def names_device(text: str) -> bool:
+    """Whether a string is in the form of a device: a filter string, or what PyTorch calls one."""
+    text = text.strip().lower()
+    return any(re.fullmatch(form, text) for form in (_FILTER, _XPU)) or text in ("host", "cuda")
+
+
+def is_torch_device(spec: object) -> bool:
+    """Whether `spec` is a ``torch.device``; torch is not imported for that."""
+    cls = getattr(sys.modules.get("torch"), "device", None)
+    return isinstance(cls, type) and isinstance(spec, cls)
+
+
+def _of_torch(spec: Any) -> Device:
+    """Find the device that a ``torch.device`` stands for."""
+    if spec.type == "xpu":
+        return _by_xpu(spec.index)
+    if spec.type == "cpu":
+        raise ValueError(
+            f"device is {spec!r}, the host, which is no SYCL device; use host_view() or to_numpy() "
+            'to reach the host, and "cpu" for the SYCL CPU device'
+        )
+    raise ValueError(f"device is {spec!r}; of the devices of torch only 'xpu' is one of SYCL")
+
+
+def _by_xpu(number: int | None) -> Device:
+    """Find the device that PyTorch numbers so.
+
+    PyTorch counts GPUs of Level Zero, and may leave some of them out, so it is asked when it is
+    there: its queue tells the device.
+    """
+    xpu = getattr(sys.modules.get("torch"), "xpu", None)
+    name = "xpu" if number is None else f"xpu:{number}"
+    if xpu is not None and xpu.is_available():
+        if number is not None and number >= xpu.device_count():
+            raise ValueError(f"device is {name!r}, and torch has {xpu.device_count()} of them")
+        queue = queue_from(xpu.current_stream(number).sycl_queue)
+        return by_id(_core.entry_of_queue(queue).root_id)
+    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
+    gpus = [root for root in roots if (root.backend, root.device_type) == ("level_zero", "gpu")]
+    if (number or 0) < len(gpus):
+        return gpus[number or 0]
+    raise ValueError(
+        f"device is {name!r}, a GPU of Level Zero, and there are {len(gpus)} of them among the "
+        "root devices: " + (", ".join(root.filter_string for root in roots) or "none")
+    )
+
+
 def _by_filter(text: str) -> Device:
     """Find a root device by its filter string: backend, type and number, each optional."""
-    match = _FILTER.fullmatch(text.strip().lower())
+    lowered = text.strip().lower()
+    if (xpu := re.fullmatch(_XPU, lowered)) is not None:
+        return _by_xpu(None if xpu["number"] is None else int(xpu["number"]))
+    match = re.fullmatch(_FILTER, lowered)
     roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
     if match is not None and any(match.groups()):
         fitting = [
@@ -430,8 +507,19 @@ def _by_filter(text: str) -> Device:
     hint = " (the host is reached through host_view() or to_numpy())" if "host" in text else ""
     raise ValueError(
         f"device is {text!r}, and no root device fits{hint}; there are: "
-        + (", ".join(root.filter_string for root in roots) or "none")
+        + (", ".join(root.filter_string for root in roots) or f"none; {_core.no_device_advice()}")
     )
+
+
+def is_absent(spec: Any) -> bool:
+    """Whether it is the filter string of a device that is not among the root devices."""
+    if not isinstance(spec, str) or not names_device(spec):
+        return False
+    try:
+        _by_filter(spec)
+    except ValueError:
+        return True
+    return False
 
 
 def as_dl_device(pair: Any) -> DLDevice:

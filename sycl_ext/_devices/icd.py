@@ -8,34 +8,123 @@ the machine that built it, so the OpenCL loader finds nothing.  Before SYCL enum
 
 from __future__ import annotations
 
-import os
+import os.path
 import sys
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Final
 
 #: Any of these in the environment means that somebody has decided already.
 DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYCL_EXT_NO_ICD")
 
 DRIVER = "libintelocl.so"
 
+#: What brings the driver: the extra ``cpu`` of this package, which may be on no index.
+CPU_PACKAGE: Final = "intel-opencl-rt>=2026.0,<2027"
+INSTALL_CPU: Final = f'python -m pip install "{CPU_PACKAGE}"'
 
-def embedded_driver() -> Path | None:
+
+def embedded_driver() -> str | None:
     """Return the OpenCL CPU driver of this environment, if it is installed."""
-    site_packages = Path(__file__).resolve().parent.parent.parent
-    prefixes = (site_packages.parents[1], Path(sys.prefix) / "lib")
-    return next((lib / DRIVER for lib in prefixes if (lib / DRIVER).exists()), None)
+    lib = os.path.realpath(__file__)
+    for _ in range(5):  # <lib>/python3.x/site-packages/sycl_ext/_devices/icd.py
+        lib = os.path.dirname(lib)
+    drivers = (os.path.join(place, DRIVER) for place in (lib, os.path.join(sys.prefix, "lib")))
+    return next(filter(os.path.exists, drivers), None)
 
 
-def add_embedded_cpu() -> Path | None:
+def add_embedded_cpu() -> str | None:
     """Set ``OCL_ICD_FILENAMES`` to the embedded driver unless the environment decides otherwise.
 
     Returns
     -------
-    Path or None
+    str or None
         What was set.
     """
     if any(os.environ.get(name) for name in DECIDED_BY):
         return None
     driver = embedded_driver()
     if driver is not None:
-        os.environ["OCL_ICD_FILENAMES"] = str(driver)
+        os.environ["OCL_ICD_FILENAMES"] = driver
     return driver
+
+
+# ---- why the CPU device is missing all the same --------------------------------------------------
+
+
+def mapped_files() -> str:
+    """Return what this process has mapped, as the kernel tells it."""
+    try:
+        with open("/proc/self/maps", errors="replace") as maps:
+            return maps.read()
+    except OSError:  # another system
+        return ""
+
+
+def prepare() -> str:
+    """Name the embedded driver, and say what is known to keep its device away; empty: nothing."""
+    added = add_embedded_cpu()
+    early = listed_too_early(added, mapped_files()) if added is not None else ""
+    return early or space_in_path(os.environ)
+
+
+def listed_too_early(added: str, maps: str) -> str:
+    """Say that the devices were listed before the driver was named; empty: they were not.
+
+    The SYCL runtime loads its adapters when it first lists the devices, and the OpenCL loader reads
+    the environment then, and never again.
+
+    Parameters
+    ----------
+    added : str
+        What `add_embedded_cpu` has named.
+    maps : str
+        The mapped files of the process at that time.
+    """
+    if "libur_adapter_" not in maps or os.path.basename(added) in maps:
+        return ""
+    return (
+        "devices were listed before sycl_ext was imported, so the CPU device of this environment "
+        "is not among them; import sycl_ext first, before dpctl or dpnp use a device, or start "
+        f"Python with OCL_ICD_FILENAMES={added}"
+    )
+
+
+def driver_with_space(environment: Mapping[str, str]) -> str:
+    """Return the driver in `environment` whose path has a space; empty: none has.
+
+    The driver looks for its own path in ``/proc/self/maps``, cuts it at the space, and does not
+    find the files next to it.  That file shows real paths, so a link does not help.
+    """
+    named = environment.get("OCL_ICD_FILENAMES", "").split(os.pathsep)
+    ours = (path for path in named if os.path.basename(path) == DRIVER)
+    return next((path for path in ours if len(os.path.realpath(path).split()) > 1), "")
+
+
+def space_in_path(environment: Mapping[str, str]) -> str:
+    """Say that the driver cannot work where it is; empty: it can."""
+    driver = driver_with_space(environment)
+    if not driver:
+        return ""
+    return (
+        f"the path of the OpenCL CPU driver has a space, {driver!r}, at which the driver cuts it, "
+        "so that its device cannot be used; install into a path without one (python -m sycl_ext "
+        "doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
+    )
+
+
+def no_device_advice(trouble: str, driver: str | None) -> str:
+    """Return what an error advises where there is no device.
+
+    Parameters
+    ----------
+    trouble : str
+        What is known to be wrong; empty: nothing.
+    driver : str or None
+        What `embedded_driver` has found.
+    """
+    if trouble:
+        return trouble
+    doctor = "`python -m sycl_ext doctor` says why"
+    if driver is not None:
+        return doctor
+    return f"{doctor} (on a machine without a GPU install the CPU device: {INSTALL_CPU})"

@@ -27,13 +27,18 @@ def warn_of_others() -> None:
     if not others:
         return
     _told.update(others)
+    warn_user(message(ours, others), TwoRuntimesWarning)
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Warn once, where the user's code called the package."""
     frame = sys._getframe()
     while frame.f_back and _package_of(frame) in _NOT_THE_USERS:
         frame = frame.f_back
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
-        message(ours, others),
-        TwoRuntimesWarning,
+        text,
+        category,
         frame.f_code.co_filename,
         frame.f_lineno,
         registry=registry,

@@ -1,19 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to be known before anything else of the package is loaded."""
+"""What has to be known before anything else of the package is loaded.
+
+Files are named by strings here and in the other modules that an import runs: pathlib takes as long
+to import as a third of the package.
+"""
 
 from __future__ import annotations
 
+import os.path
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
 from typing import Any, Final, NoReturn
 
 PACKAGE: Final = "sycl_ext"
+INIT: Final = "__init__.py"
+
+
+def leave_source_tree(path: list[str]) -> None:
+    """Let the modules of the package come from where it is installed.
+
+    In a source tree, Python finds these files before those that pip has installed, and here is no
+    core.  That is all the same to a user as long as both are of one version.
+
+    Parameters
+    ----------
+    path : list of str
+        The ``__path__`` of the package; changed, unless there is a core.
+    """
+    if find_spec(f"{PACKAGE}._core") is not None:
+        return
+    found = installed_package(path[0], sys.path)
+    if found is None or not same_file(*(os.path.join(one, INIT) for one in (path[0], found))):
+        return
+    path[:] = [found]
+    for name in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
+        del sys.modules[name]
+
+
+def installed_package(here: str, search_path: Iterable[str]) -> str | None:
+    """Return the first folder of the package, another than this one, that has a core."""
+    folders = (os.path.realpath(os.path.join(entry, PACKAGE)) for entry in search_path)
+    others = (folder for folder in folders if folder != os.path.realpath(here))
+    # An editable installation has a core there, and no Python files.
+    return next(
+        (one for one in others if has_core(one) and os.path.exists(os.path.join(one, INIT))), None
+    )
+
+
+def has_core(folder: str) -> bool:
+    """Say whether the extension module is in a folder."""
+    return any(
+        os.path.exists(os.path.join(folder, f"_core{suffix}")) for suffix in EXTENSION_SUFFIXES
+    )
+
+
+def same_file(one: str, other: str) -> bool:
+    """Say whether two files have the same content; no, when one is not there."""
+    if not (os.path.exists(one) and os.path.exists(other)):
+        return False
+    with open(one, "rb") as first, open(other, "rb") as second:
+        return first.read() == second.read()
 
 
 def load_core() -> ImportError | None:
     """Load the extension module, and with it the SYCL runtime; return why that fails."""
     try:
+        import_module("numpy")  # which the modules need that come next
         import_module("sycl_ext._core")
     except ImportError as error:
         return error
@@ -43,6 +98,31 @@ def name_as_public(namespace: Mapping[str, Any], names: Iterable[str]) -> None:
             thing.__module__ = PACKAGE
 
 
+def load_public(namespace: dict[str, Any], modules: Mapping[str, str], name: str) -> Any:
+    """Load a public name of the package from its module, when somebody asks for it.
+
+    Parameters
+    ----------
+    namespace : dict
+        Of the package; the name stands in it from then on.
+    modules : mapping of str to str
+        Name -> module, such as ``{"exchange": "_exchange.exchange"}``, or itself.
+    name : str
+
+    Raises
+    ------
+    AttributeError
+        When it is none of them.
+    """
+    if name not in modules:
+        raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}")
+    module = import_module(f"{PACKAGE}.{modules[name]}")
+    namespace[name] = module if modules[name] == name else getattr(module, name)
+    name_as_public(namespace, [name])
+    remember_package()
+    return namespace[name]
+
+
 def restore_package() -> None:
     """Take the modules of an earlier import, when there was one.
 
@@ -67,4 +147,23 @@ def _core() -> Any:
 
 def remedy(error: ImportError) -> str:
     """Return what an ImportError of the core tells a user."""
+    here = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+    is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}._core"
+    if not is_there and os.path.exists(os.path.join(here, "pyproject.toml")):
+        return in_source_tree(here, installed_package(os.path.join(here, PACKAGE), sys.path))
     return f"{error}; python -m sycl_ext doctor says what is wrong and what mends it"
+
+
+def in_source_tree(here: str, installed: str | None) -> str:
+    """Return what a user is told who imports the sources, in which nothing is built."""
+    import shlex
+
+    what = f"you are in the source tree of sycl_ext, {here}, where no extension module is built"
+    install = f"python -m pip install {shlex.quote(here)}"
+    if installed is None:
+        return f"{what}; install it: {install}"
+    elsewhere = os.path.dirname(installed)
+    return (
+        f"{what}, and {elsewhere} has another version of it; use that one, from another folder or "
+        f"as sycl-ext, or install this one: {install}"
+    )

@@ -18,8 +18,9 @@ VARIANTS = {
     "level_zero_v2": ("level_zero_v2", {}),
     "stand_in_gpu_peers": ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1", "FAKEGPU_P2P": "1"}),
 }
-#: Not every day: ``stand_in_gpu`` with a switch or two; contexts of ``opencl_gpu`` are strict, too.
-LONG = ("stand_in_gpu_strict", "stand_in_gpu_peers")
+#: Not every day: contexts of ``stand_in_gpu`` and of ``level_zero_v1`` are like those of
+#: ``level_zero_v2``, and those of ``opencl_gpu`` are strict, too.
+LONG = ("level_zero_v1", "stand_in_gpu", "stand_in_gpu_strict", "stand_in_gpu_peers")
 
 
 def run(name, scratch):

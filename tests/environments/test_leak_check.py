@@ -2,6 +2,7 @@
 """The leak check of every test (conftest.py) sees a block, a managed tensor, and one too few."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -68,4 +69,4 @@ def test_a_planted_leak_is_seen(planted, tmp_path):
     said = done.stdout + done.stderr
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, said
     assert "ERROR test_second.py::test_planted - AssertionError: managed tensors" in said
-    assert "2 passed, 1 error" in said, said
+    assert re.search(r"2 passed, (1 warning, )?1 error", said), said

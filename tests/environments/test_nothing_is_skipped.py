@@ -49,7 +49,7 @@ def test_a_skip_is_a_failure_where_all_is_required(code, tmp_path):
     "test",
     [
         "test_environments.py::test_environment[level_zero_v1]",
-        "test_context_environments.py::test_contexts[level_zero_v1]",
+        "test_context_environments.py::test_contexts[level_zero_v2]",
     ],
 )
 def test_an_environment_that_is_missing_is_a_failure(test):

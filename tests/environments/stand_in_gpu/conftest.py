@@ -149,7 +149,7 @@ def allocations_left(blocks):
 
     def left():
         alive()
-        _core.release_cached_memory()
+        sx.release_cached_memory()
         return blocks()
 
     return left

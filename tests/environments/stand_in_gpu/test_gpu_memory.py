@@ -12,9 +12,9 @@ import pytest
 import environments
 import samples
 import sycl_ext as sx
-from dlpack_ctypes import IS_COPIED, READ_ONLY, managed_in
 from producers import Foreign, Liar, Producer, as_strided, check_export, over
 from samples import LAYOUTS, SAME_SHAPE, assert_equal, assert_same_view, bits, values
+from sycl_ext.testing.structs import IS_COPIED, READ_ONLY, managed_in
 
 VERSIONED = {"max_version": (1, 0)}
 HOST = {"dl_device": (1, 0), **VERSIONED}

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process without a device is told: at import, when the cause is known, and by errors."""
+
+from __future__ import annotations
+
+from sycl_ext import _core
+from sycl_ext._devices import icd
+from sycl_ext._devices.runtimes import warn_user
+from sycl_ext._negotiation.errors import SyclError
+
+
+def prepare(trouble: str) -> None:
+    """Hand errors their advice, and warn where something keeps all devices away.
+
+    Parameters
+    ----------
+    trouble : str
+        What `icd.prepare` has found; empty: nothing, and no device is looked for.
+    """
+    _core.set_no_device_advice(icd.no_device_advice(trouble, icd.embedded_driver()))
+    if trouble and _is_table_empty():
+        warn_user(trouble, RuntimeWarning)
+
+
+def _is_table_empty() -> bool:
+    try:
+        return _core.root_count() == 0
+    except SyclError:
+        return True

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices of CUDA and HIP under the names that DLPack has for them, without such hardware.
+
+The stand-in adapter poses as the backend: what a driver of these does is not tested here.
+"""
+
+import os
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from fake_gpu import control
+from producers import over
+from samples import bits, values
+from sycl_ext import _core
+from sycl_ext.testing.structs import IS_COPIED, READ_ONLY, managed_in
+
+BACKEND = os.environ["SYCL_EXT_ENVIRONMENT"]
+#: DLPack's device types of the kinds of USM, as dlpack.h numbers them.
+TYPES = {"cuda": {"device": 2, "shared": 13, "host": 3}, "hip": {"device": 10, "host": 11}}[BACKEND]
+OTHERS = {"cuda": (10, 11), "hip": (2, 3, 13)}[BACKEND]
+KINDS = list(TYPES)
+NUMBERS = values((4, 5), "int32")
+V1 = {"max_version": (1, 3)}
+
+
+@pytest.fixture(scope="module")
+def gpus():
+    return [device for device in sx.devices() if device.device_type == "gpu"]
+
+
+def numbers(device, usm_type="device"):
+    return sx.empty((4, 5), "int32", usm_type=usm_type, device=device).copy_from(NUMBERS)
+
+
+def read(capsule):
+    """The device in a capsule, its flags, and its address."""
+    managed = managed_in(capsule)
+    dl = managed.dl_tensor
+    return (dl.device.device_type, dl.device.device_id), managed.flags, dl.data
+
+
+class Array:
+    """An array of a library of that backend, over memory that SYCL can reach."""
+
+    def __init__(self, tensor, device, **fields):
+        self.tensor, self.device, self.fields = tensor, device, fields
+        self.asked = []
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        self.asked.append((stream, dl_device, copy))
+        if dl_device not in (None, self.device):
+            raise BufferError("that library copies to nobody")
+        self.made = over(self.tensor, device=self.device, **self.fields)
+        return self.made.capsule()
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def test_the_backend(gpus):
+    assert {gpu.backend for gpu in gpus} == {BACKEND}
+    assert [gpu.id for gpu in gpus] == [1, 2]
+
+
+def test_the_table(gpus):
+    for ordinal, gpu in enumerate(gpus):
+        for usm_type in ("device", "shared", "host", "system"):
+            wanted = (TYPES[usm_type], ordinal) if usm_type in TYPES else None
+            assert _core.native_device(gpu._entry, usm_type) == wanted
+        for number in TYPES.values():
+            assert sx.device((number, ordinal)) is gpu
+    for usm_type in ("device", "shared", "host"):
+        assert _core.native_device(sx.device("opencl:cpu")._entry, usm_type) is None
+    assert {sx.DeviceType(number).name.partition("_")[0] for number in TYPES.values()} == {
+        {"cuda": "CUDA", "hip": "ROCM"}[BACKEND]
+    }
+
+
+@pytest.mark.parametrize(
+    "pair", [(TYPES["device"], 2), (TYPES["device"], -1), (TYPES["device"], 1 << 40)]
+)
+def test_no_such_device(gpus, pair):
+    with pytest.raises(ValueError, match="only kDLOneAPI devices"):
+        sx.device(pair)
+    with pytest.raises(BufferError, match="there is no such device"):
+        numbers(gpus[0]).__dlpack__(dl_device=pair)
+
+
+def test_the_other_backends_names_are_nobodys(gpus):
+    for number in OTHERS:
+        with pytest.raises(BufferError, match="there is no such device"):
+            numbers(gpus[0]).__dlpack__(dl_device=(number, 0))
+        with pytest.raises(BufferError):
+            sx.from_dlpack(Array(numbers(gpus[0]), (number, 0)))
+
+
+# ---- export --------------------------------------------------------------------------------------
+
+
+def test_who_asks_for_nothing_gets_one_api(gpus):
+    t = numbers(gpus[1])
+    assert t.__dlpack_device__() == (14, gpus[1].id)
+    assert read(t.__dlpack__(**V1))[0] == (14, gpus[1].id)
+
+
+@pytest.mark.parametrize("usm_type", KINDS)
+@pytest.mark.parametrize("ordinal", [0, 1])
+def test_a_view_under_that_name(gpus, usm_type, ordinal):
+    t = numbers(gpus[ordinal], usm_type)
+    asked = (TYPES[usm_type], ordinal)
+    for copy in (None, False):
+        assert read(t.__dlpack__(dl_device=asked, copy=copy, **V1)) == (asked, 0, t.ptr)
+    device, flags, data = read(t.as_readonly().__dlpack__(dl_device=asked, **V1))
+    assert (device, flags, data) == (asked, READ_ONLY, t.ptr)
+    device, flags, data = read(t.__dlpack__(dl_device=asked, copy=True, **V1))
+    assert (device, flags) == (asked, IS_COPIED)
+    assert data != t.ptr
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("asked", KINDS)
+def test_another_kind_is_a_copy(gpus, usm_type, asked):
+    t = numbers(gpus[0], usm_type)
+    wanted = (TYPES[asked], 0)
+    if asked == usm_type:
+        return
+    capsule = t.__dlpack__(dl_device=wanted, **V1)
+    device, flags, data = read(capsule)
+    assert (device, flags) == (wanted, IS_COPIED)
+    assert data != t.ptr
+    with pytest.raises(sx.CopyRefusedError, match="another kind of USM"):
+        t.__dlpack__(dl_device=wanted, copy=False)
+    back = sx.from_dlpack(capsule)
+    assert (back.usm_type, back.device) == (asked, gpus[0])
+    assert bits(back.to_numpy()) == bits(NUMBERS)
+
+
+def test_from_elsewhere(gpus):
+    """A private context, the CPU device, the other GPU."""
+    private = sx.register_context(dpctl.SyclContext([gpus[0].sycl_device]))
+    asked = (TYPES["device"], 0)
+    for device in (private, "opencl:cpu", gpus[1]):
+        t = numbers(device)
+        capsule = t.__dlpack__(dl_device=asked, copy=True, **V1)
+        assert read(capsule)[:2] == (asked, IS_COPIED)
+        assert bits(sx.from_dlpack(capsule).to_numpy()) == bits(NUMBERS)
+        with pytest.raises(sx.CopyRefusedError):
+            t.__dlpack__(dl_device=asked, copy=False)
+
+
+def test_streams(gpus):
+    """The library's stream is an int; the host waits, because SYCL cannot order such a stream."""
+    t = numbers(gpus[0])
+    asked = (TYPES["device"], 0)
+    adapter = control.loaded()
+    source = sx.empty((4, 5), "int32", usm_type="host", device=gpus[0]).copy_from(NUMBERS + 1)
+    for stream in (None, 0, 1, 2, 0x7F00DEADBEEF):
+        t.copy_from(NUMBERS)
+        adapter.fakegpu_set_delay_us(20_000)
+        copy = t.copy_from(source, wait=False)
+        capsule = t.__dlpack__(dl_device=asked, stream=stream, **V1)
+        assert copy.done()
+        adapter.fakegpu_set_delay_us(0)
+        assert read(capsule)[2] == t.ptr
+    t.__dlpack__(dl_device=asked, stream=-1)
+    for stream in ("1", 1.0, True, t.sycl_queue):
+        with pytest.raises(TypeError, match="stream is"):
+            t.__dlpack__(dl_device=asked, stream=stream)
+
+
+# ---- import --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("usm_type", KINDS)
+@pytest.mark.parametrize("importer", [sx.from_dlpack, sx.as_tensor])
+def test_a_view_of_that_librarys_memory(gpus, usm_type, importer):
+    owner = numbers(gpus[1], usm_type)
+    array = Array(owner, (TYPES[usm_type], 1))
+    t = importer(array)
+    assert (t.ptr, t.device, t.usm_type) == (owner.ptr, gpus[1], usm_type)
+    assert bits(t.to_numpy()) == bits(NUMBERS)
+    # It was told a stream to be ready on: that of the device's queue.
+    ((stream, dl_device, _copy),) = array.asked
+    assert dl_device is None
+    assert stream == _core.native_stream(gpus[1]._entry)
+    assert stream > 2
+    assert importer(array, copy=False).ptr == owner.ptr
+    assert importer(array, copy=True).ptr != owner.ptr
+    assert importer(array, device=gpus[0], copy=True).device is gpus[0]
+    assert bits(sx.exchange(array, np)) == bits(NUMBERS)
+    assert bits(np.from_dlpack(sx.host_view(array))) == bits(NUMBERS)
+
+
+def test_there_and_back(gpus):
+    """Our own export under such a name is the tensor's own memory."""
+    t = numbers(gpus[0])
+    again = sx.from_dlpack(t.__dlpack__(dl_device=(TYPES["device"], 0), **V1))
+    assert (again.ptr, again.device) == (t.ptr, gpus[0])
+    del t
+    assert bits(again.to_numpy()) == bits(NUMBERS)
+
+
+def test_a_producer_that_lies(gpus):
+    """Memory of another device, and memory that is none of the device's."""
+    t = numbers(gpus[0])
+    with pytest.raises(BufferError):
+        sx.from_dlpack(Array(t, (TYPES["device"], 7)))
+    with pytest.raises(BufferError):
+        sx.from_dlpack(Array(NUMBERS.copy(), (TYPES["device"], 0)))
+    wrong = Array(t, (TYPES["device"], 0))
+    wrong.device = (TYPES["device"], 1)
+    with pytest.raises(BufferError):
+        sx.from_dlpack(wrong, copy=False)
+    capsule = _core.make_capsule(t, True, (TYPES["device"], 1), False)
+    with pytest.raises(BufferError, match="not where its memory is"):
+        sx.from_dlpack(capsule)

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies that go on while their caller does, on GPUs that are held until a test releases them."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from samples import bits, values
+from sycl_ext import _core
+
+SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
+
+
+def pinned(array, device):
+    return sx.empty(array.shape, array.dtype, usm_type="host", device=device).copy_from(array)
+
+
+def blocked(call):
+    """A thread that waits in `call`, and where its result will be."""
+    result = []
+    thread = threading.Thread(target=lambda: result.append(call()), daemon=True)
+    thread.start()
+    thread.join(0.05)
+    assert thread.is_alive(), result
+    return thread, result
+
+
+def until_nobody_waits():
+    while _core.interrupted_waits() or _core.deferred_frees() or _core.pending_copies():
+        time.sleep(0.01)
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+#: How a tensor on a GPU gets LARGE: name -> (gpu, other gpu) -> copy
+WAYS = {
+    "one command": lambda t, other: t.copy_from(pinned(LARGE, t.device), wait=False),
+    "staged": lambda t, other: t.copy_from(LARGE, wait=False),
+    "gaps": lambda t, other: t[::2, ::-1].copy_from(LARGE[::2, ::-1], wait=False),
+    "on the device": lambda t, other: t.copy_from(sx.as_tensor(LARGE, device=t.device), wait=False),
+    "the other GPU": lambda t, other: t.copy_from(sx.as_tensor(LARGE, device=other), wait=False),
+    "the CPU": lambda t, other: t.copy_from(sx.as_tensor(LARGE, device="opencl:cpu:0"), wait=False),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_every_way(way, usm_type, gpus):
+    t = sx.as_tensor(LARGE, device=gpus[0], copy=True)
+    t = sx.empty(LARGE.shape, LARGE.dtype, usm_type=usm_type, device=gpus[0]).copy_from(t)
+    copy = WAYS[way](t, gpus[1])
+    assert bits(t.to_numpy(copy=True, wait=False).result()) == bits(LARGE)
+    copy.wait()
+    assert bits(t.to_numpy()) == bits(LARGE)
+
+
+@pytest.mark.parametrize("key", [slice(None), slice(None, None, -3), (slice(1, 9), slice(2, 5))])
+def test_to_the_host(key, gpu):
+    t = sx.as_tensor(LARGE, device=gpu)[key]
+    assert bits(t.to_numpy(wait=False).result()) == bits(LARGE[key])
+
+
+# ---- held ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("array", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("source", ["pageable", "pinned"])
+def test_the_call_returns_and_exports_wait(gpu, hold, array, source):
+    t = sx.zeros(array.shape, array.dtype, device=gpu)
+    given = pinned(array, gpu) if source == "pinned" else array
+    with hold() as held:
+        copy = t.copy_from(given, wait=False)
+        assert not copy.done()
+        exports = [
+            blocked(lambda: t.__dlpack__()),
+            blocked(lambda: t.to_numpy()),
+            blocked(lambda: sx.exchange(t, np)),
+            blocked(copy.result),
+        ]
+        assert not copy.done()
+        held.release()
+        for thread, _ in exports:
+            thread.join(30)
+    copy.wait()
+    assert bits(exports[1][1][0]) == bits(array)
+    assert bits(exports[2][1][0]) == bits(array)
+    assert exports[3][1][0] is t
+
+
+def test_hundreds_of_copies_are_made_by_some_threads(gpu, hold):
+    """Who begins another one waits for the first of those that run."""
+    rows = np.arange(100 * 8, dtype="int32").reshape(100, 8)
+    t = sx.empty(rows.shape, rows.dtype, device=gpu)
+
+    def threads():
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    def begin():
+        for target, row in zip(t, rows, strict=True):
+            target.copy_from(row, wait=False)
+
+    before = threads()
+    with hold() as held:
+        beginner, _ = blocked(begin)
+        time.sleep(0.2)
+        assert threads() < before + 50
+        held.release()
+        beginner.join(30)
+    assert t.tolist() == rows.tolist()
+
+
+def test_a_queue_is_ordered_after_a_command_without_a_wait(gpu, hold):
+    """By `stream`, by ``__sycl_usm_array_interface__``, by `sycl_queue` and by the event."""
+    source = pinned(SMALL, gpu)
+    for way in ("stream", "interface", "sycl_queue", "event"):
+        t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
+        landing = sx.zeros(SMALL.shape, SMALL.dtype, usm_type="host", device=gpu)
+        to, memory = (dpctl.memory.as_usm_memory(x) for x in (landing, t))
+        queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+        with hold():
+            copy = t.copy_from(source, wait=False)
+            after = []
+            if way == "stream":
+                t.__dlpack__(stream=queue, max_version=(1, 0))
+            elif way == "interface":
+                queue = t.__sycl_usm_array_interface__["syclobj"]
+            elif way == "sycl_queue":
+                queue = t.sycl_queue
+            else:
+                after = [copy.sycl_event]
+            later = queue.memcpy_async(to, memory, t.nbytes, after)
+            assert not copy.done(), way
+        later.wait()
+        assert bits(landing.to_numpy()) == bits(SMALL), way
+
+
+def test_a_copy_comes_after_the_work_of_others(gpu, hold):
+    """Both sides have a queue of their own, with work that is pending."""
+    context, device = gpu.sycl_context, gpu.sycl_device
+    for properties in (("in_order",), ()):
+        a, b = (dpctl.SyclQueue(context, device, property=list(properties)) for _ in range(2))
+        source, target = (sx.zeros(SMALL.shape, SMALL.dtype, device=queue) for queue in (a, b))
+        fill, wrong = pinned(SMALL, gpu), pinned(SMALL + 1, gpu)
+        memories = [dpctl.memory.as_usm_memory(x) for x in (source, target, fill, wrong)]
+        with hold():
+            a.memcpy_async(memories[0], memories[2], source.nbytes)
+            b.memcpy_async(memories[1], memories[3], source.nbytes)
+            copy = target.copy_from(source, wait=False)
+            assert not copy.done()
+        assert bits(target.to_numpy()) == bits(SMALL)
+
+
+def test_both_directions_at_once(gpu, adapter, hold, level_zero):
+    """While nothing is carried out, the command of each direction has begun."""
+    if not level_zero:
+        return  # the other stand-in does not say what it is carrying out
+    for array in (SMALL, LARGE):
+        for host in (array, pinned(array, gpu)):
+            down, up = sx.as_tensor(array, device=gpu), sx.zeros(array.shape, "int16", device=gpu)
+            until_nobody_waits()  # what is freed after its work would be held, too
+            with hold():
+                copies = [
+                    down.to_numpy(wait=False),
+                    up.copy_from(host, wait=False),
+                ]
+                end = time.monotonic() + 30
+                while adapter.fakegpu_running() < 2 and time.monotonic() < end:
+                    time.sleep(0.001)
+                assert adapter.fakegpu_running() == 2
+                assert not any(copy.done() for copy in copies)
+            assert bits(copies[0].result()) == bits(array)
+            assert bits(up.to_numpy()) == bits(array)
+
+
+def test_one_direction_and_a_caller_that_waits(gpu, adapter, hold, level_zero):
+    """What the caller copies on its own queue does not wait for a copy of other memory."""
+    down, t = sx.as_tensor(SMALL, device=gpu), sx.as_tensor(SMALL, device=gpu)
+    work = t.sycl_queue
+    memory = dpctl.memory.as_usm_memory(t)
+    until_nobody_waits()
+    with hold():
+        copy = down.to_numpy(wait=False)
+        event = work.memcpy_async(memory, memory, 8)
+        if level_zero:
+            end = time.monotonic() + 30
+            while adapter.fakegpu_running() < 2 and time.monotonic() < end:
+                time.sleep(0.001)
+            assert adapter.fakegpu_running() == 2
+    event.wait()
+    assert bits(copy.result()) == bits(SMALL)
+
+
+def test_what_is_dropped_goes_on(gpu, hold, blocks, allocations_left):
+    """Both sides live until the copy is done, and no longer."""
+    a = sx.zeros(LARGE.shape, LARGE.dtype, device=gpu)
+    before = allocations_left()
+    with hold():
+        a.copy_from(LARGE.copy(), wait=False)
+        a[:10].copy_from(pinned(LARGE[:10], gpu), wait=False)
+        a[:10].to_numpy(wait=False)
+        assert blocks() > before
+    until_nobody_waits()
+    assert bits(a.to_numpy()) == bits(LARGE)
+    for _ in range(200):  # a thread drops them when it is done
+        if allocations_left() <= before:
+            break
+        time.sleep(0.01)
+    assert allocations_left() <= before
+
+
+@pytest.mark.parametrize("source", ["pageable", "pinned"])
+def test_ctrl_c_ends_the_wait_and_not_the_copy(gpu, hold, source):
+    t = sx.zeros(LARGE.shape, LARGE.dtype, device=gpu)
+    given = pinned(LARGE, gpu) if source == "pinned" else LARGE
+    with hold():
+        copy = t.copy_from(given, wait=False)
+        for wait in (copy.wait, copy.result, t.to_numpy, lambda: asyncio.run(when_done(copy))):
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                wait()
+            assert not copy.done()
+    assert copy.result() is t
+    assert bits(t.to_numpy()) == bits(LARGE)
+    until_nobody_waits()
+
+
+async def when_done(copy):
+    return await copy
+
+
+def test_others_run_while_a_coroutine_waits(gpu, hold):
+    t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
+
+    async def main(held):
+        copy = t.copy_from(pinned(SMALL, gpu), wait=False)
+        waits = asyncio.ensure_future(when_done(copy))
+        for _ in range(5):
+            await asyncio.sleep(0.002)
+        assert not waits.done()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(when_done(copy), 0.01)
+        held.release()
+        assert await waits is t
+
+    with hold() as held:
+        asyncio.run(main(held))
+    assert bits(t.to_numpy()) == bits(SMALL)
+
+
+# ---- failures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["pageable", "pinned"])
+def test_an_error_arrives_at_the_wait(gpu, adapter, source):
+    """Each time; and where the target is used first, there, once."""
+    t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
+    given = pinned(SMALL, gpu) if source == "pinned" else SMALL
+    adapter.fakegpu_async_error_next()
+    copy = t.copy_from(given, wait=False)
+    for _ in range(2):
+        with pytest.raises(sx.SyclError):
+            copy.result()
+        assert copy.done()
+    t.to_numpy()  # nothing is pending: the next command is the copy
+    adapter.fakegpu_async_error_next()
+    copy = t.copy_from(given, wait=False)
+    with pytest.raises(sx.SyclError):
+        t.to_numpy()
+    with pytest.raises(sx.SyclError):
+        copy.wait()
+    t.copy_from(given, wait=False)
+    assert bits(t.to_numpy()) == bits(SMALL)
+    if source == "pinned":
+        assert bits(given.to_numpy()) == bits(SMALL)
+
+
+def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
+    a, b = (sx.zeros(SMALL.shape, SMALL.dtype, device=gpu) for _ in range(2))
+    source = pinned(SMALL, gpu)
+    with hold():
+        good = a.copy_from(source, wait=False)
+        adapter.fakegpu_async_error_next()
+        bad = b.copy_from(source, wait=False)
+    while not bad.done():
+        time.sleep(0.01)
+    good.wait()
+    with pytest.raises(sx.SyclError):
+        bad.wait()
+    assert bits(a.to_numpy()) == bits(SMALL)
+
+
+def test_each_call_of_the_runtime_may_fail(gpu, adapter, allocations_left):
+    """At the call, or at the wait, never both, and nothing is left behind."""
+
+    def scenario():
+        t = sx.zeros(LARGE.shape, LARGE.dtype, device=gpu)
+        t.copy_from(LARGE, wait=False).wait()
+        t[:30].copy_from(pinned(LARGE[:30], gpu), wait=False).wait()
+        return bits(t.to_numpy(wait=False).result())
+
+    wanted = scenario()
+    until_nobody_waits()
+    allocations = allocations_left()
+    before = adapter.fakegpu_calls()
+    assert scenario() == wanted
+    until_nobody_waits()
+    calls = adapter.fakegpu_calls() - before
+    assert calls > 5
+    errors = 0
+    for number in range(1, calls + 1):
+        _core.release_cached_memory()
+        adapter.fakegpu_fail_at(number)
+        try:
+            assert scenario() == wanted
+        except (MemoryError, sx.SyclError):
+            errors += 1
+        finally:
+            adapter.fakegpu_fail_at(0)
+        until_nobody_waits()
+        assert allocations_left() <= allocations
+    assert errors >= calls // 3
+    assert scenario() == wanted
+
+
+def test_a_full_device_is_told_at_the_call(gpu, adapter):
+    t = sx.empty(300 << 20, "uint8", device=gpu)
+    with pytest.raises(MemoryError):
+        t.copy_from(sx.empty(900 << 20, "uint8", device=gpu), wait=False)
+    assert t[:3].copy_from(np.ones(3, "uint8"), wait=False).result()[2].item() == 1
+
+
+# ---- the process ---------------------------------------------------------------------------------
+
+PROGRAM = """
+import os, signal, warnings
+import numpy as np
+import dpctl
+import sycl_ext as sx
+from fake_gpu import control
+
+warnings.simplefilter("ignore", DeprecationWarning)
+gpu = sx.device("level_zero:gpu:0")
+t = sx.zeros(100_000, device=gpu)
+source = sx.zeros(100_000, usm_type="host", device=gpu)
+hold = control.loaded().fakegpu_set_delay_us
+hold(20_000_000)
+copies = [t.copy_from(source, wait=False), t.to_numpy(wait=False)]
+copies.append(t[::2].copy_from(np.ones(50_000, "float32"), wait=False))
+assert not any(copy.done() for copy in copies)
+"""
+
+
+def test_a_forked_child_is_told(adapter):
+    environments.python(
+        PROGRAM
+        + """
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    status = 0
+    for copy in copies:
+        try:
+            copy.wait()
+            status = 1
+        except sx.SyclError as error:
+            status |= 2 * ("forked" not in str(error))
+        assert copy.done()
+    try:
+        t.to_numpy()
+        status |= 4
+    except sx.SyclError:
+        pass
+    del copies, t, source
+    os._exit(status)
+status = os.waitpid(child, 0)[1]
+hold(0)
+assert status == 0, status
+for copy in copies:
+    copy.wait()
+assert t.to_numpy()[::2].all()
+""",
+        inherit=True,
+    )
+
+
+def test_the_process_ends_with_copies_under_way(adapter):
+    """Neither a hang nor a crash, also with somebody who waits."""
+    environments.python(PROGRAM + "print('end')\n", inherit=True)
+    environments.python(
+        PROGRAM
+        + """
+import threading
+for copy in copies:
+    threading.Thread(target=copy.wait, daemon=True).start()
+""",
+        inherit=True,
+    )
