@@ -26,6 +26,8 @@ ENVIRONMENTS = {
 }
 #: An environment without the project: a SYCL runtime that a library of it is linked to.
 OLDER_RUNTIME = ".venv-runtime8"
+#: mpi4py's own tests, which its wheel does not have.
+MPI4PY_TESTS = BUILD / "mpi4py" / "test"
 #: What the wheel is made of.
 SOURCES = (
     "CMakeLists.txt",
@@ -35,6 +37,7 @@ SOURCES = (
     "src",
     "sycl_ext",
     "sycl_ext_dask",
+    "sycl_ext_pytest",
 )
 
 
@@ -88,6 +91,22 @@ def make_wheel(environment: Path) -> Path:
     return wheel
 
 
+def unpack_mpi4py(environment: Path, requirements: Path) -> None:
+    """The source distribution of mpi4py, in the version that is installed."""
+    (wanted,) = [line for line in requirements.read_text().split() if line.startswith("mpi4py==")]
+    folder = MPI4PY_TESTS.parent
+    stamp = folder / ".version"
+    if up_to_date(stamp, wanted):
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    options = ["--quiet", "--no-deps", "--no-binary", "mpi4py", "--dest", folder]
+    pip(environment, "download", *options, wanted)
+    (archive,) = folder.glob("*.tar.gz")
+    shutil.unpack_archive(archive, folder)
+    (folder / archive.name.removesuffix(".tar.gz") / "test").rename(MPI4PY_TESTS)
+    stamp.write_text(wanted)
+
+
 def install_project(environment: Path, wheel: Path, requirements: Path) -> None:
     stamp, wanted = environment / ".project", hashlib.sha256(wheel.read_bytes()).hexdigest()
     if up_to_date(stamp, wanted):
@@ -112,6 +131,7 @@ def main() -> None:
         small = ROOT / ".venv-numpy1"
         made[small].result()
         wheel = make_wheel(small)  # while the libraries of the other one still arrive
+        unpack_mpi4py(small, ENVIRONMENTS[".venv-interop"])
         for environment in reversed(environments):
             made[environment].result()
             install_project(environment, wheel, environments[environment])

@@ -20,20 +20,21 @@ HEAD = """\
 
 What each library makes of USM, as `make test-interop` saw it; a test fails when this page says
 something else. The memory is `device`, `shared` and `host` USM of the OpenCL CPU device, which the
-host can reach, and `device` USM of a stand-in GPU, which it cannot.
+host can reach, and `device` USM of a stand-in GPU, which it cannot. Use the first table; the others
+show what happens without `exchange`.
 
-- **view**: the result has the address of the tensor. **copy**: it has another one.
-- `Error`: the class of the exception. Nothing crashed.
-- "read-only" is said where a read-only tensor fares differently. A consumer that ignores the
-  read-only flag gets "a view that it writes to" when it is called directly or with a host view;
-  `exchange` makes a copy for it instead.
+- 🟢 view: zero-copy, the result has the address of the tensor. 🟡 copy: it has another one.
+- 🔴 and the class of the exception: refused. Nothing crashed.
+- 🔴 writes: the consumer ignores the read-only flag, and got a view of read-only memory that it can
+  write to. `exchange` makes a copy for it instead.
+- The host reaches every kind of USM of a CPU device, and `shared` and `host` USM of a GPU.
 """
 
 SECTIONS = {
-    "direct": """\
-## Called with the tensor itself
+    "exchange": """\
+## Through `sycl_ext.exchange(x, consumer)`
 
-Most consumers of host memory refuse kDLOneAPI, each with an exception of its own.
+It succeeds with all of them, and never hands out a writable view of read-only memory.
 """,
     "host_view": """\
 ## Called with `sycl_ext.host_view(x)`
@@ -42,10 +43,10 @@ A host view is zero-copy where the host can reach the memory. Consumers that ask
 struct cannot be told that memory is read-only: they get a `BufferError`, and
 `host_view(x, copy=True)` is the way out. A host copy is nobody's read-only memory.
 """,
-    "exchange": """\
-## Through `sycl_ext.exchange(x, consumer)`
+    "direct": """\
+## Called with the tensor itself
 
-It succeeds with all of them, and never hands out a writable view of read-only memory.
+Most consumers of host memory refuse kDLOneAPI, each with an exception of its own.
 """,
 }
 
@@ -87,22 +88,40 @@ def write() -> str:
     return "\n".join(parts)
 
 
+#: The columns: memory that the host reaches, and memory that it does not.
+COLUMNS = {"host reaches it": tuple(MEMORIES)[:-1], "GPU": tuple(MEMORIES)[-1:]}
+
+
 def _table_of(way: str) -> str:
+    heads = ["consumer"]
+    for title in COLUMNS:
+        heads += [title, "read-only"]
     rows = []
     for name in ROWS:
         found = seen.consumer(name)
         rows.append([name])
-        for memory in MEMORIES:
-            writable, readonly = (found[way, memory, ro] for ro in (False, True))
-            rows[-1].append(_cell(writable, readonly))
-    return _table(["consumer", *MEMORIES], rows)
+        for memories in COLUMNS.values():
+            for readonly in (False, True):
+                cells = {one: _cell(found[way, one, readonly], readonly) for one in memories}
+                rows[-1].append(_joined(cells))
+    return _table(heads, rows)
 
 
-def _cell(writable: dict[str, Any], readonly: dict[str, Any]) -> str:
-    first, second = _word(writable), _word(readonly)
-    if second == "view" and readonly["writable"]:
-        second = "a view that it writes to"
-    return first if first == second else f"{first}; read-only: {second}"
+def _joined(cells: dict[str, str]) -> str:
+    """One word where all kinds of memory fare alike, else each with its name."""
+    if len(set(cells.values())) == 1:
+        return next(iter(cells.values()))
+    return ", ".join(f"{name}: {cell}" for name, cell in cells.items())
+
+
+MARKS = {"view": "🟢 view", "copy": "🟡 copy"}
+
+
+def _cell(found: dict[str, Any], readonly: bool) -> str:
+    if readonly and found["outcome"] == "view" and found["writable"]:
+        return "🔴 writes"
+    word = _word(found)
+    return MARKS.get(word) or f"🔴 {word.strip('`')}"
 
 
 def _word(found: dict[str, Any]) -> str:
@@ -136,7 +155,7 @@ def _producers() -> str:
     for name, library in producers_worker.LIBRARIES.items():
         cases = seen.producer(name)
         ways = ("from_dlpack(x, device=cpu)", "from_dlpack(x, device=gpu)", "host_view(x)")
-        rows.append([name, library.array, *(_word(cases[way]) for way in ways)])
+        rows.append([name, library.array, *(_cell(cases[way], False) for way in ways)])
     heads = ["library", "x", "`from_dlpack`, CPU", "`from_dlpack`, GPU", "`host_view`"]
     return _table(heads, rows)
 

@@ -121,7 +121,7 @@ def _memoryview():
 def _tensorflow():
     import tensorflow
 
-    from dlpack_ctypes import managed_in
+    from sycl_ext.testing.structs import managed_in
 
     tensor = tensorflow.constant(VALUES)
     make = tensorflow.experimental.dlpack.to_dlpack

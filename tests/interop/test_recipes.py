@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of ``docs/recipes`` that need other libraries, or a C compiler and ``dlpack.h``."""
+"""The pages that need other libraries, or a C compiler and ``dlpack.h``."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 import recipes
 from processes import variables
 
-PAGES = recipes.pages("interop")
+PAGES = {**recipes.pages("interop"), recipes.INTEROPERABILITY: {}}
 
 
 @pytest.mark.parametrize("page", PAGES)

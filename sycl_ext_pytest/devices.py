@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables with which this process, and its children, see the SYCL devices of choice.
+
+Nothing here loads the SYCL runtime, which reads them once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+__all__ = ["drivers", "layer", "select", "variables"]
+
+LAYER = "libopencl_gpu.so"
+DRIVER = re.compile(r"libintelocl\.so[\d.]*")
+
+
+def layer() -> Path:
+    """Return the file that makes a CPU device say that it is a GPU.
+
+    Raises
+    ------
+    FileNotFoundError
+        When this installation has none.
+    """
+    spec = find_spec("sycl_ext_pytest")
+    assert spec is not None
+    for folder in spec.submodule_search_locations or ():
+        if (found := Path(folder) / LAYER).exists():
+            return found
+    raise FileNotFoundError(f"{LAYER} is not installed; it is part of the wheels for Linux")
+
+
+def drivers() -> list[Path]:
+    """Return the OpenCL drivers of the wheel intel-opencl-rt: each file is a platform of its own.
+
+    Raises
+    ------
+    FileNotFoundError
+        When it is not installed.
+    """
+    try:
+        installed = distribution("intel-opencl-rt").files or []
+    except PackageNotFoundError:
+        raise FileNotFoundError(
+            'there is no CPU device; pip install "sycl_ext[cpu]" brings it'
+        ) from None
+    found: dict[int, Path] = {}
+    for file in sorted(installed):
+        path = Path(str(file.locate())).resolve()
+        if DRIVER.fullmatch(path.name) and path.exists():
+            found.setdefault(path.stat().st_ino, path)
+    return list(found.values())
+
+
+def variables(device: Literal["cpu", "gpu"]) -> dict[str, str]:
+    """Return the variables for a choice of devices.
+
+    Parameters
+    ----------
+    device : {"cpu", "gpu"}
+        The CPU alone, or a GPU besides the CPU; dpctl takes the GPU by default.
+    """
+    count = {"cpu": 1, "gpu": 2}[device]
+    files = drivers()[:count]
+    found = {
+        "OCL_ICD_FILENAMES": os.pathsep.join(map(str, files)),
+        "OCL_ICD_VENDORS": str(Path(__file__).parent),  # no driver is announced there
+        "ONEAPI_DEVICE_SELECTOR": {"cpu": "*:cpu", "gpu": "*:cpu,gpu"}[device],
+    }
+    if device == "gpu":
+        if len(files) < count:
+            raise FileNotFoundError("intel-opencl-rt has one driver, and a GPU needs another one")
+        found |= {"OPENCL_LAYERS": str(layer()), "OPENCL_GPU_CPUS": "1"}
+    return found
+
+
+def select(device: Literal["cpu", "gpu"]) -> None:
+    """Set the variables in this process.
+
+    Raises
+    ------
+    pytest.UsageError
+        When that cannot be, or is too late.
+    """
+    early = sorted({"dpctl", "dpnp", "sycl_ext"} & set(sys.modules))
+    if early:
+        raise pytest.UsageError(
+            f"--sycl-device={device}: {', '.join(early)} was imported before, by a plugin; without "
+            f"the option: env $(python -m sycl_ext_pytest {device}) pytest ..."
+        )
+    try:
+        os.environ.update(variables(device))
+    except FileNotFoundError as error:
+        raise pytest.UsageError(f"--sycl-device={device}: {error}") from None

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer of the OpenCL loader: CPU devices of Intel's OpenCL runtime say that they are GPUs.
+//
+// The loader (libOpenCL.so, in the wheel intel-opencl-rt) loads it when OPENCL_LAYERS names it, and
+// sends it each call that the table `ours` fills; all others go to the driver directly.
+//
+//     OPENCL_GPU_CPUS        so many platforms, the first ones, stay CPUs (default 0)
+//     OPENCL_GPU_SYSTEM_USM  1: the GPUs reach all memory of the host, as with a driver that has
+//                            system USM (default 0: their kernels could, but do not say so)
+//
+// The layer itself:
+// https://registry.khronos.org/OpenCL/specs/unified/html/OpenCL_Ext.html#cl_loader_layers
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <CL/cl_icd.h>
+#include <CL/cl_layer.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+const cl_icd_dispatch* driver;  // the calls of the loader below this layer
+cl_icd_dispatch ours;           // a null pointer: that call passes this layer by
+
+unsigned setting(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0;
+}
+
+bool is_gpu(cl_platform_id platform) {
+  cl_uint count = 0;
+  if (driver->clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) {
+    return false;
+  }
+  std::vector<cl_platform_id> platforms(count);
+  driver->clGetPlatformIDs(count, platforms.data(), nullptr);
+  for (cl_uint number = setting("OPENCL_GPU_CPUS"); number < count; ++number) {
+    if (platforms[number] == platform) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Sub-devices belong to the platform of their parents, and are GPUs with them.
+bool is_gpu(cl_device_id device) {
+  cl_platform_id platform = nullptr;
+  driver->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
+  return is_gpu(platform);
+}
+
+cl_int answer(const void* value, std::size_t size, std::size_t room, void* out,
+              std::size_t* size_out) {
+  if (out != nullptr && room < size) {
+    return CL_INVALID_VALUE;
+  }
+  if (out != nullptr) {
+    std::memcpy(out, value, size);
+  }
+  if (size_out != nullptr) {
+    *size_out = size;
+  }
+  return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, cl_uint room,
+                                  cl_device_id* devices, cl_uint* count) {
+  if (!is_gpu(platform)) {
+    return driver->clGetDeviceIDs(platform, type, room, devices, count);
+  }
+  if ((type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT)) == 0) {
+    if (count != nullptr) {
+      *count = 0;
+    }
+    return CL_DEVICE_NOT_FOUND;
+  }
+  return driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, room, devices, count);
+}
+
+cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info name, std::size_t room,
+                                   void* out, std::size_t* size) {
+  if (is_gpu(device)) {
+    if (name == CL_DEVICE_TYPE) {
+      const cl_device_type type = CL_DEVICE_TYPE_GPU;
+      return answer(&type, sizeof type, room, out, size);
+    }
+    if (name == CL_DEVICE_NAME) {
+      static const char text[] = "Posing GPU (OpenCL CPU inside)";
+      return answer(text, sizeof text, room, out, size);
+    }
+    if (name == CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL &&
+        setting("OPENCL_GPU_SYSTEM_USM") == 0) {
+      const cl_device_unified_shared_memory_capabilities_intel none = 0;
+      return answer(&none, sizeof none, room, out, size);
+    }
+  }
+  return driver->clGetDeviceInfo(device, name, room, out, size);
+}
+
+}  // namespace
+
+extern "C" {
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, std::size_t room, void* out,
+                                               std::size_t* size) {
+  static const char text[] = "opencl_gpu";
+  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  switch (name) {
+    case CL_LAYER_API_VERSION:
+      return answer(&version, sizeof version, room, out, size);
+    case CL_LAYER_NAME:
+      return answer(text, sizeof text, room, out, size);
+    default:
+      return CL_INVALID_VALUE;
+  }
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint, const cl_icd_dispatch* target,
+                                                          cl_uint* entries,
+                                                          const cl_icd_dispatch** table,
+                                                          const cl_layer_properties*) {
+  driver = target;
+  ours.clGetDeviceIDs = get_device_ids;
+  ours.clGetDeviceInfo = get_device_info;
+  *table = &ours;
+  *entries = sizeof ours / sizeof ours.clGetPlatformIDs;
+  return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer(void) { return CL_SUCCESS; }
+}
