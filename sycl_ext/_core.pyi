@@ -4,12 +4,13 @@
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from typing_extensions import CapsuleType
 
+from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor
 
@@ -56,6 +57,9 @@ class Entry:
     def context_capsule(self) -> CapsuleType:
         """A new 'SyclContextRef' capsule."""
 
+    def new_queue(self) -> Queue:
+        """Another in-order queue of its device and context."""
+
     def queue(self) -> Queue:
         """The entry's own in-order queue."""
 
@@ -65,6 +69,8 @@ class Entry:
     def context_address(self) -> int: ...
     @property
     def default_context(self) -> bool: ...
+    @property
+    def composite(self) -> bool: ...
     @property
     def device_address(self) -> int: ...
     @property
@@ -196,9 +202,18 @@ class TensorBase:
     def __buffer__(self, flags: int, /) -> memoryview:
         """Return a buffer over memory that the host can reach."""
 
-    def to_numpy(self, copy: bool | None = None) -> NDArray[Any]:
+    @overload
+    def to_numpy(self, copy: bool | None = None, *, wait: Literal[True] = True) -> NDArray[Any]:
         """Return the elements as a ``numpy.ndarray``."""
 
+    @overload
+    def to_numpy(
+        self, copy: bool | None = None, *, wait: Literal[False]
+    ) -> AsyncCopy[NDArray[Any]]: ...
+    @overload
+    def to_numpy(
+        self, copy: bool | None = None, *, wait: bool
+    ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]: ...
     def __dlpack__(
         self,
         *,
@@ -222,12 +237,30 @@ class OfferWatch:
     def refused(self) -> bool:
         """Whether the memory was asked for, and not taken."""
 
+class PendingCopy:
+    """A copy that goes on while its caller does."""
+
+    def done(self) -> bool:
+        """Whether wait() returns, or raises, at once."""
+
+    def event_capsule(self) -> CapsuleType | None:
+        """A new 'SyclEventRef' capsule of its command; None: a thread copies."""
+
+    def wait(self) -> None:
+        """Blocks until it is done; raises what went wrong in it."""
+
 class IpcExport:
     """An inter-process handle; keeps its memory."""
 
     def __init__(self, tensor: TensorBase) -> None: ...
     @property
     def data(self) -> bytes: ...
+    @property
+    def exposed(self) -> int: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
 
 def adopt(
     tensor: TensorBase, entry: Entry, usm_type: str, base: object, queue: Queue | None = None
@@ -253,8 +286,20 @@ def allocate_dedicated(
 def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
     """A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base."""
 
+def as_ndarray_if_idle(tensor: TensorBase) -> NDArray[Any] | None:
+    """The same without a wait; None: work may be pending."""
+
 def as_usm(tensor: TensorBase, base: object) -> Tensor:
     """A host view of USM as that USM, the same memory."""
+
+def begin_copy(tensor: TensorBase, source: TensorBase) -> PendingCopy:
+    """Begins to copy all elements."""
+
+def begin_copy_to_host(tensor: TensorBase) -> tuple[Tensor, PendingCopy]:
+    """A compact host copy, and what is done when its elements are there."""
+
+def begin_wait(tensor: TensorBase) -> PendingCopy:
+    """What is done when the work that is pending on the tensor is."""
 
 def cached_memory() -> list[tuple[int | None, str, int]]:
     """Entry id (None: host memory), kind and bytes of the blocks that are kept."""
@@ -313,6 +358,9 @@ def entry_of_context(context_address: SupportsIndex, device_address: SupportsInd
 
 def entry_of_device(device_address: SupportsIndex) -> Entry:
     """Entry of the sycl::device at an address that the caller vouches for."""
+
+def entry_of_native(type: SupportsIndex, id: SupportsIndex) -> Entry | None:
+    """The root device that DLPack calls so, of CUDA or ROCm; None: there is none."""
 
 def entry_of_queue(queue: Queue) -> Entry:
     """Entry of the queue's device and context, appended when new."""
@@ -381,8 +429,17 @@ def make_capsule(
 ) -> CapsuleType:
     """A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements."""
 
+def kind_of_native(type: SupportsIndex) -> str:
+    """The kind of USM that a device type of CUDA or ROCm names."""
+
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor lies in, and where its first element is."""
+
+def native_device(entry: Entry, usm_type: str) -> tuple[int, int] | None:
+    """What DLPack calls such memory of CUDA or ROCm; None: the backend is another one."""
+
+def native_stream(entry: Entry) -> int:
+    """The stream of CUDA or HIP behind the queue of an entry."""
 
 def note_offer_asked() -> None:
     """Tells the watch of this thread that the memory was asked for."""
@@ -396,11 +453,18 @@ def open_ipc(
     shape: Sequence[int],
     strides: Sequence[int],
     readonly: bool,
+    lease: SupportsIndex = -1,
 ) -> Tensor:
     """A tensor in the block behind an inter-process handle of another process."""
 
 def order_after(queue: Queue, tensor: TensorBase) -> None:
     """Later work on the queue sees all work on the tensor that was submitted so far."""
+
+def order_after_copies(queue: Queue, tensor: TensorBase) -> None:
+    """Later work on the queue sees the copies of the tensor that were begun so far."""
+
+def pending_copies() -> int:
+    """For tests: copies that are under way, or have failed and told nobody."""
 
 def queue_at(address: SupportsIndex) -> Queue:
     """The queue at an address that the caller vouches for."""
@@ -420,11 +484,17 @@ def raise_dropped_signal(tensor: object) -> None:
 def release_cached_memory() -> None:
     """Gives the blocks that are kept for the next allocations back to the runtime."""
 
+def no_device_advice() -> str:
+    """What errors advise where there is no device."""
+
 def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides of the same elements in another shape of equal size; None when that takes a copy."""
 
 def root_count() -> int:
     """Number of root devices."""
+
+def set_no_device_advice(advice: str) -> None:
+    """Sets what errors advise where there is no device; once, at import."""
 
 def set_hooks(
     fields: dict[str, Any],
@@ -465,8 +535,8 @@ def empty(
 ) -> Tensor:
     """Return a new tensor with arbitrary content."""
 
-def find_memory(x: Any, /, copy: bool | None = None) -> TensorBase:
-    """The memory of anything, where it is, by the best protocol that it offers."""
+def find_memory(x: Any, /, copy: bool | None = None, dlpack: bool = False) -> TensorBase:
+    """The memory of anything, where it is, by the best protocol that it offers, or by DLPack alone."""
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return the memory of any DLPack producer as a tensor."""

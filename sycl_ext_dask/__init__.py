@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells Dask about the tensors of sycl_ext.
+"""Tells Dask about the tensors of sycl_ext, and about arrays that it sends for other libraries.
 
 Dask calls `register` through its entry point ``dask.sizeof`` in every process that imports it, so
 this package is no part of sycl_ext and imports nothing of it: the SYCL runtime is loaded when there
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -17,10 +18,14 @@ from typing import Any
 
 __all__ = ["register"]
 
+#: Packages whose arrays are registered when Dask meets the first, and the name of the library.
+_PACKAGES = {"sycl_ext": None, "dpnp": "dpnp"}
+
 
 def register(sizeof: Any) -> None:
     """Register how large tensors are, and, once distributed is imported, how they are sent."""
-    sizeof.register_lazy("sycl_ext", _register_sizeof)
+    for package, library in _PACKAGES.items():
+        sizeof.register_lazy(package, partial(_register_sizeof, library))
     loaded = sys.modules.get("distributed.protocol")
     if loaded is None:
         sys.meta_path.insert(0, _Watch())
@@ -59,16 +64,17 @@ class _Watch(MetaPathFinder):
 
 def _register_protocol(protocol: Any) -> None:
     for dispatch in (protocol.dask_serialize, protocol.dask_deserialize):
-        dispatch.register_lazy("sycl_ext", _register_serializers)
+        for package, library in _PACKAGES.items():
+            dispatch.register_lazy(package, partial(_register_serializers, library))
 
 
-def _register_sizeof() -> None:
-    from sycl_ext._tensor import dask
+def _register_sizeof(library: str | None) -> None:
+    from sycl_ext._exchange import dask
 
-    dask.register_sizeof()
+    dask.register_sizeof(library)
 
 
-def _register_serializers() -> None:
-    from sycl_ext._tensor import dask
+def _register_serializers(library: str | None) -> None:
+    from sycl_ext._exchange import dask
 
-    dask.register_serializers()
+    dask.register_serializers(library)

@@ -30,6 +30,7 @@ import dpctl  # noqa: E402
 import sycl_ext as sx  # noqa: E402
 from samples import USM_TYPES  # noqa: E402
 from sycl_ext import _core  # noqa: E402
+from sycl_ext._ipc import records  # noqa: E402
 
 REQUIRE_ALL = os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1"
 
@@ -95,6 +96,7 @@ _modules = 0  # that were imported when the garbage collector was last told to s
 
 
 def alive():
+    records.reclaim()  # what other processes had open
     return sx.live_exports(), _core.live_allocations()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``python -m sycl_ext``, one module per subcommand.
+"""The command line, ``python -m sycl_ext`` or ``sycl-ext``: one module per subcommand.
 
 Exit codes: 0 done, 1 it cannot be done (the message says why, and the way out), 2 wrong usage.
 """
@@ -7,14 +7,23 @@ Exit codes: 0 done, 1 it cannot be done (the message says why, and the way out),
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from sycl_ext import __version__, get_cmake_dir, get_include
-from sycl_ext._cli import demo, devices, doctor
+from sycl_ext._cli import devices, doctor
 from sycl_ext._cli.text import CommandError
 
-COMMANDS = (devices, doctor, demo)
+COMMANDS: list[Any] = [devices, doctor]
+with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
+    from sycl_ext._cli import demo
+
+    COMMANDS.append(demo)
+#: What pip installs besides (``project.scripts``).
+SCRIPT = "sycl-ext"
 
 #: Options that print one line, for the builds of C++ extensions.
 ANSWERS = (
@@ -42,7 +51,7 @@ class Answer(argparse.Action):
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m sycl_ext",
+        prog=SCRIPT if Path(sys.argv[0]).name == SCRIPT else "python -m sycl_ext",
         description="Share SYCL Unified Shared Memory between Python libraries through DLPack.",
     )
     parser.add_argument("--version", action="version", version=f"sycl_ext {__version__}")

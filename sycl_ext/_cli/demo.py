@@ -74,7 +74,10 @@ def run(options: argparse.Namespace) -> int:
     device = find_device(options.device)
     journey = Journey(f"device {device.id}: {device.name.strip()} ({device.filter_string})")
     before = journey.hop(
-        "file to NumPy", lambda: picture.load(options.file), route="read", why=options.file.name
+        "file to NumPy",
+        lambda: picture.load(options.file),
+        route="read",
+        why=f"{options.file.name}; not timed",
     )
     usm = journey.hop(
         "NumPy to USM", lambda: put_into_usm(before, device), copied="plain host memory is not USM"
@@ -114,7 +117,7 @@ def draw_with_dpnp(journey: Journey, dpnp: Any, usm: sx.Tensor) -> NDArray[Any]:
         "dpnp draws",
         lambda: compute(dpnp, array),
         route="new",
-        why="the first run builds kernels",
+        why="dpnp computes; not timed",
     )
     tensor = journey.hop("dpnp to sycl_ext", lambda: sx.from_dlpack(drawn), viewed="one context")
     return show_to_numpy(journey, tensor)
@@ -124,7 +127,10 @@ def draw_with_numpy(journey: Journey, usm: sx.Tensor) -> NDArray[Any]:
     """Let NumPy draw, on a host view of the picture."""
     pixels = show_to_numpy(journey, usm)
     return journey.hop(
-        "NumPy draws", lambda: pen_drawing(np, pixels), route="new", why="on the host, without dpnp"
+        "NumPy draws",
+        lambda: pen_drawing(np, pixels),
+        route="new",
+        why="on the host, without dpnp; not timed",
     )
 
 
@@ -196,7 +202,8 @@ class Journey:
         carry : callable
             Does it, and returns the array at the other end.
         route, why : str, optional
-            What the hop is by its nature; None: find out whether it was a view or a copy.
+            What the hop is by its nature, which is not timed; None: find out whether it was a view
+            or a copy.
         viewed, copied : str
             The reason for either.
         """
@@ -207,13 +214,15 @@ class Journey:
         if not self.address:
             header = LINE.format("hop", "route", "address", "bytes", "time", "why")
             print(f"{self.title}\n\n{header}")
+        time_taken = ""  # of sharing alone: reading and computing are another matter
         if route is None:
+            time_taken = duration(seconds)
             same = address == self.address
             route, why = ("view", f"same address: {viewed}") if same else ("copy", copied)
             self.views += same
             self.copies += not same
         self.address = address
-        cells = (name, route, f"{address:#x}", f"{nbytes:,}", duration(seconds), why)
+        cells = (name, route, f"{address:#x}", f"{nbytes:,}", time_taken, why)
         print(LINE.format(*cells).rstrip(), flush=True)
         return array
 

@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import sycl_ext as sx
+from sycl_ext._cli.text import CommandError
 from sycl_ext._devices import icd
 from sycl_ext._devices.hierarchy import explain_hierarchy
+from sycl_ext._devices.icd import INSTALL_CPU
 from sycl_ext._doctor.text import table, wrap
 
 if TYPE_CHECKING:
     _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-NO_DEVICE = """\
+NO_DEVICE = f"""\
 There is no SYCL device.
-  a CPU:        pip install "sycl_ext[cpu]"
+  a CPU:        {INSTALL_CPU}
   an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd)
   -> python -m sycl_ext doctor  says what is wrong, and which command mends it"""
 
@@ -32,13 +35,19 @@ def add_to(subparsers: _SubParsers) -> None:
         help="print the device table: what each DLPack device id stands for",
         description="Print the device table: what each DLPack device (14, id) stands for.",
     )
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, and what in the environment changes it."""
-    del options
-    devices = sx.devices()
+    try:
+        devices = sx.devices()
+    except sx.SyclError as error:
+        raise CommandError(str(error)) from error
+    if options.json:
+        print(json.dumps(as_json(devices, os.environ), indent=2))
+        return 0 if devices else 1
     print(table(HEADER, [row(device) for device in devices], right="id") if devices else NO_DEVICE)
     sentences = [wrap(line, "- ") for line in environment_lines(os.environ)]
     print("\nwhat decides the ids:", *sentences, sep="\n")
@@ -62,11 +71,35 @@ def row(device: sx.Device) -> tuple[str, ...]:
     )
 
 
+def as_json(devices: Sequence[sx.Device], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return what `run` prints, for programs."""
+    return {
+        "devices": [
+            {
+                "id": device.id,
+                "kind": device.kind,
+                "parent": None if device.parent is None else device.parent.id,
+                "root": device.root_id,
+                "filter_string": device.filter_string,
+                "name": device.name.strip(),
+                "backend": device.backend,
+                "device_type": device.device_type,
+                "driver_version": device.driver_version,
+                "usm_types": list(device.usm_types),
+                "host_accessible": [k for k in device.usm_types if device.host_accessible(k)],
+                "has_fp64": device.has_fp64,
+            }
+            for device in devices
+        ],
+        "environment": environment_lines(environment),
+    }
+
+
 def environment_lines(environment: Mapping[str, str]) -> list[str]:
     """Describe what the environment does to the list of devices."""
     lines = explain_hierarchy(environment)
     drivers = environment.get("OCL_ICD_FILENAMES")
-    if drivers and drivers == str(icd.embedded_driver()):
+    if drivers and drivers == icd.embedded_driver():
         lines.append(
             f"OCL_ICD_FILENAMES={drivers} is the CPU device of this Python environment; sycl_ext "
             "names it to OpenCL when nobody names a driver (SYCL_EXT_NO_ICD=1 stops that)"

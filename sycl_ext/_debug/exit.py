@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left to do when the interpreter goes."""
+"""What a process does that remembers where exports were asked for."""
 
 from __future__ import annotations
 
 import atexit
+import os.path
 
-from sycl_ext._debug.introspection import live_exports
+from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED, logger
 
 
 def report_live_exports() -> None:
     """Say what consumers have not given back."""
+    from sycl_ext._debug.introspection import live_exports
+
     alive = live_exports(origins=True)
     if alive:
         lines = "".join(f"\n  {origin}" for origin in alive)
@@ -18,6 +21,7 @@ def report_live_exports() -> None:
 
 
 def report_at_exit() -> None:
-    """Do so at the exit of a process that remembers where exports were asked for."""
+    """Remember from now on where exports are asked for, and report at the exit, if so wanted."""
     if ENABLED:
+        _core.trace_origins(os.path.dirname(os.path.dirname(__file__)))
         atexit.register(report_live_exports)

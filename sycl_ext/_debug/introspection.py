@@ -6,7 +6,6 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
 from sycl_ext import _core
@@ -130,5 +129,3 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
 
 
 _ITEMSIZES = {name: itemsize for name, _kind, itemsize in _core.DTYPES}
-if ENABLED:
-    _core.trace_origins(str(Path(__file__).parent.parent))

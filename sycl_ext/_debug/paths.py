@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os.path
 
 __all__ = ["get_cmake_dir", "get_include"]
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def get_include() -> str:
@@ -19,7 +19,7 @@ def get_include() -> str:
     >>> os.path.exists(os.path.join(sx.get_include(), "sycl_ext", "sycl_ext.hpp"))
     True
     """
-    return str(_PACKAGE / "include")
+    return os.path.join(_PACKAGE, "include")
 
 
 def get_cmake_dir() -> str:
@@ -31,4 +31,4 @@ def get_cmake_dir() -> str:
     >>> os.path.exists(os.path.join(sx.get_cmake_dir(), "sycl_ext-config.cmake"))
     True
     """
-    return str(_PACKAGE / "include" / "cmake")
+    return os.path.join(_PACKAGE, "include", "cmake")

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 
 from sycl_ext._devices import icd
 from sycl_ext._devices.hierarchy import explain_hierarchy
-from sycl_ext._doctor.facts import ONCE, SELECTORS, Facts, Finding, Node, Severity, Step
+from sycl_ext._devices.icd import INSTALL_CPU
+from sycl_ext._doctor.facts import ONCE, SELECTORS, Facts, Finding, Missing, Node, Severity, Step
 
-INSTALL_CPU = 'python -m pip install "sycl_ext[cpu]"'
 INSTALL_GPU = "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd"
 REINSTALL_RUNTIME = "python -m pip install --force-reinstall {intel-sycl-rt}"
-REINSTALL_US = "python -m pip install --force-reinstall --no-deps sycl_ext"
+REINSTALL_US = "python -m pip install --force-reinstall --no-deps {sycl_ext}"
 
 #: How the loader complains of a library that it found.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
@@ -76,7 +76,9 @@ def examine(facts: Facts) -> list[Finding]:
 def runtime_loads(facts: Facts) -> Iterator[Finding]:
     """Find out why sycl_ext cannot be imported."""
     step = facts.went_wrong("import sycl_ext")
-    if step is None:
+    if step is None or facts.source_tree or facts.unreadable:
+        return
+    if any(is_named_in(step.detail, one) for one in facts.missing):
         return
     cause, cure = next(
         (cause, cure) for pattern, cause, cure in LOAD_ERRORS if re.search(pattern, step.detail)
@@ -92,6 +94,70 @@ def runtime_loads(facts: Facts) -> Iterator[Finding]:
         f"{cause} ({step.detail})",
         with_requirements(cure, facts),
     )
+
+
+def source_tree_is_built(facts: Facts) -> Iterator[Finding]:
+    """Find Python files that are imported from a source tree without an extension module."""
+    if facts.source_tree:
+        folder = shlex.quote(facts.source_tree)
+        yield Finding(
+            "source-tree",
+            "problem",
+            "import sycl_ext finds a source tree, and no extension module",
+            f"Python looks in {facts.source_tree} first, where nothing is built, and the package "
+            "is not installed in this environment",
+            f"python -m pip install {folder}",
+            "or, to work on the sources: python -m pip install --editable " + folder,
+        )
+
+
+def requirements_are_there(facts: Facts) -> Iterator[Finding]:
+    """Find packages that are not installed, or that have lost a library."""
+    for one in facts.missing:
+        wanted = f", which {one.wanted_by} needs," if one.wanted_by else ""
+        name = re.split(r"[^\w.-]", one.requirement)[0]
+        if one.files:
+            problem = f"{' '.join(one.files)} of {one.requirement} is not there"
+            cause = "the package is installed, and these of its files were removed"
+            cure = f"python -m pip install --force-reinstall --no-deps {one.requirement}"
+        else:
+            problem = f"{name}{wanted} is not installed"
+            cause = "it was left out (--no-deps), or uninstalled"
+            cure = f"python -m pip install {shlex.quote(one.requirement)}"
+        yield Finding("missing", "problem", problem, cause, cure)
+
+
+def libraries_are_readable(facts: Facts) -> Iterator[Finding]:
+    """Find libraries of the runtime that this user may not read."""
+    if facts.unreadable:
+        paths = " ".join(map(shlex.quote, facts.unreadable))
+        yield Finding(
+            "unreadable",
+            "problem",
+            f"{facts.user.name or 'this user'} may not read {' '.join(facts.unreadable)}",
+            "the mode of these files forbids it, so the loader cannot load them",
+            f"chmod a+r {paths}",
+            "as their owner, or with sudo",
+        )
+
+
+def paths_have_no_space(facts: Facts) -> Iterator[Finding]:
+    """Find a CPU driver that cannot work where it is."""
+    for driver in facts.drivers:
+        folder, _, name = driver.path.rpartition("/")
+        if name != icd.DRIVER or not icd.driver_with_space({"OCL_ICD_FILENAMES": driver.path}):
+            continue
+        source, target = shlex.quote(folder), '"$HOME"/.intel-opencl'
+        yield Finding(
+            "space",
+            "problem",
+            f"the OpenCL CPU driver cannot be used at a path with a space: {driver.path}",
+            "it reads its own path in /proc/self/maps, cuts it at the space, and does not find the "
+            "files next to it; a link does not help, as real paths are there",
+            f"mkdir -p {target} && ln -s {source}/* {target} && cp --remove-destination "
+            f"{source}/{icd.DRIVER} {target} && export OCL_ICD_FILENAMES={target}/{icd.DRIVER}",
+            "or make the environment at a path without a space",
+        )
 
 
 def packages_load(facts: Facts) -> Iterator[Finding]:
@@ -126,7 +192,7 @@ def one_runtime(facts: Facts) -> Iterator[Finding]:
             cause = f"{' and '.join(overrides)} leads to another one than this environment has"
             cure = f"unset {' '.join(overrides)}"
         elif verb == "import" and package != "sycl_ext":
-            cure = f"python -m pip install --upgrade sycl_ext {package}"
+            cure = f"python -m pip install --upgrade {package}"
             then = f"or use {package} in a process of its own"
         yield Finding(
             f"two-{family}",
@@ -160,7 +226,8 @@ def own_runtime(facts: Facts) -> Iterator[Finding]:
         return
     path = loaded[0].path
     if not loaded[0].package and not path.startswith(f"{facts.prefix}/"):
-        cause, cure = "the extension module was installed for another environment", REINSTALL_US
+        cause = "the extension module was installed for another environment"
+        cure = with_requirements(REINSTALL_US, facts)
         if overrides := overriding(facts):
             cause = f"{' and '.join(overrides)} puts it before that of the package intel-sycl-rt"
             cure = f"unset {' '.join(overrides)}"
@@ -209,7 +276,11 @@ def nothing_hidden(facts: Facts) -> Iterator[Finding]:
 def listing_works(facts: Facts) -> Iterator[Finding]:
     """Find a runtime that cannot list its devices."""
     step = facts.went_wrong("list devices")
-    if step is not None and not facts.devices_without_selector:
+    if (
+        step is not None
+        and not facts.devices_without_selector
+        and not any(paths_have_no_space(facts))
+    ):
         yield Finding(
             "list",
             "problem",
@@ -223,6 +294,8 @@ def drivers_load(facts: Facts) -> Iterator[Finding]:
     """Find OpenCL drivers that are named and cannot be loaded."""
     for driver in facts.drivers:
         if not driver.error or driver.named_by == "Level Zero":
+            continue
+        if driver.path in facts.unreadable:
             continue
         from_file = driver.named_by.endswith(".icd")
         works = any(device.backend == "opencl" for device in facts.devices)
@@ -347,8 +420,17 @@ def gpu_has_driver(facts: Facts) -> Iterator[Finding]:
     listed = (*facts.devices, *facts.devices_without_selector)
     if any(device.device_type == "gpu" for device in listed) or not were_listed(facts):
         return
-    if facts.gpus and any(node.accessible for node in facts.nodes):
-        errors = [d.error for d in facts.drivers if d.named_by == "Level Zero" and d.error]
+    errors = [d.error for d in facts.drivers if d.named_by == "Level Zero" and d.error]
+    accessible = [node.path for node in facts.nodes if node.accessible]
+    if accessible and not facts.gpus and not facts.bus_visible and errors:
+        yield Finding(
+            "no-gpu-driver",
+            when_others_work(facts),
+            f"there is a GPU ({accessible[0]}), and no loader of Level Zero that could show it",
+            "; ".join(errors) + " (the PCI bus is not visible here: it may be no GPU of Intel)",
+            INSTALL_GPU,
+        )
+    if facts.gpus and accessible:
         yield Finding(
             "no-gpu-driver",
             when_others_work(facts),
@@ -469,11 +551,22 @@ def overriding(facts: Facts, folders: set[str] | None = None) -> list[str]:
     ]
 
 
+def is_named_in(error: str, missing: Missing) -> bool:
+    """Say whether an error is that of something missing."""
+    name = re.split(r"[^\w.-]", missing.requirement)[0]
+    return any(word in error for word in (f"module named '{name}", *missing.files))
+
+
 def with_requirements(command: str, facts: Facts) -> str:
-    """Fill in what this package requires: {dpctl} becomes 'dpctl>=0.22'."""
+    """Fill in what this package requires: {dpctl} becomes 'dpctl>=0.22'.
+
+    {sycl_ext} becomes what it was installed from: it may be on no index.
+    """
 
     def requirement(match: re.Match[str]) -> str:
         name = match[1]
+        if name == "sycl_ext":
+            return facts.origin or "."
         found = (text for text in facts.requirements if re.match(rf"{name}\b", text))
         return shlex.quote(next(found, name))
 
@@ -482,12 +575,16 @@ def with_requirements(command: str, facts: Facts) -> str:
 
 #: The checks, in the order in which a chain breaks.
 CHECKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+    source_tree_is_built,
+    requirements_are_there,
+    libraries_are_readable,
     runtime_loads,
     one_runtime,
     one_runtime_wanted,
     own_runtime,
     packages_load,
     nothing_hidden,
+    paths_have_no_space,
     listing_works,
     drivers_load,
     some_driver,

@@ -6,19 +6,23 @@ What can crash or hang, any code of the runtime, is done by `probe` in a process
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import json
 import os
 import platform
 import re
+import shlex
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote
 
 from sycl_ext._devices import icd
 from sycl_ext._doctor.facts import (
@@ -30,6 +34,7 @@ from sycl_ext._doctor.facts import (
     Gpu,
     Library,
     Measurement,
+    Missing,
     Node,
     Runtime,
     Step,
@@ -57,6 +62,9 @@ LIBSYCL = re.compile(r"libsycl(-preview|-[0-9a-f]{8})?\.so\.\d+")
 #: The packages whose imports and exchanges are tested, in order.
 PROBED = ("sycl_ext", "dpctl", "dpnp", "torch")
 
+#: Requirements that have metadata for Python in a conda environment, too.
+CONDA_HAS_METADATA = ("dpctl", "numpy")
+
 #: Variables that change which devices there are, in what order, or what is loaded.
 PREFIXES = ("OCL_ICD_", "OPENCL_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
 VARIABLES = (
@@ -79,6 +87,7 @@ HANG = "it did not end within"
 #: The step in which a process died that had done everything.
 AT_EXIT = "exit"
 
+PCI = "sys/bus/pci/devices"
 INTEL, DISPLAY = "0x8086", "0x03"  # the vendor, and the class of all display controllers
 
 
@@ -102,7 +111,8 @@ def collect(
     gpus, nodes = intel_gpus(root), render_nodes(root)
     embedded = icd.embedded_driver()
     named = named_drivers(os.environ, embedded)
-    if gpus:
+    bus_visible = (root / PCI).is_dir()
+    if gpus or (nodes and not bus_visible):
         named += [(path, "Level Zero") for path in LEVEL_ZERO]
     packages = PROBED[:2] if quick else PROBED
     order = {"what": "runtime", "packages": packages, "tested": not full}
@@ -117,10 +127,15 @@ def collect(
         in_container=any((root / name).exists() for name in (".dockerenv", "run/.containerenv")),
         packages=versions(),
         requirements=requirements(),
+        origin=origin(),
+        source_tree=source_tree(Path(__file__).parents[2]),
+        missing=missing(),
+        unreadable=unreadable(runtime_files()),
         environment=environment,
         overrides=overrides(os.environ),
-        embedded_driver=str(embedded or ""),
+        embedded_driver=embedded or "",
         drivers=load_drivers(named, timeout),
+        bus_visible=bus_visible,
         gpus=gpus,
         nodes=nodes,
         user=who(),
@@ -159,6 +174,100 @@ def requirements() -> tuple[str, ...]:
     return tuple(text for text in needed if "extra ==" not in text)
 
 
+def origin() -> str:
+    """Return what pip installs this package from, as its arguments; empty: nobody knows."""
+    try:
+        text = metadata.distribution("sycl_ext").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return ""
+    return origin_in(json.loads(text)) if text else ""
+
+
+def origin_in(direct_url: Mapping[str, Any]) -> str:
+    """Read a record of PEP 610, as arguments of pip.
+
+    Examples
+    --------
+    >>> origin_in({"url": "file:///my%20code", "dir_info": {"editable": True}})
+    "--editable '/my code'"
+    """
+    url = str(direct_url.get("url", ""))
+    if vcs := direct_url.get("vcs_info"):
+        return shlex.quote(f"{vcs['vcs']}+{url}")
+    path = unquote(url.removeprefix("file://"))
+    editable = direct_url.get("dir_info", {}).get("editable", False)
+    return f"{'--editable ' if editable else ''}{shlex.quote(path)}"
+
+
+def source_tree(folder: Path) -> str:
+    """Return the source tree that this package is imported from, when no core was built for it."""
+    project = folder / "pyproject.toml"
+    if not project.exists() or 'name = "sycl_ext"' not in project.read_text():
+        return ""
+    return "" if importlib.util.find_spec("sycl_ext._core") else str(folder)
+
+
+def missing() -> tuple[Missing, ...]:
+    """Return what is required, directly or not, and not there: packages, and their libraries."""
+    found: list[Missing] = []
+    todo = [(text, "sycl_ext") for text in requirements()]
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        metadata.distribution("intel-opencl-rt")
+        todo.append(("intel-opencl-rt", ""))
+    seen = set()
+    while todo:
+        text, wanted_by = todo.pop(0)
+        name = name_in_requirement(text)
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            if name in CONDA_HAS_METADATA or not Path(sys.prefix, "conda-meta").exists():
+                found.append(Missing(text, wanted_by))
+            continue
+        files = tuple(
+            file.name
+            for file in distribution.files or []
+            if ".so" in file.name and not Path(str(file.locate())).exists()
+        )
+        if files:
+            found.append(Missing(f"{name}=={distribution.version}", wanted_by, files))
+        # A marker (";") is for other platforms, or for an extra.
+        needed = (one for one in distribution.requires or [] if ";" not in one)
+        todo += [(one.replace(" ", "").replace("(", "").replace(")", ""), name) for one in needed]
+    return tuple(found)
+
+
+def name_in_requirement(text: str) -> str:
+    """Return the name of the package in a requirement.
+
+    Examples
+    --------
+    >>> name_in_requirement("intel_cmplr-lib.ur (==2026.*)")
+    'intel-cmplr-lib-ur'
+    """
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", text)[0]).lower()
+
+
+def runtime_files() -> list[Path]:
+    """Return the libraries that the runtime and its CPU driver bring."""
+    found = []
+    for name in ("intel-sycl-rt", "intel-cmplr-lib-ur", "umf", "intel-opencl-rt"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            files = metadata.distribution(name).files or []
+            found += [Path(str(file.locate())) for file in files if ".so" in file.name]
+    return found
+
+
+def unreadable(files: Iterable[Path]) -> tuple[str, ...]:
+    """Return the files that this user may not read."""
+    return tuple(
+        os.path.normpath(path) for path in files if path.exists() and not os.access(path, os.R_OK)
+    )
+
+
 def relevant(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that matter to the runtime."""
     return {
@@ -193,7 +302,7 @@ def overrides(environment: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 def intel_gpus(root: Path) -> tuple[Gpu, ...]:
     """Return the Intel GPUs on the PCI bus."""
     found = []
-    for folder in sorted((root / "sys/bus/pci/devices").glob("*")):
+    for folder in sorted((root / PCI).glob("*")):
         if read(folder / "vendor") == INTEL and read(folder / "class").startswith(DISPLAY):
             module = folder / "driver"
             found.append(Gpu(folder.name, module.resolve().name if module.exists() else ""))
@@ -250,14 +359,14 @@ def who() -> User:
 # ---- drivers -------------------------------------------------------------------------------------
 
 
-def named_drivers(environment: Mapping[str, str], embedded: Path | None) -> list[tuple[str, str]]:
+def named_drivers(environment: Mapping[str, str], embedded: str | None) -> list[tuple[str, str]]:
     """Return the libraries that the OpenCL loader will look at, and what names each."""
     found = []
     decided = any(environment.get(name) for name in icd.DECIDED_BY)
     if files := environment.get("OCL_ICD_FILENAMES"):
         found += [(path, "OCL_ICD_FILENAMES") for path in files.split(os.pathsep) if path]
     elif embedded is not None and not decided:
-        found.append((str(embedded), "sycl_ext"))
+        found.append((embedded, "sycl_ext"))
     for folder in vendor_folders(environment):
         found += [(read(file), str(file)) for file in sorted(folder.glob("*.icd"))]
     return found

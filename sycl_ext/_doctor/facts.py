@@ -87,6 +87,15 @@ class Runtime:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """A requirement that is not installed, or the libraries of a package that are not there."""
+
+    requirement: str
+    wanted_by: str = ""
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Driver:
     """A driver's library: what names it, and why it cannot be loaded (empty: it can)."""
 
@@ -177,10 +186,15 @@ class Facts:
     in_container: bool = False
     packages: Mapping[str, str] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
+    origin: str = ""
+    source_tree: str = ""
+    missing: tuple[Missing, ...] = ()
+    unreadable: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     embedded_driver: str = ""
     drivers: tuple[Driver, ...] = ()
+    bus_visible: bool = True
     gpus: tuple[Gpu, ...] = ()
     nodes: tuple[Node, ...] = ()
     user: User = User()

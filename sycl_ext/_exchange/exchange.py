@@ -3,25 +3,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
-from sycl_ext._devices.device import Device, place
+from sycl_ext._devices.device import Device, by_id, is_torch_device, names_device, place
 from sycl_ext._negotiation.consumers import Consumer, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
-from sycl_ext._negotiation.rules import Plan, Route
-from sycl_ext._protocols import sources
+from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest
+from sycl_ext._protocols import imports, sources
+from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor, as_tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["exchange", "explain"]
 
 Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class _Library(Protocol[Result_co]):
+    """A module of arrays: what its ``from_dlpack`` returns is what `exchange` does."""
+
+    @property
+    def from_dlpack(self) -> Callable[..., Result_co]: ...
 
 
 @dataclass(frozen=True)
@@ -41,27 +53,63 @@ class _Attempt:
 @overload
 def exchange(
     x: Any,
+    consumer: Literal["numpy"],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> NDArray[Any]: ...
+@overload
+def exchange(
+    x: Any,
+    consumer: _Library[Result],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> Result: ...
+@overload
+def exchange(
+    x: Any,
     consumer: Callable[[Any], Result],
     /,
     *,
     copy: bool | None = None,
     host_copy: bool = True,
+    device: Any = None,
 ) -> Result: ...
 @overload
 def exchange(
     x: Any,
-    consumer: Device | str | int | tuple[int, int],
+    consumer: Device | int | tuple[int, int] | Literal["cpu", "gpu", "xpu"],
     /,
     *,
     copy: bool | None = None,
     host_copy: bool = True,
+    device: Any = None,
 ) -> Tensor: ...
 @overload
 def exchange(
-    x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: bool = True
+    x: Any,
+    consumer: Any,
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
 ) -> Any: ...
 @traced
-def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: bool = True) -> Any:
+def exchange(
+    x: Any,
+    consumer: Any,
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> Any:
     """Hand an array to a consumer, in the best form that it takes.
 
     The direct way is tried first; a consumer that refuses it gets a host view, and then a copy.  A
@@ -76,13 +124,19 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     Parameters
     ----------
     x : Tensor, or anything that `as_tensor` takes
-    consumer : module, callable or device
-        A module with ``from_dlpack`` (``numpy``, ``torch``, ``dpnp``, ``jax``, ...), a callable of
-        one argument, or a device, which gives a `Tensor` there.
+    consumer : module, str, callable or device
+        A module with ``from_dlpack`` (``numpy``, ``torch``, ``dpnp``, ``jax``, ...) or its name, a
+        callable of one argument, or a device, which gives a `Tensor` there.  A string that is in
+        the form of a device, such as ``"cpu"``, is a device, and so is a list of devices, as for
+        `from_dlpack`.
     copy : bool, optional
         None: only where a view is impossible.  False: never.  True: always.
     host_copy : bool
         False: refuse instead of copying to the host.
+    device : optional
+        Where the library may get the data: a device, or a list of acceptable ones, of which the
+        first that takes no copy is used, else the first with the fewest copies; ``(1, 0)`` is the
+        host.  None: wherever it takes it.
 
     Returns
     -------
@@ -106,7 +160,9 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
     if not isinstance(host_copy, bool):
         raise TypeError(f"host_copy is {host_copy!r}; it must be True or False")
     if _is_device(consumer):
+        _require_no_device(device)
         return _to_device(x, consumer, copy, host_copy)
+    wanted = _read_devices(device)
     who, call = find_consumer(consumer)
     source = _core.find_memory(x, copy)
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
@@ -114,7 +170,7 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
         raise BufferError(refusal)
     said: list[Exception] = []
     forbidden: list[BufferError] = []
-    for attempt in _attempts(source, who, copy, host_copy):
+    for attempt in _attempts(source, who, copy, host_copy, wanted):
         error = _forbidden(attempt, copy, host_copy)
         if error is not None:
             forbidden.append(error)
@@ -141,36 +197,73 @@ def exchange(x: Any, consumer: Any, /, *, copy: bool | None = None, host_copy: b
         reasons = dict.fromkeys(map(str, forbidden))
         raise type(forbidden[-1])("; and ".join(reasons)) from cause
     raise ExchangeError(
-        f"{who.package} refused {source!r}: {type(cause).__name__}: {message_of(cause)}"
+        f"{who.package} refused {describe(source)}: {type(cause).__name__}: {message_of(cause)}"
         + (f" (known about it: {who.reason})" if who.reason else "")
     ) from cause
 
 
 def _is_device(consumer: Any) -> bool:
+    if isinstance(consumer, str):
+        return names_device(consumer)
+    if isinstance(consumer, list):
+        return not any(isinstance(one, ModuleType) for one in consumer)
+    if is_torch_device(consumer):  # which can be called, too: as a decorator
+        return True
     if isinstance(consumer, ModuleType) or callable(consumer):
         return False
     return (
-        isinstance(consumer, (Device, str, int, tuple))
+        isinstance(consumer, (Device, int, tuple))
         or str(type(consumer).__module__).startswith("dpctl")
         or hasattr(consumer, "sycl_queue")  # the devices of dpnp
     )
 
 
+def _require_no_device(device: Any) -> None:
+    if device is not None:
+        raise TypeError(
+            "the consumer is a device, so device= says nothing; pass a list of devices as the "
+            "consumer where several will do"
+        )
+
+
+def _read_devices(device: Any) -> list[DLDevice] | None:
+    """Read ``device=``: one device or a list of them; the host is (1, 0)."""
+    if device is None:
+        return None
+    given = imports.those_here(device) if isinstance(device, list) else [device]
+    return [HOST if _is_host(one) else place(one).device.__dlpack_device__() for one in given]
+
+
+def _is_host(device: Any) -> bool:
+    return isinstance(device, tuple) and device == HOST
+
+
 def _to_device(x: Any, device: Any, copy: bool | None, host_copy: bool) -> Any:
     source = _core.find_memory(x, copy)
-    target = place(device)
-    found = sources.plan_for(
-        sources.facts_of(source), target.device.__dlpack_device__(), copy, ours=True
-    ).check()
+    if isinstance(device, list):
+        here = imports.those_here(device)
+        where = [place(one).device.__dlpack_device__() for one in here]
+        found = imports.plan_for_any(source, where, copy).check()
+        device = here[imports.place_in_list(found)]
+    else:
+        target = place(device).device.__dlpack_device__()
+        found = sources.plan_for(sources.facts_of(source), target, copy, ours=True).check()
     if found.route is Route.VIA_HOST and not host_copy:
         raise CopyRefusedError(f"host_copy=False, and {found.reason}")
     return as_tensor(source, device=device, copy=copy)
 
 
 def _attempts(
-    source: _core.TensorBase, who: Consumer, copy: bool | None, host_copy: bool
-) -> list[_Attempt]:
-    """List what to offer, best first."""
+    source: _core.TensorBase,
+    who: Consumer,
+    copy: bool | None,
+    host_copy: bool,
+    wanted: list[DLDevice] | None,
+) -> Iterator[_Attempt]:
+    """Yield what to offer, best first; each is planned when the one before it was refused.
+
+    `wanted`: on these devices alone.
+    """
     needed = who.copy_needed(
         contiguous=source.c_contiguous,
         has_negative_stride=source.reversed,
@@ -178,22 +271,52 @@ def _attempts(
         address=source.ptr if who.alignment > 1 else 0,
     )
     offer = sources.facts_of(source)
-    attempts = []
-    if who.takes_usm(source.usm_type) and source.entry_id is not None:
+
+    def attempt(where: DLDevice | None, found: Plan) -> _Attempt:
+        if needed is None:
+            return _Attempt(where, found)
+        return _Attempt(where, found.noting(needed), compact=found.copies == 0)
+
+    if wanted is not None:
+        plans = sorted(_candidates(offer, who, wanted, copy))
+        yield from (attempt(found.device, found) for found in plans)
+    elif who.takes_usm(source.usm_type) and source.entry_id is not None:
         own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
         found = sources.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
-        attempts.append(_Attempt(None, found))
+        yield attempt(None, found)
     elif who.memory == "usm":
         default = place(None).device.__dlpack_device__()
-        attempts.append(_Attempt(None, sources.plan_for(offer, default, copy)))
-    if who.memory != "usm":
-        attempts.append(_Attempt(HOST, sources.plan_for(offer, HOST, copy)))
-    if needed is None:
-        if copy is None and host_copy and attempts[-1].device == HOST:
-            # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
-            attempts.append(_Attempt(HOST, sources.plan_for(offer, HOST, True)))
-        return attempts
-    return [_Attempt(a.device, a.plan.noting(needed), compact=a.plan.copies == 0) for a in attempts]
+        yield attempt(None, sources.plan_for(offer, default, copy))
+    if who.memory == "usm" or (wanted is not None and HOST not in wanted):
+        return
+    if wanted is None:
+        yield attempt(HOST, sources.plan_for(offer, HOST, copy))
+    if needed is None and copy is None and host_copy:
+        # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
+        yield _Attempt(HOST, sources.plan_for(offer, HOST, True))
+
+
+def _candidates(
+    offer: Source, who: Consumer, wanted: list[DLDevice], copy: bool | None
+) -> list[Plan]:
+    return [replace(_plan_there(offer, who, one, copy), device=one) for one in wanted]
+
+
+def _plan_there(offer: Source, who: Consumer, device: DLDevice, copy: bool | None) -> Plan:
+    """Plan for a library that shall get the data on one device."""
+    if device == HOST:
+        if who.memory != "usm":
+            return sources.plan_for(offer, HOST, copy)
+        return Plan(Route.REFUSE, f"{who.package} takes no host memory", BufferError)
+    entry = _core.entry(device[1])
+    kind = sources.kind_for(offer.usm_type, by_id(entry.id), moves=offer.entry != entry.id)
+    if not who.takes_usm(kind):
+        reason = f"{who.package} does not take {kind!r} USM"
+        return Plan(Route.REFUSE, reason, BufferError)
+    if not who.any_context and not (entry.default_context and entry.root_id == entry.id):
+        reason = f"{who.package} takes memory of root devices, and {device} is none"
+        return Plan(Route.REFUSE, reason, BufferError)
+    return sources.plan_for(offer, device, copy, ours=who.any_context, root_only=who.root_only)
 
 
 def _forbidden(attempt: _Attempt, copy: bool | None, host_copy: bool) -> BufferError | None:
@@ -203,7 +326,8 @@ def _forbidden(attempt: _Attempt, copy: bool | None, host_copy: bool) -> BufferE
     why = ". ".join((attempt.plan.reason, *attempt.plan.notes))
     if attempt.copies and copy is False:
         return CopyRefusedError(f"copy=False, and this consumer needs a copy: {why}")
-    if attempt.copies and attempt.device == HOST and not host_copy:
+    by_host = attempt.device == HOST or attempt.plan.route is Route.VIA_HOST
+    if attempt.copies and by_host and not host_copy:
         return CopyRefusedError(f"host_copy=False, and this consumer needs a host copy: {why}")
     return None
 
@@ -216,7 +340,10 @@ def _prepare(
         return _core.as_host_view(_core.copy_to_host(source), None, HostView)
     if attempt.device == HOST:
         return _core.as_host_view(source, sources.root_of(source), HostView)
-    if copy is True or attempt.compact or (who.root_only and attempt.copies):
+    if attempt.device is not None:
+        wish = True if attempt.copies else copy
+        usm: _core.TensorBase = as_tensor(source, device=attempt.device, copy=wish)
+    elif copy is True or attempt.compact or (who.root_only and attempt.copies):
         usm = sources.copy_to(source, _entry_for(source, who))
     else:
         usm = as_tensor(source)  # what copy there is to be made, its export makes
@@ -263,7 +390,14 @@ class _EmptyProducer:
         return _core.make_capsule(self._view, versioned, device, False, null_data=False)
 
 
-def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = None) -> Plan:
+def explain(
+    x: Any,
+    consumer_or_device: Any = None,
+    /,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+) -> Plan:
     """Say what an exchange would do, and why.  Touches no data.
 
     Parameters
@@ -271,14 +405,18 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     x : Tensor, or anything that `as_tensor` takes
     consumer_or_device : optional
         None: a consumer that takes what ``__dlpack__`` gives.  A consumer as for `exchange`.  A
-        device in any form; ``(1, 0)`` is the host.
+        device in any form, or a list of acceptable ones; ``(1, 0)`` is the host.
     copy : bool, optional
         As for the exchange in question.
+    device : optional
+        As for `exchange`.
 
     Returns
     -------
     Plan
         ``str(plan)`` is a sentence; ``plan.route``, ``plan.copies`` and ``plan.reason`` its parts.
+        Where several devices are acceptable, ``plan.device`` is the one that is used, and
+        ``plan.candidates`` has the plan for each.
 
     Examples
     --------
@@ -288,8 +426,12 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     'a host view of the same memory: the host can reach the memory'
     >>> plan.copies
     0
+    >>> plan < sx.explain(sx.zeros(3, usm_type="shared"), "cpu", copy=True)  # is cheaper
+    True
     """
     copy = sources.check_copy(copy)
+    if consumer_or_device is None or _is_device(consumer_or_device):
+        _require_no_device(device)
     if type(x).__name__ == "PyCapsule":
         raise TypeError("a capsule can be used once; explain the producer instead")
     try:
@@ -301,6 +443,12 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
         return _with_notes(sources.plan_for(offer, None, copy), source, None)
     if isinstance(consumer_or_device, tuple) and consumer_or_device == HOST:
         return sources.plan_for(offer, HOST, copy)
+    if isinstance(consumer_or_device, list) and _is_device(consumer_or_device):
+        plans = [
+            replace(sources.plan_for(offer, one, copy, ours=one != HOST), device=one)
+            for one in _read_devices(consumer_or_device) or []
+        ]
+        return cheapest(plans)
     if _is_device(consumer_or_device):
         try:
             target = place(consumer_or_device).device
@@ -312,15 +460,19 @@ def explain(x: Any, consumer_or_device: Any = None, /, *, copy: bool | None = No
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         return Plan(Route.REFUSE, refusal, BufferError)
-    attempts = _attempts(source, who, copy, host_copy=True)
+    wanted = _read_devices(device)
+    attempts = list(_attempts(source, who, copy, True, wanted))
     attempt = next((a for a in attempts if _forbidden(a, copy, True) is None), attempts[-1])
     found = attempt.plan
     if attempt.compact:
         if copy is False:
             return Plan(Route.REFUSE, found.notes[-1], CopyRefusedError)
         route = Route.HOST_COPY if attempt.device == HOST else Route.COPY
-        found = Plan(route, found.notes[-1])
-    return found
+        found = Plan(route, found.notes[-1], device=found.device)
+    if wanted is None:
+        return found
+    candidates = _candidates(offer, who, wanted, copy)
+    return cheapest(candidates) if found.error else replace(found, candidates=tuple(candidates))
 
 
 def _with_notes(found: Plan, source: _core.TensorBase, target: Device | None) -> Plan:

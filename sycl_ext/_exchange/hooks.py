@@ -11,7 +11,7 @@ from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import exports, imports, sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
-from sycl_ext._tensor import host_view, tensor
+from sycl_ext._tensor import async_copy, host_view, tensor
 
 
 def connect() -> None:
@@ -32,6 +32,7 @@ def connect() -> None:
         "from_usm_interface": usm_interface.from_usm_interface,
         "from_ndarray": imports.from_ndarray,
         "from_buffer": imports.from_buffer,
+        "import_to_any": imports.import_to_any,
         "place": device.place,
         "move": imports.move,
         "as_usm": sources.as_usm,
@@ -40,5 +41,6 @@ def connect() -> None:
         "host_view": host_view.make_host_view,
         "refuse_host": host_view.refuse_host,
         "new_tensor": tensor.new_tensor,
+        "begin_to_numpy": async_copy.begin_to_numpy,
     }
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)

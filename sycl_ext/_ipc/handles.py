@@ -2,18 +2,12 @@
 """`ipc_empty`, `ipc_handle`, `ipc_open`: one piece of memory in several processes.
 
 Two mechanisms, and never a copy: device USM by the inter-process handles of SYCL, where the device
-has them; else shared host memory, which a device with system USM reads in place.
-
-The runtime follows the bytes of a SYCL handle without a check: a process, a descriptor there, an
-offset.  So they are not sent.  They lie in a block of shared host memory of the process that made
-them, the *record*, and what is sent says where that is.  Who opens the handle reads them there: no
-message can change them, and they are gone when the handle is, as the descriptor in them may by then
-be that of another file.
+has them; else shared host memory, which a device with system USM reads in place.  What is sent
+holds no bytes that the runtime follows; ``records.py`` says where those are.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -22,26 +16,24 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from sycl_ext import _core
 from sycl_ext._devices.description import DeviceWords, read_words
 from sycl_ext._devices.device import Device, by_id, place
-from sycl_ext._ipc.peers import Permission, require_descriptor
+from sycl_ext._ipc import records
+from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import dtype_name
+from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.indexing import as_shape
 from sycl_ext._tensor.pickling import nearest, part_of, strides_of, words_of
+from sycl_ext._tensor.tensor import as_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["IpcHandle", "ipc_empty", "ipc_handle", "ipc_open"]
+__all__ = ["IpcHandle", "ipc_empty", "ipc_handle", "ipc_open", "offer_of"]
 
 _ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
-
-#: A record: what it is, the size of the device block, the length of the bytes; then the bytes.
-_RECORD = struct.Struct("<16sQQ")
-_RECORD_MARK = b"sycl_ext IPC 1\0\0"
-_RECORD_SIZE = 4096
 
 
 @dataclass(frozen=True)
@@ -65,11 +57,58 @@ class IpcHandle:
     _device: DeviceWords = field(repr=False)
     _uuid: bytes = field(repr=False)  # of the root device; empty: the device does not say
     _key: BlockKey = field(repr=False)  # of the shared host memory, or of the record
+    exposed: int = field(repr=False)
+    """Bytes of the driver's allocation, all of which a process can reach that has the memory open.
+
+    For memory of `ipc_empty` nothing else is there; for other memory there may be, as the runtime
+    puts small blocks together.  0: nobody can tell.
+    """
     _keep: object = field(default=None, repr=False, compare=False)
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the SYCL handle, for ``dpctl.ipc.IPCMemoryHandle.open`` and C++.
+
+        They lead to the first byte of the array's memory, and say neither shape nor dtype.  Who
+        opens them is not counted: keep the handle here until that process has closed the memory.
+
+        Raises
+        ------
+        BufferError
+            When there are none: shared host memory, or a handle that another process made.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.ipc_handle(sx.ipc_empty(3, device="cpu")).to_bytes()
+        Traceback (most recent call last):
+            ...
+        BufferError: shared host memory has no SYCL handle; send the IpcHandle itself (pickle)
+        """
+        if self.mechanism != "sycl":
+            raise BufferError(
+                "shared host memory has no SYCL handle; send the IpcHandle itself (pickle)"
+            )
+        if not isinstance(self._keep, _Kept):
+            raise BufferError(f"process {self._key.process} made this handle; call to_bytes there")
+        return self._keep.data
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "_keep"]
         return _read_handle, tuple(tuple(v) if isinstance(v, tuple) else v for v in values)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What a handle keeps in the process that made it."""
+
+    offer: records.Offer
+    data: bytes
+
+
+def offer_of(handle: IpcHandle) -> records.Offer:
+    """Return what keeps the memory, and counts who has it, in the process that made the handle."""
+    keep = handle._keep
+    return keep.offer if isinstance(keep, _Kept) else records.Offer(b"", 0, keep)
 
 
 def _read_handle(*values: Any) -> IpcHandle:
@@ -100,6 +139,7 @@ def _check_handle(handle: IpcHandle) -> IpcHandle:
     require("_strides", len(handle._strides) == len(handle.shape))
     require("_nbytes", 0 <= handle._nbytes < 1 << 63)
     require("_offset", 0 <= handle._offset <= handle._nbytes)
+    require("exposed", 0 <= handle.exposed < 1 << 63)
     require("_key", len(handle._key) == len(BlockKey._fields))
     try:
         words = read_words(tuple(handle._device))
@@ -120,6 +160,7 @@ _KINDS: dict[str, type] = {
     "_device": tuple,
     "_uuid": bytes,
     "_key": tuple,
+    "exposed": int,
 }
 
 
@@ -201,16 +242,17 @@ def _view_of_block(
     return _core.view(whole, first, shape, strides, block)
 
 
-def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
-    """Return what another process opens the memory of a tensor with.
+def ipc_handle(x: Any, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
+    """Return what another process opens the memory of an array with.
 
     Nothing is copied: writing on either side is seen on the other.  The two processes have to agree
-    on who writes when; work that is pending on the tensor's queue is waited for here.
+    on who writes when; work that is pending on the array's queue is waited for here.
 
     Parameters
     ----------
-    t : Tensor
-        From `ipc_empty`, or a view of such a tensor.
+    x : array
+        Device USM of a GPU on Level Zero, whoever allocated it: a `Tensor`, a dpnp array, a torch
+        XPU tensor, ``dpctl.memory``, or a part of one.  Or memory of `ipc_empty`, on any device.
     peer : int, optional
         The process that will open the memory (its id).  It may take file descriptors of this
         process, and debug it, as long as the handle is kept (``prctl(PR_SET_PTRACER)``).  Device
@@ -220,15 +262,24 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     Returns
     -------
     IpcHandle
-        It keeps the memory, and has to be kept until the other process has opened it; device USM
-        has to be kept as long as the other process uses it.
+        It keeps the array, and has to be kept until the other process has opened it.  The memory
+        stays allocated until each process that opened it has closed it, or has ended.
 
     Raises
     ------
     BufferError
         When the memory cannot be shared: nothing is copied silently.
+    TypeError
+        When `x` is no array.
     ValueError
         When there is no process `peer`.
+
+    Notes
+    -----
+    A handle shows the allocation of the driver that the memory lies in.  The runtime puts blocks of
+    less than 4 MiB into one allocation with others, so who opens the handle can read and write
+    those, too (`IpcHandle.exposed` bytes), with a pointer of its own; the tensor that `ipc_open`
+    returns ends where `x` ends.  Memory of `ipc_empty` is an allocation of its own.
 
     Examples
     --------
@@ -239,27 +290,26 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     >>> sx.ipc_open(pickle.loads(pickle.dumps(handle))).readonly
     True
     """
-    t = sources.strong(t)
-    if not sources.is_tensor(t) or t.entry_id is None:
-        raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see ipc_empty")
+    records.reclaim()
+    t = _as_usm(sources.strong(x))
     if t.size == 0:
-        raise BufferError("the tensor has no elements, and so no memory to share")
-    keep: object = t
+        raise BufferError("the array has no elements, and so no memory to share")
+    assert t.entry_id is not None  # _as_usm has seen to that
     device = by_id(t.entry_id)
     permission = None if peer is None else Permission(peer)
-    nbytes, offset = _core.memory_of(t)
     mechanism: Literal["sycl", "shared memory"] = "shared memory"
+    keep: object = t
+    exposed = 0
     if isinstance(t.base, Block):
+        nbytes, offset = _core.memory_of(t)
         key = t.base.key
     elif _core.has_ipc(device._entry):
         export = _core.IpcExport(t)
-        record = _write_record(export.data, nbytes)
-        mechanism, key, keep = "sycl", record.key, (export, record, permission)
+        nbytes, offset, exposed = export.nbytes, export.first, export.exposed
+        offer = records.Offer(export.data, nbytes, (export, permission))
+        mechanism, key, keep = "sycl", offer.key, _Kept(offer, export.data)
     else:
-        raise BufferError(
-            f"{t!r} is not in memory that processes can share; copy it: "
-            "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)"
-        )
+        raise _not_shareable(t)
     _core.synchronize(t)
     return IpcHandle(
         mechanism,
@@ -272,59 +322,66 @@ def ipc_handle(t: Tensor, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
         words_of(device),
         _core.device_uuid(_core.entry(device.root_id)),
         key,
+        exposed,
         keep,
     )
 
 
-def _write_record(data: bytes, nbytes: int) -> Block:
-    """Put the bytes of a SYCL handle where other processes can read them, as long as it lives."""
-    record = make_block(_RECORD_SIZE)
-    record.write(_RECORD.pack(_RECORD_MARK, nbytes, len(data)) + data)
-    return record
+def _as_usm(x: Any) -> _core.TensorBase:
+    """Return a view of an array in USM, which keeps the array."""
+    t = x if sources.is_tensor(x) else as_tensor(x, copy=False)
+    if t.entry_id is None:
+        raise _not_shareable(t)
+    return t
 
 
-def _read_record(key: BlockKey, nbytes: int) -> bytes:
-    """Return the bytes of a SYCL handle, for a block of so many bytes.
-
-    Raises
-    ------
-    BufferError
-        When the process that made it has let it go, when this process may not open it, or when it
-        is not what the handle says.
-    """
-    content = open_block(key, _RECORD_SIZE, readonly=True).read()
-    mark, found, length = _RECORD.unpack_from(content)
-    if mark != _RECORD_MARK or length > _RECORD_SIZE - _RECORD.size:
-        raise BufferError(f"process {key.process} shares other memory there than the handle says")
-    if found != nbytes:
-        raise BufferError(f"the block has {found} bytes, and the handle says {nbytes}")
-    require_descriptor(key.process, key.descriptor)
-    return content[_RECORD.size : _RECORD.size + length]
+def _not_shareable(t: _core.TensorBase) -> BufferError:
+    return BufferError(
+        f"{describe(t)} is not in memory that processes can share; copy it: "
+        "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)"
+    )
 
 
-def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
+def ipc_open(
+    handle: IpcHandle | bytes,
+    /,
+    *,
+    device: Any = None,
+    shape: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """Return the memory behind a handle of another process as a tensor.
 
     Parameters
     ----------
-    handle : IpcHandle
+    handle : IpcHandle or bytes
+        Bytes are a SYCL handle: what ``dpctl.ipc.IPCMemoryHandle.to_bytes`` returns, or
+        `IpcHandle.to_bytes`.  **They are followed without a check**, so take them from processes
+        that may run code in this one; an `IpcHandle` has no such bytes.  Bytes need `device` and
+        `shape`, and nobody counts who has them open: the process that made them has to keep the
+        memory.
     device : optional
         Device USM is opened on the device that it was made on, whatever its id is here; another one
         is refused.  Shared host memory is opened on the device that is nearest to the one that it
         was made for, or on this one, which has to read host memory.
+    shape, dtype : optional
+        Of the memory behind bytes (C order; default dtype: uint8).  An `IpcHandle` knows them.
 
     Returns
     -------
     Tensor
-        Read-only when the tensor was.  Shared host memory stays valid when the process that made it
-        has ended.  Device USM has to be kept there until this tensor is gone; the driver keeps its
-        mapping even longer, for the next time that the block is opened.
+        Read-only when the array was.  Its memory stays valid when the process that made it drops
+        its handle and its array.  Shared host memory stays so when that process ends; for device
+        USM Level Zero does not promise that.  The driver keeps its mapping even longer than the
+        tensor, for the next time that the allocation is opened.
 
     Raises
     ------
     BufferError
         When the memory is gone, the device is not here, or the kernel does not let this process
         take it out of the other one; the message says why, and what to do.
+    TypeError
+        When `shape` or `dtype` is given with an `IpcHandle`, or is missing with bytes.
     SyclError
         When the runtime does not take the handle.
 
@@ -335,8 +392,13 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
     >>> sx.ipc_open(handle).copy_from(memoryview(b"0123" * 4).cast("f")).shape
     (4,)
     """
+    records.reclaim()
+    if isinstance(handle, bytes):
+        return _open_bytes(handle, device, shape, dtype)
     if not isinstance(handle, IpcHandle):
-        raise TypeError(f"handle is a {type(handle).__name__}; it must be an IpcHandle")
+        raise TypeError(f"handle is a {type(handle).__name__}; it must be an IpcHandle or bytes")
+    if shape is not None or dtype is not None:
+        raise TypeError("an IpcHandle knows its shape and dtype; they are for bytes alone")
     handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
     try:
@@ -353,19 +415,34 @@ def ipc_open(handle: IpcHandle, /, *, device: Any = None) -> Tensor:
                 handle._strides,
                 handle.readonly,
             )
-        device_here = _exact(handle, wanted)
+        entry = _exact(handle, wanted)._entry
+        data, lease = records.borrow(handle._key, handle._nbytes)
         return _core.open_ipc(
-            device_here._entry,
-            _read_record(handle._key, handle._nbytes),
+            entry,
+            data,
             handle._nbytes,
             handle._offset,
             handle.dtype,
             handle.shape,
             handle._strides,
             handle.readonly,
+            lease,
         )
     except ValueError as error:
         raise BufferError(f"the handle contradicts itself: {error}") from error
+
+
+def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -> Tensor:
+    """Open the bytes of a SYCL handle."""
+    if device is None or shape is None:
+        raise TypeError("bytes say neither device nor shape: ipc_open(data, device=..., shape=...)")
+    lengths, name = as_shape(shape), "uint8" if dtype is None else dtype_name(dtype)
+    if prod(lengths) == 0:
+        raise ValueError(f"shape is {lengths}: the memory behind a handle is not empty")
+    nbytes = prod(lengths) * _ITEMSIZE[name]
+    strides = strides_of(lengths, range(len(lengths)))
+    entry = place(device).device._entry
+    return _core.open_ipc(entry, data, nbytes, 0, name, lengths, strides, False)
 
 
 def _exact(handle: IpcHandle, wanted: Device | None) -> Device:

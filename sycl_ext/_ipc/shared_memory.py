@@ -65,13 +65,27 @@ class Block:
         found = os.fstat(self._descriptor)
         return BlockKey(os.getpid(), self._descriptor, found.st_dev, found.st_ino)
 
-    def write(self, data: bytes) -> None:
-        """Put bytes at the beginning."""
-        self._mapping[: len(data)] = data
+    def write(self, data: bytes, at: int = 0) -> None:
+        """Put bytes there."""
+        self._mapping[at : at + len(data)] = data
 
     def read(self) -> bytes:
         """Return all bytes."""
         return self._mapping[:]
+
+    def lock(self, *, exclusive: bool) -> bool:
+        """Lock the file (``flock``) until it is closed; False: a lock of others forbids it."""
+        try:
+            fcntl.flock(
+                self._descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
+            )
+        except BlockingIOError:
+            return False
+        return True
+
+    def duplicate(self) -> int:
+        """Return another descriptor of the same open file, which holds the same locks."""
+        return os.dup(self._descriptor)
 
     def __repr__(self) -> str:
         return f"<Block of shared memory: {self.nbytes} bytes>"

@@ -286,14 +286,17 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
 
     Parameters
     ----------
-    consumer : module or callable
-        A module with ``from_dlpack`` (or one of the table), or any callable of one argument.
+    consumer : module, str or callable
+        A module with ``from_dlpack`` (or one of the table), or its name; or any callable of one
+        argument.
 
     Raises
     ------
     TypeError
         When it is neither.
     """
+    if isinstance(consumer, str):
+        consumer = _module_named(consumer)
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
     unknown = Consumer(package or "?", is_library=isinstance(consumer, ModuleType))
@@ -313,6 +316,16 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     for part in row.entry.split("."):
         target = _attribute(target, part)
     return row, target
+
+
+def _module_named(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except (ModuleNotFoundError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"consumer is {name!r}, which is neither a device such as 'gpu:0' nor a module that "
+            f"can be imported ({error}); pass the name of an installed package, such as 'numpy'"
+        ) from error
 
 
 def _package_of(module: str) -> str:

@@ -19,9 +19,18 @@ DLDevice: TypeAlias = tuple[int, int]
 
 
 class DeviceType(IntEnum):
-    """The two DLPack device types that this package exchanges."""
+    """The DLPack device types that this package exchanges.
+
+    Those of CUDA and ROCm name memory of SYCL devices of these backends, for libraries without
+    SYCL.  (They were tested on a stand-in, and on no such hardware.)
+    """
 
     CPU = 1
+    CUDA = 2
+    CUDA_HOST = 3
+    ROCM = 10
+    ROCM_HOST = 11
+    CUDA_MANAGED = 13
     ONE_API = 14
 
 

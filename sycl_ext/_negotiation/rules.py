@@ -8,9 +8,11 @@ table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_te
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
@@ -22,6 +24,7 @@ __all__ = [
     "Request",
     "Route",
     "Source",
+    "cheapest",
     "decide",
     "kind_of_copy",
     "plan",
@@ -64,6 +67,7 @@ class Relation(Enum):
         "the memory is on a sub-device, such as a tile, and this consumer takes memory of root "
         "devices alone"
     )
+    OTHER_KIND = "that device type names memory of another kind of USM on the same device"
     INDIRECT = "the memory belongs to another entry, and the runtime cannot copy between the two"
     SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
     HOST_ONLY = "it is host memory, and not USM"
@@ -82,6 +86,7 @@ RULES: dict[Relation, tuple[Route, Route, Route]] = {
     Relation.OTHER_CONTEXT: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.DIRECT: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.SUB_DEVICE: (Route.COPY, Route.REFUSE, Route.COPY),
+    Relation.OTHER_KIND: (Route.COPY, Route.REFUSE, Route.COPY),
     Relation.INDIRECT: (Route.REFUSE, Route.REFUSE, Route.VIA_HOST),
     Relation.SYSTEM_USM: (Route.VIEW, Route.VIEW, Route.COPY),
     Relation.HOST_ONLY: (Route.COPY, Route.REFUSE, Route.COPY),
@@ -93,8 +98,7 @@ RULES: dict[Relation, tuple[Route, Route, Route]] = {
 _COLUMN = {None: 0, False: 1, True: 2}
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What a producer has.
 
     Attributes
@@ -126,8 +130,7 @@ class Source:
     root: DLDevice | None = None
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What a consumer asks for.
 
     Attributes
@@ -151,6 +154,9 @@ class Request:
         Whether memory of a sub-device will not do, although it is bound to the default context.
     any_strides : bool
         Whether a consumer of host memory takes negative strides, as NumPy and buffers do.
+    right_kind : bool
+        Whether the memory is of the kind of USM that is asked for, as the device types of CUDA and
+        ROCm do.
     """
 
     device: DLDevice | None = None
@@ -162,28 +168,40 @@ class Request:
     system_usm: bool = False
     root_only: bool = False
     any_strides: bool = False
+    right_kind: bool = True
 
 
 @dataclass(frozen=True)
 class Plan:
     """What will be done, and why.
 
+    Plans are equal when all their attributes are.  They are ordered by their ``cost`` alone:
+    ``min(plans)`` is the cheapest, and the first of several.
+
     Attributes
     ----------
     route : Route
     copies : int
         How often the data is copied.
+    cost : float
+        The number of copies; infinity for a refusal.
     reason : str
     notes : tuple of str
         What else a user should know, such as a device without float64.
     error : type of Exception or None
         What a refusal raises.
+    device : tuple of int or None
+        Where the data will be, as DLPack says it, when several devices were acceptable.
+    candidates : tuple of Plan
+        The plans for all of those, in the order in which they were named.
     """
 
     route: Route
     reason: str
     error: type[BufferError] | None = None
     notes: tuple[str, ...] = ()
+    device: DLDevice | None = None
+    candidates: tuple[Plan, ...] = ()
 
     def noting(self, *notes: str | None) -> Plan:
         """Return the plan with more notes; None is no note."""
@@ -194,6 +212,23 @@ class Plan:
         """How often the data is copied."""
         return COPIES[self.route]
 
+    @property
+    def cost(self) -> float:
+        """The number of copies; infinity for a refusal."""
+        return math.inf if self.error is not None else self.copies
+
+    def __lt__(self, other: object) -> bool:
+        return self.cost < other.cost if isinstance(other, Plan) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self.cost <= other.cost if isinstance(other, Plan) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        return self.cost > other.cost if isinstance(other, Plan) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return self.cost >= other.cost if isinstance(other, Plan) else NotImplemented
+
     def check(self) -> Plan:
         """Return the plan, or raise what a refusal raises."""
         if self.error is not None:
@@ -201,11 +236,19 @@ class Plan:
         return self
 
     def __str__(self) -> str:
-        return ". ".join((f"{self.route.value}: {self.reason}", *self.notes))
+        where = "" if self.device is None else f" on {self.device}"
+        others = [f"{plan.device}: {plan.route.value}" for plan in self.candidates]
+        considered = [f"Considered: {', '.join(others)}"] if others else []
+        return ". ".join((f"{self.route.value}{where}: {self.reason}", *self.notes, *considered))
 
 
 def relation(source: Source, request: Request) -> Relation:
     """Say where the memory is, seen from where it is wanted."""
+    found = _place(source, request)
+    return Relation.OTHER_KIND if found is Relation.SAME and not request.right_kind else found
+
+
+def _place(source: Source, request: Request) -> Relation:
     wanted = request.device or source.device
     if wanted == HOST:
         if not source.host_reachable:
@@ -243,6 +286,30 @@ def plan(source: Source, request: Request) -> Plan:
             BufferError,
         )
     return Plan(route, found.value)
+
+
+def cheapest(candidates: Sequence[Plan]) -> Plan:
+    """Return the plan for a request that names several devices.
+
+    It is the first without a copy, else the first with the fewest; a refusal when each is refused.
+
+    Examples
+    --------
+    >>> copy, view = Plan(Route.COPY, "elsewhere"), Plan(Route.VIEW, "it is there")
+    >>> cheapest([copy, view]).reason
+    'it is there'
+    """
+    best = min(candidates)
+    if best.error is None:
+        return replace(best, candidates=tuple(candidates))
+    reasons = "; and ".join(dict.fromkeys(plan.reason for plan in candidates))
+    refused = any(plan.error is CopyRefusedError for plan in candidates)
+    return Plan(
+        Route.REFUSE,
+        f"none of the {len(candidates)} devices will do: {reasons}",
+        CopyRefusedError if refused else BufferError,
+        candidates=tuple(candidates),
+    )
 
 
 def decide(

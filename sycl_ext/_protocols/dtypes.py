@@ -42,6 +42,8 @@ def dtype_name(dtype: Any) -> str:
     """
     if isinstance(dtype, str) and dtype in _ROWS:
         return dtype
+    if isinstance(dtype, _torch_class("dtype")):
+        return _name_in_torch(dtype)
     try:
         resolved = np.dtype(dtype)
     except TypeError as error:
@@ -61,6 +63,19 @@ def dtype_name(dtype: Any) -> str:
         f"dtype {resolved.name} is not exchanged (long double, strings, objects, records and times "
         f"have no DLPack type); convert it to one of {', '.join(_ROWS)}"
     )
+
+
+def _torch_class(name: str) -> type | tuple[()]:
+    """Return a class of torch, for `isinstance`; torch is not imported for that."""
+    found = getattr(sys.modules.get("torch"), name, ())
+    return found if isinstance(found, type) else ()
+
+
+def _name_in_torch(dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")
+    if name in _ROWS:
+        return name
+    raise ValueError(f"dtype {dtype} is not exchanged; convert it to one of {', '.join(_ROWS)}")
 
 
 def typestr(name: str) -> str:

@@ -10,7 +10,7 @@ from sycl_ext._debug.trace import note, traced
 from sycl_ext._devices.device import as_dl_device
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.dlpack import HOST
-from sycl_ext._protocols.sources import carry_out, facts_of, plan_for
+from sycl_ext._protocols.sources import carry_out, facts_of, native_entry, plan_for
 
 __all__ = ["export"]
 
@@ -28,7 +28,11 @@ def export(
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
     result = carry_out(found, tensor, label)
     note(found.route.value, tensor.nbytes, found.copies)
-    if found.copies == 0:
+    if native_entry(label) is not None:
+        _check_native_stream(stream)
+        if found.copies == 0 and stream != NO_SYNC:
+            _core.synchronize(tensor)  # SYCL cannot order a stream of CUDA or HIP after its work
+    elif found.copies == 0:
         _synchronize_export(tensor, stream)
     elif stream is not None:
         _check_stream(stream)  # a finished copy is safe on every queue
@@ -52,6 +56,14 @@ def _check_stream(stream: Any) -> _core.Queue | None:
     if isinstance(stream, int) and not isinstance(stream, bool) and stream == NO_SYNC:
         return None
     return queue_from(stream)
+
+
+def _check_native_stream(stream: Any) -> None:
+    if stream is not None and (not isinstance(stream, int) or isinstance(stream, bool)):
+        raise TypeError(
+            f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
+            "library's stream as an int"
+        )
 
 
 def _synchronize_export(tensor: _core.TensorBase, stream: Any) -> None:

@@ -7,18 +7,20 @@ DLPack in ``src/python/conversation.cpp``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note
-from sycl_ext._devices.device import Device, Placement, as_dl_device, place
+from sycl_ext._devices.device import Device, Placement, as_dl_device, is_absent, place
 from sycl_ext._devices.queues import is_torch_class, queue_from
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.producers import known
-from sycl_ext._negotiation.rules import Plan, Route
+from sycl_ext._negotiation.rules import Plan, Route, cheapest
 from sycl_ext._protocols import usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.sources import as_usm, facts_of, kind_for, plan_for, tensor_device
@@ -27,9 +29,13 @@ __all__ = [
     "from_buffer",
     "from_ndarray",
     "import_rest",
+    "import_to_any",
     "move",
     "order_behind",
+    "place_in_list",
+    "plan_for_any",
     "read_device",
+    "those_here",
     "traits_of",
     "wait_for_producer",
 ]
@@ -73,6 +79,74 @@ def _carry_out_move(
     kind = kind_for(tensor.usm_type, target)
     queue = placement.queue if placement is not None else None
     return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
+
+
+# ---- to the best of several devices --------------------------------------------------------------
+
+
+def import_to_any(x: Any, devices: list[Any], copy: bool | None, dlpack: bool) -> _core.TensorBase:
+    """Import to the device of a list that takes the fewest copies, for the core.
+
+    Parameters
+    ----------
+    devices : list
+        Acceptable devices, each in any form of ``device=``; the first is preferred.  Filter strings
+        of devices that are not here are passed over.
+    dlpack : bool
+        Whether only DLPack is asked, as by `from_dlpack`.
+    """
+    devices = those_here(devices)
+    placements = [place(device) for device in devices]
+    try:
+        source = _core.find_memory(x, False, dlpack)
+    except BufferError:
+        # Not where it is: a producer may copy to one of them by itself.
+        if copy is False or type(x).__name__ == "PyCapsule":
+            raise
+        return _import_to_first(x, devices, copy, dlpack)
+    where = [one.device.__dlpack_device__() for one in placements]
+    chosen = plan_for_any(source, where, copy).check()
+    return move(source, placements[place_in_list(chosen)], copy)
+
+
+def plan_for_any(source: _core.TensorBase, devices: Sequence[DLDevice], copy: bool | None) -> Plan:
+    """Plan for the device of several that takes the fewest copies."""
+    offer = facts_of(source)
+    return cheapest(
+        [replace(plan_for(offer, device, copy, ours=True), device=device) for device in devices]
+    )
+
+
+def place_in_list(chosen: Plan) -> int:
+    """Return which of several devices a plan is for."""
+    return [candidate.device for candidate in chosen.candidates].index(chosen.device)
+
+
+def _import_to_first(
+    x: Any, devices: list[Any], copy: bool | None, dlpack: bool
+) -> _core.TensorBase:
+    refusals: list[BufferError] = []
+    for device in devices:
+        try:
+            return (_core.from_dlpack if dlpack else _core.as_tensor)(x, device=device, copy=copy)
+        except BufferError as error:
+            refusals.append(error)
+    reasons = "; and ".join(dict.fromkeys(map(str, refusals)))
+    first = refusals[0]
+    raise type(first)(f"none of the {len(devices)} devices will do: {reasons}") from first
+
+
+def those_here(devices: list[Any]) -> list[Any]:
+    """Return the acceptable devices that are here: ``["gpu", "cpu"]`` is the CPU without a GPU.
+
+    Raises
+    ------
+    ValueError
+        When the list is empty, or none is here.
+    """
+    if not devices:
+        raise ValueError("device is an empty list; name a device, or pass None for any")
+    return [device for device in devices if not is_absent(device)] or [place(devices[0])]
 
 
 # ---- DLPack producers ----------------------------------------------------------------------------
@@ -225,7 +299,11 @@ def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     owner, array = array, np.asarray(array)  # a subclass may say anything about itself
     name = dtype_name(array.dtype)
     itemsize = array.itemsize
-    if any(stride % itemsize for stride in array.strides):
+    if any(  # the stride of a length of 1 is never used
+        stride % itemsize
+        for stride, length in zip(array.strides, array.shape, strict=True)
+        if length > 1
+    ):
         raise BufferError(
             f"the strides {array.strides} of the array are not multiples of its itemsize, "
             f"{itemsize} bytes; copy it with numpy.ascontiguousarray"
@@ -247,12 +325,14 @@ def from_buffer(x: Any) -> _core.TensorBase:
         view = memoryview(x)
     except TypeError:
         raise TypeError(
-            f"a {type(x).__name__} offers no memory: it has neither "
-            "__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol"
-            + ("; make an array of it with numpy.asarray" if _is_plain(x) else "")
+            f"an object of type {type(x).__name__} offers no memory: it has neither "
+            f"__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol; {_way_in(x)}"
         ) from None
     return from_ndarray(np.asarray(view))
 
 
-def _is_plain(x: Any) -> bool:
-    return isinstance(x, (int, float, complex, list, tuple))
+def _way_in(x: Any) -> str:
+    """Return what makes memory of an object that offers none."""
+    if isinstance(x, (int, float, complex, list, tuple)) or hasattr(type(x), "__array__"):
+        return "make an array of it with numpy.asarray"
+    return "pass an array, such as one of NumPy, dpnp or torch, or an object that has one of these"

@@ -19,6 +19,7 @@ __all__ = [
     "facts_of",
     "is_tensor",
     "kind_for",
+    "native_entry",
     "plan_for",
     "root_of",
     "strong",
@@ -56,7 +57,11 @@ def plan_for(
     We ourselves (`ours`) know the entries, and take host memory that the device can read; a
     third party expects USM of the default context under a root id.
     """
-    known, direct, system_usm = device is None, True, False
+    known, direct, system_usm, right_kind = device is None, True, False, True
+    native = None if device is None else native_entry(device)
+    if native is not None:
+        right_kind = _core.native_device(native, source.usm_type) == device
+        device = (int(DeviceType.ONE_API), native.id)
     wanted = device or source.device
     if wanted[0] == DeviceType.ONE_API:
         known = 0 <= wanted[1] < _core.entry_count()
@@ -68,9 +73,26 @@ def plan_for(
                     _core.entry(source.entry), target
                 )
     request = Request(
-        device, check_copy(copy), versioned, known, direct, ours, system_usm, root_only, any_strides
+        device,
+        check_copy(copy),
+        versioned,
+        known,
+        direct,
+        ours,
+        system_usm,
+        root_only,
+        any_strides,
+        right_kind,
     )
     return plan(source, request)
+
+
+def native_entry(device: DLDevice) -> _core.Entry | None:
+    """Return the root device that DLPack calls so, of CUDA or ROCm; None: it is no such device."""
+    if device[0] in (DeviceType.CPU, DeviceType.ONE_API):
+        return None
+    fits = all(0 <= number < 1 << 31 for number in device)
+    return _core.entry_of_native(*device) if fits else None
 
 
 def check_copy(copy: Any) -> bool | None:
@@ -86,6 +108,9 @@ def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.
         return tensor
     if found.route is Route.HOST_COPY:
         return _core.copy_to_host(tensor)
+    native = native_entry(target)
+    if native is not None:
+        return _core.copy_to_entry(tensor, native, _core.kind_of_native(target[0]))
     return copy_to(tensor, _core.entry(target[1]))
 
 

@@ -12,6 +12,8 @@ from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._protocols import sources
+from sycl_ext._tensor.advice import Advice
+from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.scalars import Scalars
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["HostView", "host_view", "make_host_view", "refuse_host"]
 
 
-class HostView(Scalars, _core.TensorBase):
+class HostView(Scalars, Advice, _core.TensorBase):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
 
     NumPy, PyTorch, JAX and the like refuse a kDLOneAPI array without asking for a host copy; a host
@@ -56,7 +58,7 @@ class HostView(Scalars, _core.TensorBase):
 
     def __repr__(self) -> str:
         what = "copy" if self.is_copy else "view"
-        of = "" if self.base is None else f" of {self.base!r}"
+        of = "" if self.base is None else f" of {describe(self.base)}"
         return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what}{of})"
 
 

@@ -18,7 +18,14 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._devices.description import Cut, DeviceWords, choose, read_partition, read_words
+from sycl_ext._devices.description import (
+    TO_COMPOSITE,
+    Cut,
+    DeviceWords,
+    choose,
+    read_partition,
+    read_words,
+)
 from sycl_ext._devices.device import Device, Placement, by_id, place
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._protocols import sources
@@ -87,6 +94,8 @@ def words_of(device: Device) -> DeviceWords:
                 path.clear()
             else:
                 path.append((entry.partition, entry.part))
+        elif entry._entry.composite:
+            path.append(TO_COMPOSITE)
         entry = entry.parent
     return DeviceWords.of(device.filter_string, path[::-1])
 
@@ -100,7 +109,16 @@ def nearest(words: DeviceWords) -> Device | None:
 
 def part_of(device: Device, path: Sequence[Cut]) -> Device:
     """Return the part that a path leads to, or where it ends when the device has no such part."""
-    for partition, part in path:
+    for cut in path:
+        if cut == TO_COMPOSITE:
+            import dpctl
+
+            composite = dpctl.SyclDevice(device.filter_string).composite_device
+            if composite is None:
+                break
+            device = place(composite).device
+            continue
+        partition, part = cut
         try:
             device = device.create_sub_devices(read_partition(partition) or "")[part]
         except (SyclError, ValueError, IndexError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of one element as Python numbers."""
+"""Tensors as Python numbers: of one element as a number, of more as lists of numbers."""
 
 from __future__ import annotations
 
@@ -43,9 +43,18 @@ class Scalars:
         size = _size_of(self)
         if size != 1:
             raise ValueError(f"item() takes a tensor of one element, and this one has {size}")
-        value = _element_of(self).item()
-        # NumPy leaves the elements of ml_dtypes (bfloat16, float8) as they are.
-        return value if isinstance(value, (bool, int, float, complex)) else float(value)
+        return _python_numbers(_element_of(self)).item()
+
+    def tolist(self) -> Any:
+        """Return the elements as Python numbers, in lists within lists; a number for 0 dimensions.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.zeros((2, 1), "int8").tolist()
+        [[0], [0]]
+        """
+        return _python_numbers(_array_of(self)).tolist()
 
     def __bool__(self) -> bool:
         size = _size_of(self)
@@ -66,9 +75,16 @@ class Scalars:
         return _number_of(self, complex)
 
     def __format__(self, format_spec: str) -> str:
-        if format_spec and not cast("_core.TensorBase", self).shape:
+        shape = cast("_core.TensorBase", self).shape
+        if format_spec and not shape:
             return format(self.item(), format_spec)
-        return super().__format__(format_spec)
+        try:
+            return format(str(self), format_spec)
+        except ValueError as error:
+            raise TypeError(
+                f"a {type(self).__name__} of shape {shape} is formatted as text, and {error}; "
+                "format a number of it, such as x.item() or one of x.tolist()"
+            ) from None
 
     def __index__(self) -> int:
         tensor = cast("_core.TensorBase", self)
@@ -78,6 +94,14 @@ class Scalars:
                 f"{tensor.shape}; pass int(x)"
             )
         return operator.index(_element_of(self))
+
+
+def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array in a dtype whose elements NumPy gives as Python numbers.
+
+    It leaves those of ml_dtypes (bfloat16, float8) as they are; float64 has each of their values.
+    """
+    return array if array.dtype.kind in "biufc" else array.astype("float64")
 
 
 def _size_of(tensor: Scalars) -> int:

@@ -8,17 +8,19 @@ everything that is a decision or a convenience is here.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import traced
-from sycl_ext._devices.device import Device, place
+from sycl_ext._devices.device import Device, Placement, place
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._protocols import imports, sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._tensor import pickling
+from sycl_ext._tensor.advice import Advice
+from sycl_ext._tensor.async_copy import AsyncCopy, check_wait
+from sycl_ext._tensor.display import Display
 from sycl_ext._tensor.indexing import as_shape, broadcast_strides, index_view, resolve_reshape
 from sycl_ext._tensor.scalars import Scalars
 
@@ -28,16 +30,30 @@ if TYPE_CHECKING:
     import dpctl
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["Tensor", "as_tensor", "empty", "from_dlpack", "new_tensor", "zeros"]
+__all__ = [
+    "Tensor",
+    "as_tensor",
+    "empty",
+    "empty_like",
+    "from_dlpack",
+    "new_tensor",
+    "zeros",
+    "zeros_like",
+]
 
 UsmType = Literal["device", "shared", "host"]
 
 
-class Tensor(Scalars, _core.TensorBase):
+class Tensor(Scalars, Advice, Display, _core.TensorBase):
     """A typed, strided view of USM that every DLPack library can take.
 
     Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes
     its memory, shape or dtype; views share the memory and keep it alive.
+
+    Nothing is computed, so tensors compare and hash by identity: ``a == b`` asks whether they are
+    one object.  Elements are compared by an array library, for instance
+    ``numpy.array_equal(a.to_numpy(), b.to_numpy())``; with an array of NumPy on either side of
+    ``==`` NumPy does so.
 
     Examples
     --------
@@ -60,8 +76,14 @@ class Tensor(Scalars, _core.TensorBase):
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
-        """The queue that work on this tensor goes to: its own, or the one of its device."""
+        """The queue that work on this tensor goes to: its own, or the one of its device.
+
+        What is submitted to it after that comes after the copies that were begun with
+        ``wait=False``.
+        """
         queue = _core.queue_of(self)
+        if queue is not None:
+            _core.order_after_copies(queue, self)
         if queue is None or queue == self.device._entry.queue():
             return self.device.sycl_queue
         import dpctl
@@ -115,7 +137,13 @@ class Tensor(Scalars, _core.TensorBase):
         kind = sources.kind_for(self.usm_type, self.device, moves=False)
         return _core.copy_to_entry(self, self.device._entry, kind, order, _own_queue(self))
 
-    def copy_from(self, obj: Any, /) -> Tensor:
+    @overload
+    def copy_from(self, obj: Any, /, *, wait: Literal[True] = True) -> Tensor: ...
+    @overload
+    def copy_from(self, obj: Any, /, *, wait: Literal[False]) -> AsyncCopy[Tensor]: ...
+    @overload
+    def copy_from(self, obj: Any, /, *, wait: bool) -> Tensor | AsyncCopy[Tensor]: ...
+    def copy_from(self, obj: Any, /, *, wait: bool = True) -> Tensor | AsyncCopy[Tensor]:
         """Copy the elements of `obj` into this tensor.
 
         Parameters
@@ -123,11 +151,14 @@ class Tensor(Scalars, _core.TensorBase):
         obj : array
             A tensor, a DLPack producer, a buffer: anything that `as_tensor` takes, on any device.
             It must have this dtype, and its shape must spread over this shape.
+        wait : bool
+            False: return while the copy goes on.  `obj` is kept alive, and must not be written to
+            before the copy is done.
 
         Returns
         -------
-        Tensor
-            This tensor.
+        Tensor or AsyncCopy
+            This tensor; with ``wait=False`` an object to wait for, whose ``result()`` it is.
 
         Raises
         ------
@@ -138,6 +169,7 @@ class Tensor(Scalars, _core.TensorBase):
         ValueError
             When the shapes do not fit.
         """
+        waits = check_wait(wait)
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
         source = _core.find_memory(obj)
@@ -147,7 +179,10 @@ class Tensor(Scalars, _core.TensorBase):
                 f"first, for instance with .astype({self.dtype_name!r}) in its own library"
             )
         strides = broadcast_strides(source.shape, source.strides, self.shape)
-        _core.copy_elements(self, _core.view(source, 0, self.shape, strides, source))
+        spread = _core.view(source, 0, self.shape, strides, source)
+        if not waits:
+            return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
+        _core.copy_elements(self, spread)
         return self
 
     def to_device(self, device: Any, /, copy: bool | None = None) -> Tensor:
@@ -189,13 +224,17 @@ class Tensor(Scalars, _core.TensorBase):
         return usm_interface.usm_interface_of(self, self.sycl_queue)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        from sycl_ext._tensor import pickling
+
         return pickling.reduce(self, operator.index(protocol))
 
     def __copy__(self) -> Tensor:
+        from sycl_ext._tensor import pickling
+
         return pickling.copy_as_it_lies(self)  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return pickling.copy_as_it_lies(self)  # type: ignore[return-value]
+        return self.__copy__()
 
     def __len__(self) -> int:
         if not self.shape:
@@ -208,13 +247,6 @@ class Tensor(Scalars, _core.TensorBase):
     def __contains__(self, value: object, /) -> bool:
         # Python would compare the views of `__iter__` by identity, and always say False.
         raise TypeError("a tensor compares no elements; use: value in x.to_numpy()")
-
-    def __repr__(self) -> str:
-        return (
-            f"Tensor(shape={self.shape}, dtype={self.dtype_name}, usm_type={self.usm_type!r}, "
-            f"device={'host' if self.entry_id is None else self.entry_id}"
-            f"{', readonly' if self.readonly else ''})"
-        )
 
 
 def _own_queue(tensor: _core.TensorBase) -> _core.Queue | None:
@@ -231,14 +263,103 @@ empty = _core.empty
 zeros = _core.zeros
 
 
+def empty_like(
+    x: Any,
+    /,
+    dtype: Any = None,
+    *,
+    usm_type: UsmType | None = None,
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor with arbitrary content, of the shape, dtype and place of `x`.
+
+    Parameters
+    ----------
+    x : Tensor, or anything that `as_tensor` takes
+    dtype, usm_type, device : optional
+        As for `empty`; None: that of `x`.  Memory that belongs to no device stands for device USM
+        of the default device.
+    order : {"C", "F"}
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    MemoryError
+        When there is no room.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> t = sx.zeros((2, 3), "int8", usm_type="host")
+    >>> like = sx.empty_like(t, "float64")
+    >>> like.shape, like.dtype_name, like.usm_type
+    ((2, 3), 'float64', 'host')
+    """
+    return _new_like(x, dtype, usm_type, device, order, zero=False)
+
+
+def zeros_like(
+    x: Any,
+    /,
+    dtype: Any = None,
+    *,
+    usm_type: UsmType | None = None,
+    device: Any = None,
+    order: Literal["C", "F"] = "C",
+) -> Tensor:
+    """Return a new tensor of zeros, of the shape, dtype and place of `x`.
+
+    Parameters
+    ----------
+    x, dtype, usm_type, device, order
+        As for `empty_like`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    MemoryError
+        When there is no room.
+
+    Examples
+    --------
+    >>> import numpy as np, sycl_ext as sx
+    >>> sx.zeros_like(np.ones((2, 2), "int32")).tolist()
+    [[0, 0], [0, 0]]
+    """
+    return _new_like(x, dtype, usm_type, device, order, zero=True)
+
+
+def _new_like(x: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zero: bool) -> Tensor:
+    source = _core.find_memory(x)
+    where = place(device)
+    if device is None and source.entry_id is not None:
+        where = Placement(sources.tensor_device(source), _own_queue(source))
+    if usm_type is None:
+        usm_type = sources.kind_for(source.usm_type, where.device)
+    name = source.dtype_name if dtype is None else dtype
+    return new_tensor(source.shape, name, usm_type, where, order, zero)
+
+
 def new_tensor(
     shape: Any, dtype: Any, usm_type: Any, device: Any, order: Any, zero: bool
 ) -> Tensor:
     """Return a new tensor, for the core's `empty` and `zeros`: arguments in any of their forms."""
+    if isinstance(dtype, int):
+        raise TypeError(
+            f"dtype is {dtype!r}, which names no dtype; the shape is one argument, a tuple: "
+            f"{(shape, dtype)!r}"
+        )
     lengths, name = as_shape(shape), dtype_name(dtype)
     if not isinstance(usm_type, str):
         raise TypeError(f"usm_type is {usm_type!r}; it must be 'device', 'shared' or 'host'")
     if not isinstance(order, str):
         raise TypeError(f"order is {order!r}; it must be 'C' or 'F'")
-    where = place(device)
+    where = device if isinstance(device, Placement) else place(device)
     return _core.allocate(where.device._entry, usm_type, name, lengths, order, where.queue, zero)

@@ -171,7 +171,7 @@ void fuzz(Input& input) {
   for (int i = 0; i < changes; ++i) alter(input, managed);
   ImportOptions options;
   // As from a third party, only where the memory can be found again by asking the runtime.
-  const bool known = input.between(0, 3) || changes || !tensor.memory->entry;
+  const bool known = input.between(0, 3) || changes || !tensor.memory->entry();
   if (known) options.known = exported_memory(managed);
   options.settle = input.flip();
   if (options.settle && default_entry().usm_system) options.host_reader = &default_entry();
@@ -181,7 +181,7 @@ void fuzz(Input& input) {
     found = import_managed(managed, options).tensor;
   } catch (const Error& error) {
     // A view of another context's memory goes by its entry's own id, which the label is not.
-    REQUIRE(changes != 0 || !known || label.device_id != tensor.memory->entry->id);
+    REQUIRE(changes != 0 || !known || label.device_id != tensor.memory->entry()->id);
     REQUIRE(error.kind() == Error::Kind::buffer);
     return;
   }

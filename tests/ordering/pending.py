@@ -37,8 +37,8 @@ import tvm_ffi
 import environments
 import producers
 import sycl_ext as sx
-from dlpack_ctypes import managed_in
 from kernels import WATCH_MS, Gate, Kernels, is_usm
+from sycl_ext.testing.structs import managed_in
 from sync.lab import ExchangeApi
 
 ON_GPU = os.environ.get("SYCL_EXT_ENVIRONMENT", "").startswith("opencl_gpu")

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package is imported again, by programs that empty ``sys.modules``."""
 
+import os
+import shutil
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import environments
+from sycl_ext import _core
 from sycl_ext._devices import startup
 
 PROGRAM = """
@@ -35,7 +42,9 @@ except BufferError:
     pass
 from sycl_ext._devices.device import Device
 assert isinstance(device, Device) and type(again.device()) is Device
-assert set(again.__all__) <= set(vars(again))
+assert set(again.__all__) <= set(dir(again))
+assert all(getattr(again, name) is getattr(first, name) for name in again.__all__)
+assert again.exchange.__module__ == again.IpcHandle.__module__ == "sycl_ext"
 """
 
 
@@ -61,7 +70,7 @@ def test_an_import_after_one_that_was_interrupted():
         import builtins, sys
         real = builtins.__import__
         def interrupted(name, *args, **kwargs):
-            if name == "sycl_ext._exchange.staging":
+            if name == "sycl_ext._tensor.host_view":
                 raise KeyboardInterrupt
             return real(name, *args, **kwargs)
         builtins.__import__ = interrupted
@@ -89,3 +98,96 @@ def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
     for other in ("clip", "det", "_ipython_display_", "__path__"):
         with pytest.raises(AttributeError, match=other):
             get(other)
+
+
+# ---- in a source tree ----------------------------------------------------------------------------
+
+SHOW = """
+import sycl_ext as sx
+from sycl_ext._devices import startup
+try:
+    print(sx.zeros(2).to_numpy().tolist(), sx.__path__, startup.__file__)
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A source tree without a core."""
+    sources = tmp_path / "check out"
+    shutil.copytree(
+        environments.ROOT / "sycl_ext",
+        sources / "sycl_ext",
+        ignore=shutil.ignore_patterns("_core*.so", "__pycache__"),
+    )
+    shutil.copy(environments.ROOT / "pyproject.toml", sources)
+    return sources
+
+
+@pytest.fixture
+def installed(tmp_path, checkout):
+    """The package as pip installs it, with its core."""
+    folder = tmp_path / "installed"
+    shutil.copytree(checkout / "sycl_ext", folder / "sycl_ext")
+    shutil.copy(_core.__file__, folder / "sycl_ext")
+    return folder
+
+
+def show_in(folder, *more):
+    """What a user sees there whose installation is no editable one (-S: .pth files do nothing)."""
+    libraries = Path(_core.__file__).parents[3]
+    site_packages = Path(np.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", SHOW],
+        env={
+            **environments.clean_environment(),
+            **environments.cpu(),
+            "PYTHONPATH": os.pathsep.join(map(str, (*more, site_packages))),
+            "LD_LIBRARY_PATH": str(libraries),
+        },
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    return done.stdout.strip() or done.stderr
+
+
+def test_a_source_tree_does_not_hide_the_installed_package(checkout, installed):
+    package = installed / "sycl_ext"
+    wanted = f"[0.0, 0.0] ['{package}'] {package}/_devices/startup.py"
+    assert show_in(checkout, installed) == wanted
+
+
+def test_a_source_tree_of_another_version(checkout, installed):
+    with (checkout / "sycl_ext/__init__.py").open("a") as file:
+        print("# changed", file=file)
+    said = show_in(checkout, installed)
+    assert f"the source tree of sycl_ext, {checkout}, where" in said
+    assert f"{installed} has another version" in said
+    assert said.endswith(f"python -m pip install '{checkout}'")
+
+
+def test_a_source_tree_alone(checkout):
+    said = show_in(checkout)
+    assert said.endswith(f"is built; install it: python -m pip install '{checkout}'")
+
+
+def test_what_the_first_exchange_does_not_need_is_loaded_later():
+    environments.python(
+        textwrap.dedent("""
+        import sys
+        import numpy as np, sycl_ext as sx
+        np.asarray(sx.from_dlpack(sx.from_dlpack(np.zeros(3))))
+        later = ("_exchange.exchange", "_ipc.handles", "_tensor.pickling", "_debug.introspection")
+        assert not [name for name in later if f"sycl_ext.{name}" in sys.modules]
+        assert "exchange" not in vars(sx) and sx.exchange is vars(sx)["exchange"]
+        from sycl_ext import ipc_empty
+        assert sx.testing.Adapter.__module__.startswith("sycl_ext.testing")
+        try:
+            sx.no_such_name
+        except AttributeError as error:
+            assert str(error) == "module 'sycl_ext' has no attribute 'no_such_name'", error
+        """)
+    )

@@ -45,7 +45,7 @@ def stub_names(text):
                 found[scope + node.name] = node
                 add(node.body, f"{node.name}.")
             elif isinstance(node, ast.FunctionDef):
-                found[scope + node.name] = node
+                found.setdefault(scope + node.name, node)  # of overloads the first is documented
             elif isinstance(node, ast.AnnAssign):
                 found[scope + node.target.id] = node
 
@@ -109,7 +109,8 @@ def complaints(text):
         node, value = stub[name], module[name]
         if isinstance(node, ast.AnnAssign) or value is None:
             continue
-        is_property = isinstance(node, ast.FunctionDef) and bool(node.decorator_list)
+        decorators = [one.id for one in getattr(node, "decorator_list", ()) if hasattr(one, "id")]
+        is_property = "property" in decorators
         if is_property != inspect.isdatadescriptor(value):
             yield f"{name}: a property in one of the two alone"
         doc = without_lines(value.__doc__)

@@ -30,14 +30,6 @@ ROW = re.compile(
 )
 #: Pictures, bytes in hexadecimal digits, and this file.
 OTHERS = ("*.png", "tests/fuzz/corpus/*", "tests/project/test_words.py")
-#: Where such a word is still there, or means what it says -> why.
-EXCEPT = {
-    "sycl_ext/include/sycl_ext/c_api.h": "row_of_pointer: a name of the C table",
-    "tests/support/extensions/table_lab.cpp": "row_of_pointer: a name of the C table",
-    "tests/core/python/test_contexts_extension.py": "row_of_pointer: a name of the C table",
-    "tests/core/python/test_extension_api.py": "row_of_pointer: a name of the C table",
-    "tests/core/runtime/test_contexts.py": "row_of_pointer: a name of the C table",
-}
 
 
 def texts():
@@ -55,18 +47,9 @@ def found_in(text):
 
 def test_every_word_is_plain():
     wrong = [
-        f"{name}:{number}: {word}"
-        for name, text in texts()
-        if name not in EXCEPT
-        for number, word in found_in(text)
+        f"{name}:{number}: {word}" for name, text in texts() for number, word in found_in(text)
     ]
     assert not wrong, "\n".join(["see WORDS for what to say instead", *wrong])
-
-
-def test_every_exception_is_needed():
-    texts_by_name = dict(texts())
-    needless = [name for name in EXCEPT if not any(found_in(texts_by_name.get(name, "")))]
-    assert not needless
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import sycl_ext as sx
-from dlpack_ctypes import (
+from sycl_ext.testing.structs import (
     CPU,
     DTYPES,
     IS_COPIED,

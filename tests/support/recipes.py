@@ -3,7 +3,8 @@
 
 The line ``<!-- run: ... -->`` of a page says where: ``stand-in GPU`` (with its settings), next
 to the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.  What says
-``cpu`` is a document like any other, and run by test_docs.py.
+``cpu`` is a document like any other, and run by test_docs.py.  So is ``docs/interoperability.md``,
+whose ``pycon`` blocks need the libraries of `make test-interop`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import sys
 from pathlib import Path
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "recipes"
+INTEROPERABILITY = "../interoperability.md"
+_SETUP = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PYCON = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^```.*$", re.MULTILINE)
 _RUN = re.compile(r"<!-- run: (?P<where>[\w -]+)(?:, (?P<settings>.+))? -->")
 _C = re.compile(r"^`(?P<name>\w+)\.c`.*?^```c$\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -48,6 +52,8 @@ def compile_c(text: str) -> None:
 def main(name: str) -> int:
     text = (PAGES / name).read_text()
     compile_c(text)
+    if name == INTEROPERABILITY:
+        text = "".join(_SETUP.findall(text)[:1] + _PYCON.findall(text))
     examples = doctest.DocTestParser().get_doctest(_FENCE.sub("", text), {}, name, name, 0)
     assert examples.examples, f"{name} has no examples"
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)

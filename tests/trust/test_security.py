@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from dlpack_ctypes import (
+from samples import USM_TYPES, bits, values
+from sycl_ext.testing.structs import (
     READ_ONLY,
     Deleter,
     DLManagedTensorVersioned,
@@ -25,7 +26,6 @@ from dlpack_ctypes import (
     exchange_api,
     managed_in,
 )
-from samples import USM_TYPES, bits, values
 
 VERSIONED = {"max_version": (1, 0)}
 

@@ -98,7 +98,7 @@ typedef struct {
   int32_t (*entry_of_queue)(const void* queue, sycl_ext_error* error);
   /* Id of the entry that owns a pointer, and the kind of its memory; -1: plain host memory, or USM
    * of a context that is not in the table. */
-  int32_t (*row_of_pointer)(const void* pointer, int32_t* usm_kind);
+  int32_t (*entry_of_pointer)(const void* pointer, int32_t* usm_kind);
 
   /* ---- Memory.  With the GIL.  NULL or -1: a Python exception is set. */
   /* What sycl_ext.as_tensor(object, device=(14, entry), copy=copy) returns, a new reference.

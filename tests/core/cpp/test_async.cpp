@@ -34,17 +34,17 @@ void submit_a_failure(const Queue& queue) {
 
 TEST(async_error_of_a_command_that_is_over) {
   const Tensor tensor = numbers();
-  submit_a_failure(tensor.memory->queue);
-  CHECK(tensor.memory->queue.has_pending_work());
+  submit_a_failure(tensor.memory->queue());
+  CHECK(tensor.memory->queue().has_pending_work());
   CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
-  CHECK(!tensor.memory->queue.has_pending_work());
+  CHECK(!tensor.memory->queue().has_pending_work());
   synchronize(tensor);
   CHECK(copy_to_host(tensor).data[99] == std::byte{0});
 }
 
 TEST(async_error_of_a_copy) {
   const Tensor tensor = numbers();
-  submit_a_failure(tensor.memory->queue);
+  submit_a_failure(tensor.memory->queue());
   CHECK_FAILS(runtime, "another library's task failed", copy_to_host(tensor));
   CHECK(copy_to_host(tensor).data[99] == std::byte{0});
 }
@@ -52,7 +52,7 @@ TEST(async_error_of_a_copy) {
 // Who frees memory has nobody to tell, and leaves the error to who waits.
 TEST(async_error_outlives_a_deleter) {
   const Tensor tensor = numbers();
-  submit_a_failure(tensor.memory->queue);
+  submit_a_failure(tensor.memory->queue());
   numbers().memory.reset();
   allocate(default_entry(), UsmKind::device, 100).reset();
   CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
@@ -60,8 +60,8 @@ TEST(async_error_outlives_a_deleter) {
 
 TEST(async_errors_of_several_commands_are_one) {
   const Tensor tensor = numbers();
-  submit_a_failure(tensor.memory->queue);
-  submit_a_failure(tensor.memory->queue);
+  submit_a_failure(tensor.memory->queue());
+  submit_a_failure(tensor.memory->queue());
   CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
   synchronize(tensor);
 }

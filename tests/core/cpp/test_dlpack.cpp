@@ -67,8 +67,8 @@ void round_trip(const Tensor& tensor, bool through_known) {
       CHECK(found.layout.shape()[i] == tensor.layout.shape()[i]);
       CHECK(found.layout.strides()[i] == tensor.layout.strides()[i]);
     }
-    CHECK(found.memory->entry == tensor.memory->entry);
-    if (tensor.size() != 0) CHECK(found.memory->kind == tensor.memory->kind);
+    CHECK(found.memory->entry() == tensor.memory->entry());
+    if (tensor.size() != 0) CHECK(found.memory->kind() == tensor.memory->kind());
   }
   CHECK(live_exports() == exports);
 }
@@ -186,7 +186,7 @@ TEST(dlpack_third_party_usm) {
   {
     S s(memory->data, {1 << 18}, {1}, device);
     const Tensor tensor = import_managed(&s.managed, {&device}).tensor;
-    CHECK(tensor.memory->kind == UsmKind::device && tensor.memory->entry == &entry);
+    CHECK(tensor.memory->kind() == UsmKind::device && tensor.memory->entry() == &entry);
   }
   S beyond(memory->data, {1 << 20}, {1}, device);
   refused(beyond, "end beyond");

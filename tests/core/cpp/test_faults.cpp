@@ -5,9 +5,11 @@
 #include <dlpack/dlpack.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "check.hpp"
@@ -359,8 +361,24 @@ const std::vector<Operation>& operations() {
        [](const World& w) {
          device_uuid(w.entry);
          if (!has_ipc(w.entry)) return;
-         const IpcExport exported(allocate_dedicated(w.entry, 64));
+         const Memory block = allocate_dedicated(w.entry, 64);
+         const IpcExport exported(block, block->data, block->nbytes);
          CHECK(!exported.bytes().empty());
+       }},
+      {"copies that go on",
+       [](const World& w) {
+         const Tensor fresh =
+             make_tensor(w.entry, UsmKind::device, *w.device.dtype, w.device.layout);
+         try {
+           begin_copy(fresh, w.device)->wait();
+           const auto [to, copy] = begin_copy_to_host(fresh);
+           copy->wait();
+           CHECK(std::memcmp(to.data, copy_to_host(w.device).data, to.nbytes()) == 0);
+         } catch (...) {
+           while (pending_copies_now != 0) std::this_thread::yield();
+           throw;
+         }
+         while (pending_copies_now != 0) std::this_thread::yield();
        }},
       {"queues",
        [](const World& w) {

@@ -57,7 +57,7 @@ TEST(memory_of_each_kind) {
     }
     CHECK(allocate(entry, kind, 0)->data == nullptr);
   }
-  CHECK(allocate_host(100)->entry == nullptr);
+  CHECK(allocate_host(100)->entry() == nullptr);
   CHECK(settled_allocations() == live);
   UsmKind kind;
   CHECK(find_owner(&live, &kind) == nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything at once from eight threads: what TSan looks at.
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -97,4 +98,36 @@ TEST(threads_cut_a_device) {
     }
   });
   CHECK(failures == 0);
+}
+
+// Each thread begins copies of its own, and all of them into one tensor; nobody waits but for the
+// last.
+TEST(threads_begin_copies) {
+  const long live = settled_allocations();
+  {
+    const Tensor everybodys = numbers(UsmKind::device, 8 * 4000, 0);
+    in_threads([&](int number) {
+      const std::int64_t count = 4000;
+      const Tensor row =
+          make_view(everybodys, number * count, compact_layout(1, &count, Order::c, 1));
+      const Tensor source = numbers(UsmKind::host, count, number + 1);
+      const Tensor host = make_host_tensor(dtype_named("uint8"), row.layout);
+      for (int round = 0; round < 20; ++round) {
+        begin_copy(row, source);
+        begin_copy(host, row);
+        const auto [to, copy] = begin_copy_to_host(row);
+        if (round % 4 == 0) CHECK(copy_to_host(row).data[0] == static_cast<std::byte>(number + 1));
+        copy->wait();
+        CHECK(copy->is_done());
+        CHECK(to.data[count - 1] == static_cast<std::byte>(number + 1));
+      }
+      synchronize(host);
+      CHECK(host.data[count - 1] == static_cast<std::byte>(number + 1));
+    });
+  }
+  while (pending_copies_now != 0) std::this_thread::yield();
+  for (int tries = 0; settled_allocations() != live && tries < 1000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(settled_allocations() == live);
 }

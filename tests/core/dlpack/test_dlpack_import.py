@@ -5,6 +5,7 @@ Each refused capsule gives an error that names what was wrong, and its deleter h
 """
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import dpctl
 import dpctl.memory
@@ -13,14 +14,6 @@ import pytest
 
 import samples
 import sycl_ext as sx
-from dlpack_ctypes import (
-    IS_COPIED,
-    IS_SUBBYTE_TYPE_PADDED,
-    READ_ONLY,
-    capsule_name,
-    managed_in,
-    new_capsule,
-)
 from producers import (
     AlwaysCopying,
     BeforeVersions,
@@ -39,6 +32,14 @@ from producers import (
     over,
 )
 from samples import LAYOUTS, assert_same_view, bits, values
+from sycl_ext.testing.structs import (
+    IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
+    READ_ONLY,
+    capsule_name,
+    managed_in,
+    new_capsule,
+)
 
 BOTH = pytest.mark.parametrize("versioned", [True, False], ids=["versioned", "legacy"])
 
@@ -320,12 +321,33 @@ def test_host_memory_that_is_usm_is_taken_as_the_usm_it_is(usm_type):
 
 
 def test_an_array_that_only_begins_in_usm():
-    """Host memory is believed, but never for USM beyond the end of its allocation."""
+    """Host memory is believed, but is no USM where it reaches beyond the end of an allocation."""
     memory = dpctl.memory.MemoryUSMShared(64)
     inside = sx.from_dlpack(Managed(memory._pointer, (16,), keep=memory).capsule())
     assert inside.usm_type == "shared"
-    with pytest.raises(BufferError, match="beyond"):
-        sx.from_dlpack(Managed(memory._pointer, (17,), keep=memory).capsule())
+    beyond = sx.from_dlpack(Managed(memory._pointer, (17,), keep=memory).capsule())
+    assert beyond.usm_type == "system"
+    with pytest.raises(BufferError):
+        beyond.__dlpack__(copy=False)
+
+
+def test_whose_host_memory_is_decides_nothing_until_it_is_asked():
+    """It is asked once, by whoever comes first; a device that reads the memory sees it so."""
+    context = dpctl.SyclContext([sx.device().sycl_device])
+    queue = dpctl.SyclQueue(context, sx.device().sycl_device)
+    memory = dpctl.memory.MemoryUSMShared(64, queue=queue)
+    tensors = [
+        sx.from_dlpack(Managed(memory._pointer, (16,), keep=memory).capsule()) for _ in "123"
+    ]
+    device = sx.register_context(context)
+    assert (tensors[0].usm_type, tensors[0].device) == ("shared", device)
+    assert (tensors[1].device, tensors[1].usm_type) == (device, "shared")
+    assert sx.from_dlpack(tensors[2].__dlpack__(dl_device=(14, device.id))).ptr == memory._pointer
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(50):
+            view = sx.from_dlpack(Managed(memory._pointer, (16,), keep=memory).capsule())
+            seen = threads.map(lambda tensor: (tensor.device, tensor.usm_type), [view] * 8)
+            assert set(seen) == {(device, "shared")}
 
 
 # ---- capsules ------------------------------------------------------------------------------------

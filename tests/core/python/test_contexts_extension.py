@@ -274,8 +274,8 @@ def test_the_table_is_the_one_of_python(table, private, halves):
 
 def test_whose_a_pointer_is(table, private):
     tensor = sx.zeros(3, usm_type="shared", device=private)
-    assert table.row_of_pointer(tensor.ptr) == (private.id, 1)
-    assert table.row_of_pointer(np.zeros(3).ctypes.data) == (-1, -1)
+    assert table.entry_of_pointer(tensor.ptr) == (private.id, 1)
+    assert table.entry_of_pointer(np.zeros(3).ctypes.data) == (-1, -1)
 
 
 @pytest.mark.parametrize(("major", "nbytes"), [(99, 4096), (1, 64)])
@@ -283,7 +283,8 @@ def test_another_version_of_the_c_table_is_refused(major, nbytes):
     labs.build_all()
     environments.python(f"""
 import ctypes
-import dlpack_ctypes, sycl_ext
+import sycl_ext
+from sycl_ext.testing import structs as dlpack_ctypes
 from extensions import labs
 table = (ctypes.c_uint32 * 2)({major}, {nbytes})
 name = b"sycl_ext._core._C_API"
@@ -333,7 +334,7 @@ def test_the_example(where, more, device, lines, tmp_path_factory):
     variables = environments.variables_of(where, scratch)
     folder = labs.library("scatter_rows").parent
     done = subprocess.run(
-        [sys.executable, str(labs.EXAMPLE / "run.py"), device],
+        [sys.executable, str(labs.EXAMPLES["scatter_rows"] / "run.py"), device],
         env={**environments.clean_environment(), **variables, **more, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
@@ -399,14 +400,66 @@ def test_what_the_example_refuses():
     assert target[:, 0].tolist() == [0, 1, 0, 1, 0, 1]
 
 
+# ---- the example with a kernel -------------------------------------------------------------------
+
+
+def run_axpy(where, device, scratch):
+    labs.build_all()
+    return subprocess.run(
+        [sys.executable, str(labs.EXAMPLES["axpy"] / "run.py"), device],
+        env={
+            **environments.clean_environment(),
+            **environments.variables_of(where, scratch),
+            "PYTHONPATH": str(labs.library("axpy").parent),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "device", "lines"),
+    [("cpu", "cpu", 8), ("two_platforms", "cpu:1", 8), ("opencl_gpu_kernels", "gpu", 6)],
+)
+def test_the_kernel_runs_on_the_arrays_of_every_library(where, device, lines, tmp_path_factory):
+    done = run_axpy(where, device, tmp_path_factory.getbasetemp())
+    assert done.returncode == 0, done.stdout
+    assert len(done.stdout.splitlines()) == lines
+    assert done.stdout.count(" ok, ") == lines
+
+
+def test_a_device_without_kernels_says_so(tmp_path_factory):
+    done = run_axpy("level_zero_v2", "level_zero:gpu:0", tmp_path_factory.getbasetemp())
+    assert done.returncode == 1, done.stdout
+    assert re.search(r"^RuntimeError: .*'Fake GPU 0'", done.stdout, re.M | re.S), done.stdout
+
+
+def test_what_the_kernel_refuses():
+    example = labs.load("axpy")
+    x, y = np.ones(3, "float32"), np.zeros(3, "float32")
+    with pytest.raises(ValueError, match="x has 2 elements, and y has 3"):
+        example.axpy(1, x[:2], y)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        example.axpy(1, x, y.astype("float64"))
+    with pytest.raises(BufferError, match="is read-only, and this function writes to it"):
+        example.axpy(1, x, np.broadcast_to(y[0], 3))
+    example.axpy(2, x[:0], y[:0])
+    example.axpy(2, x[::-1], y)
+    assert y.tolist() == [2, 2, 2]
+
+
 # ---- the page ------------------------------------------------------------------------------------
 
 
 def test_what_the_page_shows(monkeypatch):
     """Its C++ is in the example, which test_docs.py asserts; its Python runs."""
-    monkeypatch.setitem(sys.modules, "scatter_rows", labs.load("scatter_rows"))
+    for name in labs.EXAMPLES:
+        monkeypatch.setitem(sys.modules, name, labs.load(name))
     text = (labs.ROOT / "docs" / "extension.md").read_text()
-    (block,) = re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    examples = doctest.DocTestParser().get_doctest(block, {}, "extension.md", None, 0)
+    blocks = re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == len(labs.EXAMPLES)
+    examples = doctest.DocTestParser().get_doctest("".join(blocks), {}, "extension.md", None, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(examples, clear_globs=True).failed == 0

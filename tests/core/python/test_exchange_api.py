@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from dlpack_ctypes import (
+from producers import Producer, Table, over, with_table
+from samples import bits, values
+from sycl_ext.testing.structs import (
     CPU,
     ONE_API,
     DLDataType,
@@ -22,8 +24,6 @@ from dlpack_ctypes import (
     exchange_api,
     new_capsule,
 )
-from producers import Producer, Table, over, with_table
-from samples import bits, values
 
 TENSORS = sx.Tensor.__dlpack_c_exchange_api__
 ours = exchange_api(sx.Tensor)

@@ -9,8 +9,8 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from dlpack_ctypes import pythonapi
 from sycl_ext import _core
+from sycl_ext.testing.structs import pythonapi
 
 
 class Error(ctypes.Structure):
@@ -60,7 +60,7 @@ class Table(ctypes.Structure):
         ("entry_of", ctypes.c_void_p),
         ("entry_of_device", EntryOf),
         ("entry_of_queue", EntryOf),
-        ("row_of_pointer", ctypes.c_void_p),
+        ("entry_of_pointer", ctypes.c_void_p),
         ("as_tensor", AsTensor),
         ("view_of", ViewOf),
         ("wrap", Wrap),

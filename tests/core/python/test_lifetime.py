@@ -13,9 +13,9 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from dlpack_ctypes import call_deleter, take
 from producers import Managed, Producer, over
 from samples import bits, values
+from sycl_ext.testing.structs import call_deleter, take
 
 VERSIONED = {"max_version": (1, 0)}
 

@@ -185,14 +185,14 @@ def test_a_pointer_is_found_among_many_contexts():
                                            dpctl.memory.MemoryUSMHost)):
                 block = kind(1 << 20, queue=entry.sycl_queue)  # not ours: nobody has seen it
                 for offset in (0, 0, 1 << 19, (1 << 20) - 1):
-                    found = table.row_of_pointer(block._pointer + offset)
+                    found = table.entry_of_pointer(block._pointer + offset)
                     if found != (entry.id, number):
                         wrong.append((entry.id, number, offset, found))
                 del block
         host = np.zeros(1 << 20, "uint8")
         for _ in range(3):
-            wrong += [] if table.row_of_pointer(host.ctypes.data) == (-1, -1) else ["host"]
-        wrong += [] if table.row_of_pointer(0) == (-1, -1) else ["null"]
+            wrong += [] if table.entry_of_pointer(host.ctypes.data) == (-1, -1) else ["host"]
+        wrong += [] if table.entry_of_pointer(0) == (-1, -1) else ["null"]
         print(json.dumps(wrong))
     """)
     assert found == []

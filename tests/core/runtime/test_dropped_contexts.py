@@ -45,7 +45,7 @@ def questions(code):
 
 IMPORT = """
 print("@start@", flush=True)
-sx.from_dlpack(np.zeros(1 << 20, "uint8"))
+assert sx.from_dlpack(np.zeros(1 << 20, "uint8")).usm_type == "system"
 print("@finish@", flush=True)
 """
 
@@ -83,7 +83,7 @@ for number in range(60):
     elif number % 4:
         blocks.append((device.id, dpctl.memory.MemoryUSMShared(1 << 16, queue=device.sycl_queue)))
     del context, queue
-sx.from_dlpack(np.zeros(1 << 20, "uint8"))  # looks at them all
+assert sx.from_dlpack(np.zeros(1 << 20, "uint8")).usm_type == "system"  # looks at them all
 print(json.dumps([sx.from_dlpack(sx.host_view(np.asarray(block))).device.id == number
                   for number, block in blocks]))
 """
@@ -103,9 +103,9 @@ NEVER_SEEN = iter(np.zeros((1 << 14, 4096), "uint8"))  # not a byte of it is tou
 def is_dropped(*devices):
     """Look again: dpctl's thread lets go of commands some time after them.
 
-    All contexts are looked at when an address comes for the first time.
+    All contexts are looked at when it is asked for the first time whose an address is.
     """
-    sx.from_dlpack(next(NEVER_SEEN))
+    assert sx.from_dlpack(next(NEVER_SEEN)).usm_type == "system"
     return kept_by(devices) == 0
 
 
@@ -148,7 +148,7 @@ def test_a_dropped_context_is_there_when_it_is_wanted():
         else:
             array = np.asarray(dpctl.memory.MemoryUSMHost(1 << 16, queue=device.sycl_queue))
         del context
-        sx.from_dlpack(np.zeros(1 << 20, "uint8"))
+        assert sx.from_dlpack(np.zeros(1 << 20, "uint8")).usm_type == "system"
         assert sx.as_tensor(array).device is device
         del array
 
@@ -189,7 +189,7 @@ def test_what_has_no_reference_is_in_use():
     queue = dpctl.SyclQueue(device.sycl_queue._get_capsule())
     array = np.asarray(dpctl.memory.MemoryUSMShared(1 << 16, queue=queue))
     del queue
-    sx.from_dlpack(np.zeros(1 << 20, "uint8"))
+    assert sx.from_dlpack(np.zeros(1 << 20, "uint8")).usm_type == "system"
     assert sx.as_tensor(array).device is device
 
 

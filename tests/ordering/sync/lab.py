@@ -22,10 +22,10 @@ import dpctl
 import dpctl.memory
 import numpy as np
 
-import dlpack_ctypes
 import environments
 import sycl_ext as sx
 from fake_gpu import control
+from sycl_ext.testing import structs as dlpack_ctypes
 
 HERE = Path(__file__).resolve().parent
 #: Where a wait is missing, more than half of the reads are stale (the end of test_waits.py, which

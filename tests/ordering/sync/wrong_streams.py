@@ -13,9 +13,9 @@ import sys
 import dpctl
 import numpy as np
 
-import dlpack_ctypes
 import sycl_ext as sx
 from lab import usm
+from sycl_ext.testing import structs as dlpack_ctypes
 
 
 class Raises:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device table: ids, every form of ``device=``, and the entries that are no root devices."""
 
+import types
+
 import dpctl
 import dpctl.memory
 import dpnp
 import numpy as np
 import pytest
+import torch
 
 import environments
 import sycl_ext as sx
@@ -116,9 +119,38 @@ def test_form(form):
     assert sx.empty(3).to_device(spec).device is sx.device(0)
 
 
+@pytest.fixture
+def torch_with_xpu(monkeypatch):
+    """A torch whose device "xpu:1" is our device 0."""
+    queue = dpctl.SyclQueue()
+    stream = types.SimpleNamespace(sycl_queue=queue.addressof_ref(), queue=queue)
+    streams = {None: stream, 1: stream}
+    monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
+    monkeypatch.setattr(torch.xpu, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.xpu, "current_stream", streams.__getitem__)
+
+
+@pytest.mark.parametrize("spec", ["xpu", "XPU:1", torch.device("xpu", 1), torch.device("xpu")])
+@pytest.mark.usefixtures("torch_with_xpu")
+def test_torch_is_asked_for_its_devices(spec):
+    assert sx.device(spec) is sx.device(0)
+    assert sx.empty(3, device=spec).device is sx.device(0)
+    assert sx.exchange(sx.zeros(3), spec).device is sx.device(0)
+
+
+@pytest.mark.usefixtures("torch_with_xpu")
+def test_a_device_that_torch_does_not_have():
+    with pytest.raises(ValueError, match="'xpu:2', and torch has 2 of them"):
+        sx.device("xpu:2")
+
+
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
+        ("xpu", ValueError, "'xpu', a GPU of Level Zero, and there are 0 .*opencl:cpu:0"),
+        (torch.device("xpu", 3), ValueError, "'xpu:3', a GPU of Level Zero"),
+        (torch.device("cpu"), ValueError, "the host.*host_view"),
+        (torch.device("cuda", 0), ValueError, "only 'xpu'"),
         (-1, ValueError, "no device -1.*0 to"),
         (1_000_000, ValueError, "no device 1000000.*0 to"),
         (2**40, ValueError, "no device"),

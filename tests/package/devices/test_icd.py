@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Import in a plain environment finds the embedded CPU device; and leaves alone who has decided."""
 
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 import environments
 from sycl_ext._devices import icd
+from sycl_ext._doctor import checks
+from sycl_ext._doctor.facts import Driver, Facts
 
 REPORT = """
 import os
@@ -24,9 +32,9 @@ def test_a_plain_environment():
 def test_the_driver_is_the_one_of_this_environment():
     driver = icd.embedded_driver()
     assert driver is not None
-    assert driver.name == "libintelocl.so"
+    assert Path(driver).name == "libintelocl.so"
     output = environments.python("import os, sycl_ext; print(os.environ['OCL_ICD_FILENAMES'])", {})
-    assert output.strip() == str(driver)
+    assert output.strip() == driver
 
 
 def test_opting_out():
@@ -69,7 +77,7 @@ import sycl_ext as sx
 assert sx.devices() == ()
 array = np.zeros(3)
 for call in (sx.device, lambda: sx.empty(3), lambda: sx.zeros(3), lambda: sx.from_dlpack(array)):
-    with pytest.raises(sx.SyclError, match=r"no device.*sycl_ext\\[cpu\\]"):
+    with pytest.raises(sx.SyclError, match='no device; .*sycl_ext doctor'):
         call()
 for spec in (0, (14, 0), "cpu"):
     with pytest.raises(ValueError, match="no device|no root device"):
@@ -82,3 +90,111 @@ print("alive")
         {"SYCL_EXT_NO_ICD": "1", "OCL_ICD_VENDORS": EMPTY},
     )
     assert output.endswith("alive\n")
+
+
+# ---- why there is no CPU device ------------------------------------------------------------------
+
+DRIVER = "/env/lib/libintelocl.so"
+MAPPED = "7f00-7f01 r-xp 00000000 fe:00 1  /env/lib/{}\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "early"),
+    [
+        ((), False),
+        (("libsycl.so.9", "libur_loader.so.0"), False),
+        (("libsycl.so.9", "libur_adapter_level_zero.so.0"), True),
+        (("libur_adapter_opencl.so.0", "libintelocl.so"), False),
+    ],
+)
+def test_adapters_that_are_loaded_have_listed(files, early):
+    said = icd.listed_too_early(DRIVER, "".join(map(MAPPED.format, files)))
+    assert ("import sycl_ext first" in said) is early
+
+
+EARLY = """
+import warnings
+import dpctl
+dpctl.get_devices()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import sycl_ext as sx
+print([(w.category.__name__, w.filename, str(w.message)[:52]) for w in caught])
+print(len(sx.devices()))
+for call in (sx.device, lambda: sx.device("cpu"), lambda: sx.device(0), lambda: sx.zeros(3)):
+    try:
+        call()
+    except (sx.SyclError, ValueError) as error:
+        print("devices were listed before sycl_ext was imported" in str(error))
+"""
+
+
+def test_devices_that_were_listed_before_the_import():
+    said = environments.python(EARLY, {"OCL_ICD_VENDORS": ""}).splitlines()
+    if said[1] != "0":
+        pytest.skip("an OpenCL driver of the machine has a device")
+    assert said[0] == (
+        "[('RuntimeWarning', '<string>', 'devices were listed before sycl_ext was imported, so')]"
+    )
+    assert said[2:] == ["True"] * 4
+
+
+def test_devices_that_are_there_all_the_same():
+    said = environments.python(EARLY, {"OCL_ICD_FILENAMES": icd.embedded_driver()})
+    assert said.splitlines()[0] == "[]"
+
+
+@pytest.fixture
+def spaced_driver(tmp_path):
+    """The driver in a folder whose name has a space; the files next to it are links."""
+    folder = tmp_path / "a space"
+    folder.mkdir()
+    driver = Path(icd.embedded_driver())
+    for file in driver.parent.glob("*"):
+        if file.name != driver.name:
+            (folder / file.name).symlink_to(file)
+    shutil.copy(driver, folder)
+    yield folder / driver.name
+    shutil.rmtree(folder)
+
+
+def test_a_space_is_seen_through_a_link(tmp_path):
+    (tmp_path / "a space").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "a space")
+    for folder in ("a space", "link"):
+        named = str(tmp_path / folder / icd.DRIVER)
+        assert icd.driver_with_space({"OCL_ICD_FILENAMES": f"/b.so:{named}"}) == named
+    for named in ("", "/a/libintelocl.so", "/a space/libother.so"):
+        assert icd.driver_with_space({"OCL_ICD_FILENAMES": named}) == ""
+
+
+def test_a_space_in_the_path_of_the_driver(spaced_driver, tmp_path):
+    """The error says so, and what the doctor advises works."""
+    program = """
+import sycl_ext as sx
+try:
+    print(sx.devices())
+except sx.SyclError as error:
+    print(error)
+"""
+    environment = {"OCL_ICD_FILENAMES": str(spaced_driver), "PYTHONWARNINGS": "ignore"}
+    assert "OpenCL CPU driver has a space" in environments.python(program, environment)
+    facts = Facts(drivers=(Driver(str(spaced_driver), "OCL_ICD_FILENAMES"),))
+    (finding,) = checks.paths_have_no_space(facts)
+    cure = f'{finding.cure} && printf %s "$OCL_ICD_FILENAMES"'
+    home = {**os.environ, "HOME": str(tmp_path)}
+    exported = subprocess.run(["sh", "-c", cure], check=True, env=home, capture_output=True)
+    environment = {"OCL_ICD_FILENAMES": exported.stdout.decode()}
+    assert "opencl:cpu:0" in environments.python(program, environment)
+    shutil.rmtree(tmp_path / ".intel-opencl")
+
+
+def test_what_the_extra_installs():
+    project = (environments.ROOT / "pyproject.toml").read_text()
+    assert re.search(r'^cpu = \["(.*)"\]$', project, re.MULTILINE)[1] == icd.CPU_PACKAGE
+
+
+def test_what_errors_advise():
+    assert icd.no_device_advice("listed before", DRIVER) == "listed before"
+    assert icd.no_device_advice("", DRIVER) == "`python -m sycl_ext doctor` says why"
+    assert icd.INSTALL_CPU in icd.no_device_advice("", None)

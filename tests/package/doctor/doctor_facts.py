@@ -11,6 +11,7 @@ from sycl_ext._doctor.facts import (
     Facts,
     Gpu,
     Library,
+    Missing,
     Node,
     Runtime,
     Step,
@@ -42,6 +43,7 @@ WELL = Facts(
     platform="Linux",
     packages={"sycl_ext": "0.1.0", "intel-sycl-rt": "2026.2.0", "dpctl": "0.22.1"},
     requirements=("dpctl>=0.22", "intel-sycl-rt<2027,>=2026.0", "numpy>=1.26"),
+    origin="/src/sycl_ext",
     embedded_driver="/env/lib/libintelocl.so",
     drivers=(ICD,),
     gpus=(Gpu("0000:03:00.0", "xe"),),
@@ -70,6 +72,7 @@ def fails(what, detail, **changes):
 NO_DEVICE = replace(WELL, devices=(), gpus=(), nodes=(), steps=WELL.steps[:5])
 CLOSED = replace(NODE, accessible=False)
 ADA = User("ada", ("ada",))
+NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._core'"
 NO_LIBSYCL = "ImportError: libsycl.so.9: cannot open shared object file: No such file or directory"
 TWO = (
     *WELL.libraries,
@@ -82,6 +85,91 @@ FILE_NOWHERE = Driver("/no.so", "/etc/a.icd", "OSError: no file")
 
 #: Facts, the check that fires, and words of its cause and of its cure.
 BROKEN = {
+    "a source tree": (
+        fails("import sycl_ext", NO_CORE, source_tree="/my code/sycl_ext", devices=()),
+        "source-tree",
+        "nothing is built",
+        "python -m pip install '/my code/sycl_ext'",
+    ),
+    "dpctl is not installed": (
+        replace(WELL, missing=(Missing("dpctl>=0.22", "sycl_ext"),)),
+        "missing",
+        "left out",
+        "python -m pip install 'dpctl>=0.22'",
+    ),
+    "NumPy is not installed": (
+        fails(
+            "import sycl_ext",
+            "ModuleNotFoundError: No module named 'numpy'",
+            missing=(Missing("numpy>=1.26", "sycl_ext"),),
+        ),
+        "missing",
+        "left out",
+        "python -m pip install 'numpy>=1.26'",
+    ),
+    "no libumf": (
+        replace(
+            NO_DEVICE,
+            missing=(Missing("umf==1.2.0", "intel-cmplr-lib-ur", ("libumf.so", "libumf.so.1")),),
+            runtime_messages=("UR adapter initialization failed",),
+        ),
+        "missing",
+        "files were removed",
+        "python -m pip install --force-reinstall --no-deps umf==1.2.0",
+    ),
+    "a libsycl that only root may read": (
+        fails(
+            "import sycl_ext",
+            "ImportError: libsycl.so.9: cannot open shared object file: Permission denied",
+            unreadable=("/env/lib/libsycl.so.9",),
+            devices=(),
+            libraries=(),
+        ),
+        "unreadable",
+        "mode of these files",
+        "chmod a+r /env/lib/libsycl.so.9",
+    ),
+    "a CPU driver that only root may read": (
+        replace(
+            NO_DEVICE,
+            unreadable=("/env/lib/libintelocl.so",),
+            drivers=(replace(ICD, error="OSError: libintelocl.so: Permission denied"),),
+        ),
+        "unreadable",
+        "mode of these files",
+        "chmod a+r /env/lib/libintelocl.so",
+    ),
+    "a space": (
+        fails(
+            "list devices",
+            "SyclError: opencl backend failed with error: 69",
+            devices=(),
+            drivers=(replace(ICD, path="/my env/lib/libintelocl.so"),),
+        ),
+        "space",
+        "cuts it at the space",
+        'mkdir -p "$HOME"/.intel-opencl && ln -s \'/my env/lib\'/* "$HOME"/.intel-opencl && '
+        "cp --remove-destination '/my env/lib'/libintelocl.so \"$HOME\"/.intel-opencl && "
+        'export OCL_ICD_FILENAMES="$HOME"/.intel-opencl/libintelocl.so',
+    ),
+    "no Level Zero loader in a container that hides the bus": (
+        replace(
+            WELL,
+            gpus=(),
+            bus_visible=False,
+            devices=(CPU,),
+            drivers=(ICD, Driver("libze_loader.so.1", "Level Zero", "OSError: no libze")),
+        ),
+        "no-gpu-driver",
+        "no libze",
+        "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd",
+    ),
+    "no core, and nobody knows where it came from": (
+        fails("import sycl_ext", NO_CORE, origin=""),
+        "runtime",
+        "the extension module is not there",
+        "python -m pip install --force-reinstall --no-deps .",
+    ),
     "a kernel that keeps processes apart": (
         replace(WELL, ptrace_scope=1),
         "ptrace-scope",
@@ -133,13 +221,13 @@ BROKEN = {
         fails("import sycl_ext", "ModuleNotFoundError: No module named 'sycl_ext._core'"),
         "runtime",
         "the extension module is not there",
-        "python -m pip install --force-reinstall --no-deps sycl_ext",
+        "python -m pip install --force-reinstall --no-deps /src/sycl_ext",
     ),
     "core of another version": (
         fails("import sycl_ext", "TypeError: set_hooks(): incompatible function arguments"),
         "runtime",
         "of another version",
-        "python -m pip install --force-reinstall --no-deps sycl_ext",
+        "python -m pip install --force-reinstall --no-deps /src/sycl_ext",
     ),
     "a runtime that kills": (
         replace(WELL, steps=with_step("import sycl_ext", "crashed", "SIGSEGV"), devices=()),
@@ -174,7 +262,7 @@ BROKEN = {
         replace(WELL, libraries=TWO),
         "two-libsycl",
         "import torch",
-        "python -m pip install --upgrade sycl_ext torch",
+        "python -m pip install --upgrade torch",
     ),
     "oneAPI in LD_LIBRARY_PATH": (
         replace(WELL, libraries=TWO, overrides=ONEAPI),
@@ -196,7 +284,7 @@ BROKEN = {
         replace(WELL, libraries=(Library("/old/lib/libsycl.so.9", "", "import sycl_ext"),)),
         "other-runtime",
         "another environment",
-        "python -m pip install --force-reinstall --no-deps sycl_ext",
+        "python -m pip install --force-reinstall --no-deps /src/sycl_ext",
     ),
     "a driver that brings a libsycl": (
         replace(WELL, libraries=(*WELL.libraries, replace(TWO[1], loaded_by="list devices"))),
@@ -265,7 +353,7 @@ BROKEN = {
         ),
         "driver",
         "no file",
-        'unset OCL_ICD_FILENAMES && python -m pip install "sycl_ext[cpu]"',
+        'unset OCL_ICD_FILENAMES && python -m pip install "intel-opencl-rt>=2026.0,<2027"',
     ),
     "a file that points nowhere": (
         replace(NO_DEVICE, drivers=(FILE_NOWHERE,)),
@@ -281,7 +369,7 @@ BROKEN = {
         ),
         "driver",
         "/etc/a.icd names it",
-        'python -m pip install "sycl_ext[cpu]"',
+        'python -m pip install "intel-opencl-rt>=2026.0,<2027"',
     ),
     "the same, and a device": (
         replace(WELL, drivers=(ICD, FILE_NOWHERE)),
@@ -299,7 +387,7 @@ BROKEN = {
         replace(NO_DEVICE, drivers=(), embedded_driver=""),
         "no-driver",
         "no OpenCL driver (ICD) is installed",
-        'python -m pip install "sycl_ext[cpu]"',
+        'python -m pip install "intel-opencl-rt>=2026.0,<2027"',
     ),
     "a driver that nobody may name": (
         replace(NO_DEVICE, drivers=(), environment={"SYCL_EXT_NO_ICD": "1"}),
@@ -399,6 +487,6 @@ BROKEN = {
         replace(NO_DEVICE, runtime_messages=("UR adapter initialization failed",)),
         "no-device",
         "UR adapter initialization failed",
-        'python -m pip install "sycl_ext[cpu]"',
+        'python -m pip install "intel-opencl-rt>=2026.0,<2027"',
     ),
 }

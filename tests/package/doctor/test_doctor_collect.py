@@ -12,6 +12,7 @@ from doctor_facts import EMPTY, card_at
 from sycl_ext._doctor import collect
 from sycl_ext._doctor.facts import (
     Gpu,
+    Missing,
 )
 
 
@@ -31,7 +32,7 @@ def test_the_drivers_that_the_loader_looks_at(environment, wanted):
 
 
 def test_the_embedded_driver_is_named_when_nobody_decides():
-    named = collect.named_drivers({}, Path("/embedded.so"))
+    named = collect.named_drivers({}, "/embedded.so")
     assert named[0] == ("/embedded.so", "sycl_ext")
 
 
@@ -101,3 +102,94 @@ def test_packages_that_pip_does_not_know(monkeypatch):
     monkeypatch.setattr(collect.metadata, "requires", unknown)
     assert collect.versions() == {}
     assert collect.requirements() == ()
+
+
+# ---- packages ------------------------------------------------------------------------------------
+
+
+class Package:
+    """An installed package, as importlib.metadata shows it."""
+
+    version = "1.0"
+
+    def __init__(self, folder, requires=(), files=()):
+        self.requires = list(requires)
+        self.files = [self.File(folder / name) for name in files]
+
+    class File:
+        def __init__(self, path):
+            self.name, self.path = path.name, path
+
+        def locate(self):
+            return self.path
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Packages in place of those that are installed; of the libraries only liba.so is there."""
+    (tmp_path / "liba.so").touch()
+    packages = {
+        "dpctl": Package(tmp_path, ["numpy>=1.26", "readline; sys_platform == 'win32'"]),
+        "numpy": Package(tmp_path),
+        "intel-sycl-rt": Package(tmp_path, ["umf (==1.2.*)", "Intel_License"], ["liba.so"]),
+        "umf": Package(tmp_path, [], ["libb.so.1", "README"]),
+        "intel-license": Package(tmp_path),
+    }
+
+    def distribution(name):
+        if name not in packages:
+            raise collect.metadata.PackageNotFoundError(name)
+        return packages[name]
+
+    monkeypatch.setattr(collect.metadata, "distribution", distribution)
+    monkeypatch.setattr(collect, "requirements", lambda: ("dpctl>=0.22", "intel-sycl-rt<2027"))
+    return packages
+
+
+def test_a_library_that_is_gone(installed):
+    found = [Missing("umf==1.0", "intel-sycl-rt", ("libb.so.1",))]
+    assert list(collect.missing()) == found
+
+
+def test_packages_that_are_gone(installed):
+    for name in ("dpctl", "umf"):
+        del installed[name]
+    assert collect.missing() == (
+        Missing("dpctl>=0.22", "sycl_ext"),
+        Missing("umf==1.2.*", "intel-sycl-rt"),
+    )
+
+
+def test_this_environment_lacks_nothing():
+    assert collect.missing() == ()
+    assert collect.unreadable(collect.runtime_files()) == ()
+    assert any(path.name == "libintelocl.so" for path in collect.runtime_files())
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    open_file, closed = tmp_path / "a.so", tmp_path / "b.so"
+    open_file.touch()
+    closed.touch(0o000)
+    monkeypatch.setattr(os, "access", lambda path, mode: bool(Path(path).stat().st_mode & 0o444))
+    assert collect.unreadable([open_file, closed, tmp_path / "none.so"]) == (str(closed),)
+
+
+@pytest.mark.parametrize(
+    ("record", "arguments"),
+    [
+        ({"url": "file:///a/b.whl", "archive_info": {}}, "/a/b.whl"),
+        ({"url": "file:///my%20code", "dir_info": {}}, "'/my code'"),
+        ({"url": "file:///code", "dir_info": {"editable": True}}, "--editable /code"),
+        ({"url": "https://a.b/c.git", "vcs_info": {"vcs": "git"}}, "git+https://a.b/c.git"),
+    ],
+)
+def test_where_the_package_came_from(record, arguments):
+    assert collect.origin_in(record) == arguments
+
+
+def test_a_source_tree_is_one_without_a_core(tmp_path, monkeypatch):
+    assert collect.source_tree(tmp_path) == ""
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "sycl_ext"\n')
+    assert collect.source_tree(tmp_path) == ""  # there is a core
+    monkeypatch.setattr(collect.importlib.util, "find_spec", lambda name: None)
+    assert collect.source_tree(tmp_path) == str(tmp_path)

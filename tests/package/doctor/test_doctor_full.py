@@ -47,10 +47,9 @@ EXPECTED = {
 }
 
 
-#: Every day: each kind of device that `EXPECTED` tells apart, and little memory.  The CPU is behind
-#: PoCL here, and has the tests below.  Each device gets 3 s of work, to be interrupted, so that the
-#: others are for ``make test-long``.
-EVERYDAY = ("level_zero_v2", "opencl_gpu_kernels", "out_of_memory", "no_usm")
+#: Every day: a device without USM, and the CPU behind it.  Each device gets 3 s of work, to be
+#: interrupted, so that the others are for ``make test-long``.
+EVERYDAY = ("no_usm",)
 
 
 def cases():
@@ -143,6 +142,7 @@ def test_a_device_that_crashes(tmp_path):
     assert not report["ok"]
 
 
+@pytest.mark.long  # half a minute, which the device is given
 def test_a_device_that_hangs(tmp_path):
     report, steps = broken(tmp_path, "hang", "--timeout", "30")
     assert steps["device 0: bandwidth"]["outcome"] == "crashed"

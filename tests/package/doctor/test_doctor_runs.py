@@ -102,7 +102,7 @@ def test_two_libsycl(tmp_path):
     assert (code, finding.id) == (1, "two-libsycl")
     assert str(second) in finding.problem
     assert finding.cause.startswith("import torch loads another one")
-    assert finding.cure == "python -m pip install --upgrade sycl_ext torch"
+    assert finding.cure == "python -m pip install --upgrade torch"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from dlpack_ctypes import managed_in
 from fake_gpu.build import build, environment
+from sycl_ext.testing.structs import managed_in
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 USM, HOST = 14, 1
@@ -131,6 +131,32 @@ def test_what_is_no_refusal_goes_through(error_type):
 def test_no_consumer(consumer):
     with pytest.raises(TypeError, match="consumer is a"):
         sx.exchange(usm(), consumer)
+
+
+def test_the_name_of_a_module_stands_for_it(monkeypatch):
+    library = types.ModuleType("library_of_arrays")
+    library.from_dlpack = np.from_dlpack
+    monkeypatch.setitem(sys.modules, "library_of_arrays", library)
+    tensor = usm()
+    for name in ("numpy", "library_of_arrays"):
+        found = sx.exchange(tensor, name)
+        assert isinstance(found, np.ndarray)
+        assert found.ctypes.data == tensor.ptr
+        assert sx.explain(tensor, name) == sx.explain(tensor, sys.modules[name])
+    assert sx.exchange(tensor, "cpu").device is sx.device("cpu")
+
+
+@pytest.mark.parametrize("name", ["nunpy", "numpy.nothing", ".numpy"])
+def test_a_string_that_names_nothing(name):
+    for call in (sx.exchange, sx.explain):
+        with pytest.raises(ValueError, match="neither a device such as 'gpu:0' nor a module"):
+            call(usm(), name)
+
+
+@pytest.mark.parametrize("name", ["gpu:7", "cuda", "host", "xpu:9"])
+def test_a_string_in_the_form_of_a_device_is_one(name):
+    with pytest.raises(ValueError, match="^device is"):
+        sx.exchange(usm(), name)
 
 
 def test_a_module_without_from_dlpack():

@@ -20,7 +20,7 @@ import environments
 import sycl_ext as sx
 from samples import assert_equal, values
 from sycl_ext import _core
-from sycl_ext._ipc import handles, shared_memory
+from sycl_ext._ipc import records, shared_memory
 
 
 def shared(shape=(4, 6), dtype="int32", **how):
@@ -173,10 +173,20 @@ def test_no_elements_are_no_memory():
 
 
 def test_wrong_arguments():
-    with pytest.raises(TypeError, match="a ndarray is no Tensor"):
+    with pytest.raises(BufferError, match="not in memory that processes can share"):
         sx.ipc_handle(np.zeros(3))
-    with pytest.raises(TypeError, match="it must be an IpcHandle"):
+    with pytest.raises(TypeError, match="it must be an IpcHandle or bytes"):
+        sx.ipc_open("handle")
+    with pytest.raises(TypeError, match="bytes say neither device nor shape"):
         sx.ipc_open(b"handle")
+    with pytest.raises(TypeError, match="knows its shape and dtype"):
+        sx.ipc_open(sx.ipc_handle(shared()), shape=24)
+    with pytest.raises(ValueError, match="is not empty"):
+        sx.ipc_open(b"handle", device="cpu", shape=0)
+    with pytest.raises(BufferError, match="has no inter-process handles"):
+        sx.ipc_open(b"handle", device="cpu", shape=3)
+    with pytest.raises(TypeError):
+        sx.ipc_handle("no array")
     with pytest.raises(ValueError, match="order is 'K'"):
         sx.ipc_empty(3, device="cpu", order="K")
     with pytest.raises(ValueError, match="negative"):
@@ -240,6 +250,7 @@ def test_a_changed_handle_names_the_field(name):
         "_offset": [-1, 97],
         "_nbytes": [-1, 1 << 63],
         "_key": [(1, 2), (1, 2, 3, None)],
+        "exposed": [-1, 1 << 63],
         "_device": [("opencl", "cpu", -1, ()), ("opencl",)],
     }
     for value in [None, 1.5, ..., *wrong.get(name, [])]:
@@ -285,10 +296,10 @@ def test_a_device_of_another_machine():
     here = replace(own, _uuid=_core.device_uuid(sx.device()._entry))
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle says 4096"):
         sx.ipc_open(here)  # shared host memory is no record of a SYCL handle
-    record = handles._write_record(b"a SYCL handle", 96)
+    offer = records.Offer(b"a SYCL handle", 96, None)
     with pytest.raises(BufferError, match="has no inter-process handles"):
-        sx.ipc_open(replace(here, _key=record.key))
-    del record
+        sx.ipc_open(replace(here, _key=offer.key))
+    del offer
 
 
 # ---- processes that die --------------------------------------------------------------------------

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from dlpack_ctypes import IS_COPIED, capsule_name, managed_in
 from producers import as_strided
 from sycl_ext._negotiation.rules import COPIES, Relation, Request, Route, Source, plan, relation
 from sycl_ext._protocols import exports, sources
+from sycl_ext.testing.structs import IS_COPIED, capsule_name, managed_in
 
 HOST = (1, 0)
 ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 1_000_000), (2, 0)
@@ -56,6 +56,16 @@ TABLE = {
     "default tile": (usm("device", entry=3), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "default tile, by its own id": (
         usm("device", entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
+    ),
+    # USM under a device type of CUDA or ROCm
+    "another kind": (
+        usm("shared"), ROOT, {"right_kind": False}, Relation.OTHER_KIND, (COPY, NO, COPY),
+    ),
+    "another kind, elsewhere": (
+        usm("shared"), OTHER, {"right_kind": False}, Relation.DIRECT, (COPY, NO, COPY),
+    ),
+    "another kind, private": (
+        elsewhere("device"), ROOT, {"right_kind": False}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
     ),
     # USM of another context
     "private, unaware consumer": (
@@ -175,7 +185,7 @@ TABLE = {
 @pytest.mark.parametrize("cell", TABLE)
 def test_every_cell(cell, copy, versioned, readonly):
     source, device, facts, found, routes = TABLE[cell]
-    source = Source(**{**source.__dict__, "readonly": readonly})
+    source = source._replace(readonly=readonly)
     request = Request(device, copy, versioned, **facts)
     assert relation(source, request) is found
     route = routes[(None, False, True).index(copy)]

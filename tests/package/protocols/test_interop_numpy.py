@@ -120,3 +120,12 @@ def test_values_are_not_looked_at():
     array = np.frombuffer(b"\x01\x00\x80\x7f\x01\x00\xc0\xff", "float32")
     assert bits(sx.as_tensor(array).copy().to_numpy()) == bits(array)
     assert bits(np.from_dlpack(sx.host_view(sx.as_tensor(array).copy()))) == bits(array)
+
+
+def test_the_stride_of_a_length_of_1_may_be_any():
+    """Also one that is no multiple of the itemsize, as NumPy's own tests have it."""
+    x = np.ndarray((10, 5, 1), "f8", np.ones(1000, "u1"), 0, (8, 80, 4))
+    for take in (sx.as_tensor, sx.from_dlpack, sx.host_view):
+        taken = take(x)
+        assert taken.shape == x.shape
+        np.testing.assert_array_equal(np.asarray(sx.host_view(taken)), x)

@@ -404,7 +404,7 @@ def test_strides_that_are_no_multiple_of_the_itemsize():
 
 @pytest.mark.parametrize("obj", [3, 1.5, [1, 2], (1, 2), "text", None, object(), {1: 2}])
 def test_no_memory(obj):
-    with pytest.raises(TypeError, match=f"a {type(obj).__name__} offers no memory"):
+    with pytest.raises(TypeError, match=f"an object of type {type(obj).__name__} offers no memory"):
         sx.as_tensor(obj)
 
 

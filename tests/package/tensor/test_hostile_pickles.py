@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import sycl_ext as sx
 from generated import alive, attempt, cases
 from sycl_ext import _core
+from sycl_ext._exchange import dask
 from sycl_ext._ipc import handles
-from sycl_ext._tensor import dask, pickling
+from sycl_ext._tensor import pickling
 
 NUMBERS = st.one_of(
     st.integers(-3, 9),

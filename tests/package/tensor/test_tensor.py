@@ -7,6 +7,7 @@ import operator
 import re
 import weakref
 
+import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
@@ -110,18 +111,47 @@ def test_every_public_thing_has_a_docstring():
             assert inspect.getdoc(thing), name
     for cls in (sx.Tensor, sx.HostView, sx.Device):
         for name in dir(cls):
-            if not name.startswith("_"):
+            if not name.startswith("_") and hasattr(cls, name):
                 assert inspect.getdoc(getattr(cls, name)), f"{cls.__name__}.{name}"
 
 
+# ---- like another ---
+
+
+@pytest.mark.parametrize("make", [sx.empty_like, sx.zeros_like])
+def test_like_a_tensor(make, usm_type):
+    queue = dpctl.SyclQueue()
+    tensor = sx.empty((2, 3), "int16", usm_type=usm_type, device=queue)
+    for x in (tensor, tensor.as_readonly(), tensor.T.T):
+        like = make(x)
+        assert (like.shape, like.dtype, like.usm_type) == ((2, 3), np.dtype("int16"), usm_type)
+        assert like.device is tensor.device
+        assert like.sycl_queue == queue
+        assert not like.readonly
+        assert like.ptr != tensor.ptr
+    assert make(tensor.T).strides == (2, 1)
+    assert make(tensor, order="F").strides == (1, 2)
+    other = make(tensor, "float64", usm_type="host")
+    assert (other.dtype_name, other.usm_type) == ("float64", "host")
+    assert make(tensor, device=0).sycl_queue == sx.device(0).sycl_queue
+
+
+def test_zeros_like_is_zero(usm_type):
+    tensor = sx.zeros(1000, usm_type=usm_type).copy_from(np.ones(1000, "float32"))
+    assert not sx.zeros_like(tensor).to_numpy().any()
+
+
+@pytest.mark.parametrize("make", [sx.empty_like, sx.zeros_like])
+def test_like_host_memory(make):
+    for x in (np.ones((2, 3), "int16")[:, ::-1], sx.host_view(np.ones((2, 3), "int16"))):
+        like = make(x)
+        assert (like.shape, like.dtype_name, like.usm_type) == ((2, 3), "int16", "device")
+        assert like.device is sx.device()
+    with pytest.raises(TypeError, match="offers no memory"):
+        make([1, 2])
+
+
 # ---- looking -------------------------------------------------------------------------------------
-
-
-def test_repr(usm_type):
-    tensor = sx.empty((2, 3), "int8", usm_type=usm_type)
-    text = f"Tensor(shape=(2, 3), dtype=int8, usm_type='{usm_type}', device=0"
-    assert repr(tensor) == text + ")"
-    assert repr(tensor.as_readonly()) == text + ", readonly)"
 
 
 def test_len_and_iteration():
@@ -148,6 +178,14 @@ def test_tensors_have_identity():
     assert a == a
     assert a != b
     assert len({a, b}) == 2
+    assert a != 0
+
+
+def test_arrays_of_numpy_are_compared_by_numpy():
+    tensor, array = numbered((2, 3))
+    assert (tensor == array).all()
+    assert (array == tensor).all()
+    assert not (tensor != array).any()
 
 
 # ---- views ---------------------------------------------------------------------------------------
@@ -212,8 +250,11 @@ def test_no_such_element(key):
 
 def test_no_assignment():
     """Writing goes through `copy_from`, or through the views of other libraries."""
-    with pytest.raises(TypeError, match="item assignment"):
-        sx.empty(3)[0] = 1
+    tensor = sx.zeros((2, 2), "int8")
+    with pytest.raises(TypeError, match=r"does not support item assignment.*copy_from"):
+        tensor[0] = 1
+    tensor[0].copy_from(np.asarray(1, tensor.dtype))  # as the message says
+    assert tensor.tolist() == [[1, 1], [0, 0]]
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -553,19 +594,37 @@ def test_formats_are_those_of_the_number(spec, usm_type):
             assert number_or_error(lambda x: format(x, spec), x) == wanted
 
 
-def test_other_tensors_have_no_format():
+def test_other_tensors_are_formatted_as_text():
     """An empty format is `str`, of all of them."""
     for tensor in (sx.zeros(()), sx.zeros(1), sx.zeros((2, 3))):
         for x in (tensor, sx.host_view(tensor)):
             assert f"{x}" == str(x)
             if x.ndim:
-                with pytest.raises(TypeError, match=type(x).__name__):
+                assert f"{x:>200}" == str(x).rjust(200)
+                with pytest.raises(TypeError, match=rf"{type(x).__name__} of .*x.tolist\(\)"):
                     format(x, ".2f")
 
 
 def test_item_is_a_number_of_python():
     for dtype in samples.DTYPE_NAMES:
         assert type(sx.zeros((), dtype).item()) in (bool, int, float, complex)
+        assert type(sx.zeros(1, dtype).tolist()[0]) in (bool, int, float, complex)
+
+
+def test_lists(usm_type):
+    for shape in ((), (0,), (3,), (2, 0), (2, 3)):
+        tensor, array = numbered(shape, usm_type=usm_type)
+        for x in (tensor, tensor.as_readonly(), sx.host_view(tensor)):
+            assert x.tolist() == array.tolist()
+    assert tensor.T.tolist() == array.T.tolist()
+    assert tensor[::-1, ::2].tolist() == array[::-1, ::2].tolist()
+
+
+def test_lists_of_narrow_floats_have_their_values():
+    for dtype in samples.DTYPE_NAMES:
+        array = np.array([0, 1, 2]).astype(samples.numpy_dtype(dtype))
+        wanted = array if array.dtype.kind in "biufc" else array.astype("float32")
+        assert repr(sx.as_tensor(array).tolist()) == repr(wanted.tolist())  # NaN, too
 
 
 @pytest.mark.parametrize("shape", [(0,), (2,), (0, 3), (1, 2)])

@@ -17,6 +17,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "afternoon"
 EXAMPLE = ROOT / "examples" / "scatter_rows"
+KERNEL = ROOT / "examples" / "axpy"
+TORCH = "torch==2.13.0"
+#: What somebody reads in the first hour; the examples run in the environment of the installation.
+PAGES = ("README.md", "docs/get_started.md", "docs/interoperability.md")
 SHARED_MEMORY = Path("/dev/shm")
 #: What a wheel has, besides the extension module and the Python files.
 CONTENTS = (
@@ -26,6 +30,8 @@ CONTENTS = (
     "sycl_ext/include/cmake/sycl_ext-config.cmake",
     "licenses/LICENSE",
 )
+#: The extension module, and the layer of ``pytest --sycl-device=gpu``.
+LIBRARIES = ["sycl_ext/_core", "sycl_ext_pytest/libopencl_gpu"]
 LARGEST = 2_000_000  # bytes of a wheel
 PREFIXES = ("OCL_ICD_", "ONEAPI_", "PYTHON", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "LD_")
 
@@ -78,17 +84,23 @@ class Afternoon:
     def install(self) -> None:
         """Into an empty environment, as a wheel."""
         venv.create(BUILD / "venv", with_pip=True, clear=True)
-        wheel = make_wheel(BUILD / "venv")
+        self.wheel = wheel = make_wheel(BUILD / "venv")
         if wrong := complaints(wheel):
             sys.exit(f"{wheel.name}: " + "; ".join(wrong))
-        tools = ["cmake", "dpnp", "mpich", "ninja", "pybind11"]
-        self.pip("install", "--quiet", f"{wheel}[cpu,dask,mpi]", *tools)
+        libraries = ["apache-tvm-ffi", "dpnp", "mpich", TORCH]
+        tools = ["cmake", "ninja", "pybind11", "scikit-build-core"]
+        self.pip("install", "--quiet", f"{wheel}[cpu,dask,mpi]", *libraries, *tools)
         where = self.python("-c", "import sycl_ext; print(sycl_ext.__file__)")
         assert Path(where.strip()).is_relative_to(BUILD / "venv"), where
 
     def doctor(self) -> None:
         report = self.python("-m", "sycl_ext", "doctor", "--strict")
         assert "RESULT: all is well" in report, report
+
+    def first_hour(self) -> None:
+        """The pages that are read first, and the errors that one makes first."""
+        self.python(HERE / "read.py", *(ROOT / page for page in PAGES))
+        self.python(HERE / "mistakes.py")
 
     def share(self) -> None:
         self.python(HERE / "share.py")
@@ -111,7 +123,17 @@ class Afternoon:
         self.run(self.bin / "cmake", "-S", EXAMPLE, "-B", "build", *where, python)
         self.run(self.bin / "cmake", "--build", "build")
         found = self.run(self.bin / "python", EXAMPLE / "run.py", PYTHONPATH="build")
-        assert found.count(" ok, entry ") == 7, found
+        assert found.count(" ok, entry ") == 8, found
+
+    def kernel(self) -> None:
+        """An extension with a SYCL kernel, by pip, as docs/extension.md says."""
+        self.pip("install", "--quiet", "--no-build-isolation", "--no-deps", KERNEL)
+        found = self.python(KERNEL / "run.py")
+        assert found.count(" ok, ") == 8, found
+
+    def action(self) -> None:
+        """The composite action for other projects, in another empty environment."""
+        self.run(self.bin / "python", HERE / "action.py", self.wheel, PYTHONWARNINGS="ignore")
 
     def uninstall(self) -> None:
         self.pip("uninstall", "--yes", "--quiet", "sycl_ext")
@@ -122,11 +144,14 @@ class Afternoon:
 STEPS = (
     Afternoon.install,
     Afternoon.doctor,
+    Afternoon.first_hour,
     Afternoon.share,
     Afternoon.send,
     Afternoon.cluster,
     Afternoon.ranks,
     Afternoon.extension,
+    Afternoon.kernel,
+    Afternoon.action,
     Afternoon.uninstall,
 )
 
@@ -135,9 +160,9 @@ def complaints(wheel: Path) -> list[str]:
     """What is wrong with a wheel."""
     names = zipfile.ZipFile(wheel).namelist()
     found = [f"{name} is missing" for name in CONTENTS if not any(n.endswith(name) for n in names)]
-    modules = [name for name in names if ".so" in Path(name).name]
-    if len(modules) != 1 or not modules[0].startswith("sycl_ext/_core."):
-        found.append(f"the extension module must be the only library, and there are {modules}")
+    libraries = sorted(name.split(".")[0] for name in names if ".so" in Path(name).name)
+    if libraries != LIBRARIES:
+        found.append(f"its libraries must be {LIBRARIES}, and they are {libraries}")
     if wheel.stat().st_size > LARGEST:
         found.append(f"it has {wheel.stat().st_size:,} bytes, more than {LARGEST:,}")
     return found

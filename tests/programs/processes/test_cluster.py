@@ -4,9 +4,10 @@
 import logging
 import os
 
+import dpnp
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, protocol
 
 import sycl_ext as sx
 from samples import LAYOUTS, assert_equal
@@ -78,3 +79,51 @@ def test_a_spilled_tensor_comes_back(client, workers):
 
     (found,) = client.run(spill_and_load, workers=workers[:1]).values()
     assert found == np.arange(1000).astype("int8").tolist()
+
+
+# ---- arrays of dpnp ------------------------------------------------------------------------------
+
+
+def squared(x):
+    return x * x
+
+
+def added(a, b):
+    return os.getpid(), type(a) is dpnp.ndarray, a + b
+
+
+def third(found):
+    return found[2]
+
+
+def test_dpnp_arrays_between_workers(client, workers, usm_type):
+    """Arguments of tasks, results, and dependencies on another worker."""
+    numbers = np.arange(1000, dtype="float32")
+    x = dpnp.asarray(numbers, usm_type=usm_type)
+    first, second = (
+        client.submit(squared, x, workers=[worker], pure=False) for worker in workers[:2]
+    )
+    both = client.submit(added, first, second, workers=workers[1:], pure=False)
+    process, is_dpnp, total = both.result()
+    assert (is_dpnp, type(total) is dpnp.ndarray, total.usm_type) == (True, True, usm_type)
+    assert process != os.getpid()
+    assert np.array_equal(dpnp.asnumpy(total), numbers * numbers * 2)
+    again = client.submit(third, both, workers=workers[:1], pure=False).result()
+    assert np.array_equal(dpnp.asnumpy(again), numbers * numbers * 2)
+
+
+def test_scattered_dpnp_arrays_have_their_size(client, workers):
+    future = client.scatter(dpnp.zeros(1 << 20, dtype="uint8"), workers=workers[:1])
+    size = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.tasks[future.key].nbytes)
+    assert size == 1 << 20
+    assert client.submit(type, future, workers=workers[1:]).result() is dpnp.ndarray
+
+
+def test_a_worker_without_the_device_takes_its_own(client, workers):
+    """What was on a GPU arrives on the default device of a worker that has none."""
+    x = dpnp.arange(4, dtype="int32")
+    header, frames = protocol.serialize(x)
+    header["sub-header"]["sycl_ext"][6] = ("level_zero", "gpu", 1, ())
+    found = protocol.deserialize(header, frames)
+    assert found.sycl_device.filter_string == "opencl:cpu:0"
+    assert dpnp.asnumpy(found).tolist() == [0, 1, 2, 3]

@@ -86,9 +86,19 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(t.as_readonly(), sx.Tensor)
     assert_type(t.copy(order="F"), sx.Tensor)
     assert_type(t.copy_from(np.ones((2, 3), "float32")), sx.Tensor)
+    copying = t.copy_from(np.ones((2, 3), "float32"), wait=False)
+    assert_type(copying, sx.AsyncCopy[sx.Tensor])
+    copying.wait()
+    assert_type(copying.done(), bool)
+    assert_type(copying.result(), sx.Tensor)
+    assert copying.sycl_event is not None
     assert_type(t.to_device(device), sx.Tensor)
     assert_type(t.to_device((14, 0), copy=False), sx.Tensor)
     assert_type(t.to_numpy(), NDArray[Any])
+    assert_type(t.to_numpy(wait=False), sx.AsyncCopy[NDArray[Any]])
+    assert_type(t.tolist(), Any)
+    assert_type(sx.empty_like(t), sx.Tensor)
+    assert_type(sx.zeros_like(t, np.int32, usm_type="host", device=device), sx.Tensor)
     if t.size == 1:
         assert_type(t.item(), Any)
         if t.ndim == 0 and t.dtype.kind in "iu":
@@ -121,13 +131,19 @@ def negotiate(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(sx.exchange(t, sum_of, copy=None, host_copy=False), float)
     assert_type(sx.exchange(t, device), sx.Tensor)
     assert_type(sx.exchange(t, (14, 0)), sx.Tensor)
-    assert_type(sx.exchange(t, np), Any)
+    array: NDArray[Any] = sx.exchange(t, np)
+    assert array.shape == t.shape
+    assert_type(sx.exchange(t, "numpy"), NDArray[Any])
+    assert_type(sx.exchange(t, "cpu"), sx.Tensor)
     plan = sx.explain(t, np, copy=False)
     assert_type(plan, sx.Plan)
     assert_type(plan.route, sx.Route)
     assert plan.route is sx.Route.HOST_VIEW
     assert_type(plan.reason, str)
     assert_type(plan.copies, int)
+    assert_type(plan.cost, float)
+    assert_type(sx.explain(t, ["cpu", t.device]).candidates, tuple[sx.Plan, ...])
+    assert_type(sx.explain(t, np, device=[(1, 0)]).device, tuple[int, int] | None)
     assert_type(plan.notes, tuple[str, ...])
     assert_type(plan.error, type[BufferError] | None)
     assert_type(plan.check().noting("checked"), sx.Plan)
@@ -148,6 +164,13 @@ def cross_processes(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(handle.dtype, str)
     assert_type(handle.readonly, bool)
     assert_type(sx.ipc_open(handle, device=None), sx.Tensor)
+    assert_type(handle.exposed, int)
+    if handle.mechanism == "sycl":
+        data = handle.to_bytes()
+        assert_type(data, bytes)
+        assert_type(sx.ipc_open(data, device="gpu", shape=(2, 3), dtype="float32"), sx.Tensor)
+    sx.register_pickle("dpnp")
+    sx.register_multiprocessing("dpnp")
     with sx.staged(t, "rw") as memory:
         assert_type(memory, sx.HostView)
 

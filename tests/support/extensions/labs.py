@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the extension modules of these tests and the example, all at once, and imports them."""
+"""Builds the extension modules of these tests and the examples, all at once, and imports them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fake_gpu.build import compiler, installed, run
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "extensions"
-EXAMPLE = ROOT / "examples" / "scatter_rows"
+EXAMPLES = {name: ROOT / "examples" / name for name in ("axpy", "scatter_rows")}
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 HEADERS = sorted(Path(sx.get_include()).rglob("*.h*"))
 
@@ -65,12 +65,12 @@ def build_lab(name: str) -> None:
     run([*command, f"-L{sycl.parent / 'lib'}", "-lsycl"])
 
 
-def build_example() -> None:
+def build_example(name: str) -> None:
     """As its CMakeLists.txt says."""
-    if is_fresh(library("scatter_rows"), *EXAMPLE.iterdir(), *HEADERS, Path(sx.get_cmake_dir())):
+    source, folder = EXAMPLES[name], BUILD / name
+    if is_fresh(library(name), *source.iterdir(), *HEADERS, Path(sx.get_cmake_dir())):
         return
-    folder = BUILD / "scatter_rows"
-    configure = ["cmake", "-S", EXAMPLE, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+    configure = ["cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     configure += [f"-DPython_EXECUTABLE={sys.executable}"]
     configure += [f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]
     configure += [f"-Dsycl_ext_DIR={sx.get_cmake_dir()}"]
@@ -87,7 +87,8 @@ def build_example() -> None:
 def build_all() -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(build_lab, name) for name in LABS]
-        for job in (pool.submit(build_example), *jobs):
+        jobs += [pool.submit(build_example, name) for name in EXAMPLES]
+        for job in jobs:
             job.result()
 
 

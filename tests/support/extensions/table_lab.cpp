@@ -100,9 +100,9 @@ PyObject* times(PyObject*, PyObject*) {
       sycl_ext_entry found;
       api.get_entry(entry.id(), &found, nullptr);
     });
-    const int owner = api.row_of_pointer(block, nullptr);
-    const double pointer = least([&] { api.row_of_pointer(block, nullptr); });
-    const double host_pointer = least([&] { api.row_of_pointer(host.data(), nullptr); });
+    const int owner = api.entry_of_pointer(block, nullptr);
+    const double pointer = least([&] { api.entry_of_pointer(block, nullptr); });
+    const double host_pointer = least([&] { api.entry_of_pointer(host.data(), nullptr); });
     sycl::free(block, context);
     if (owner != entry.id()) throw std::runtime_error("the pointer was found in another entry");
     return Py_BuildValue("{sdsdsdsdsd}", "context and device", pair, "queue", by_queue, "id", by_id,
@@ -178,10 +178,10 @@ PyObject* entries(PyObject*, PyObject*) {
   });
 }
 
-PyObject* row_of_pointer(PyObject*, PyObject* address) {
+PyObject* entry_of_pointer(PyObject*, PyObject* address) {
   return guarded([&] {
     std::int32_t kind = -1;
-    const int id = sycl_ext::api().row_of_pointer(PyLong_AsVoidPtr(address), &kind);
+    const int id = sycl_ext::api().entry_of_pointer(PyLong_AsVoidPtr(address), &kind);
     return Py_BuildValue("ii", id, kind);
   });
 }
@@ -205,7 +205,7 @@ PyMethodDef methods[] = {
     {"make", make, METH_VARARGS, nullptr},
     {"count_released", count_released, METH_NOARGS, nullptr},
     {"entries", entries, METH_NOARGS, nullptr},
-    {"row_of_pointer", row_of_pointer, METH_O, nullptr},
+    {"entry_of_pointer", entry_of_pointer, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -30,6 +30,7 @@ SETTINGS = (
     "2d",
     "fp64",
     "ipc",
+    "backend",
     "fail_at",
     "stats",
 )

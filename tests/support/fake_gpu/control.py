@@ -28,7 +28,7 @@ SWITCHES = {
 
 
 #: Of the Level Zero driver alone.
-DRIVER_COUNTERS = ("fakegpu_opened_allocations",)
+DRIVER_COUNTERS = ("fakegpu_opened_allocations", "fakegpu_running")
 DRIVER_SWITCHES = {"fakegpu_lose_devices": []}
 
 

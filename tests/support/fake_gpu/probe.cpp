@@ -80,7 +80,8 @@ int main() {
   queue.memcpy(shared, device, 1, add).wait();
   check(*shared == 1, "events of another queue and of a host task are waited for");
 
-  // An asynchronous error is found by who waits, not by who submits, and not by who comes after.
+  // An asynchronous error is found by who waits first, for the event or for the queue; not by who
+  // submits, and not by who comes after.
   const auto fail_next =
       reinterpret_cast<void (*)()>(dlsym(loaded_adapter(), "fakegpu_async_error_next"));
   *shared = 5;
@@ -88,7 +89,10 @@ int main() {
     fail_next();
     const sycl::event failed = q->memcpy(shared, device, 1);
     check(throws([&] { sycl::event(failed).wait(); }), "the event reports an asynchronous error");
-    check(throws([&] { q->wait(); }), "the queue reports it");
+    check(!throws([&] { q->wait(); }), "the queue does not report it again");
+    fail_next();
+    q->memcpy(shared, device, 1);
+    check(throws([&] { q->wait(); }), "the queue reports what nobody was told of");
     check(!throws([&] { q->wait(); }), "the queue reports it once");
     check(*shared == 5, "the failed command did nothing");
     fail_next();

@@ -372,7 +372,8 @@ def fail_at_from_the_environment() -> None:
 def failure_of(command: list[str], wanted: Check, out_dir: Path) -> str:
     """Empty if the process ends as it has to."""
     variables = environment(out_dir, with_cpu=wanted.with_cpu, **wanted.settings)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FAKEGPU_")}
+    prefixes = ("FAKEGPU_", "OCL_", "ONEAPI_", "SYCL_", "UR_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
     kept["DPCTL_VERBOSITY"] = "error"  # or dpctl keeps the runtime's words to itself
     done = subprocess.run(
         command, env={**kept, **variables}, capture_output=True, text=True, timeout=60
@@ -391,18 +392,28 @@ def build_cpp_probe(out_dir: Path) -> Path:
     return program
 
 
+def check_in_python(name: str) -> tuple[list[str], Check]:
+    """The command that runs a check, and how it has to end."""
+    return [sys.executable, __file__, "--check", name], CHECKS[name]
+
+
+#: With which settings the checks in C++ run.
+CPP_SETTINGS: tuple[dict[str, object], ...] = ({}, {"p2p": 1, "strict_ctx": 1})
+
+
+def check_in_cpp(settings: dict[str, object], out_dir: Path) -> tuple[list[str], Check]:
+    """The same for the checks in C++."""
+    return [str(build_cpp_probe(out_dir))], Check(main, settings, True, 0, "")
+
+
 def main(out_dir: Path) -> int:
     start = time.monotonic()
     library = build(out_dir)
     built_at = library.stat().st_mtime_ns
     assert build(out_dir).stat().st_mtime_ns == built_at, "it was built twice"
-    jobs = {
-        name: ([sys.executable, __file__, "--check", name], wanted)
-        for name, wanted in CHECKS.items()
-    }
-    program = [str(build_cpp_probe(out_dir))]
-    for settings in ({}, {"p2p": 1, "strict_ctx": 1}):
-        jobs[f"probe.cpp with {settings}"] = program, Check(main, settings, True, 0, "")
+    jobs = {name: check_in_python(name) for name in CHECKS}
+    for settings in CPP_SETTINGS:
+        jobs[f"probe.cpp with {settings}"] = check_in_cpp(settings, out_dir)
     failures = 0
     for name, (command, wanted) in jobs.items():
         failure = failure_of(command, wanted, out_dir)

@@ -14,7 +14,7 @@ from fake_gpu.build import compiler, installed, run
 from stand_in_build import built, is_current
 
 LIBRARY = "libopencl_gpu.so"
-SOURCE = Path(__file__).parent / "layer.cpp"
+SOURCE = Path(__file__).resolve().parents[3] / "sycl_ext_pytest" / "opencl_gpu.cpp"
 FLAGS = ("-O1", "-std=c++17", "-shared", "-fPIC")
 
 

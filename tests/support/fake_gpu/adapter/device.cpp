@@ -83,6 +83,13 @@ ur_result_t peer_switch(ur_device_handle_t, ur_device_handle_t) {
   return settings().p2p ? UR_RESULT_SUCCESS : UR_RESULT_ERROR_INVALID_OPERATION;
 }
 
+// The number of a device in CUDA and HIP.
+ur_result_t device_native_handle(ur_device_handle_t device, ur_native_handle_t* out) {
+  if (settings().backend == UR_BACKEND_LEVEL_ZERO) return native_handle(device, out);
+  *out = static_cast<ur_native_handle_t>(device->gpu);
+  return UR_RESULT_SUCCESS;
+}
+
 }  // namespace
 
 void fill_device_tables(ur_dditable_t& table) {
@@ -92,7 +99,7 @@ void fill_device_tables(ur_dditable_t& table) {
   table.Device.pfnRelease = immortal;
   table.Device.pfnPartition = device_partition;
   table.Device.pfnSelectBinary = device_select_binary;
-  table.Device.pfnGetNativeHandle = native_handle;
+  table.Device.pfnGetNativeHandle = device_native_handle;
   table.Device.pfnGetGlobalTimestamps = device_timestamps;
 
   table.UsmP2PExp.pfnPeerAccessGetInfoExp = peer_info;

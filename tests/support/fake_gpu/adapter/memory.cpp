@@ -193,19 +193,20 @@ ur_result_t usm_info(ur_context_handle_t context, const void* pointer, ur_usm_al
 struct Handle {
   pid_t process;
   int file, gpu, tile;
-  size_t nbytes, mapped_nbytes;
+  size_t nbytes, mapped_nbytes, offset;
 };
 
 ur_result_t ipc_get(ur_context_handle_t, void* pointer, void** out, size_t* size) {
   if (fails_now()) return UR_RESULT_ERROR_OUT_OF_RESOURCES;
   const AllocationPtr allocation = find(pointer);
   if (!settings().ipc) return UR_RESULT_ERROR_UNSUPPORTED_FEATURE;
-  if (!allocation || allocation->file < 0 || pointer != allocation->address)
-    return UR_RESULT_ERROR_INVALID_VALUE;
+  if (!allocation || allocation->file < 0) return UR_RESULT_ERROR_INVALID_VALUE;
+  const auto offset =
+      static_cast<size_t>(static_cast<char*>(pointer) - static_cast<char*>(allocation->address));
   const ur_device_handle_t device = allocation->device;
   auto handle =
       std::make_shared<Handle>(Handle{getpid(), allocation->file, device->gpu, device->tile,
-                                      allocation->nbytes, allocation->mapped_nbytes});
+                                      allocation->nbytes, allocation->mapped_nbytes, offset});
   ++counters.ipc_handles;
   *out = handle.get();
   *size = sizeof *handle;
@@ -249,7 +250,7 @@ ur_result_t ipc_open(ur_context_handle_t context, ur_device_handle_t device, voi
   allocation->file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (allocation->file < 0 || !map_twice(*allocation)) return UR_RESULT_ERROR_INVALID_VALUE;
   ++counters.live_allocations;
-  *out = allocation->address;
+  *out = static_cast<char*>(allocation->address) + handle.offset;
   Register& all = allocations();
   std::lock_guard<std::mutex> lock(all.mutex);
   all.by_address[allocation->address] = allocation;
@@ -259,7 +260,7 @@ ur_result_t ipc_open(ur_context_handle_t context, ur_device_handle_t device, voi
 ur_result_t ipc_close(ur_context_handle_t context, void* pointer) {
   const AllocationPtr allocation = find(pointer);
   if (!allocation || !allocation->opened) return UR_RESULT_ERROR_INVALID_VALUE;
-  return usm_free(context, pointer);
+  return usm_free(context, allocation->address);
 }
 
 [[noreturn]] void die_of_use_after_free(const char* when) {

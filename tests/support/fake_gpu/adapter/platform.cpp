@@ -1,6 +1,7 @@
 // Entry points of the adapter and of the platform: who we claim to be.
 #include "answer.hpp"
 #include "device.hpp"
+#include "settings.hpp"
 
 namespace fakegpu {
 
@@ -33,7 +34,7 @@ ur_result_t adapter_info(ur_adapter_handle_t, ur_adapter_info_t name, size_t cap
   const Answer answer(capacity, target, size);
   switch (name) {
     case UR_ADAPTER_INFO_BACKEND:
-      return answer.value<ur_backend_t>(UR_BACKEND_LEVEL_ZERO);
+      return answer.value(static_cast<ur_backend_t>(settings().backend));
     case UR_ADAPTER_INFO_REFERENCE_COUNT:
     case UR_ADAPTER_INFO_VERSION:
       return answer.value<uint32_t>(1);
@@ -71,7 +72,7 @@ ur_result_t platform_info(ur_platform_handle_t, ur_platform_info_t name, size_t 
     case UR_PLATFORM_INFO_PROFILE:
       return answer.text("");
     case UR_PLATFORM_INFO_BACKEND:
-      return answer.value<ur_backend_t>(UR_BACKEND_LEVEL_ZERO);
+      return answer.value(static_cast<ur_backend_t>(settings().backend));
     case UR_PLATFORM_INFO_ADAPTER:
       return answer.value(the_adapter());
     default:

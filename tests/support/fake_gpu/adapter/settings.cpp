@@ -1,7 +1,10 @@
 // Names and defaults of the environment variables.
 #include "settings.hpp"
 
+#include <unified-runtime/ur_api.h>
+
 #include <cstdlib>
+#include <string>
 
 namespace fakegpu {
 namespace {
@@ -9,6 +12,13 @@ namespace {
 long number(const char* name, long otherwise) {
   const char* text = std::getenv(name);
   return text && *text ? std::atol(text) : otherwise;
+}
+
+int backend() {
+  const char* const name = std::getenv("FAKEGPU_BACKEND");
+  if (name && std::string(name) == "cuda") return UR_BACKEND_CUDA;
+  if (name && std::string(name) == "hip") return UR_BACKEND_HIP;
+  return UR_BACKEND_LEVEL_ZERO;
 }
 
 }  // namespace
@@ -28,6 +38,7 @@ const Settings& settings() {
     s.fp64 = number("FAKEGPU_FP64", 1) != 0;
     s.ipc = number("FAKEGPU_IPC", 1) != 0;
     s.stats = number("FAKEGPU_STATS", 0) != 0;
+    s.backend = backend();
     s.fail_at = number("FAKEGPU_FAIL_AT", 0);
     return s;
   }();

@@ -19,6 +19,7 @@ struct Settings {
   bool fp64;            // FAKEGPU_FP64: double precision
   bool ipc;             // FAKEGPU_IPC: other processes can open device memory
   bool stats;           // FAKEGPU_STATS: report what is alive at exit
+  int backend;          // FAKEGPU_BACKEND: cuda or hip, which the adapter poses as; Level Zero
   long fail_at;         // FAKEGPU_FAIL_AT: this failable call fails, counted from 1; 0 is never
 };
 

@@ -8,6 +8,7 @@ using namespace stand_in;
 
 ZE_API long fakegpu_calls() { return faults().calls; }
 ZE_API long fakegpu_copies() { return faults().copies; }
+ZE_API long fakegpu_running() { return faults().running; }
 ZE_API long fakegpu_ipc_handles() { return faults().ipc_handles; }
 ZE_API long fakegpu_live_allocations() { return memory().blocks(); }
 ZE_API long fakegpu_opened_allocations() { return memory().opened(); }

@@ -12,6 +12,7 @@ struct Faults {
   std::atomic<long> fail_at{0};      // the n-th failable call from now on fails; 0: none
   std::atomic<long> delay_us{0};     // pause before each command
   std::atomic<long> copies{0};       // copy commands carried out
+  std::atomic<long> running{0};      // commands that are being carried out now
   std::atomic<long> ipc_handles{0};  // handles not yet put back
   std::atomic<bool> next_command_fails{false};
   std::atomic<bool> lost{false};  // every device, for ever: nothing is carried out any more

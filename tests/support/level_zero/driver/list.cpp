@@ -96,12 +96,14 @@ void List::run() {
 // The memory is let go before anybody is told that the command is done.
 void List::carry_out(Pending& pending) {
   for (const SignalPointer& signal : pending.waits) signal->wait(kForEver);
+  ++faults().running;
   pause();
   const std::uint64_t begin = now_ns();
   if (pending.fails || faults().lost) failure_->happen();
   const bool fails = failure_->untold();
   if (pending.work && !fails) pending.work();
   pending.work = nullptr;
+  --faults().running;
   if (pending.signal) pending.signal->set(fails ? failure_ : nullptr, begin, now_ns());
 }
 

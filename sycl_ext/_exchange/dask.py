@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Dask measures tensors and sends them: a small header, and the bytes as they are.
+
+``sycl_ext_dask`` registers these when Dask meets its first tensor, or the first array of a library
+in `LIBRARIES`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_ext._exchange import libraries
+from sycl_ext._tensor import pickling
+from sycl_ext._tensor.tensor import Tensor, as_tensor
+
+__all__ = ["register_serializers", "register_sizeof"]
+
+
+def register_sizeof(library: str | None = None) -> None:
+    """Tell Dask how many bytes a tensor, or a library's array, has; memory limits go by that."""
+    from dask.sizeof import sizeof
+
+    cls = Tensor if library is None else libraries.class_of(library)
+    sizeof.register(cls, lambda array: int(array.nbytes))
+
+
+def register_serializers(library: str | None = None) -> None:
+    """Tell distributed how to send a tensor, or an array of a library.
+
+    What distributed pickles (the arguments of a task together with functions of ``__main__``) asks
+    ``copyreg``, so the arrays are registered there as well.
+    """
+    from distributed.protocol import dask_deserialize, dask_serialize
+
+    if library is None:
+        dask_serialize.register(Tensor, serialize)
+        dask_deserialize.register(Tensor, deserialize)
+        return
+    cls = libraries.class_of(library)
+
+    def serialize_array(array: Any) -> tuple[dict[str, Any], list[Any]]:
+        return serialize(as_tensor(array, copy=False))
+
+    def deserialize_array(header: dict[str, Any], frames: list[Any]) -> Any:
+        return libraries.from_tensor(library, deserialize(header, frames))
+
+    dask_serialize.register(cls, serialize_array)
+    dask_deserialize.register(cls, deserialize_array)
+    libraries.register_pickle(library)
+
+
+def serialize(tensor: Tensor) -> tuple[dict[str, Any], list[Any]]:
+    """Return the parts of a pickle as a header, and the bytes without a copy where possible."""
+    _load, (*parts, buffer) = pickling.reduce(tensor, 5)
+    return {"sycl_ext": parts}, [buffer.raw()]
+
+
+def deserialize(header: dict[str, Any], frames: list[Any]) -> Tensor:
+    """Make a tensor of what `serialize` returned; it arrives where a pickle would."""
+    buffer = frames[0] if frames else b""  # a frame without bytes may get lost on the way
+    return pickling.load(*(*map(_as_tuple, header["sycl_ext"]), buffer))  # type: ignore[return-value]
+
+
+def _as_tuple(value: Any) -> Any:
+    """Make tuples again of what msgpack has made lists."""
+    return tuple(map(_as_tuple, value)) if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of other libraries in pickles: they travel as tensors do, and arrive as what they were.
+
+An array is pickled as the tensor that views it, so all that a pickle of a tensor has and is checked
+for (`sycl_ext._tensor.pickling`) holds for it: device, kind of USM, order of the axes, buffers out
+of band, `unpickle_to`.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sycl_ext._exchange.exchange import exchange
+from sycl_ext._tensor.tensor import as_tensor
+
+if TYPE_CHECKING:
+    from sycl_ext._tensor.tensor import Tensor
+
+__all__ = ["LIBRARIES", "class_of", "from_tensor", "reducer_of", "register_pickle"]
+
+
+#: Libraries, and where their array class is; `exchange` knows how to hand a tensor to each.
+LIBRARIES = {"dpnp": "dpnp.ndarray"}
+
+
+def class_of(library: str) -> type[Any]:
+    """Return the array class of a library, which is imported for that."""
+    path = LIBRARIES.get(library)
+    if path is None:
+        raise ValueError(f"library is {library!r}; known are {', '.join(map(repr, LIBRARIES))}")
+    module, _, name = path.rpartition(".")
+    cls: type[Any] = getattr(import_module(module), name)
+    return cls
+
+
+def from_tensor(library: str, tensor: Tensor) -> Any:
+    """Return a tensor as an array of a library: a view where the library takes one."""
+    return exchange(tensor, library)
+
+
+def reducer_of(library: str) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function that pickles arrays of a library, for ``copyreg`` and its like."""
+
+    def reduce(array: Any) -> tuple[Any, ...]:
+        return from_tensor, (library, as_tensor(array, copy=False))
+
+    return reduce
+
+
+def register_pickle(*libraries: str) -> None:
+    """Make arrays of other libraries picklable in this process, with ``copyreg``.
+
+    They arrive in any process that can import this package, on the device that a tensor would
+    arrive on (see `unpickle_to`).  ``copy.copy`` and ``copy.deepcopy``, which ask ``copyreg``
+    as well, are the library's own as far as it has them.
+
+    Parameters
+    ----------
+    *libraries : str
+        Of these: ``"dpnp"``, which cannot pickle its arrays by itself
+        (https://github.com/IntelPython/dpnp/issues/2602).
+
+    Raises
+    ------
+    ValueError
+        When a library is none of these.
+    ImportError
+        When it is not installed.
+
+    Examples
+    --------
+    >>> import pickle, dpnp, sycl_ext as sx
+    >>> sx.register_pickle("dpnp")
+    >>> x = pickle.loads(pickle.dumps(dpnp.arange(3, usm_type="shared")))
+    >>> type(x) is dpnp.ndarray, x.usm_type, x.asnumpy().tolist()
+    (True, 'shared', [0, 1, 2])
+    """
+    for cls, reduce in [(class_of(library), reducer_of(library)) for library in libraries]:
+        copyreg.pickle(cls, reduce)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who offers memory to other processes, and who has it open: reference counts across processes.
+
+The runtime follows the bytes of a SYCL handle without a check: a process, a descriptor there, an
+offset.  So they are not sent.  They lie in a *record*, a block of shared host memory of the process
+that made them, and what is sent says where that is.  Who opens the handle reads them there, so that
+no message can change them.
+
+A record also counts.  Who opens the memory takes a shared lock on it (``flock``), which the kernel
+gives back when that process closes the memory, or ends in any way.  The process that made the
+handle marks the record as withdrawn when the handle goes, so that it cannot be opened any more, and
+takes an exclusive lock before it lets the memory go: as long as somebody has it open, it stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import weakref
+from collections import deque
+from pathlib import Path
+from typing import NamedTuple
+
+from sycl_ext._devices.cached_memory import released_with
+from sycl_ext._ipc.peers import require_descriptor
+from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
+
+__all__ = ["Offer", "borrow", "mark_as_arrived", "reclaim", "waiting"]
+
+#: What it is, whether it has arrived, bytes of memory, length of the handle; then the handle.
+_RECORD = struct.Struct("<15s?QQ")
+_MARK = b"sycl_ext IPC 2\0"
+_WITHDRAWN = b"sycl_ext IPC -\0"
+_SIZE = 4096
+_ARRIVED = len(_MARK)  # where that byte is
+
+
+class _Withdrawn(NamedTuple):
+    """Memory whose handle is gone here, and which somebody may still have open."""
+
+    record: Block
+    kept: object  #: what is let go in the end
+    sent: bool  #: somebody will still open it
+
+    def is_in_use(self) -> bool:
+        """Whether it has to stay; from the first False on, nobody can open it."""
+        content = self.record.read()
+        if self.sent and not content[_ARRIVED]:
+            return True
+        if not self.record.lock(exclusive=True):
+            return True
+        self.record.write(_WITHDRAWN)
+        return False
+
+
+#: Withdrawn, or sent; all operations used here are atomic.
+_waiting: deque[_Withdrawn] = deque()
+
+
+class Offer:
+    """Keeps memory that others may open; when it goes, the memory stays until nobody has it open.
+
+    Parameters
+    ----------
+    data
+        The bytes of a SYCL handle; empty: the record only counts.
+    nbytes
+        How many bytes of memory it leads to.
+    kept
+        What is let go in the end.
+    """
+
+    def __init__(self, data: bytes, nbytes: int, kept: object) -> None:
+        self._record = make_block(_SIZE)
+        self._record.write(_RECORD.pack(_MARK, False, nbytes, len(data)) + data)
+        self._end = weakref.finalize(self, _withdraw, self._record, kept, os.getpid())
+        self._end.atexit = False  # the kernel gives back what a process has
+        self.key = self._record.key
+
+    def keep_until_arrived(self) -> None:
+        """Keep the memory until a process has opened it, and closed it again."""
+        detached = self._end.detach()
+        if detached is not None:
+            _object, _function, (record, kept, _maker), _keywords = detached
+            _waiting.append(_Withdrawn(record, kept, sent=True))
+
+
+def _withdraw(record: Block, kept: object, maker: int) -> None:
+    if os.getpid() != maker:  # this process was forked, and the record is its parent's
+        return
+    record.write(_WITHDRAWN)
+    _waiting.append(_Withdrawn(record, kept, sent=False))
+    reclaim()
+
+
+def reclaim() -> None:
+    """Let go of withdrawn memory that nobody has open any more."""
+    for _ in range(len(_waiting)):
+        try:
+            one = _waiting.popleft()
+        except IndexError:  # another thread has them
+            return
+        if one.is_in_use():
+            _waiting.append(one)
+
+
+released_with.append(reclaim)
+
+
+def waiting() -> int:
+    """Return how many pieces of memory are kept for other processes alone."""
+    reclaim()
+    return len(_waiting)
+
+
+def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, int]:
+    """Return the bytes of a SYCL handle, and a descriptor that is to be closed with the memory.
+
+    As long as that descriptor is open, in whichever process, the memory counts as open.
+
+    Raises
+    ------
+    BufferError
+        When the process that made it has let it go, when this process may not open it, or when it
+        is not what the handle says.
+    """
+    record = open_block(key, _SIZE, readonly=True)
+    if not record.lock(exclusive=False):
+        raise _gone(key)
+    content = record.read()
+    mark, _arrived, found, length = _RECORD.unpack_from(content)
+    if mark == _WITHDRAWN:
+        raise _gone(key)
+    if mark != _MARK or length > _SIZE - _RECORD.size:
+        raise BufferError(f"process {key.process} shares other memory there than the handle says")
+    if found != nbytes:
+        raise BufferError(f"the block has {found} bytes, and the handle says {nbytes}")
+    require_descriptor(key.process, key.descriptor)
+    data = content[_RECORD.size : _RECORD.size + length]
+    _require_the_same_process(key.process, data)
+    return data, record.duplicate()
+
+
+def _gone(key: BlockKey) -> BufferError:
+    return BufferError(
+        f"process {key.process} does not share this memory any more: it has let the handle go; "
+        "keep the handle there until the memory is opened"
+    )
+
+
+def mark_as_arrived(key: BlockKey) -> None:
+    """Say to the process that sent memory that it is open here; it may have ended."""
+    with contextlib.suppress(BufferError):
+        record = open_block(key, _SIZE, readonly=False)
+        if record.read().startswith(_MARK):
+            record.write(b"\1", at=_ARRIVED)
+
+
+#: The first bytes of each handle that was opened -> when the process that made it was started.
+_opened: dict[tuple[int, bytes], str] = {}
+
+
+def _require_the_same_process(process: int, data: bytes) -> None:
+    """Refuse a handle that the runtime would take for that of a process which has ended.
+
+    It keeps what it has mapped by process, address and number of the handle (the first 24 bytes),
+    and a later process may have all three of an earlier one.
+    """
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except OSError as error:
+        raise BufferError(f"process {process}, which shares the memory, has ended") from error
+    started = status.rpartition(")")[2].split()[19]
+    if _opened.setdefault((process, data[:24]), started) != started:
+        raise BufferError(
+            f"process {process} has the id of an earlier one whose memory was opened here, and the "
+            "SYCL runtime cannot tell their handles apart; share other memory of it, or open this "
+            "one in a new process"
+        )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What arrays of other libraries do and a tensor does not: each says what does it instead.
+
+Nothing here is seen by type checkers, nor listed by ``dir(tensor)``: `hasattr` says no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from sycl_ext._negotiation.dlpack import HOST
+
+if TYPE_CHECKING:
+    from sycl_ext import _core
+
+__all__ = ["Advice"]
+
+#: Operators that compute, by the name of their method without underscores.
+BINARY = {
+    "add": "x + y",
+    "sub": "x - y",
+    "mul": "x * y",
+    "matmul": "x @ y",
+    "truediv": "x / y",
+    "floordiv": "x // y",
+    "mod": "x % y",
+    "divmod": "divmod(x, y)",
+    "pow": "x ** y",
+    "lshift": "x << y",
+    "rshift": "x >> y",
+    "and": "x & y",
+    "xor": "x ^ y",
+    "or": "x | y",
+}
+#: The comparisons, with the one that the other operand is asked for.
+ORDERED = {
+    "lt": ("x < y", "gt"),
+    "le": ("x <= y", "ge"),
+    "gt": ("x > y", "lt"),
+    "ge": ("x >= y", "le"),
+}
+UNARY = {"neg": "-x", "pos": "+x", "abs": "abs(x)", "invert": "~x"}
+
+#: Methods that compute.
+COMPUTING = (
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "cumsum", "dot", "max"),
+    *("mean", "min", "prod", "round", "sort", "std", "sum", "var"),
+)
+
+#: Methods that compute nothing, and what has their effect here.
+ELSEWHERE = {
+    "asnumpy": "x.to_numpy()",
+    "clone": "x.copy()",
+    "cpu": "x.to_numpy(), or sycl_ext.host_view(x)",
+    "cuda": "x.to_device(device); sycl_ext.devices() lists the SYCL devices",
+    "data_ptr": "x.ptr",
+    "fill": "x.copy_from(numpy.asarray(value, x.dtype))",
+    "flatten": "x.reshape(-1).copy()",
+    "get": "x.to_numpy()",
+    "numpy": "x.to_numpy()",
+    "ravel": "x.reshape(-1)",
+    "squeeze": "x.reshape(shape)",
+    "to": "x.to_device(device)",
+    "transpose": "x.T, or the axes in another order in an array library",
+    "xpu": 'x.to_device("xpu")',
+}
+
+
+class Advice:
+    """What a class derived from ``TensorBase`` says of operators and methods that it lacks."""
+
+    __slots__ = ()
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not isinstance(_static(self, name), _Absent)]
+
+
+class _Absent:
+    """A name that is looked for in vain, and whose error says what to use."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<absent: {ELSEWHERE.get(self.name, 'a tensor does not compute')}>"
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        what = f"a {owner.__name__} has no {self.name}"
+        if self.name in ELSEWHERE:
+            raise AttributeError(f"{what}; use {ELSEWHERE[self.name]}")
+        raise AttributeError(f"{what}, as it does not compute; {_way(instance, f'.{self.name}()')}")
+
+
+def _static(instance: object, name: str) -> Any:
+    """Look a name up in the classes of an object, as Python does for operators."""
+    return next((vars(cls)[name] for cls in type(instance).__mro__ if name in vars(cls)), None)
+
+
+def _way(instance: Any, call: str = "") -> str:
+    """Return where the memory of a tensor can be computed with."""
+    on_host = f"x.to_numpy(){call} on the host"
+    if instance is not None and cast("_core.TensorBase", instance).__dlpack_device__() == HOST:
+        return f"use an array library on the same memory: {on_host}"
+    return (
+        f"use an array library on the same memory: dpnp.from_dlpack(x){call} on the device, "
+        f"{on_host}"
+    )
+
+
+def _no_operator(instance: Any, expression: str) -> TypeError:
+    kind = type(instance).__name__
+    return TypeError(f"a {kind} does not compute, so there is no {expression}; {_way(instance)}")
+
+
+def _binary(expression: str, reflected: str) -> Callable[[Any, Any], Any]:
+    def refuse(self: Any, other: Any, *_: Any) -> Any:
+        # An array of NumPy or of another library may know how to compute with us.  It is asked
+        # here, as Python's own error would have no advice.
+        method = None if isinstance(other, Advice) else _static(other, reflected)
+        answer = NotImplemented if method is None else method(other, self)
+        if answer is NotImplemented:
+            raise _no_operator(self, expression)
+        return answer
+
+    return refuse
+
+
+def _last(expression: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *_: Any) -> NoReturn:
+        raise _no_operator(self, expression)
+
+    return refuse
+
+
+def _set_item(self: Any, *_: Any) -> NoReturn:
+    raise TypeError(
+        f"a {type(self).__name__} does not support item assignment; write through the view: "
+        "x[key].copy_from(array), where a number is numpy.asarray(number, x.dtype)"
+    )
+
+
+def _add_to(cls: type) -> None:
+    for name, expression in BINARY.items():
+        setattr(cls, f"__{name}__", _binary(expression, f"__r{name}__"))
+        setattr(cls, f"__r{name}__", _last(expression))
+    for name, (expression, reflected) in ORDERED.items():
+        setattr(cls, f"__{name}__", _binary(expression, f"__{reflected}__"))
+    for name, expression in UNARY.items():
+        setattr(cls, f"__{name}__", _last(expression))
+    for name in (*COMPUTING, *ELSEWHERE):
+        setattr(cls, name, _Absent(name))
+    setattr(cls, "__setitem__", _set_item)  # noqa: B010 (unknown to type checkers)
+
+
+_add_to(Advice)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors as text and as HTML: what they are, and their elements where the host reads them."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from sycl_ext import _core
+
+__all__ = ["Display", "describe"]
+
+
+class Display:
+    """What a class derived from ``TensorBase`` needs to be looked at.
+
+    The elements are shown as NumPy shows them, with its threshold (``numpy.set_printoptions``),
+    where the host can read them and no work is pending on them: looking never waits, copies or
+    fails.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        tensor = cast("_core.TensorBase", self)
+        name = type(self).__name__
+        elements = _elements(tensor, indent=len(name) + 1)
+        end = ",\n" + " " * (len(name) + 1) if "\n" in elements else ", "
+        return f"{name}({elements}{end if elements else ''}{_facts(tensor)})"
+
+    def _repr_html_(self) -> str:
+        """Return a table and the elements, for notebooks."""
+        from html import escape
+
+        tensor = cast("_core.TensorBase", self)
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in (*_fields(tensor).items(), ("nbytes", f"{tensor.nbytes:,}"))
+        )
+        elements = _elements(tensor)
+        shown = f"<pre>{escape(elements)}</pre>" if elements else ""
+        return f"<div><b>{type(self).__name__}</b><table>{cells}</table>{shown}</div>"
+
+
+def describe(x: object) -> str:
+    """Return what a tensor is, without its elements, for messages; else the ``repr``."""
+    if not issubclass(type(x), _core.TensorBase) or not isinstance(x, Display):
+        return repr(x)
+    return f"{type(x).__name__}({_facts(cast('_core.TensorBase', x))})"
+
+
+def _fields(tensor: _core.TensorBase) -> dict[str, str]:
+    fields = {
+        "shape": str(tensor.shape),
+        "dtype": tensor.dtype_name,
+        "usm_type": repr(tensor.usm_type),
+        "device": "host" if tensor.entry_id is None else str(tensor.entry_id),
+    }
+    return {**fields, "readonly": "True"} if tensor.readonly else fields
+
+
+def _facts(tensor: _core.TensorBase) -> str:
+    return ", ".join(f"{name}={value}" for name, value in _fields(tensor).items())
+
+
+def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:
+    """Return the elements; "pending" while work on them is; empty where the host reads none."""
+    if not tensor.host_accessible:
+        return ""
+    try:
+        array: Any = _core.as_ndarray_if_idle(tensor)
+        if array is None:
+            return "pending"
+        return np.array2string(array, separator=", ", prefix=" " * indent)
+    except Exception:  # NumPy may lack the dtype, and a failed command is its waiter's to hear of
+        return ""

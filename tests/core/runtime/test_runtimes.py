@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which libraries of the process are a SYCL runtime, by the names of their files."""
+
+import pytest
+
+import environments
+from fake_gpu.build import compiler, run
+from sycl_ext import _core
+
+LOAD = """
+import ctypes
+import sycl_ext as sx
+from sycl_ext import _core
+before = _core.loaded_libsycl()
+ctypes.CDLL({path!r})
+after = _core.loaded_libsycl()
+print(len(after) - len(before))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("libsycl-jit.so", 0),  # the runtime loads it where a kernel is compiled
+        ("libsycl.s", 0),
+        ("libsycl", 0),
+        ("libsycl-devicelib-host.so", 0),
+        ("libsycl.so.8", 1),
+        ("libsycl-0123abcd.so.8", 1),
+        ("libsycl-preview.so.8", 1),
+    ],
+)
+def test_a_library_of_another_name(name, counts, tmp_path):
+    path = tmp_path / name
+    run([*compiler(), "-shared", "-x", "c++", "/dev/null", "-o", str(path)])
+    found = environments.python(LOAD.format(path=str(path)), environments.cpu())
+    assert int(found.splitlines()[-1]) == counts
+
+
+def test_the_runtime_of_this_process():
+    (ours,) = _core.loaded_libsycl()
+    assert ours.rpartition("/")[2].startswith("libsycl.so")

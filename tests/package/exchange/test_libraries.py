@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of other libraries in pickles and in Dask: they arrive as what they were."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+
+dpnp = pytest.importorskip("dpnp")
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    sx.register_pickle("dpnp")
+
+
+def numbers(usm_type="device", **how):
+    return dpnp.asarray(np.arange(24, dtype="int32").reshape(4, 6), usm_type=usm_type, **how)
+
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": lambda x: x.T,
+    "part": lambda x: x[1::2, 2:5],
+    "reversed": lambda x: x[:, ::-1],
+    "broadcast": lambda x: dpnp.broadcast_to(x[0], (3, 6)),
+    "0-d": lambda x: x[2, 3],
+    "size 0": lambda x: x[:0],
+}
+
+
+def assert_arrived(arrived, x):
+    assert type(arrived) is dpnp.ndarray
+    assert (arrived.shape, arrived.dtype) == (x.shape, x.dtype)
+    assert x.size == 0 or arrived.usm_type == x.usm_type  # an empty array has no memory of a kind
+    assert arrived.sycl_device == x.sycl_device
+    assert dpnp.asnumpy(arrived).tolist() == dpnp.asnumpy(x).tolist()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_every_layout(layout, protocol, usm_type):
+    x = LAYOUTS[layout](numbers(usm_type))
+    assert_arrived(pickle.loads(pickle.dumps(x, protocol)), x)
+
+
+def test_the_bytes_go_out_of_band():
+    x = numbers("shared")
+    buffers = []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    assert len(data) < 300
+    address = np.frombuffer(buffers[0], np.uint8).__array_interface__["data"][0]
+    assert address == sx.from_dlpack(x).ptr
+    assert_arrived(pickle.loads(data, buffers=buffers), x)
+
+
+def test_within_other_objects_and_copied():
+    x = numbers()
+    assert_arrived(pickle.loads(pickle.dumps({"x": [x, 1]}))["x"][0], x)
+    duplicate = copy.deepcopy([x])[0]
+    duplicate[:] = 0
+    assert int(x[3, 5]) == 23
+
+
+def test_another_process_knows_them_without_registering():
+    data = pickle.dumps(numbers())
+    shown = environments.python(
+        f"import pickle; x = pickle.loads({data!r}); print(type(x).__name__, int(x.sum()))"
+    )
+    assert shown.strip() == f"dpnp_array {sum(range(24))}"
+
+
+def test_a_library_that_is_not_known():
+    with pytest.raises(ValueError, match="library is 'numpie'; known are 'dpnp'"):
+        sx.register_pickle("dpnp", "numpie")
+
+
+def test_nothing_is_registered_unasked():
+    shown = environments.python("""
+import pickle, dpnp, sycl_ext
+try:
+    pickle.dumps(dpnp.zeros(3))
+except TypeError as error:
+    print(error)
+""")
+    assert "__reduce__" in shown
+
+
+# ---- Dask ----------------------------------------------------------------------------------------
+
+protocol = pytest.importorskip("distributed.protocol")
+
+
+def sent(obj):
+    """As between two workers: through msgpack, in frames."""
+    serialized = protocol.dumps({"x": protocol.to_serialize(obj)})
+    return protocol.loads([bytes(frame) for frame in serialized])["x"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_dask_sends_them(layout, usm_type):
+    x = LAYOUTS[layout](numbers(usm_type))
+    assert_arrived(sent(x), x)
+
+
+def test_dask_sends_the_bytes_from_where_they_are():
+    x = numbers("shared")
+    header, frames = protocol.serialize(x)
+    assert header["serializer"] == "dask"
+    address = np.frombuffer(frames[0], np.uint8).__array_interface__["data"][0]
+    assert address == sx.from_dlpack(x).ptr
+
+
+def test_dask_knows_their_size():
+    from dask.sizeof import sizeof
+
+    assert sizeof(dpnp.zeros(1 << 20, dtype="uint8")) == 1 << 20
+
+
+def test_dask_is_told_by_itself():
+    shown = environments.python("""
+import dpnp, distributed
+from dask.sizeof import sizeof
+from distributed.protocol import deserialize, serialize
+from distributed.protocol.pickle import dumps, loads
+x = dpnp.arange(5, dtype="float32")
+header, frames = serialize(x)
+print(header["serializer"], type(deserialize(header, frames)).__name__, sizeof(x))
+def function(a, b=x): return a + b
+print(loads(dumps((function, x)))[0](x).sum())
+""")
+    assert shown.splitlines() == ["dask dpnp_array 20", "20."]

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``device=[...]``: the first of several devices that takes no copy, else the cheapest."""
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from sycl_ext._negotiation.rules import Plan, Route, cheapest
+
+VIEW, COPY = Plan(Route.VIEW, "there"), Plan(Route.COPY, "elsewhere")
+TWO = Plan(Route.VIA_HOST, "far")
+NO = Plan(Route.REFUSE, "cannot", BufferError)
+NOT_NOW = Plan(Route.REFUSE, "not without a copy", sx.CopyRefusedError)
+
+
+@pytest.fixture
+def private():
+    """Another entry of the same device."""
+    return sx.register_context(dpctl.SyclContext([sx.device(0).sycl_device]))
+
+
+# ---- plans ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("candidates", "chosen"),
+    [
+        ([VIEW], VIEW),
+        ([COPY, VIEW], VIEW),
+        ([NO, COPY, TWO], COPY),
+        ([TWO, COPY], COPY),
+        ([NO, TWO], TWO),
+    ],
+)
+def test_the_cheapest(candidates, chosen):
+    found = cheapest(candidates)
+    assert (found.route, found.reason) == (chosen.route, chosen.reason)
+    assert found.candidates == tuple(candidates)
+
+
+def test_the_first_of_equals():
+    first, second = Plan(Route.COPY, "first"), Plan(Route.HOST_COPY, "second")
+    assert cheapest([first, second]).reason == "first"
+    assert cheapest([second, first]).reason == "second"
+
+
+def test_none_will_do():
+    found = cheapest([NO, NOT_NOW, NO])
+    assert found.route is Route.REFUSE
+    assert found.error is sx.CopyRefusedError
+    assert found.reason == "none of the 3 devices will do: cannot; and not without a copy"
+    with pytest.raises(sx.CopyRefusedError):
+        found.check()
+    assert cheapest([NO]).error is BufferError
+
+
+def test_plans_compare():
+    assert VIEW < COPY < TWO < NO
+    assert NO > TWO >= COPY > VIEW <= VIEW
+    assert Plan(Route.VIEW, "there") == VIEW != Plan(Route.VIEW, "near")
+    assert sorted([NO, COPY, VIEW]) == [VIEW, COPY, NO]
+    assert {VIEW: 1}[Plan(Route.VIEW, "there")] == 1
+    with pytest.raises(TypeError):
+        _ = VIEW < 1
+    assert [plan.cost for plan in (VIEW, COPY, TWO, NO)] == [0, 1, 2, float("inf")]
+
+
+# ---- imports -------------------------------------------------------------------------------------
+
+PRODUCERS = {
+    "tensor": lambda: sx.zeros(5, "int32"),
+    "dpnp": lambda: dpnp.zeros(5, dtype="int32"),
+    "host view": lambda: sx.host_view(sx.zeros(5, "int32")),
+    "numpy": lambda: np.zeros(5, "int32"),
+}
+
+
+@pytest.mark.parametrize("importer", [sx.from_dlpack, sx.as_tensor])
+@pytest.mark.parametrize("name", PRODUCERS)
+def test_where_it_is(importer, name, private):
+    """A view, wherever in the list the device is."""
+    x = PRODUCERS[name]()
+    pointer = sx.as_tensor(x).ptr
+    for devices in ([private, 0], [0, private], ["cpu"]):
+        t = importer(x, device=devices)
+        if name == "numpy":  # each of them reads host memory
+            assert t.device is sx.device(devices[0])
+        else:
+            assert t.device is sx.device(0)
+        assert t.ptr == pointer
+        assert importer(x, device=devices, copy=False).ptr == pointer
+
+
+def test_a_copy_goes_to_the_first(private):
+    t = sx.zeros(5, "int32", device=private)
+    assert sx.from_dlpack(t, device=[0, private], copy=True).device is sx.device(0)
+    assert sx.from_dlpack(t, device=[private, 0], copy=True).device is private
+    assert sx.from_dlpack(t, device=[0, "cpu"]).device is sx.device(0)
+    with pytest.raises(sx.CopyRefusedError, match="none of the 2 devices will do: copy=False"):
+        sx.from_dlpack(t, device=[0, "cpu"], copy=False)
+
+
+def test_a_queue_of_the_list_is_the_copys(private):
+    queue = dpctl.SyclQueue(property="in_order")
+    t = sx.zeros(5, device=private)
+    assert sx.as_tensor(t, device=[queue]).sycl_queue == queue
+
+
+def test_a_capsule_is_used_once():
+    t = sx.zeros(5, "int32")
+    capsule = t.__dlpack__(max_version=(1, 0))
+    assert sx.from_dlpack(capsule, device=["cpu", 0]).ptr == t.ptr
+    with pytest.raises((BufferError, ValueError, TypeError)):
+        sx.from_dlpack(capsule, device=["cpu", 0])
+
+
+class OnCuda:
+    """A producer whose memory is out of reach, and that copies to the host when it is asked."""
+
+    asked = ()
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        self.asked = (*self.asked, dl_device)
+        if dl_device != (1, 0):
+            raise BufferError("there is no way to that device")
+        return np.arange(3, dtype="int32").__dlpack__(max_version=max_version)
+
+
+def test_a_producer_that_has_to_copy_by_itself(private):
+    assert sx.from_dlpack(OnCuda(), device=[private, 0]).tolist() == [0, 1, 2]
+    with pytest.raises(BufferError):
+        sx.from_dlpack(OnCuda(), device=[private, 0], copy=False)
+
+
+def test_bad_lists():
+    for call in (sx.from_dlpack, sx.as_tensor, lambda x, device: sx.exchange(x, np, device=device)):
+        with pytest.raises(ValueError, match="empty list"):
+            call(sx.zeros(3), device=[])
+        with pytest.raises(TypeError, match="device is a float"):
+            call(sx.zeros(3), device=[0, 1.5])
+        with pytest.raises(ValueError, match="there is no device 999"):
+            call(sx.zeros(3), device=[999, 0])
+    with pytest.raises(ValueError, match="empty list"):
+        sx.exchange(sx.zeros(3), [])
+    with pytest.raises(ValueError, match="empty list"):
+        sx.explain(sx.zeros(3), [])
+    with pytest.raises(TypeError, match="the consumer is a device"):
+        sx.exchange(sx.zeros(3), "cpu", device=0)
+    with pytest.raises(ValueError, match="which is no SYCL device"):
+        sx.from_dlpack(sx.zeros(3), device=[(1, 0), 0])
+    capsule = sx.zeros(3).__dlpack__()
+    with pytest.raises(ValueError, match="there is no device 999"):
+        sx.from_dlpack(capsule, device=[999])
+    assert sx.from_dlpack(capsule).shape == (3,)  # it was not consumed
+
+
+def test_devices_that_are_not_here_are_passed_over():
+    """A program for machines with and without a GPU names both."""
+    t = sx.zeros(3, usm_type="shared")
+    assert sx.from_dlpack(t, device=["level_zero:gpu", "xpu", "cpu"]).ptr == t.ptr
+    assert sx.exchange(t, ["hip", "cpu"]).ptr == t.ptr
+    plan = sx.explain(t, dpnp, device=["cuda:gpu:7", "cpu"])
+    assert [candidate.device for candidate in plan.candidates] == [(14, 0)]
+    for call in (sx.from_dlpack, lambda x, device: sx.exchange(x, device)):
+        with pytest.raises(ValueError, match="no root device fits"):
+            call(t, device=["level_zero:gpu", "gpu"])
+        with pytest.raises(ValueError, match="'fridge', and no root device fits"):
+            call(t, device=["cpu", "fridge"])
+
+
+# ---- exchange and explain ------------------------------------------------------------------------
+
+
+def test_a_consumer_that_is_a_list_of_devices(private):
+    t = sx.zeros(5, "int32", device=private)
+    assert sx.exchange(t, [0, private]).device is private
+    assert sx.exchange(t, [0]).device is sx.device(0)
+    plan = sx.explain(t, [0, private])
+    assert (plan.route, plan.device) == (Route.VIEW, (14, private.id))
+    assert [one.route for one in plan.candidates] == [Route.COPY, Route.VIEW]
+    assert str(plan) == (
+        f"a view of the same memory on (14, {private.id}): the memory is bound to the very context "
+        "that is asked for. Considered: (14, 0): one copy on the device, "
+        f"(14, {private.id}): a view of the same memory"
+    )
+
+
+def test_a_library_on_the_devices_that_are_acceptable(private):
+    t = sx.zeros(5, "int32", device=private)
+    x = sx.exchange(t, dpnp, device=[private, 0])  # dpnp takes memory of root devices
+    assert sx.as_tensor(x).device is sx.device(0)
+    plan = sx.explain(t, dpnp, device=[private, 0])
+    assert (plan.route, plan.device) == (Route.COPY, (14, 0))
+    assert [one.error for one in plan.candidates] == [BufferError, None]
+    with pytest.raises(BufferError, match="dpnp takes memory of root devices"):
+        sx.exchange(t, dpnp, device=private)
+    with pytest.raises(BufferError, match="dpnp takes no host memory"):
+        sx.exchange(t, dpnp, device=(1, 0))
+    with pytest.raises(BufferError, match="numpy does not take 'device' USM"):
+        sx.exchange(t, np, device=[0])
+    assert sx.exchange(t, np, device=[0, (1, 0)]).ctypes.data == t.ptr
+    refused = sx.explain(t, np, device=[0, private])
+    assert refused.error is BufferError
+    assert len(refused.candidates) == 2
+    assert sx.exchange(t, sx, device=[0, private]).ptr == t.ptr
+    assert sx.exchange(t, sx, device=0).device is sx.device(0)
+    with pytest.raises(sx.CopyRefusedError):
+        sx.exchange(t, sx, device=[0], copy=False)
+
+
+def test_explain_is_what_happens(private):
+    for home in (0, private):
+        t = sx.zeros(5, "int32", device=home)
+        for consumer in (np, dpnp, sx):
+            for wanted in ([0], [private], [(1, 0)], [private, 0], [(1, 0), 0], [0, (1, 0)]):
+                plan = sx.explain(t, consumer, device=wanted)
+                assert plan.candidates
+                if plan.error is not None:
+                    with pytest.raises(plan.error):
+                        sx.exchange(t, consumer, device=wanted)
+                    continue
+                result = sx.exchange(t, consumer, device=wanted)
+                assert (sx.as_tensor(result).ptr == t.ptr) == (plan.copies == 0)

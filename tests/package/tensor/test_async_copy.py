@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`AsyncCopy`: what goes on while its caller does, and what comes after it."""
+
+import asyncio
+import gc
+import pickle
+import re
+import time
+import weakref
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from samples import LAYOUTS, bits, values
+
+SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
+KINDS = ("device", "shared", "host")
+
+
+@pytest.mark.parametrize("usm_type", KINDS)
+@pytest.mark.parametrize("array", [SMALL, LARGE], ids=["small", "large"])
+def test_there_and_back(usm_type, array):
+    t = sx.empty(array.shape, array.dtype, usm_type=usm_type)
+    copy = t.copy_from(array, wait=False)
+    assert type(copy) is sx.AsyncCopy
+    assert copy.result() is t
+    assert copy.done()
+    copy.wait()
+    assert bits(t.to_numpy()) == bits(array)
+    back = t.to_numpy(wait=False)
+    assert bits(back.result()) == bits(array)
+    assert back.result() is back.result()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout(layout):
+    source, array = LAYOUTS[layout].tensor("float32")
+    _, other = LAYOUTS[layout].arrays("float32", seed=2)
+    assert bits(source.to_numpy(copy=True, wait=False).result()) == bits(array)
+    t = sx.zeros(array.shape, array.dtype)
+    t.copy_from(source, wait=False).wait()
+    assert bits(t.to_numpy()) == bits(array)
+    if 0 not in source.strides:
+        source.copy_from(other, wait=False).wait()
+        assert bits(source.to_numpy()) == bits(other)
+
+
+def test_what_comes_later_comes_after_it():
+    """By every protocol, without a wait of the caller."""
+    for value in range(20):
+        t = sx.zeros(500_000, "int32")
+        wanted = np.full(t.shape, value, "int32")
+        t.copy_from(wanted, wait=False)
+        seen = {
+            "to_numpy": lambda t=t: t.to_numpy(),
+            "dlpack": lambda t=t: np.from_dlpack(sx.host_view(t)),
+            "buffer": lambda t=t: np.asarray(memoryview(sx.host_view(t))),
+            "copy": lambda t=t: t.copy().to_numpy(),
+            "another handle": lambda t=t: sx.as_tensor(dpctl.memory.as_usm_memory(t)).to_numpy(),
+            "item": lambda t=t: np.array([t[-1].item()]),
+            "part": lambda t=t: t[400_000:].to_numpy(),
+        }
+        name = list(seen)[value % len(seen)]
+        array = seen[name]()
+        array = array.view("int32") if array.dtype == "uint8" else array
+        assert (array == value).all(), name
+
+
+def test_copies_are_made_in_order():
+    """Also where one is a command and the next a thread's, and each reads what the last wrote."""
+    a, b, c = (sx.zeros((400, 500), "int64", usm_type="shared") for _ in range(3))
+    for value in range(1, 15):
+        a.copy_from(np.full(a.shape, value), wait=False)  # a thread
+        b.copy_from(a, wait=False)  # after it
+        c[::-1].copy_from(b, wait=False)  # a thread again
+        a.copy_from(c, wait=False)
+        assert set(np.unique(a.to_numpy())) == {value}
+
+
+def test_a_source_that_is_written_later_was_read_before():
+    a, b = (sx.zeros(300_000, "int32", usm_type="host") for _ in range(2))
+    for value in range(1, 20):
+        a.copy_from(np.full(a.shape, value, "int32"))
+        copy = b[::-1].copy_from(a, wait=False)
+        a.copy_from(np.zeros(a.shape, "int32"))
+        copy.wait()
+        assert (b.to_numpy() == value).all()
+
+
+def test_a_dropped_copy_is_made_and_its_source_is_kept():
+    t, source = sx.zeros(LARGE.shape, LARGE.dtype), LARGE.copy()
+
+    class Array(np.ndarray):
+        pass
+
+    source = source.view(Array)
+    gone = weakref.ref(source)
+    copy = t.copy_from(source, wait=False)
+    del copy, source
+    gc.collect()
+    assert bits(t.to_numpy()) == bits(LARGE)
+    for _ in range(1000):
+        if gone() is None:
+            break
+        gc.collect()
+        time.sleep(0.005)
+    assert gone() is None
+
+
+def test_the_target_lives_until_it_is_done():
+    before = sx._core.live_allocations()
+    for _ in range(50):
+        sx.empty(LARGE.shape, LARGE.dtype).copy_from(LARGE, wait=False)
+    for _ in range(1000):
+        if sx._core.live_allocations() <= before:
+            break
+        time.sleep(0.005)
+    assert sx._core.live_allocations() <= before
+
+
+def test_overlapping_sides():
+    t = sx.empty(100_000, "int32", usm_type="shared").copy_from(np.arange(100_000, dtype="int32"))
+    t[1:].copy_from(t[:-1], wait=False).wait()
+    assert t.to_numpy().tolist() == [0, *range(99_999)]
+
+
+def test_nothing_to_copy():
+    assert sx.empty((0, 3)).copy_from(np.empty((0, 3), "float32"), wait=False).done()
+    assert sx.empty((0, 3)).to_numpy(wait=False).result().shape == (0, 3)
+    assert sx.zeros(()).to_numpy(wait=False).result().shape == ()
+
+
+def test_a_view_is_a_view():
+    t = sx.zeros(5, usm_type="shared")
+    assert t.to_numpy(wait=False).result().ctypes.data == t.ptr
+    assert t.to_numpy(copy=True, wait=False).result().ctypes.data != t.ptr
+    assert t.to_numpy(False, wait=False).result().ctypes.data == t.ptr
+    view = sx.host_view(t)
+    assert view.to_numpy(wait=False).result().ctypes.data == t.ptr
+
+
+# ---- asyncio -------------------------------------------------------------------------------------
+
+
+def test_await():
+    t = sx.zeros(LARGE.shape, LARGE.dtype)
+
+    async def main():
+        assert await t.copy_from(LARGE, wait=False) is t
+        first, second = await asyncio.gather(
+            t.to_numpy(copy=True, wait=False), t[::2].to_numpy(copy=True, wait=False)
+        )
+        assert bits(first) == bits(LARGE)
+        assert bits(second) == bits(LARGE[::2])
+        return await asyncio.wait_for(t.to_numpy(wait=False), 60)
+
+    assert bits(asyncio.run(main())) == bits(LARGE)
+
+
+# ---- the event -----------------------------------------------------------------------------------
+
+
+def test_the_event_of_a_command():
+    a = sx.empty(1000, "int32", usm_type="host").copy_from(np.arange(1000, dtype="int32"))
+    t, landing = sx.zeros(1000, "int32"), sx.zeros(1000, "int32", usm_type="host")
+    memory, host = (dpctl.memory.as_usm_memory(x) for x in (t, landing))
+    copy = t.copy_from(a, wait=False)
+    event = copy.sycl_event
+    assert isinstance(event, dpctl.SyclEvent)
+    queue = dpctl.SyclQueue(t.sycl_context, t.device.sycl_device)
+    queue.memcpy_async(host, memory, t.nbytes, [event]).wait()
+    assert landing.to_numpy().tolist() == list(range(1000))
+
+
+def test_the_event_of_a_thread_is_complete():
+    copy = sx.zeros(LARGE.shape, LARGE.dtype).copy_from(LARGE, wait=False)
+    complete = dpctl.event_status_type.complete
+    assert copy.sycl_event.execution_status == complete
+    assert copy.done()
+
+
+# ---- what cannot be done -------------------------------------------------------------------------
+
+
+def test_errors_of_arguments_are_raised_at_once():
+    t = sx.zeros((2, 3), "int32")
+    for wait in (0, 1, None, "no"):
+        with pytest.raises(TypeError, match=re.escape(f"wait is {wait!r}; it must be True or")):
+            t.copy_from(np.zeros((2, 3), "int32"), wait=wait)
+        with pytest.raises(TypeError, match=re.escape(f"wait is {wait!r}; it must be True or")):
+            t.to_numpy(wait=wait)
+    with pytest.raises(BufferError, match="read-only"):
+        t.as_readonly().copy_from(np.zeros((2, 3), "int32"), wait=False)
+    with pytest.raises(TypeError, match="convert it first"):
+        t.copy_from(np.zeros((2, 3), "int64"), wait=False)
+    with pytest.raises(ValueError, match="shape"):
+        t.copy_from(np.zeros(4, "int32"), wait=False)
+    with pytest.raises(TypeError, match="positional"):
+        t.to_numpy(None, False)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(t.to_numpy(wait=False))
+    assert re.fullmatch("<AsyncCopy: (done|pending)>", repr(t.to_numpy(wait=False)))
+
+
+# ---- the process ---------------------------------------------------------------------------------
+
+
+def test_a_forked_child_is_told():
+    """The thread that copies is the parent's; so is the copy."""
+    environments.python(
+        """
+import os, signal, threading, warnings
+import numpy as np, sycl_ext as sx
+
+warnings.simplefilter("ignore", DeprecationWarning)
+t = sx.zeros((9000, 3000), "int32")
+large = np.ones((9000, 3000), "int32")
+statuses = []
+for _ in range(4):
+    done = sx.zeros(3, "int32").copy_from(np.ones(3, "int32"), wait=False)
+    done.wait()
+    copy = t[::-1].copy_from(large, wait=False)
+    waiter = threading.Thread(target=copy.wait)
+    waiter.start()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        done.wait()
+        assert copy.done()
+        error = ""
+        try:
+            copy.wait()
+        except sx.SyclError as one:
+            error = str(one)
+        status = 3 if "forked" in error else 4  # 4: it was over before the fork
+        t.to_numpy()  # wait() has said so already
+        u = sx.zeros(100_000, "int32")
+        u[::-1].copy_from(np.ones(100_000, "int32"), wait=False).wait()
+        assert u.to_numpy().sum() == 100_000
+        del copy, t
+        os._exit(status)
+    statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    waiter.join()
+    assert t.to_numpy().all()
+    t = sx.zeros((9000, 3000), "int32")
+assert set(statuses) <= {3, 4}, statuses
+"""
+    )
+
+
+def test_the_process_ends_with_a_copy_under_way():
+    environments.python(
+        """
+import numpy as np, sycl_ext as sx
+t = sx.zeros((3000, 3000), "int32")
+for _ in range(20):
+    copy = t[::-1].copy_from(np.ones((3000, 3000), "int32"), wait=False)
+""",
+    )

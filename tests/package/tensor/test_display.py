@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors as text and HTML: with elements where the host reads them, and never with a wait."""
+
+import html.parser
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from kernels import Kernels
+from samples import LAYOUTS
+
+
+def facts(usm_type, shape="(2, 3)", dtype="int8", more=""):
+    return f"shape={shape}, dtype={dtype}, usm_type='{usm_type}', device=0{more}"
+
+
+def test_repr(usm_type):
+    tensor = sx.zeros((2, 3), "int8", usm_type=usm_type)
+    elements = "Tensor([[0, 0, 0],\n        [0, 0, 0]],\n       "
+    assert repr(tensor) == elements + facts(usm_type) + ")"
+    assert repr(tensor.as_readonly()) == elements + facts(usm_type, more=", readonly=True") + ")"
+    assert repr(tensor[0, 1]) == f"Tensor(0, {facts(usm_type, '()')})"
+    assert repr(tensor[:0]) == f"Tensor([], {facts(usm_type, '(0, 3)')})"
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_elements_are_those_of_numpy(name):
+    tensor, array = LAYOUTS[name].tensor("int16")
+    assert np.array2string(array, separator=", ", prefix=" " * 7) in repr(tensor)
+
+
+def test_the_threshold_is_that_of_numpy():
+    tensor = sx.zeros(1001, "int8")
+    assert repr(tensor).startswith("Tensor([0, 0, 0, ..., 0, 0, 0], shape=(1001,)")
+    with np.printoptions(threshold=2000):
+        assert "..." not in repr(tensor)
+
+
+def test_a_host_view_says_what_it_is_of():
+    view = sx.host_view(sx.zeros(2, "int8", usm_type="host"))
+    of = "Tensor(" + facts("host", "(2,)") + ")"
+    assert repr(view) == f"HostView(shape=(2,), dtype=int8, view of {of})"
+
+
+class Text(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.found = [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.found.append(data)
+
+
+def test_html():
+    tensor = sx.zeros((2, 3), "int8", usm_type="host")
+    found = Text(tensor._repr_html_()).found
+    for word in ("shape", "(2, 3)", "int8", "'host'", "[[0, 0, 0],\n [0, 0, 0]]"):
+        assert word in found
+
+
+def test_pending_work_is_not_waited_for():
+    tensor = sx.zeros(4, "int64", usm_type="shared")
+    queue = tensor.sycl_queue
+    kernels = Kernels(queue)
+    with kernels.gate() as gate:
+        kernels.fill(queue, gate, tensor.ptr, tensor.nbytes, 7)
+        assert repr(tensor) == f"Tensor(pending, {facts('shared', '(4,)', 'int64')})"
+        assert "pending" in Text(tensor._repr_html_()).found
+    queue.wait()
+    assert repr(tensor).startswith("Tensor([7, 7, 7, 7], ")
+
+
+def test_without_ml_dtypes_there_are_no_elements():
+    said = environments.python("""
+import sys
+sys.modules["ml_dtypes"] = None
+import sycl_ext as sx
+print(sx.zeros(2, "bfloat16"))
+""")
+    assert said == "Tensor(" + facts("device", "(2,)", "bfloat16") + ")\n"
