@@ -14,11 +14,13 @@ CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
 PYTEST_OPTIONS ?=
 # Many tests wait for a process of their own, so more workers than processors pay.
 WORKERS ?= 4
+# The tests start hundreds of processes, which would compile the package and the tests each time.
+unexport PYTHONDONTWRITEBYTECODE
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint architecture test test-long test-interop test-processes bench generate format clean distclean
-.PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak trust-report coverage docs
+.PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage docs
 .PHONY: wheel wheel-here repair-wheel sdist conda afternoon
 
 help:
@@ -28,13 +30,13 @@ help:
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  Dask on two workers, MPI on two ranks (1 minute)"
-	@echo "make bench         measure; writes docs/benchmarks.md and its plots (4 minutes)"
+	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
 	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
 	@echo "make fuzz          fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))"
 	@echo "make fuzz-python   the generated tests of the Python side, for FUZZ_SECONDS"
 	@echo "make soak          a million exchanges in constant memory; eight threads, 100,000 each"
-	@echo "make trust-report  bad input here and in other libraries; writes the table of docs/trust.md"
+	@echo "make conformance   DLPack in a dozen libraries; writes the table of docs/conformance.md (5 minutes)"
 	@echo "make coverage      lines and branches that the tests run; fails below 95 %"
 	@echo "make docs          the documentation site, in build/docs, and its examples"
 	@echo "make wheel         tested manylinux wheels in dist/: all with Docker, else for this Python"
@@ -63,7 +65,7 @@ $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 
 $(VENV)/.tests-are-ready: $(BUILD_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
-	$(PIP) install --quiet --editable ".[bench,cpu,demo,test]" --group dev
+	$(PIP) install --quiet --editable ".[cpu,demo]" --group bench --group test --group dev
 	@touch $@ $(VENV)/.demo-is-ready
 
 setup: $(VENV)/.tests-are-ready
@@ -112,6 +114,9 @@ test-processes: setup
 BENCH_OPTIONS ?=
 bench: setup
 	$(BIN)/python -m benchmarks $(BENCH_OPTIONS)
+	$(PIP) install --quiet --group end-to-end
+	$(BIN)/python -m benchmarks.end_to_end
+	$(BIN)/python -m benchmarks.scale
 
 # ---- the documentation site ---------------------------------------------------------------------
 
@@ -121,6 +126,7 @@ $(VENV)/.docs-are-ready: pyproject.toml | setup
 
 # Needs Python 3.11, as Sphinx does.  -E: a page that has not changed may link to one that is gone.
 docs: $(VENV)/.docs-are-ready
+	rm -rf docs/reference # pages that autosummary makes; one of a name that is gone would stay
 	$(BIN)/sphinx-build -E -q -W --keep-going -d build/docs-trees -b html docs build/docs
 	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-trees -b doctest docs build/docs-doctest
 	$(BIN)/python -m pytest -q tests/programs/test_docs.py
@@ -174,8 +180,11 @@ fuzz-python: setup
 soak: setup
 	SYCL_EXT_SOAK=1 $(BIN)/python -m pytest tests/core/python/test_faults_lifetime.py $(PYTEST_OPTIONS)
 
-trust-report: setup
-	$(BIN)/python tests/trust/report.py
+CONFORMANCE ?= numpy,array_api_strict,torch,jax,tensorflow,onnxruntime,pyarrow,mlx,tvm_ffi,nanobind,onedal,dpnp,sycl_ext
+conformance:
+	$(PYTHON) tests/interop/install.py
+	.venv-interop/bin/pytest -q -c /dev/null --noconftest --pyargs sycl_ext.testing --sycl-device=cpu \
+		--dlpack=$(CONFORMANCE) --dlpack-report=docs/conformance.md $(PYTEST_OPTIONS)
 
 coverage: setup
 	$(BIN)/python tools/coverage_run.py -n $(WORKERS) $(PYTEST_OPTIONS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -24,12 +23,6 @@ def read_outcome(entry: dict[str, Any]) -> Outcome:
     return Outcome(**{**entry, **read})
 
 
-def say(text: str) -> None:
-    """Tell somebody who watches what is being done."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text[:100]}", end="\r", file=sys.stderr, flush=True)
-
-
 def measure(pace: Pace, only: str, *, with_curves: bool) -> dict[str, Any]:
     """Measure everything whose name contains a word."""
     use_cpu_device()
@@ -40,12 +33,11 @@ def measure(pace: Pace, only: str, *, with_curves: bool) -> dict[str, Any]:
 
     outcomes: list[Outcome] = []
     for module in (figures, isolated):
-        for outcome in module.measure_all(pace, wanted, say):
+        for outcome in module.measure_all(pace, wanted):
             print(report.line(outcome), flush=True)
             outcomes.append(outcome)
     found = {}
     for name, curve in curves.CURVES.items() if with_curves else ():
-        say(f"for the plots: {name}")
         found[name] = curve(pace)
     return {"figures": [asdict(outcome) for outcome in outcomes], "curves": found}
 
@@ -55,7 +47,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
     from benchmarks import plots, report
 
     outcomes = [read_outcome(entry) for entry in results["figures"]]
-    pictures = plots.draw_all(outcomes, results["curves"], folder)
+    pictures = plots.draw_all(results["curves"], folder)
     page = folder / PAGE.name
     page.write_text(report.page(PAGE.read_text(), outcomes))
     print(f"written: {page}, {', '.join(path.name for path in pictures)}")

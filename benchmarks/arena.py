@@ -124,8 +124,9 @@ def small() -> Names:
 def used_queue() -> Names:
     """The same once dpnp works on our queue, as ``t.sycl_queue``: from now on, always so."""
     names = small()
-    dpnp.ones(4, sycl_queue=names["t"].sycl_queue)
-    return names
+    queue = names["t"].sycl_queue
+    dpnp.ones(4, sycl_queue=queue)
+    return {**names, "queue": queue.addressof_ref()}
 
 
 def host_results() -> Names:

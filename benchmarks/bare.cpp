@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sycl/context.hpp>
+#include <sycl/queue.hpp>
 #include <sycl/usm/usm_pointer_info.hpp>
 
 namespace {
@@ -46,6 +47,20 @@ PyObject* echo(PyObject*, PyObject* x) {
 }
 
 PyObject* capsule(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) {
+  return PyCapsule_New(make_managed(), "dltensor_versioned", destroy_capsule);
+}
+
+// capsule_after(address of a sycl::queue): the same after asking, without the GIL, whether all work
+// on the queue is done, and for its asynchronous errors.
+PyObject* capsule_after(PyObject*, PyObject* address) {
+  auto* queue = static_cast<sycl::queue*>(PyLong_AsVoidPtr(address));
+  if (!queue) return nullptr;
+  bool is_done;
+  Py_BEGIN_ALLOW_THREADS;
+  is_done = queue->ext_oneapi_empty();
+  queue->throw_asynchronous();
+  Py_END_ALLOW_THREADS;
+  if (!is_done) return PyErr_Format(PyExc_RuntimeError, "the queue has work");
   return PyCapsule_New(make_managed(), "dltensor_versioned", destroy_capsule);
 }
 
@@ -159,6 +174,7 @@ PyCFunction method(Function function) {
 PyMethodDef methods[] = {
     {"echo", echo, METH_O, nullptr},
     {"capsule", method(capsule), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"capsule_after", capsule_after, METH_O, nullptr},
     {"copy", method(copy), METH_FASTCALL, nullptr},
     {"ask", method(ask), METH_FASTCALL, nullptr},
     {"through_protocol", method(through_protocol), METH_FASTCALL, nullptr},

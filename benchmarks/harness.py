@@ -101,10 +101,6 @@ class Target:
     value: float
     unit: str = ""
 
-    def margin(self, value: float) -> float:
-        """How many times better than the target a value is; below one: failed."""
-        return self.value / value if self.relation == "<=" else value / self.value
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 
 from benchmarks.harness import Outcome
 
-__all__ = ["line", "number", "page"]
+__all__ = ["line", "number", "page", "with_block"]
 
 LIBRARIES = {
     "sycl_ext": "sycl_ext",
@@ -30,15 +30,24 @@ def number(value: float, unit: str = "") -> str:
 
 
 def texts(outcome: Outcome) -> tuple[str, str, str, str]:
-    """Return what was measured, its quartiles, the target and the lower bound."""
+    """Return what was measured, its quartiles, the target and the lower bound.
+
+    A ratio is shown as how many times faster we are, whichever way it was taken: more is better.
+    """
     target, measured = outcome.target, outcome.measured
+    values = [measured.low, measured.median, measured.high, target.value, outcome.lower_bound]
     sign = {"<=": "≤", ">=": "≥"}[target.relation]
-    bound = "" if outcome.lower_bound is None else number(outcome.lower_bound, target.unit)
+    if not target.unit and target.relation == "<=":
+        values = [value and 1 / value for value in values]
+        values[0], values[2] = values[2], values[0]
+        sign = "≥"
+    low, median, high, wanted, bound = values
+    times = "" if target.unit else " x"
     return (
-        number(measured.median, target.unit),
-        f"{number(measured.low)} to {number(measured.high)}",
-        f"{sign} {target.value:g} {target.unit}".rstrip(),
-        bound,
+        number(median, target.unit) + times,
+        f"{number(low)} to {number(high)}",
+        f"{sign} {round(wanted, 2):g} {target.unit}".rstrip() + times,
+        "" if bound is None else number(bound, target.unit) + times,
     )
 
 
@@ -46,21 +55,31 @@ def line(outcome: Outcome) -> str:
     """Return a line for the terminal."""
     measured, quartiles, target, bound = texts(outcome)
     passed = "pass" if outcome.passed else "FAIL"
-    bound = bound and f"lower bound {bound}"
+    bound = bound and f"bound {bound}"
     name = outcome.name.replace("`", "")
     return f"{passed}  {measured:>9}  {f'[{quartiles}]':<18} {target:>8}  {bound:<20} {name}"
 
 
-def _table(outcomes: Sequence[Outcome]) -> str:
-    rows = ["| figure | measured | quartiles | target | pass | lower bound |", "|---" * 6 + "|"]
+def _rows(outcomes: Iterable[Outcome], head: str) -> str:
+    columns = head.count("|") - 1
+    rows = [head, "|---" * columns + "|"]
     for outcome in outcomes:
         measured, quartiles, target, bound = texts(outcome)
         rows.append(
-            f"| {outcome.name} | **{measured}** | {quartiles} | {target} "
+            f"| {outcome.name.replace(' / ', ' | ')} | **{measured}** | {quartiles} | {target} "
             f"| {'yes' if outcome.passed else '**no**'} "
             f"| {bound and f'{bound}: '}{outcome.lower_bound_is} |"
         )
     return "\n".join(rows)
+
+
+def _table(outcomes: Sequence[Outcome]) -> str:
+    ratios = [one for one in outcomes if not one.target.unit]
+    others = [one for one in outcomes if one.target.unit]
+    rest = "measured | quartiles | target | pass | lower bound |"
+    times = "times faster | quartiles | target | pass | at the lower bound |"
+    tables = [_rows(ratios, f"| this | than | {times}"), _rows(others, f"| figure | {rest}")]
+    return "\n\n".join(table for table, some in zip(tables, (ratios, others), strict=True) if some)
 
 
 def _failed(outcomes: Sequence[Outcome]) -> str:
@@ -68,7 +87,8 @@ def _failed(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         measured, _, target, _ = texts(outcome)
         if not outcome.passed:
-            rows.append(f"- {outcome.name}: {measured}, target {target}. {outcome.reason}".rstrip())
+            name = outcome.name.replace(" / ", ", compared with ")
+            rows.append(f"- {name}: {measured}, target {target}. {outcome.reason}".rstrip())
     return "\n".join(rows) or "Every figure passes in this run."
 
 
@@ -81,8 +101,14 @@ def page(text: str, outcomes: Sequence[Outcome]) -> str:
         "failed": _failed(outcomes),
     }
     for name, block in blocks.items():
-        pattern = rf"(?<=<!-- {name}: written by `make bench` -->\n).*?(?=\n<!-- end of {name} -->)"
-        text, count = re.subn(pattern, lambda _, block=block: block, text, flags=re.DOTALL)
-        if count != 1:
-            raise ValueError(f"docs/benchmarks.md has {count} blocks named {name}, and needs one")
+        text = with_block(text, name, block)
+    return text
+
+
+def with_block(text: str, name: str, block: str) -> str:
+    """Return the page with another content of one block."""
+    pattern = rf"(?<=<!-- {name}: written by `make bench` -->\n).*?(?=\n<!-- end of {name} -->)"
+    text, count = re.subn(pattern, lambda _: block, text, flags=re.DOTALL)
+    if count != 1:
+        raise ValueError(f"docs/benchmarks.md has {count} blocks named {name}, and needs one")
     return text

@@ -9,6 +9,7 @@ sys.path.insert(0, str(HERE / "_ext"))
 
 import inventories  # noqa: E402
 import numpydoc.xref  # noqa: E402
+from docutils import nodes  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 
 import sycl_ext  # noqa: E402
@@ -28,6 +29,7 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["_*"]
+templates_path = ["_templates"]  # of the pages that autosummary makes, one for each public name
 nitpicky = True
 smartquotes = False  # quotes are part of what is written in code
 # `name` in a docstring is a link when it is a name, and else an argument.
@@ -47,6 +49,7 @@ PAGES_OF_FILES = {
 
 # ---- the API -------------------------------------------------------------------------------------
 
+autosummary_filename_map = {"sycl_ext.Device": "sycl_ext.Device-class"}  # beyond device
 autodoc_typehints = "none"  # the docstrings have the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -69,6 +72,7 @@ pygments_dark_style = "github-dark"
 html_title = f"sycl_ext {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_ext" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -84,6 +88,18 @@ def link_pages(_: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace(f"]({up}{file}", f"]({up}{page}")
 
 
+#: What a cell of a table begins with -> its class, which has a colour in site.css.
+MARKS = {"🟢": "good", "🟡": "fair", "🔴": "bad"}
+
+
+def color_cells(_: Sphinx, doctree: nodes.document) -> None:
+    """Colour the cells that begin with a mark."""
+    for cell in doctree.findall(nodes.entry):
+        if name := MARKS.get(cell.astext()[:1]):
+            cell["classes"].append(name)
+
+
 def setup(app: Sphinx) -> None:
     """Add to Sphinx what no extension does."""
+    app.connect("doctree-read", color_cells)
     app.connect("source-read", link_pages)

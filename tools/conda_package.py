@@ -136,14 +136,33 @@ def dependencies(metadata: Message) -> list[str]:
     return [f"{canonicalize_name(one.name)} {one.specifier}".strip() for one in here]
 
 
-def add_wheel(wheel: Path) -> None:
-    """Package a wheel; one without modules is a carrier of libraries, as conda has its own."""
+def is_carrier(wheel: Path) -> bool:
+    """Whether a wheel has no modules: conda has packages of its own for such libraries."""
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.partition("/")[0] for name in archive.namelist()}
+    return all(top.endswith((".data", ".dist-info")) for top in tops)
+
+
+def without(metadata: bytes, carriers: set[str]) -> bytes:
+    """Return the metadata of a wheel as conda's packages have it: pip does not see carriers."""
+    lines = metadata.split(b"\n")
+    start = b"Requires-Dist: "
+    return b"\n".join(
+        line
+        for line in lines
+        if not line.startswith(start)
+        or canonicalize_name(Requirement(line.removeprefix(start).decode()).name) not in carriers
+    )
+
+
+def add_wheel(wheel: Path, carriers: set[str]) -> None:
+    """Package a wheel; a carrier of libraries has no metadata for pip, as in conda."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         (described,) = (n for n in names if re.fullmatch(r"[^/]*\.dist-info/METADATA", n))
         metadata = BytesParser().parsebytes(archive.read(described))
-        python = any(not n.partition("/")[0].endswith((".data", ".dist-info")) for n in names)
         project = canonicalize_name(metadata["Name"])
+        python = project not in carriers
         tree = SCRATCH / project
         for name in names:
             place = place_of(name)
@@ -151,7 +170,8 @@ def add_wheel(wheel: Path) -> None:
                 continue
             target = tree / place
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(archive.read(name))
+            content = archive.read(name)
+            target.write_bytes(without(content, carriers) if name == described else content)
             target.chmod(stat.S_IMODE(archive.getinfo(name).external_attr >> 16) | 0o644)
     depends = dependencies(metadata) + ([f"python {VERSION}.*"] if python else [])
     package(project, metadata["Version"], "0", files_dir=tree, depends=depends)
@@ -169,8 +189,10 @@ def make_channel(wanted: set[str], build: str) -> str:
     wheels = [spec.replace(" ", "") for spec in wanted - tools if spec != "python"]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:"]
     subprocess.run([*command, "--dest", SCRATCH / "wheels", *wheels], check=True)
-    for wheel in sorted((SCRATCH / "wheels").glob("*.whl")):
-        add_wheel(wheel)
+    found = sorted((SCRATCH / "wheels").glob("*.whl"))
+    carriers = {canonicalize_name(one.name.partition("-")[0]) for one in found if is_carrier(one)}
+    for wheel in found:
+        add_wheel(wheel, carriers)
     add_python(build)
     for spec in tools:
         name, _, version = spec.partition(" ")

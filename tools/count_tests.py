@@ -32,17 +32,12 @@ import test_sync  # noqa: E402
 
 #: Files that start the tests of other environments, or look at a stand-in alone.
 NOT_OF_THE_CPU = (
-    "test_environments.py",
-    "test_context_environments.py",
-    "test_level_zero.py",
-    "test_level_zero_devices.py",
-    "test_opencl_gpu.py",
-    "test_sync.py",
-    "test_two_runtimes.py",
+    *("environments", "context_environments", "driver_calls", "level_zero", "level_zero_devices"),
+    *("opencl_gpu", "posing_adapter", "stand_in_gpu", "sync", "two_runtimes"),
 )
 #: Environment -> what of ``tests/`` counts there, as arguments of pytest.
 FILES = {
-    "cpu": (".", "-n", "2", *(f"--ignore-glob=*/{name}" for name in NOT_OF_THE_CPU)),
+    "cpu": (".", "-n", "2", *(f"--ignore-glob=*/test_{name}.py" for name in NOT_OF_THE_CPU)),
     "two_runtimes": ("environments/test_two_runtimes.py",),
     "level_zero_v1": ("environments/test_level_zero_devices.py", "-k", "level_zero_v1"),
     "level_zero_v2": ("environments/test_level_zero_devices.py", "-k", "level_zero_v2"),

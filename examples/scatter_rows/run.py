@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import sycl_ext as sx  # isort: skip (before dpctl: it shows the SYCL runtime the CPU device)
+
 import dpctl
 import numpy as np
 from scatter_rows import arena, scatter_rows
-
-import sycl_ext as sx
 
 Maker = Callable[[], Any]
 
