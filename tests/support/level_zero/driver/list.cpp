@@ -86,15 +86,16 @@ void List::run() {
     pending_.pop_front();
     busy_ = true;
     lock.unlock();
-    carry_out(pending);
+    const Outcome outcome = carry_out(pending);
     lock.lock();
-    busy_ = false;
+    busy_ = false;  // under the lock: whoever has waited for the last event finds the list idle
+    if (pending.signal) pending.signal->set(outcome.failure, outcome.begin, outcome.end);
     changed_.notify_all();
   }
 }
 
 // The memory is let go before anybody is told that the command is done.
-void List::carry_out(Pending& pending) {
+List::Outcome List::carry_out(Pending& pending) {
   for (const SignalPointer& signal : pending.waits) signal->wait(kForEver);
   ++faults().running;
   pause();
@@ -104,7 +105,7 @@ void List::carry_out(Pending& pending) {
   if (pending.work && !fails) pending.work();
   pending.work = nullptr;
   --faults().running;
-  if (pending.signal) pending.signal->set(fails ? failure_ : nullptr, begin, now_ns());
+  return {fails ? failure_ : nullptr, begin, now_ns()};
 }
 
 bool List::wait(std::uint64_t nanoseconds) {

@@ -45,10 +45,14 @@ class List : public Object {
     SignalPointer signal;
     bool fails = false;
   };
+  struct Outcome {
+    FailurePointer failure;  // null: it did not fail
+    std::uint64_t begin, end;
+  };
 
   void submit(const Command& command);
   void run();
-  void carry_out(Pending& pending);
+  Outcome carry_out(Pending& pending);
 
   const Kind kind_;
   const bool synchronous_;
