@@ -11,11 +11,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 
 import pytest
 
 import environments
+from waiting import eventually
 
 if "SYCL_EXT_ENVIRONMENT" not in os.environ:  # before anything loads the SYCL runtime
     for name in set(os.environ) - set(environments.clean_environment()):
@@ -112,16 +112,6 @@ def spare_what_imports_left():
         gc.freeze()
 
 
-def settle(done):
-    """Wait until `done` for pending frees, garbage, and what dpctl's own thread still holds."""
-    for attempt in range(200):  # it lets go of a command's arguments some time after the command
-        if done():
-            return
-        if attempt % 10 == 0:
-            gc.collect()
-        time.sleep(0.01)
-
-
 @pytest.fixture(autouse=True)
 def nothing_leaks(request):
     """As many managed tensors and blocks of memory are alive after the test as before it.
@@ -133,12 +123,13 @@ def nothing_leaks(request):
     spare_what_imports_left()
     if alive() != _last:
         gc.collect()
-        settle(lambda: _core.deferred_frees() == 0)
+        eventually(lambda: _core.deferred_frees() == 0)
     before = alive()
     yield
     if getattr(request.node, "failed", False):
         return
-    settle(lambda: alive() == before)
+    # dpctl's own thread lets go of a command's arguments some time after the command.
+    eventually(lambda: alive() == before)
     _last = alive()
     what = "managed tensors and blocks that nobody freed, or that others still needed"
     assert _last == before or _tracebacks, f"{what}: {before} before, {_last} after"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 import sycl_ext as sx
 from sycl_ext import _core
+from waiting import eventually
 
 FUZZING = os.environ.get("SYCL_EXT_FUZZ") == "1"
 
@@ -38,10 +38,7 @@ def cases(everyday: int, **more: Any) -> settings:
 def alive() -> tuple[int, int]:
     """Managed tensors and blocks that are alive when everything that can go has gone."""
     gc.collect()
-    for _ in range(2000):  # what is freed when the work on it is done
-        if not _core.deferred_frees():
-            break
-        time.sleep(0.001)
+    eventually(lambda: not _core.deferred_frees())  # what is freed when the work on it is done
     return sx.live_exports(), _core.live_allocations()
 
 

@@ -3,7 +3,6 @@
 
 import ctypes
 import json
-import time
 
 import dpctl
 import dpctl.memory
@@ -13,6 +12,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from sycl_ext import _core
+from waiting import eventually
 
 QUESTION = "<--- urUSMGetMemAllocInfo("
 
@@ -118,22 +118,15 @@ def test_what_dropped_contexts_keep_is_bounded():
     least = kept_by([devices[-1]])
     assert least > 0
     # Which are dropped is looked at when their number has doubled.
-    assert wait_until(lambda: kept_by(devices) <= 40 * least)
-    assert wait_until(lambda: is_dropped(*devices))
-
-
-def wait_until(is_true):
-    end = time.monotonic() + 20
-    while not is_true() and time.monotonic() < end:
-        time.sleep(0.01)
-    return is_true()
+    assert eventually(lambda: kept_by(devices) <= 40 * least)
+    assert eventually(lambda: is_dropped(*devices))
 
 
 def test_a_dropped_context_is_there_when_it_is_wanted():
     device = sx.register_context(new_context())
     use(device)
     for way in range(5):
-        assert wait_until(lambda: is_dropped(device))
+        assert eventually(lambda: is_dropped(device))
         assert sx.device(device.id) is device
         context = device.sycl_context if way < 4 else None  # gets it back into use
         if way == 0:
@@ -161,14 +154,14 @@ def test_a_block_that_outlives_its_context():
     assert is_dropped(*devices)  # nothing but the tensors holds the contexts
     del tensors
     assert kept_by(devices) > 0
-    assert wait_until(lambda: is_dropped(*devices))
+    assert eventually(lambda: is_dropped(*devices))
 
 
 def test_an_address_of_a_context_has_no_reference():
     """An extension has it from the C table, for ever."""
     device = sx.register_context(new_context())
     sx.empty(1000, device=device)
-    assert wait_until(lambda: is_dropped(device))
+    assert eventually(lambda: is_dropped(device))
     address = ctypes.c_void_p(device._entry.context_address)
     is_dropped(device)
     new = ctypes.pythonapi.PyCapsule_New

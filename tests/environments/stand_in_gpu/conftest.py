@@ -7,7 +7,6 @@ which do not.
 
 import contextlib
 import os
-import time
 from collections import Counter
 
 import dpnp
@@ -21,6 +20,7 @@ from generated import alive
 from known_failures import known_failure
 from lacks import LACKS
 from sycl_ext import _core
+from waiting import eventually
 
 LACKING = LACKS.get(os.environ["SYCL_EXT_ENVIRONMENT"], {})
 left_out = Counter()  # the reasons
@@ -169,8 +169,4 @@ def no_memory_left(request):
     if getattr(request.node, "failed", False):
         return  # its traceback holds what the test had
     # dpctl lets go of a command's arguments on a thread of its own, some time after the command.
-    for _ in range(200):
-        if left() <= before:
-            break
-        time.sleep(0.01)
-    assert left() <= before
+    assert eventually(lambda: left() <= before), (before, left())

@@ -7,7 +7,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import dpctl.memory
@@ -19,6 +18,7 @@ import sycl_ext as sx
 from samples import assert_equal
 from sycl_ext import _core
 from sycl_ext._ipc import records
+from waiting import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -85,13 +85,6 @@ class Other:
         self.process.stdin.close()
         self.process.wait(60)
         self.process.stdout.close()
-
-
-def eventually(holds):
-    """Wait for what another process or thread does; a test that hangs is ended from outside."""
-    gc.collect()
-    while not holds():
-        time.sleep(0.01)
 
 
 # ---- whose memory it is --------------------------------------------------------------------------
@@ -234,7 +227,7 @@ def test_memory_stays_as_long_as_somebody_has_it_open(gpu):
         assert other.tell("add") == str(list(range(1, 101)))
         assert "does not share this memory any more" in late.tell("open", message)
         other.tell("close")
-        eventually(lambda: records.waiting() == before)
+        assert eventually(lambda: records.waiting() == before)
         assert "cannot be opened" in late.tell("open", message)
 
 
@@ -248,7 +241,7 @@ def test_a_process_that_is_killed_has_nothing_open(gpu):
         assert records.waiting() == before + 1
         other.process.send_signal(signal.SIGKILL)
         other.process.wait(60)
-        eventually(lambda: records.waiting() == before)
+        assert eventually(lambda: records.waiting() == before)
 
 
 def test_memory_that_waits_is_given_back_on_demand(gpu):

@@ -17,6 +17,7 @@ import environments
 import sycl_ext as sx
 from samples import bits, values
 from sycl_ext import _core
+from waiting import eventually
 
 SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
 
@@ -173,10 +174,7 @@ def test_both_directions_at_once(gpu, adapter, hold, level_zero):
                     down.to_numpy(wait=False),
                     up.copy_from(host, wait=False),
                 ]
-                end = time.monotonic() + 30
-                while adapter.fakegpu_running() < 2 and time.monotonic() < end:
-                    time.sleep(0.001)
-                assert adapter.fakegpu_running() == 2
+                assert eventually(lambda: adapter.fakegpu_running() == 2)
                 assert not any(copy.done() for copy in copies)
             assert bits(copies[0].result()) == bits(array)
             assert bits(up.to_numpy()) == bits(array)
@@ -192,10 +190,7 @@ def test_one_direction_and_a_caller_that_waits(gpu, adapter, hold, level_zero):
         copy = down.to_numpy(wait=False)
         event = work.memcpy_async(memory, memory, 8)
         if level_zero:
-            end = time.monotonic() + 30
-            while adapter.fakegpu_running() < 2 and time.monotonic() < end:
-                time.sleep(0.001)
-            assert adapter.fakegpu_running() == 2
+            assert eventually(lambda: adapter.fakegpu_running() == 2)
     event.wait()
     assert bits(copy.result()) == bits(SMALL)
 
@@ -211,11 +206,7 @@ def test_what_is_dropped_goes_on(gpu, hold, blocks, allocations_left):
         assert blocks() > before
     until_nobody_waits()
     assert bits(a.to_numpy()) == bits(LARGE)
-    for _ in range(200):  # a thread drops them when it is done
-        if allocations_left() <= before:
-            break
-        time.sleep(0.01)
-    assert allocations_left() <= before
+    assert eventually(lambda: allocations_left() <= before)  # a thread drops them when it is done
 
 
 @pytest.mark.parametrize("source", ["pageable", "pinned"])

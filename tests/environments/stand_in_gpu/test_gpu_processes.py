@@ -4,7 +4,6 @@
 import gc
 import os
 import pickle
-import time
 from dataclasses import replace
 
 import dpctl
@@ -20,19 +19,13 @@ from samples import LAYOUTS, assert_equal, values
 from sycl_ext import _core
 from sycl_ext._ipc import records
 from sycl_ext._ipc.shared_memory import open_block
+from waiting import eventually
 
 PEERS = environments.TESTS / "package" / "ipc" / "test_peers.py"
 
 
 def numbers(device, usm_type="device", shape=(4, 6), dtype="int32"):
     return sx.empty(shape, dtype, usm_type=usm_type, device=device).copy_from(values(shape, dtype))
-
-
-def eventually(holds):
-    """Wait for what another thread does; a test that hangs is ended from outside."""
-    gc.collect()
-    while not holds():
-        time.sleep(0.01)
 
 
 # ---- pickles -------------------------------------------------------------------------------------
@@ -186,7 +179,7 @@ def test_two_processes_see_one_memory(gpus, with_ipc, adapter):
     # The real adapter v2 gives it back with the block, which may wait for the work on it; v1 never
     # does.
     if os.environ["SYCL_EXT_ENVIRONMENT"] != "level_zero_v1":
-        eventually(lambda: adapter.fakegpu_ipc_handles() == before)
+        assert eventually(lambda: adapter.fakegpu_ipc_handles() == before)
 
 
 def test_memory_of_a_tile_is_opened_on_the_tile(tiles, with_ipc):
@@ -321,7 +314,7 @@ def test_shared_memory_goes_through_no_pool(gpu, with_ipc, adapter):
     assert all(abs(other.ptr - t.ptr) >= 4 << 20 for other in others)
     held = adapter.fakegpu_live_allocations()
     del t
-    eventually(lambda: adapter.fakegpu_live_allocations() == held - 1)
+    assert eventually(lambda: adapter.fakegpu_live_allocations() == held - 1)
 
 
 def test_a_kernel_that_refuses(gpu, with_ipc):

@@ -7,7 +7,6 @@ Held, no command is carried out: a call that returns has not waited, and a call 
 from __future__ import annotations
 
 import sys
-import time
 import types
 
 import dpctl
@@ -31,6 +30,7 @@ from lab import (
     usm,
 )
 from sycl_ext import _core
+from waiting import eventually
 
 V1 = {"max_version": (1, 0)}
 PENDING = {dpctl.event_status_type.submitted, dpctl.event_status_type.running}
@@ -370,7 +370,7 @@ def test_a_block_outlives_the_work_on_it_and_nobody_waits(bench):
         del tensor
         assert is_pending(work)
         assert _core.live_allocations() == before
-    settles(lambda: _core.live_allocations() == before - 1)
+    assert eventually(lambda: _core.live_allocations() == before - 1)
     assert not is_pending(work)
 
 
@@ -385,13 +385,5 @@ def test_borrowed_memory_goes_back_when_the_work_on_it_is_done(bench):
         del tensor
         assert is_pending(work)
         assert sys.getrefcount(memory) == before + 1
-    settles(lambda: sys.getrefcount(memory) == before)
+    assert eventually(lambda: sys.getrefcount(memory) == before)
     assert not is_pending(work)
-
-
-def settles(condition):
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.005)
-    pytest.fail("it did not come to pass")

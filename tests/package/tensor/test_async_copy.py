@@ -5,7 +5,6 @@ import asyncio
 import gc
 import pickle
 import re
-import time
 import weakref
 
 import dpctl
@@ -16,6 +15,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from samples import LAYOUTS, bits, values
+from waiting import eventually
 
 SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
 KINDS = ("device", "shared", "host")
@@ -103,23 +103,14 @@ def test_a_dropped_copy_is_made_and_its_source_is_kept():
     del copy, source
     gc.collect()
     assert bits(t.to_numpy()) == bits(LARGE)
-    for _ in range(1000):
-        if gone() is None:
-            break
-        gc.collect()
-        time.sleep(0.005)
-    assert gone() is None
+    assert eventually(lambda: gone() is None)
 
 
 def test_the_target_lives_until_it_is_done():
     before = sx._core.live_allocations()
     for _ in range(50):
         sx.empty(LARGE.shape, LARGE.dtype).copy_from(LARGE, wait=False)
-    for _ in range(1000):
-        if sx._core.live_allocations() <= before:
-            break
-        time.sleep(0.005)
-    assert sx._core.live_allocations() <= before
+    assert eventually(lambda: sx._core.live_allocations() <= before)
 
 
 def test_overlapping_sides():

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from sycl_ext.testing import runner
 from sycl_ext.testing.cases import CASES
 from sycl_ext.testing.known_defects import KnownDefect, find_defect, is_version
 from sycl_ext.testing.runner import Library
+from waiting import eventually
 
 GOOD = """
 import os, sys
@@ -171,13 +171,6 @@ def session_of(process):
     return found
 
 
-def wait_until(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert condition()
-
-
 SLOW = """
 import time
 def take(x):
@@ -194,10 +187,10 @@ def test_pytest_ends_in_the_middle(which, tmp_path):
     process = start(
         tmp_path, "--dlpack=hard:adapter", "-k", "good_struct", f"--dlpack-report={report}"
     )
-    wait_until(lambda: (tmp_path / "taken").exists())
+    assert eventually(lambda: (tmp_path / "taken").exists())
     os.kill(process.pid, which)
     output, _ = process.communicate(timeout=60)
-    wait_until(lambda: not session_of(process))
+    assert eventually(lambda: not session_of(process))
     assert not report.exists()
     if which == signal.SIGINT:
         assert process.returncode == pytest.ExitCode.INTERRUPTED, output
@@ -208,10 +201,10 @@ def test_an_import_that_hangs_leaves_no_process(tmp_path):
         GOOD + "open('here', 'w').close(); import time; time.sleep(1000)"
     )
     process = start(tmp_path, "--dlpack=hard:adapter")
-    wait_until(lambda: (tmp_path / "here").exists())
+    assert eventually(lambda: (tmp_path / "here").exists())
     os.kill(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
-    wait_until(lambda: not session_of(process))
+    assert eventually(lambda: not session_of(process))
 
 
 def test_what_an_adapter_knows_of_itself(tmp_path):
