@@ -499,9 +499,10 @@ HOSTILE = {
     "NULL with elements": ({"data": 0}, "NULL pointer"),
     "NULL with an offset": ({"data": 0, "byte_offset": 64}, "NULL pointer"),
     "offset that overflows": ({"byte_offset": 2**64 - 8}, "byte_offset|USM"),
-    "extent beyond the allocation": ({"shape": (2**20,), "strides": None}, "end beyond"),
-    "begin before the allocation": ({"shape": (2**20,), "strides": (-1,)}, "not USM"),
-    "stride beyond the allocation": ({"shape": (2,), "strides": (2**20,)}, "end beyond"),
+    # Far enough that no other block of the process is there: only the first and the last byte are seen.
+    "extent beyond the allocation": ({"shape": (2**38,), "strides": None}, "end beyond"),
+    "begin before the allocation": ({"shape": (2**38,), "strides": (-1,)}, "not USM"),
+    "stride beyond the allocation": ({"shape": (2,), "strides": (2**38,)}, "end beyond"),
     "plain memory as USM": ({"data": plain_address}, r"not USM.*default\s+context"),
     "wild pointer as USM": ({"data": 0xDEAD0000}, "0xdead0000.*not USM"),
     "pointer at the end of the world": ({"data": 2**64 - 4}, "address space|not USM"),
