@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip
 # What the extension module is made of, and what else decides how the package is installed.
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*/*)
 CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
-	\( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
+	\( -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
 PYTEST_OPTIONS ?=
 # Many tests wait for a process of their own, so more workers than processors pay.
 WORKERS ?= 4

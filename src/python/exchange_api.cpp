@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/exchange_api.hpp"
 
+#include <new>
+
 #include "base/error.hpp"
+#include "base/interpreter.hpp"
 #include "python/offer_watch.hpp"
 #include "python/routes.hpp"
 #include "python/type_lookup.hpp"
@@ -21,31 +24,45 @@ DLManagedTensorVersioned* export_as(const Tensor& tensor, DLDevice device) {
   return export_managed<DLManagedTensorVersioned>(tensor, {device, false});
 }
 
+// What can be asked for: host memory, device USM of an entry, and what DLPack names of CUDA and
+// ROCm, which says the kind of USM as well.
+Tensor make_like(const DLTensor& prototype) {
+  const DType& dtype = dtype_from_dlpack(prototype.dtype);
+  if (prototype.ndim > 0 && !prototype.shape) {
+    fail(Error::Kind::buffer, "an array of ", prototype.ndim, " dimensions and a NULL shape");
+  }
+  const Layout layout = compact_layout(prototype.ndim, prototype.shape, Order::c, dtype.itemsize());
+  const int type = static_cast<int>(prototype.device.device_type), id = prototype.device.device_id;
+  if (type == kDLCPU && id == 0) return make_host_tensor(dtype, layout);
+  if (type == kDLOneAPI) return make_tensor(entry_at(id), UsmKind::device, dtype, layout);
+  if (const Entry* const entry = entry_of_native({type, id})) {
+    return make_tensor(*entry, kind_of_native(type), dtype, layout);
+  }
+  fail(Error::Kind::buffer, "nothing is allocated here on the device (", type, ", ", id,
+       "); (1, 0) is the host, and sycl_ext.devices() shows the devices");
+}
+
+const char* error_name(Error::Kind kind) {
+  switch (kind) {
+    case Error::Kind::memory:
+      return "MemoryError";
+    case Error::Kind::runtime:
+      return "RuntimeError";
+    default:
+      return "BufferError";
+  }
+}
+
 int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
                   void (*set_error)(void*, const char*, const char*)) {
+  *out = nullptr;
   try {
-    const DType& dtype = dtype_from_dlpack(prototype->dtype);
-    if (prototype->ndim > 0 && !prototype->shape) {
-      fail(Error::Kind::buffer, "an array of ", prototype->ndim, " dimensions and a NULL shape");
-    }
-    const Layout layout =
-        compact_layout(prototype->ndim, prototype->shape, Order::c, dtype.itemsize());
-    switch (static_cast<int>(prototype->device.device_type)) {
-      case kDLCPU:
-        *out = export_as(make_host_tensor(dtype, layout), {kDLCPU, 0});
-        return 0;
-      case kDLOneAPI:
-        *out = export_as(
-            make_tensor(entry_at(prototype->device.device_id), UsmKind::device, dtype, layout),
-            prototype->device);
-        return 0;
-      default:
-        fail(Error::Kind::buffer, "device type ", static_cast<int>(prototype->device.device_type),
-             " is not allocated here");
-    }
+    *out = export_as(make_like(*prototype), prototype->device);
+    return 0;
   } catch (const Error& error) {
-    set_error(error_context, error.kind() == Error::Kind::memory ? "MemoryError" : "BufferError",
-              error.what());
+    set_error(error_context, error_name(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    set_error(error_context, "MemoryError", "out of memory");
   } catch (const std::exception& error) {
     set_error(error_context, "RuntimeError", error.what());
   }
@@ -109,11 +126,18 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
   });
 }
 
-// What a consumer launches its work on: the sycl::queue of the entry, as torch does for XPU.
+// What a consumer launches its work on: the sycl::queue of the entry, as torch does for XPU; for a
+// name of CUDA or ROCm the stream behind that queue.
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
   return guarded(-1, [&] {
     *out = nullptr;
-    if (device_type == kDLOneAPI) *out = const_cast<void*>(entry_at(device_id).queue_address());
+    const int type = static_cast<int>(device_type);
+    if (type == kDLOneAPI) {
+      *out = const_cast<void*>(entry_at(device_id).queue_address());
+    } else if (const Entry* const entry = entry_of_native({type, device_id})) {
+      const WithoutGil released;
+      *out = reinterpret_cast<void*>(native_stream(*entry));
+    }
     return 0;
   });
 }

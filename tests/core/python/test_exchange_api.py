@@ -74,7 +74,8 @@ def test_allocate_on_each_entry(private, halves):
 @pytest.mark.parametrize(
     ("kind", "words", "made"),
     [
-        ("BufferError", "device type 2 is not allocated here", lambda: prototype((2,), (2, 0))),
+        ("BufferError", "on the device (2, 0)", lambda: prototype((2,), (2, 0))),
+        ("BufferError", "on the device (1, 7)", lambda: prototype((2,), (1, 7))),
         ("BufferError", "there is no device 999", lambda: prototype((2,), (ONE_API, 999))),
         ("BufferError", "shape[0] is -1", lambda: prototype((-1,), CPU)),
         ("BufferError", "lanes 2", lambda: prototype((2,), CPU, (2, 32, 2))),

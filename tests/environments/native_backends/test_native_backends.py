@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from extensions import labs
 from fake_gpu import control
 from producers import over
 from samples import bits, values
 from sycl_ext import _core
-from sycl_ext.testing.structs import IS_COPIED, READ_ONLY, managed_in
+from sycl_ext.testing.structs import IS_COPIED, READ_ONLY, DLManagedTensorVersioned, managed_in
 
 BACKEND = os.environ["SYCL_EXT_ENVIRONMENT"]
 #: DLPack's device types of the kinds of USM, as dlpack.h numbers them.
@@ -220,3 +221,27 @@ def test_a_producer_that_lies(gpus):
     capsule = _core.make_capsule(t, True, (TYPES["device"], 1), False)
     with pytest.raises(BufferError, match="not where its memory is"):
         sx.from_dlpack(capsule)
+
+
+# ---- memory for others ---------------------------------------------------------------------------
+
+
+def test_a_library_in_c_allocates_each_kind(gpus):
+    """These device types say the kind of USM as well."""
+    lab = labs.load("allocator_lab")
+    for ordinal, gpu in enumerate(gpus):
+        for usm_type, number in TYPES.items():
+            device = (number, ordinal)
+            address = lab.allocate(sx.Tensor, 2, device, (0, 32, 1), (4, 5))
+            dl = DLManagedTensorVersioned.from_address(address).dl_tensor
+            assert (dl.device.device_type, dl.device.device_id) == device
+            tensor = lab.to_object(sx.Tensor, address)
+            assert (tensor.device, tensor.usm_type) == (gpu, usm_type)
+            assert bits(tensor.copy_from(NUMBERS).to_numpy()) == bits(NUMBERS)
+        assert lab.stream(sx.Tensor, (TYPES["device"], ordinal))
+        assert lab.stream(sx.Tensor, (TYPES["device"], ordinal)) != gpu.sycl_queue.addressof_ref()
+    for device in ((TYPES["device"], 2), (TYPES["device"], -1), *((n, 0) for n in OTHERS)):
+        kind, message = lab.allocate(sx.Tensor, 0, device, (0, 32, 1), (4, 5))
+        assert kind == "BufferError"
+        assert f"on the device {device}" in message
+        assert lab.stream(sx.Tensor, device) == 0

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from extensions import labs
+from sycl_ext.testing.structs import ONE_API
 
 TOO_MUCH = 100 << 20
 ROOM = 1 << 20
@@ -63,3 +65,11 @@ def test_views_need_no_memory():
     assert tensor[::2].T.reshape(-1, 4).nbytes == TOO_MUCH // 2
     assert sx.host_view(tensor).ptr == tensor.ptr
     assert sx.from_dlpack(sx.host_view(tensor)).ptr == tensor.ptr
+
+
+def test_a_library_in_c():
+    """Through the C exchange table of DLPack."""
+    lab = labs.load("allocator_lab")
+    device = (ONE_API, sx.device().id)
+    kind, message = lab.allocate(sx.Tensor, 2, device, (1, 8, 1), (TOO_MUCH,))
+    assert (kind, f"{TOO_MUCH} bytes of 'device' USM" in message) == ("MemoryError", True)
