@@ -499,7 +499,7 @@ HOSTILE = {
     "NULL with elements": ({"data": 0}, "NULL pointer"),
     "NULL with an offset": ({"data": 0, "byte_offset": 64}, "NULL pointer"),
     "offset that overflows": ({"byte_offset": 2**64 - 8}, "byte_offset|USM"),
-    # Far enough that no other block of the process is there: only the first and the last byte are seen.
+    # Far enough that no other block is there: only the first and the last byte are looked at.
     "extent beyond the allocation": ({"shape": (2**38,), "strides": None}, "end beyond"),
     "begin before the allocation": ({"shape": (2**38,), "strides": (-1,)}, "not USM"),
     "stride beyond the allocation": ({"shape": (2,), "strides": (2**38,)}, "end beyond"),
