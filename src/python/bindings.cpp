@@ -22,6 +22,7 @@
 #include "python/offer_watch.hpp"
 #include "python/origins.hpp"
 #include "python/signals.hpp"
+#include "python/sycl_capsule.hpp"
 #include "python/tensor_object.hpp"
 #include "runtime/deferred_free.hpp"
 #include "runtime/ipc.hpp"
@@ -130,16 +131,6 @@ DLDevice read_device(const std::pair<int, int>& device) {
   return {static_cast<DLDeviceType>(device.first), device.second};
 }
 
-// A capsule over a new reference to a SYCL object, in the form that dpctl reads.
-template <void (*Delete)(void*)>
-py::object reference_capsule(void* reference, const char* name) {
-  return own(PyCapsule_New(reference, name, [](PyObject* capsule) {
-    const sycl_ext::SavedException saved;
-    // dpctl renames a capsule that it has read, and leaves the object to us.
-    Delete(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
-  }));
-}
-
 const void* referenced(const py::handle& capsule, const char* name) {
   if (!PyCapsule_IsValid(capsule.ptr(), name)) {
     sycl_ext::fail(sycl_ext::Error::Kind::type, "a '", name, "' capsule is needed");
@@ -190,8 +181,8 @@ void bind_entries(py::module_& m) {
       .def(
           "context_capsule",
           [](const Entry& entry) {
-            return reference_capsule<Entry::delete_context_reference>(entry.new_context_reference(),
-                                                                      "SyclContextRef");
+            return own(sycl_ext::reference_capsule<Entry::delete_context_reference>(
+                entry.new_context_reference(), "SyclContextRef"));
           },
           "A new 'SyclContextRef' capsule.")
       .def("queue", &Entry::queue_for_others, "The entry's own in-order queue.")
@@ -326,8 +317,8 @@ void bind_queues(py::module_& m) {
       .def(
           "capsule",
           [](const Queue& queue) {
-            return reference_capsule<Queue::delete_reference>(queue.new_reference(),
-                                                              "SyclQueueRef");
+            return own(sycl_ext::reference_capsule<Queue::delete_reference>(queue.new_reference(),
+                                                                            "SyclQueueRef"));
           },
           "A new 'SyclQueueRef' capsule; from now on others can submit to the queue.");
   m.def(
@@ -371,8 +362,8 @@ class CopyObject {
   }
   py::object event_capsule() const {
     if (!copy_->event()) return py::none();
-    return reference_capsule<sycl_ext::Event::delete_reference>(copy_->event().new_reference(),
-                                                                "SyclEventRef");
+    return own(sycl_ext::reference_capsule<sycl_ext::Event::delete_reference>(
+        copy_->event().new_reference(), "SyclEventRef"));
   }
 
  private:
@@ -788,7 +779,7 @@ const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
     {"decide", &sycl_ext::Hooks::decide},
     {"traits_of", &sycl_ext::Hooks::traits_of},
     {"producer_queue", &sycl_ext::Hooks::producer_queue},
-    {"stream_for", &sycl_ext::Hooks::stream_for},
+    {"queue_of_capsule", &sycl_ext::Hooks::queue_of_capsule},
     {"order_behind", &sycl_ext::Hooks::order_behind},
     {"wait_for_producer", &sycl_ext::Hooks::wait_for_producer},
     {"read_device", &sycl_ext::Hooks::read_device},

@@ -2,10 +2,12 @@
 #include "python/conversation.hpp"
 
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "python/lent_queue.hpp"
 #include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
 
@@ -67,20 +69,6 @@ PyRef queue_of_producer(PyObject* x, long traits) {
   if (!queue) throw PythonError();
   if (queue.get() == Py_None) queue.reset();
   return queue;
-}
-
-// What a producer on an entry gets as `stream` when it shows no queue; borrowed.
-PyObject* stream_for(int id) {
-  static auto* const streams = new std::vector<PyObject*>;
-  const auto index = static_cast<std::size_t>(id);
-  if (index >= streams->size()) streams->resize(index + 1, nullptr);
-  if (!(*streams)[index]) {
-    PyObject* const made =
-        in_python([&] { return PyObject_CallFunction(hooks().stream_for, "i", id); });
-    if (!made) throw PythonError();
-    (*streams)[index] = made;
-  }
-  return (*streams)[index];
 }
 
 // The keywords of one call of __dlpack__; nullptr: left out.
@@ -212,12 +200,13 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
   }
   Keywords keywords;
   PyRef queue;
-  if (device_type == kDLOneAPI && find_entry(announced.device_id)) {
+  std::optional<LentQueue> lent;
+  const Entry* const entry = device_type == kDLOneAPI ? find_entry(announced.device_id) : nullptr;
+  if (entry) {
     queue = queue_of_producer(x, traits);
+    if (!queue) lent.emplace(*entry);
     // No queue of ours is for a producer of another runtime: its data has to be ready.
-    keywords.stream = queue.get() == Py_NotImplemented ? Py_None
-                      : queue                          ? queue.get()
-                                                       : stream_for(announced.device_id);
+    keywords.stream = lent ? lent->get() : queue.get() == Py_NotImplemented ? Py_None : queue.get();
   }
   // A library without SYCL orders its work before what comes later on a stream of its own.
   PyRef stream;
@@ -239,6 +228,7 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
     }
     if (!capsule) return answer;
   }
+  lent.reset();
   const bool other_runtime = queue.get() == Py_NotImplemented;
   try {
     answer.tensor = import_view(x, capsule.get(), announced, request, traits);

@@ -28,7 +28,7 @@ struct Hooks {
   PyObject* traits_of = nullptr;
   // (producer) -> the queue that it shows; (entry id) -> what a producer there gets as stream;
   // (tensor, queue): the tensor's queue after that one; (producer): waits for its queue
-  PyObject *producer_queue = nullptr, *stream_for = nullptr, *order_behind = nullptr,
+  PyObject *producer_queue = nullptr, *queue_of_capsule = nullptr, *order_behind = nullptr,
            *wait_for_producer = nullptr;
   // (producer, what __dlpack_device__ returned) -> pair of ints
   PyObject* read_device = nullptr;

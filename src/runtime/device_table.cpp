@@ -537,6 +537,12 @@ Queue Entry::queue_for_others() const {
   return copy;
 }
 
+void* Entry::new_queue_reference_to_lend() const {
+  void* const reference = queue().new_reference_to_lend();
+  if (use) use->is_held();
+  return reference;
+}
+
 const void* Entry::queue_address() const {
   const void* const address = queue().share();
   if (use) use->address_is_known();

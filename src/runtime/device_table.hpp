@@ -103,6 +103,8 @@ class Entry final : public ContextEntry {
   }
   // The same for somebody who may hand the queue on.
   Queue queue_for_others() const;
+  // A new reference to that queue for QueueLoan.
+  void* new_queue_reference_to_lend() const;
   // Its address, valid for ever.
   const void* queue_address() const;
   // Another one, which nobody else has.

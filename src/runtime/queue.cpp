@@ -235,6 +235,22 @@ void Queue::delete_reference(void* reference) noexcept {
   delete static_cast<sycl::queue*>(reference);
 }
 
+void* Queue::new_reference_to_lend() const { return new sycl::queue(state_->queue); }
+
+QueueLoan::QueueLoan(const Queue& queue) noexcept : state_(queue.state_) {
+  state_->follows_others = true;  // the third party may order it after work of its own
+  ++state_->pending;
+}
+
+QueueLoan::~QueueLoan() {
+  constexpr long references = 2;  // the queue itself, and what is lent
+  if (is_kept_ || sycl::detail::getSyclObjImpl(state_->queue).use_count() > references) {
+    state_->shared = true;
+  }
+  ++state_->abandoned;
+  --state_->pending;
+}
+
 bool Queue::has_other_users() const noexcept {
   return state_.use_count() > 1 || state_->address_is_known ||
          sycl::detail::getSyclObjImpl(state_->queue).use_count() > 1;

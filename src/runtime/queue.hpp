@@ -61,6 +61,8 @@ class Queue {
   // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; shares the queue, too.
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
+  // The same for a queue that is only lent (QueueLoan): others can submit to it during a loan.
+  void* new_reference_to_lend() const;
 
   // Whether anybody has the queue but the owner of this handle.
   bool has_other_users() const noexcept;
@@ -97,9 +99,27 @@ class Queue {
   const QueueState& state() const noexcept { return *state_; }
 
  private:
+  friend class QueueLoan;
   void tell_errors() const;
 
   std::shared_ptr<QueueState> state_;
+};
+
+// A third party has the lent reference to a queue for the time of one call.  What it may have
+// submitted is pending until the queue is found idle; if it has kept the queue, others can submit
+// to it from now on.
+class QueueLoan {
+ public:
+  explicit QueueLoan(const Queue& queue) noexcept;
+  ~QueueLoan();
+  QueueLoan(const QueueLoan&) = delete;
+  QueueLoan& operator=(const QueueLoan&) = delete;
+  // The object with the lent reference has another owner.  (Copies of the reference are counted.)
+  void is_kept() noexcept { is_kept_ = true; }
+
+ private:
+  const std::shared_ptr<QueueState> state_;
+  bool is_kept_ = false;
 };
 
 }  // namespace sycl_ext

@@ -6,7 +6,7 @@ from __future__ import annotations
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device
-from sycl_ext._devices.queues import producer_queue
+from sycl_ext._devices.queues import producer_queue, queue_of_capsule
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import exports, imports, sources, usm_interface
@@ -25,7 +25,7 @@ def connect() -> None:
         "decide": rules.decide,
         "traits_of": imports.traits_of,
         "producer_queue": producer_queue,
-        "stream_for": lambda entry_id: device.by_id(entry_id).sycl_queue,
+        "queue_of_capsule": queue_of_capsule,
         "order_behind": imports.order_behind,
         "wait_for_producer": imports.wait_for_producer,
         "read_device": imports.read_device,

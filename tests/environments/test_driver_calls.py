@@ -38,6 +38,7 @@ WORK = {
     "export": lambda: tensor.__dlpack__(max_version=(1, 3)),
     "import of a tensor": lambda: sx.from_dlpack(tensor),
     "import of a capsule of ours": lambda: sx.from_dlpack(Producer()),
+    "export after that import": lambda: tensor.__dlpack__(max_version=(1, 3)),
     "import of `dpctl.memory`": lambda: sx.as_tensor(memory),
     "host view of a NumPy array": lambda: sx.host_view(few),
     "`to_numpy(copy=True)`, 64 B": lambda: tensor.to_numpy(copy=True),

@@ -358,6 +358,57 @@ def test_dpnp_takes_a_tensor_without_waiting_for_it(bench):
         assert bench.read(usm(results[0])) == {7}
 
 
+# ---- a queue of ours as the stream of a producer that shows none ---------------------------------
+
+
+class OnTheStream:
+    """A producer whose data is there when the work on `stream` is done."""
+
+    def __init__(self, bench, tensor, keep=lambda stream: None):
+        self.bench, self.tensor, self.keep = bench, tensor, keep
+        queue = dpctl.SyclQueue(tensor.sycl_context, tensor.device.sycl_device)
+        self.memory = usm(Address(tensor.ptr, queue))  # the queue of its entry stays unseen
+
+    def __dlpack_device__(self):
+        return (14, self.tensor.device.id)
+
+    def __dlpack__(self, *, stream, max_version):
+        self.bench.write(stream, self.memory, 7)
+        self.kept = self.keep(stream)
+        here = self.__dlpack_device__()
+        return self.tensor.__dlpack__(stream=-1, dl_device=here, max_version=max_version)
+
+
+def unused_entry(bench):
+    """One whose queue nobody has ever seen."""
+    return sx.register_context(bench.private_queue().sycl_context)
+
+
+def test_what_a_producer_submitted_to_the_stream_is_waited_for(bench):
+    producer = OnTheStream(bench, bench.tensor(device=unused_entry(bench)))
+    with bench.held():
+        imported = sx.from_dlpack(producer)
+        with bench.blocked(lambda: imported.__dlpack__(dl_device=(14, imported.device.id))):
+            pass
+    assert of(imported.to_numpy()) == {7}
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [lambda stream: stream, lambda stream: dpctl.SyclQueue(stream._get_capsule())],
+    ids=["the object", "a copy of the sycl::queue"],
+)
+def test_what_it_submits_later_is_waited_for_if_it_keeps_the_stream(bench, keep):
+    producer = OnTheStream(bench, bench.tensor(device=unused_entry(bench)), keep)
+    imported = sx.from_dlpack(producer)
+    assert of(imported.to_numpy()) == {7}
+    with bench.held():
+        bench.write(producer.kept, producer.memory, 8)
+        with bench.blocked(lambda: imported.__dlpack__(dl_device=(14, imported.device.id))):
+            pass
+    assert of(imported.to_numpy()) == {8}
+
+
 # ---- freeing -------------------------------------------------------------------------------------
 
 
