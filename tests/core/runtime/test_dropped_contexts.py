@@ -157,6 +157,24 @@ def test_a_block_that_outlives_its_context():
     assert eventually(lambda: is_dropped(*devices))
 
 
+def test_a_producer_that_got_the_queue_as_its_stream_does_not_hold_the_context():
+    class Producer:
+        tensor = sx.empty(1000, device=sx.register_context(new_context()))
+
+        def __dlpack_device__(self):
+            return (14, self.tensor.device.id)
+
+        def __dlpack__(self, *, stream, max_version):
+            assert type(stream) is dpctl.SyclQueue
+            here = self.__dlpack_device__()
+            return self.tensor.__dlpack__(dl_device=here, max_version=max_version)
+
+    device = Producer.tensor.device
+    assert sx.from_dlpack(Producer()).device is device
+    del Producer.tensor
+    assert eventually(lambda: is_dropped(device))
+
+
 def test_an_address_of_a_context_has_no_reference():
     """An extension has it from the C table, for ever."""
     device = sx.register_context(new_context())
