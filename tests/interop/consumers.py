@@ -46,6 +46,8 @@ class Consumer:
         It copies whatever it is given.
     takes_readonly : bool
         False: it refuses a view of read-only memory, since it cannot be told so.
+    copies_readonly : bool
+        It copies read-only memory, and nothing else.
     """
 
     distribution: str
@@ -58,6 +60,7 @@ class Consumer:
     takes_host: bool = True
     copies: bool = False
     takes_readonly: bool = True
+    copies_readonly: bool = False
 
     @property
     def version(self) -> str:
@@ -285,6 +288,131 @@ row(
     writable=lambda table: _from_onedal(table).flags.writeable,
     copies=True,
     takes_readonly=False,
+)
+
+
+# ---- what takes NumPy arrays or buffers, and no DLPack -------------------------------------------
+
+
+def _load_openvino():
+    import sycl_ext as sx
+
+    sx.devices()  # with OpenVINO's older libtbb.so.12 in the process, the CPU driver does not load
+    import openvino
+
+    def tensor(x):
+        array = np.from_dlpack(x)
+        return openvino.Tensor(array, shared_memory=array.flags.carray)
+
+    return tensor, tensor
+
+
+row(
+    "openvino",
+    distribution="openvino",
+    call="openvino.Tensor(a, shared_memory=a.flags.carray), a = numpy.from_dlpack(x)",
+    load=_load_openvino,
+    address=lambda tensor: tensor.data.ctypes.data,
+    values=lambda tensor: tensor.data,
+    writable=lambda tensor: tensor.data.flags.writeable,
+    copies_readonly=True,
+)
+
+
+def _arrow_array(x):
+    import pyarrow
+
+    return pyarrow.array(np.from_dlpack(x).ravel())  # Arrow has one dimension
+
+
+row(
+    "pyarrow.Array",
+    distribution="pyarrow",
+    call="pyarrow.array(numpy.from_dlpack(x).ravel())",
+    load=lambda: (_arrow_array, _arrow_array),
+    address=lambda array: array.buffers()[1].address,
+    values=lambda array: array.to_numpy(),
+    writable=lambda array: array.buffers()[1].is_mutable,
+)
+
+
+def _load_polars(form):
+    def load():
+        import polars
+
+        def series(x):
+            return polars.Series(form(x))
+
+        return series, series
+
+    return load
+
+
+for _name, _form, _words in (
+    ("polars", np.from_dlpack, "numpy.from_dlpack(x)"),
+    ("polars, Arrow's capsule", _arrow_array, "the pyarrow.Array above"),
+):
+    row(
+        _name,
+        distribution="polars",
+        call=f"polars.Series({_words})",
+        load=_load_polars(_form),
+        address=lambda series: series.to_numpy(allow_copy=False).ctypes.data,
+        values=lambda series: series.to_numpy(),
+        writable=lambda series: False,
+    )
+
+
+def _load_numba():
+    import numba
+
+    @numba.njit
+    def unchanged(array):
+        return array
+
+    def call(x):
+        return unchanged(np.from_dlpack(x))
+
+    return call, call
+
+
+row(
+    "numba",
+    distribution="numba",
+    call="a function of numba.njit, with numpy.from_dlpack(x)",
+    **{**_of_numpy("numpy"), "load": _load_numba},
+)
+
+
+def _load_scikit_learn():
+    from sklearn.utils import check_array
+
+    return check_array, check_array
+
+
+row(
+    "scikit-learn",
+    distribution="scikit-learn",
+    call="sklearn.utils.check_array(x), which estimators begin with",
+    **{**_of_numpy("numpy"), "load": _load_scikit_learn},
+)
+
+
+def _load_xgboost():
+    import xgboost
+
+    return xgboost.DMatrix, xgboost.DMatrix
+
+
+row(
+    "xgboost",
+    distribution="xgboost-cpu",
+    call="xgboost.DMatrix(x)",
+    load=_load_xgboost,
+    address=lambda matrix: 0,  # its own form
+    values=lambda matrix: matrix.get_data().toarray(),
+    writable=lambda matrix: False,
+    copies=True,
 )
 
 

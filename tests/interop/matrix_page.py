@@ -59,11 +59,22 @@ No dtype is converted without a word: a dtype that a consumer lacks, or would ma
 does not suit a consumer, it gets a compact copy, or makes one.
 """
 
+OF_NUMPY = """\
+These take NumPy arrays or buffers; what they refuse, they refuse from NumPy, too.
+"""
+
 PRODUCERS = """\
 ## Taken from other libraries
 
 On the OpenCL CPU device, which reads host memory, and on the stand-in GPU, which does not. Results
 are right in every case, and read-only where the array is.
+"""
+
+FILES = """\
+## Files
+
+Written from USM, and read into it, by the code of [the recipe](recipes/files.md): whether the peak
+of the resident memory has another array in it. zarr has a few chunks in memory.
 """
 
 ABSENT = """\
@@ -73,8 +84,8 @@ ABSENT = """\
 | --- | --- |
 | cupy | its `from_dlpack` takes CUDA and ROCm memory alone, and needs such a device |
 | torch on XPU | needs an Intel GPU; takes `device` USM of root devices' default contexts alone |
-| openvino | no DLPack; imported before dpnp, its TBB breaks dpnp |
-| numba, dask.array | no DLPack |
+| dask.array | no DLPack; it holds NumPy arrays |
+| scikit-learn-intelex on dpnp arrays | needs an Intel GPU and oneDAL for it, else `RuntimeError` |
 | ml_dtypes | a set of dtypes, without arrays of its own |
 """
 
@@ -83,7 +94,7 @@ def write() -> str:
     parts = [HEAD]
     for way, text in SECTIONS.items():
         parts += [text, _table_of(way)]
-    parts += [DTYPES, _dtypes(), PRODUCERS, _producers()]
+    parts += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers(), FILES, _files()]
     parts += ["## How each was called, and its version\n", _versions(), ABSENT]
     return "\n".join(parts)
 
@@ -150,6 +161,19 @@ def _dtypes() -> str:
     return _table(["consumer", "dtypes refused", "layouts that arrive as a copy"], rows)
 
 
+def _layouts() -> str:
+    rows = []
+    for name in quirks.OF_NUMPY:
+        found = {
+            layout: seen.consumer(name)["exchange", "layout", layout] for layout in quirks.LAYOUTS
+        }
+        words = {layout: _word(case) for layout, case in found.items()}
+        copies = [layout for layout, word in words.items() if word == "copy"]
+        refused = [f"{layout}: {word}" for layout, word in words.items() if word.startswith("`")]
+        rows.append([name, ", ".join(copies) or "none", ", ".join(refused) or "none"])
+    return _table(["consumer", "layouts that arrive as a copy", "layouts refused"], rows)
+
+
 def _producers() -> str:
     rows = []
     for name, library in producers_worker.LIBRARIES.items():
@@ -158,6 +182,22 @@ def _producers() -> str:
         rows.append([name, library.array, *(_cell(cases[way], False) for way in ways)])
     heads = ["library", "x", "`from_dlpack`, CPU", "`from_dlpack`, GPU", "`host_view`"]
     return _table(heads, rows)
+
+
+def _files() -> str:
+    found = seen.files()
+    rows = []
+    for name, cases in found.items():
+        for way in ("write", "read"):
+            cells = (
+                _FILE_MARKS.get(case["outcome"]) or f"🔴 {case['outcome']}"
+                for case in cases[way].values()
+            )
+            rows.append([f"{name} {cases['version']}, {way}", *cells])
+    return _table(["library", *found["h5py"]["write"]], rows)
+
+
+_FILE_MARKS = {"no copy": "🟢 no copy", "one copy": "🟡 one copy"}
 
 
 def _versions() -> str:

@@ -73,6 +73,21 @@ def _pyarrow():
     return array, array.buffers()[1].address, True
 
 
+def _polars():
+    import polars
+
+    array = polars.Series(VALUES.ravel()).to_numpy(allow_copy=False)
+    return array, array.ctypes.data, True
+
+
+def _openvino():
+    sx.devices()  # as in consumers.py
+    import openvino
+
+    array = openvino.Tensor(VALUES).data
+    return array, array.ctypes.data, False
+
+
 def _mlx():
     import mlx.core
 
@@ -151,6 +166,8 @@ LIBRARIES = {
     "tensorflow": Library("tensorflow-cpu", "tf.experimental.dlpack.to_dlpack(x)", _tensorflow),
     "onnxruntime": Library("onnxruntime", "OrtValue", _onnxruntime),
     "pyarrow": Library("pyarrow", "pyarrow.Array", _pyarrow),
+    "polars": Library("polars", "polars.Series.to_numpy(allow_copy=False)", _polars),
+    "openvino": Library("openvino", "openvino.Tensor.data", _openvino),
     "mlx": Library("mlx", "mlx.core.array", _mlx),
     "tvm_ffi": Library("apache-tvm-ffi", "tvm_ffi.Tensor", _tvm),
     "dpnp": Library("dpnp", "dpnp.ndarray on the CPU", _dpnp),
@@ -175,8 +192,7 @@ CASES = list(WAYS)
 
 
 def _filled(x):
-    shape = (12,) if type(x).__module__.startswith("pyarrow") else VALUES.shape
-    return sx.empty(shape, VALUES.dtype, device="level_zero:gpu:0").copy_from(x)
+    return sx.empty(sx.host_view(x).shape, VALUES.dtype, device="level_zero:gpu:0").copy_from(x)
 
 
 def take(name: str, library: Library) -> dict[str, Any]:

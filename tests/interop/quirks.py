@@ -52,6 +52,22 @@ NAMES = (
     "tvm_ffi",
     "dpnp",
 )
+#: Those that take NumPy arrays or buffers: they need no row in the table.
+OF_NUMPY = (
+    "openvino",
+    "pyarrow.Array",
+    "polars",
+    "polars, Arrow's capsule",
+    "numba",
+    "scikit-learn",
+    "xgboost",
+)
+
+
+def cases_of(name: str) -> list[tuple]:
+    if name in OF_NUMPY:
+        return [("exchange", "layout", layout) for layout in LAYOUTS]
+    return CASES if name in NAMES else []
 
 
 def numpy_dtype(name: str) -> np.dtype:
@@ -95,13 +111,12 @@ def take_case(row: Consumer, case: tuple, consumer: Any) -> dict[str, Any]:
         result = hand_over(form, x, consumer)
     except Exception as error:
         return {"outcome": type(error).__name__, "text": str(error)}
-    if row.address(result) == x.ptr:
-        return {"outcome": "view"}
-    return {"outcome": "copy", **_compared(row, result, x.to_numpy())}
+    word = "view" if row.address(result) == x.ptr else "copy"
+    return {"outcome": word, **_compared(row, result, x.to_numpy())}
 
 
 def _compared(row: Consumer, result: Any, expected: np.ndarray) -> dict[str, Any]:
-    """Whether a copy is right, and of the same dtype; None: the consumer does not show it."""
+    """Whether a result is right, and of the same dtype; None: the consumer does not show it."""
     try:
         found = np.asarray(row.values(result))
     except (TypeError, ValueError, RuntimeError):

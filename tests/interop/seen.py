@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import functools
+import json
+import subprocess
+import sys
+import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -10,7 +15,7 @@ from typing import Any
 import producers_worker
 import worker
 from consumers import ROWS
-from processes import build_nanobind_module, devices, python_in, run_cases
+from processes import HERE, build_nanobind_module, devices, python_in, run_cases, variables
 
 _one_compiler = threading.Lock()
 _pool = ThreadPoolExecutor(max_workers=2)
@@ -35,6 +40,24 @@ def consumer(name: str) -> dict[Any, dict[str, Any]]:
 def producer(name: str) -> dict[Any, dict[str, Any]]:
     """How a library's arrays are taken: case of producers_worker.py -> outcome."""
     return start("producer", name).result()
+
+
+@functools.cache
+def files() -> dict[str, dict[str, Any]]:
+    """What files_worker.py prints: library -> "read" or "write" -> tensor -> outcome."""
+    devices()
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, HERE / "files_worker.py"],
+            env=variables(),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return json.loads(done.stdout)
 
 
 def _consumer(name: str) -> dict[Any, dict[str, Any]]:

@@ -5,6 +5,7 @@ import pytest
 
 import seen
 from consumers import ROWS
+from quirks import LAYOUTS, OF_NUMPY
 from worker import CASES
 
 KIND = "consumer"
@@ -47,9 +48,21 @@ def test_host_view_is_taken(name, case):
     row, found = ROWS[name], outcome_of(name, case)
     if not row.takes_host:
         assert found["outcome"] not in ("view", "copy")
-    elif memory == "GPU device" or (row.copies and not (readonly and not row.takes_readonly)):
+    elif memory == "GPU device" or (readonly and row.copies_readonly):
+        assert found["outcome"] == "copy", found["text"]
+    elif row.copies and not (readonly and not row.takes_readonly):
         assert found["outcome"] == "copy", found["text"]  # a copy is nobody's read-only memory
     elif readonly and not row.takes_readonly:
         assert found["outcome"] not in ("view", "copy")
     else:
         assert found["outcome"] == "view", found.get("text")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_layouts_of_what_takes_numpy_arrays(name, layout):
+    """A result is right, or there is none; docs/consumer_matrix.md says which layouts have none."""
+    found = outcome_of(name, ("exchange", "layout", layout))
+    assert found["outcome"] != "crash", found["text"]
+    assert found.get("right") is not False
+    assert found["leaked"] == 0

@@ -60,7 +60,7 @@ def outcome(row: Consumer, way: str, x: sx.Tensor, consumer: Any, take: Any) -> 
 
 def cases_of(name: str) -> list[tuple]:
     """All cases of a consumer: those of the matrix, and of its row in the table of consumers."""
-    return CASES + (quirks.CASES if name in quirks.NAMES else [])
+    return CASES + quirks.cases_of(name)
 
 
 def main(name: str, first: int) -> None:
