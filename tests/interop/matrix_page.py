@@ -9,6 +9,7 @@ import producers_worker
 import quirks
 import seen
 from consumers import ROWS
+from test_features import LIBRARIES
 from worker import MEMORIES
 
 ALL_FLOAT8 = ", ".join(name for name in quirks.DTYPES if name.startswith("float8"))
@@ -77,6 +78,22 @@ Written from USM, and read into it, by the code of [the recipe](recipes/files.md
 of the resident memory has another array in it. zarr has a few chunks in memory.
 """
 
+FEATURES = """\
+## The same work with other libraries
+
+What each does by itself on the stand-in GPU, or on one that poses as CUDA; torch is the CPU build.
+🟢 done, 🟡 with a copy, 🔴 the exception that who tries it gets.
+"""
+
+NOTES = """\
+- dpctl has `dpctl.ipc` after 0.22.1, for its own memory, and `sycl_ext`
+  [takes and makes its bytes](processes.md#bytes-of-dpctl-ipc).
+- torch sends host memory by handles; what it took from NumPy it moves to other memory first.
+- A filter string such as `"cuda,cpu"` is how dpctl and dpnp name the first device that is there.
+- dpctl copies bytes in the background, and gives an event whose `wait()` blocks. dpnp waits for its
+  copies between the host and a device.
+"""
+
 ABSENT = """\
 ## Not in the matrix
 
@@ -95,6 +112,7 @@ def write() -> str:
     for way, text in SECTIONS.items():
         parts += [text, _table_of(way)]
     parts += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers(), FILES, _files()]
+    parts += [FEATURES, _features(), NOTES]
     parts += ["## How each was called, and its version\n", _versions(), ABSENT]
     return "\n".join(parts)
 
@@ -185,19 +203,25 @@ def _producers() -> str:
 
 
 def _files() -> str:
-    found = seen.files()
     rows = []
-    for name, cases in found.items():
+    for name, cases in seen.files().items():
         for way in ("write", "read"):
-            cells = (
-                _FILE_MARKS.get(case["outcome"]) or f"🔴 {case['outcome']}"
-                for case in cases[way].values()
-            )
+            cells = (_mark(case["outcome"]) for case in cases[way].values())
             rows.append([f"{name} {cases['version']}, {way}", *cells])
-    return _table(["library", *found["h5py"]["write"]], rows)
+    return _table(["library", *cases["write"]], rows)
 
 
-_FILE_MARKS = {"no copy": "🟢 no copy", "one copy": "🟡 one copy"}
+def _features() -> str:
+    rows = [
+        [feature, *(_mark(cases[name]["outcome"]) for name in LIBRARIES)]
+        for feature, cases in seen.features().items()
+    ]
+    return _table(["feature", *LIBRARIES], rows)
+
+
+def _mark(outcome: str) -> str:
+    colours = {"view": "🟢", "yes": "🟢", "no copy": "🟢", "copy": "🟡", "one copy": "🟡"}
+    return f"{colours.get(outcome, '🔴')} {outcome}"
 
 
 def _versions() -> str:

@@ -45,11 +45,23 @@ def producer(name: str) -> dict[Any, dict[str, Any]]:
 @functools.cache
 def files() -> dict[str, dict[str, Any]]:
     """What files_worker.py prints: library -> "read" or "write" -> tensor -> outcome."""
-    devices()
+    return _printed_by("files_worker.py")
+
+
+@functools.cache
+def features() -> dict[str, dict[str, Any]]:
+    """What features_worker.py prints: feature -> library -> outcome."""
+    return {
+        **_printed_by("features_worker.py"),
+        **_printed_by("features_worker.py", backend="cuda"),
+    }
+
+
+def _printed_by(script: str, **settings: object) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, HERE / "files_worker.py"],
-            env=variables(),
+            [sys.executable, HERE / script],
+            env=variables(**settings),
             cwd=folder,
             capture_output=True,
             text=True,
