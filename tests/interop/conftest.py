@@ -18,6 +18,14 @@ if os.environ.get("SYCL_EXT_INTEROP") != "1":
     collect_ignore_glob = ["test_*.py"]
 
 
+def pytest_collection_modifyitems(items):
+    """What waits for the libraries comes last: the rest runs while they are looked at."""
+    if any(HERE in item.path.parents for item in items):
+        import seen
+
+        items.sort(key=lambda item: getattr(getattr(item, "module", None), "seen", None) is seen)
+
+
 def pytest_collection_finish(session):
     """Look at the libraries while the first tests run."""
     here = [item for item in session.items if HERE in item.path.parents]
