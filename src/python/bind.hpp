@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the bind_*.cpp files share: how values cross the border, and the parts of the module.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "python/tensor_object.hpp"
+
+namespace py = pybind11;
+
+namespace pybind11::detail {
+
+// Tensors cross the border as instances of the hand-written type of tensor_object.cpp.
+template <>
+struct type_caster<sycl_ext::Tensor> {
+  static constexpr auto name = const_name("TensorBase");
+  template <typename>
+  using cast_op_type = const sycl_ext::Tensor&;
+  operator const sycl_ext::Tensor&() { return *value; }
+
+  bool load(handle source, bool) {
+    if (!sycl_ext::is_tensor(source.ptr())) return false;
+    value = &sycl_ext::tensor_of(source.ptr());  // it never changes, and the caller keeps it
+    return true;
+  }
+  static handle cast(sycl_ext::Tensor tensor, return_value_policy, handle) {
+    PyObject* object = sycl_ext::wrap_tensor(std::move(tensor), nullptr);
+    if (!object) throw error_already_set();
+    return object;
+  }
+  const sycl_ext::Tensor* value = nullptr;
+};
+
+}  // namespace pybind11::detail
+
+namespace sycl_ext {
+
+void bind_queues(py::module_& m);
+void bind_entries(py::module_& m);  // after the queues: docstrings name their class
+void bind_copies(py::module_& m);
+void bind_tensors(py::module_& m);
+void bind_dlpack(py::module_& m);
+void bind_ipc(py::module_& m);
+
+using Dims = std::vector<std::int64_t>;
+
+inline Dims read_dims(const py::sequence& values) {
+  Dims dims;
+  dims.reserve(values.size());
+  for (const py::handle value : values) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
+    if (overflow != 0) {
+      fail(Error::Kind::value, "the length or stride ", std::string(py::str(value)),
+           " does not fit into 64 bits");
+    }
+    dims.push_back(number);
+  }
+  return dims;
+}
+
+inline Order read_order(const std::string& order) {
+  if (order == "C") return Order::c;
+  if (order == "F") return Order::f;
+  fail(Error::Kind::value, "order is '", order, "'; it must be 'C' or 'F'");
+}
+
+inline Layout compact(const Dims& shape, const std::string& order, std::size_t itemsize) {
+  return compact_layout(static_cast<int>(shape.size()), shape.data(), read_order(order), itemsize);
+}
+
+inline Layout strided(const Dims& shape, const Dims& strides) {
+  if (shape.size() != strides.size()) {
+    fail(Error::Kind::value, "shape has ", shape.size(), " entries and strides has ",
+         strides.size());
+  }
+  return {static_cast<int>(shape.size()), shape.data(), strides.data()};
+}
+
+inline const void* address(std::uintptr_t value) { return reinterpret_cast<const void*>(value); }
+inline std::uintptr_t number(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+inline py::object own(PyObject* object) {
+  if (!object) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+inline DLDevice read_device(const std::pair<int, int>& device) {
+  return {static_cast<DLDeviceType>(device.first), device.second};
+}
+
+inline const void* referenced(const py::handle& capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule.ptr(), name)) {
+    fail(Error::Kind::type, "a '", name, "' capsule is needed");
+  }
+  return PyCapsule_GetPointer(capsule.ptr(), name);
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queues and entries of the device table, for Python.
+#include <optional>
+#include <utility>
+
+#include "base/interruptible.hpp"
+#include "python/bind.hpp"
+#include "python/buffer_protocol.hpp"
+#include "python/extension_api.hpp"
+#include "python/signals.hpp"
+#include "python/sycl_capsule.hpp"
+#include "runtime/deferred_free.hpp"
+#include "runtime/native_devices.hpp"
+#include "runtime/runtime_call.hpp"
+#include "runtime/runtimes.hpp"
+#include "runtime/untrusted.hpp"
+
+namespace sycl_ext {
+
+void bind_entries(py::module_& m) {
+  py::enum_<EntryKind>(m, "EntryKind", "What an entry of the device table stands for.")
+      .value("root", EntryKind::root)
+      .value("sub_device", EntryKind::sub_device)
+      .value("context", EntryKind::context);
+
+  // Entries are immortal, so Python never owns one.
+  py::class_<Entry, std::unique_ptr<Entry, py::nodelete>>(m, "Entry",
+                                                          "An entry of the device table.")
+      .def_readonly("id", &Entry::id)
+      .def_readonly("root_id", &Entry::root_id)
+      .def_property_readonly("parent_id",
+                             [](const Entry& entry) {
+                               return entry.parent ? std::optional<int>(entry.parent->id)
+                                                   : std::nullopt;
+                             })
+      .def_readonly("kind", &Entry::kind)
+      .def_readonly("partition", &Entry::partition)
+      .def_readonly("part", &Entry::part)
+      .def_property_readonly("composite",
+                             [](const Entry& entry) { return !entry.components.empty(); })
+      .def_readonly("default_context", &Entry::default_context)
+      .def_readonly("name", &Entry::name)
+      .def_readonly("backend", &Entry::backend)
+      .def_readonly("device_type", &Entry::device_type)
+      .def_readonly("filter_string", &Entry::filter_string)
+      .def_readonly("driver_version", &Entry::driver_version)
+      .def_readonly("fp16", &Entry::fp16)
+      .def_readonly("fp64", &Entry::fp64)
+      .def_readonly("usm_device", &Entry::usm_device)
+      .def_readonly("usm_shared", &Entry::usm_shared)
+      .def_readonly("usm_host", &Entry::usm_host)
+      .def_readonly("usm_system", &Entry::usm_system)
+      .def_readonly("host_memory", &Entry::host_memory)
+      .def_property_readonly("device_address",
+                             [](const Entry& entry) { return number(entry.device_address()); })
+      .def_property_readonly("context_address",
+                             [](const Entry& entry) { return number(entry.context_address()); })
+      .def(
+          "context_capsule",
+          [](const Entry& entry) {
+            return own(reference_capsule<Entry::delete_context_reference>(
+                entry.new_context_reference(), "SyclContextRef"));
+          },
+          "A new 'SyclContextRef' capsule.")
+      .def("queue", &Entry::queue_for_others, "The entry's own in-order queue.")
+      .def("new_queue", &Entry::new_queue, "Another in-order queue of its device and context.");
+
+  m.def(
+      "native_device",
+      [](const Entry& entry, const std::string& usm_type) -> std::optional<std::pair<int, int>> {
+        if (usm_type == "system") return std::nullopt;
+        const auto found = native_device(entry, usm_kind_named(usm_type.c_str()));
+        if (!found) return std::nullopt;
+        return std::make_pair(found->type, found->id);
+      },
+      py::arg("entry"), py::arg("usm_type"),
+      "What DLPack calls such memory of CUDA or ROCm; None: the backend is another one.");
+  m.def(
+      "entry_of_native",
+      [](int type, int id) {
+        const Entry* const entry = entry_of_native({type, id});
+        return entry ? py::cast(entry, py::return_value_policy::reference) : py::object(py::none());
+      },
+      py::arg("type"), py::arg("id"),
+      "The root device that DLPack calls so, of CUDA or ROCm; None: there is none.");
+  m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<ReleasedGil>(),
+        "The stream of CUDA or HIP behind the queue of an entry.");
+  m.def(
+      "kind_of_native", [](int type) { return usm_kind_name(kind_of_native(type)); },
+      py::arg("type"), "The kind of USM that a device type of CUDA or ROCm names.");
+  m.def("root_count", &root_count, "Number of root devices.");
+  m.def("entry_count", &entry_count, "Number of entries.");
+  m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference,
+        "The entry with this id; ValueError when there is none.");
+  m.def("default_entry", &default_entry, py::return_value_policy::reference,
+        "Entry of the device that SYCL's default selector chooses.");
+  m.def(
+      "entry_of_queue", [](const Queue& queue) -> const Entry& { return entry_of(queue); },
+      py::arg("queue"), py::return_value_policy::reference,
+      "Entry of the queue's device and context, appended when new.");
+  m.def(
+      "entry_of_device",
+      [](std::uintptr_t device) -> const Entry& { return entry_of_device(address(device)); },
+      py::arg("device_address"), py::return_value_policy::reference,
+      "Entry of the sycl::device at an address that the caller vouches for.");
+  py::enum_<Partition::Kind>(m, "PartitionKind", "How a device is cut.")
+      .value("equally", Partition::Kind::equally)
+      .value("counts", Partition::Kind::counts)
+      .value("affinity_domain", Partition::Kind::affinity_domain)
+      .value("cslice", Partition::Kind::cslice);
+  m.def(
+      "create_sub_devices",
+      [](const Entry& entry, Partition::Kind kind, const py::sequence& counts,
+         const std::string& domain) {
+        const Dims parts = read_dims(counts);
+        const Partition partition{kind, {parts.begin(), parts.end()}, domain};
+        std::vector<int> ids;
+        const ReleasedGil released;
+        for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
+        return ids;
+      },
+      py::arg("entry"), py::arg("kind"), py::arg("counts"), py::arg("domain"),
+      "Ids of the entries of the parts of a device, appended when new.");
+  m.def(
+      "entry_of_context",
+      [](std::uintptr_t context, std::uintptr_t device) -> const Entry& {
+        return entry_of_context(address(context), address(device));
+      },
+      py::arg("context_address"), py::arg("device_address") = 0, py::return_value_policy::reference,
+      "Entry of the sycl::context at an address that the caller vouches for.");
+  m.def(
+      "context_in_capsule",
+      [](const py::object& capsule) {
+        const void* context = referenced(capsule, "SyclContextRef");
+        require_context_at(context);
+        return number(context);
+      },
+      py::arg("capsule"), "Address of the sycl::context in a 'SyclContextRef' capsule, checked.");
+  m.def(
+      "entry_in_context",
+      [](std::uintptr_t pointer, std::uintptr_t context) -> const Entry& {
+        return entry_in_context(address(pointer), address(context));
+      },
+      py::arg("pointer"), py::arg("context_address"), py::return_value_policy::reference,
+      "Entry of the device that a USM block of the context was allocated on.");
+  m.def("copies_directly", &copies_directly, py::arg("source"), py::arg("target"),
+        "Whether one queue command copies between device USM of two entries.");
+  m.attr("_C_API") = own(extension_api_capsule());  // see sycl_ext/c_api.h
+}
+
+void bind_queues(py::module_& m) {
+  static const Interpreter python{holds_gil,      release_gil_if_held, ReleasedGil::take,
+                                  is_only_thread, takes_signals,       handle_signals};
+  interpreter = &python;
+  m.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls, py::arg("check"),
+        "For tests: whether a call that can wait ends the process when the GIL is held.");
+  m.def(
+      "call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); },
+      "For tests: what check_gil_at_runtime_calls has to find.");
+  m.def("interrupted_waits", &interrupted_waits,
+        "Waits that a signal ended, and whose work is still pending.");
+  m.def("deferred_frees", &deferred_frees,
+        "Blocks that will be freed when the work on them is done.");
+  m.def(
+      "raise_dropped_signal", [](const py::object& tensor) { raise_dropped_signal(tensor.ptr()); },
+      py::arg("tensor"),
+      "Raises what a signal handler raised in the last buffer request, if nobody has seen it.");
+  py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
+      .def_property_readonly("in_order", &Queue::in_order)
+      .def_property_readonly("has_pending_work", py::cpp_function(&Queue::has_pending_work,
+                                                                  py::call_guard<ReleasedGil>()))
+      .def(
+          "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
+      .def("same_context", &Queue::same_context, py::arg("other"))
+      .def(
+          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<ReleasedGil>(),
+          "Blocks until all work submitted so far is done.")
+      .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
+           py::arg("producer"), py::call_guard<ReleasedGil>(),
+           "Later work here sees what `producer` was given so far; False when it took a host wait.")
+      .def(
+          "share", [](const Queue& queue) { return number(queue.share()); },
+          "Address of the sycl::queue; from now on others can submit to it.")
+      .def(
+          "capsule",
+          [](const Queue& queue) {
+            return own(
+                reference_capsule<Queue::delete_reference>(queue.new_reference(), "SyclQueueRef"));
+          },
+          "A new 'SyclQueueRef' capsule; from now on others can submit to the queue.");
+  m.def(
+      "queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); },
+      py::arg("address"), "The queue at an address that the caller vouches for.");
+  m.def(
+      "queue_at_untrusted", [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); },
+      py::arg("address"), "The queue at an address; ValueError when no queue can be there.");
+  m.def("loaded_libsycl", &loaded_libsycl,
+        "The files of all SYCL runtimes that are loaded, ours first.");
+  m.def("has_other_libsycl", &has_other_libsycl,
+        "Whether another SYCL runtime than ours is loaded.");
+  m.def(
+      "queue_of_capsule",
+      [](const py::object& capsule) {
+        return queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
+      },
+      py::arg("capsule"), "The queue in a 'SyclQueueRef' capsule.");
+}
+
+}  // namespace sycl_ext

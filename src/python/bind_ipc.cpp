@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that two processes share, for Python.
+#include <optional>
+
+#include "python/bind.hpp"
+#include "runtime/ipc.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// What Python holds of an IpcExport: its end, too, is without the GIL.
+class IpcExportObject {
+ public:
+  explicit IpcExportObject(const Tensor& tensor) {
+    const ReleasedGil released;
+    Extent extent{};
+    (void)find_extent(tensor.layout, tensor.dtype->itemsize(), &extent);
+    first_ = static_cast<std::size_t>(-extent.begin);
+    nbytes_ = extent.nbytes();
+    handle_ =
+        std::make_unique<IpcExport>(tensor.memory, tensor.data + extent.begin, extent.nbytes());
+  }
+  ~IpcExportObject() {
+    const ReleasedGil released;
+    handle_.reset();
+  }
+  const IpcExport& handle() const noexcept { return *handle_; }
+  std::size_t nbytes() const noexcept { return nbytes_; }
+  std::size_t first() const noexcept { return first_; }
+
+ private:
+  std::size_t nbytes_;
+  std::size_t first_;
+  std::unique_ptr<IpcExport> handle_;
+};
+
+}  // namespace
+
+void bind_ipc(py::module_& m) {
+  py::class_<IpcExportObject>(m, "IpcExport", "An inter-process handle; keeps its memory.")
+      .def(py::init([](const Tensor& tensor) { return std::make_unique<IpcExportObject>(tensor); }),
+           py::arg("tensor"))
+      .def_property_readonly(
+          "data", [](const IpcExportObject& handle) { return py::bytes(handle.handle().bytes()); })
+      .def_property_readonly("nbytes", &IpcExportObject::nbytes)
+      .def_property_readonly("first", &IpcExportObject::first)
+      .def_property_readonly(
+          "exposed", [](const IpcExportObject& handle) { return handle.handle().exposed(); });
+  m.def(
+      "allocate_dedicated",
+      [](const Entry& entry, const std::string& dtype, const py::sequence& shape,
+         const std::string& order, const std::optional<Queue>& queue) {
+        const DType& element = dtype_named(dtype);
+        Layout layout = compact(read_dims(shape), order, element.itemsize());
+        const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
+        const ReleasedGil released;
+        Memory memory = allocate_dedicated(entry, nbytes, queue.value_or(Queue()));
+        std::byte* const data = memory->data;
+        return Tensor{std::move(memory), data, &element, std::move(layout), false, false};
+      },
+      py::arg("entry"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
+      py::arg("queue") = std::nullopt,
+      "A new compact tensor in 'device' USM that other processes may be shown.");
+  m.def("has_ipc", &has_ipc, py::arg("entry"),
+        "Whether other processes can open the device memory of an entry.");
+  m.def(
+      "device_uuid", [](const Entry& entry) { return py::bytes(device_uuid(entry)); },
+      py::arg("entry"), "What identifies the device in every process; empty: it does not say.");
+  m.def(
+      "memory_of",
+      [](const Tensor& tensor) {
+        const auto* data = tensor.memory->data;
+        return std::make_pair(tensor.memory->nbytes, tensor.data ? tensor.data - data : 0);
+      },
+      py::arg("tensor"),
+      "Size of the block that the tensor lies in, and where its first element is.");
+  m.def(
+      "open_ipc",
+      [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
+         const std::string& dtype, const py::sequence& shape, const py::sequence& strides,
+         bool readonly, int lease) {
+        Descriptor owned(lease);  // from here on, also when an error is raised
+        const Layout layout = strided(read_dims(shape), read_dims(strides));
+        const std::string bytes = handle;
+        const Memory memory = [&] {
+          const ReleasedGil released;
+          return open_ipc(entry, bytes, nbytes, std::move(owned));
+        }();
+        if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset);
+        Tensor tensor{memory, memory->data + offset, &dtype_named(dtype), layout, readonly, false};
+        require_inside(Error::Kind::buffer, memory, tensor.data, layout, tensor.dtype->itemsize());
+        return tensor;
+      },
+      py::arg("entry"), py::arg("handle"), py::arg("nbytes"), py::arg("offset"), py::arg("dtype"),
+      py::arg("shape"), py::arg("strides"), py::arg("readonly"), py::arg("lease") = -1,
+      "A tensor in the block behind an inter-process handle of another process.");
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors, their copies, and DLPack, for Python.
+#include <optional>
+#include <tuple>
+
+#include "python/bind.hpp"
+#include "python/capsule.hpp"
+#include "python/conversation.hpp"
+#include "python/exchange_api.hpp"
+#include "python/numpy_bridge.hpp"
+#include "python/offer_watch.hpp"
+#include "python/origins.hpp"
+#include "python/sycl_capsule.hpp"
+#include "tensor/copy.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// Releases the GIL when the bytes are worth it.
+class GilReleasedFor {
+ public:
+  explicit GilReleasedFor(bool worth_it) {
+    if (worth_it) released_.emplace();
+  }
+
+ private:
+  std::optional<ReleasedGil> released_;
+};
+
+// What Python holds of a copy that goes on: each call, and its end, is without the GIL.
+class CopyObject {
+ public:
+  explicit CopyObject(std::shared_ptr<PendingCopy> copy) : copy_(std::move(copy)) {}
+  CopyObject(CopyObject&&) noexcept = default;
+  ~CopyObject() {
+    if (!copy_) return;
+    const SavedException saved;
+    const ReleasedGil released;
+    copy_.reset();
+  }
+  bool is_done() const {
+    const ReleasedGil released;
+    return copy_->is_done();
+  }
+  void wait() const {
+    const std::shared_ptr<PendingCopy> copy = copy_;
+    const ReleasedGil released;
+    copy->wait();
+  }
+  py::object event_capsule() const {
+    if (!copy_->event()) return py::none();
+    return own(
+        reference_capsule<Event::delete_reference>(copy_->event().new_reference(), "SyclEventRef"));
+  }
+
+ private:
+  std::shared_ptr<PendingCopy> copy_;
+};
+
+void require_alike(const Tensor& to, const Tensor& from) {
+  if (to.dtype == from.dtype &&
+      std::equal(to.layout.shape(), to.layout.shape() + to.layout.ndim(), from.layout.shape(),
+                 from.layout.shape() + from.layout.ndim())) {
+    return;
+  }
+  fail(Error::Kind::value, "the two sides differ in shape or dtype");
+}
+
+}  // namespace
+
+void bind_copies(py::module_& m) {
+  py::class_<CopyObject>(m, "PendingCopy", "A copy that goes on while its caller does.")
+      .def("done", &CopyObject::is_done, "Whether wait() returns, or raises, at once.")
+      .def("wait", &CopyObject::wait, "Blocks until it is done; raises what went wrong in it.")
+      .def("event_capsule", &CopyObject::event_capsule,
+           "A new 'SyclEventRef' capsule of its command; None: a thread copies.");
+  m.def(
+      "begin_copy",
+      [](const Tensor& to, const Tensor& from) {
+        require_alike(to, from);
+        return CopyObject(begin_copy(to, from));
+      },
+      py::arg("tensor"), py::arg("source"), "Begins to copy all elements.");
+  m.def(
+      "begin_copy_to_host",
+      [](const Tensor& tensor) {
+        auto [to, copy] = begin_copy_to_host(tensor);
+        return std::make_pair(std::move(to), CopyObject(std::move(copy)));
+      },
+      py::arg("tensor"), "A compact host copy, and what is done when its elements are there.");
+  m.def(
+      "begin_wait", [](const Tensor& tensor) { return CopyObject(begin_wait(tensor.memory)); },
+      py::arg("tensor"), "What is done when the work that is pending on the tensor is.");
+  m.def(
+      "pending_copies", [] { return pending_copies_now.load(); },
+      "For tests: copies that are under way, or have failed and told nobody.");
+  m.def(
+      "order_after_copies",
+      [](const Queue& queue, const Tensor& tensor) {
+        order_after_copies(queue, tensor.memory->bytes());
+      },
+      py::arg("queue"), py::arg("tensor"),
+      "Later work on the queue sees the copies of the tensor that were begun so far.");
+}
+
+void bind_tensors(py::module_& m) {
+  m.attr("TensorBase") =
+      py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(tensor_base_type()));
+
+  m.attr("TensorBase").attr("__dlpack_c_exchange_api__") = own(exchange_api_capsule());
+
+  m.def(
+      "allocate",
+      [](const Entry& entry, const std::string& usm_type, const std::string& dtype,
+         const py::sequence& shape, const std::string& order, const std::optional<Queue>& queue,
+         bool zero) {
+        const DType& element = dtype_named(dtype);
+        const Layout layout = compact(read_dims(shape), order, element.itemsize());
+        const UsmKind kind = usm_kind_named(usm_type.c_str());
+        const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
+        const GilReleasedFor big(nbytes >= gil_threshold || zero);
+        Tensor tensor = make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
+        if (zero) fill_zero(tensor);
+        return tensor;
+      },
+      py::arg("entry"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
+      py::arg("queue") = std::nullopt, py::arg("zero") = false, "A new compact tensor.");
+  m.def(
+      "view",
+      [](const Tensor& tensor, std::int64_t offset, const py::sequence& shape,
+         const py::sequence& strides, const py::object& base, bool readonly) {
+        Tensor view = make_view(tensor, offset, strided(read_dims(shape), read_dims(strides)));
+        view.readonly = view.readonly || readonly;
+        return own(wrap_tensor(std::move(view), base.ptr()));
+      },
+      py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("base"),
+      py::arg("readonly") = false, "A view; `offset` and `strides` count elements.");
+  m.def(
+      "reshape_strides",
+      [](const Tensor& tensor, const py::sequence& shape) -> std::optional<py::tuple> {
+        const Layout target = compact(read_dims(shape), "C", tensor.dtype->itemsize());
+        Layout result;
+        if (!reshape_layout(tensor.layout, target, &result)) return std::nullopt;
+        py::tuple strides(result.ndim());
+        for (int i = 0; i < result.ndim(); ++i) strides[i] = result.strides()[i];
+        return strides;
+      },
+      py::arg("tensor"), py::arg("shape"),
+      "Strides of the same elements in another shape of equal size; None when that takes a copy.");
+
+  m.def(
+      "as_host_view",
+      [](const Tensor& tensor, const py::object& base, const py::type& cls) {
+        return own(wrap_tensor(as_host_view(tensor), base.ptr(),
+                               reinterpret_cast<PyTypeObject*>(cls.ptr())));
+      },
+      py::arg("tensor"), py::arg("base"), py::arg("cls"),
+      "The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it.");
+  m.def(
+      "lazy_host_copy",
+      [](const Tensor& tensor, const py::object& base, const py::type& cls) {
+        return own(
+            wrap_lazy_host_copy(tensor, base.ptr(), reinterpret_cast<PyTypeObject*>(cls.ptr())));
+      },
+      py::arg("tensor"), py::arg("base"), py::arg("cls"),
+      "A host copy that is made when its bytes are first needed.");
+  m.def(
+      "copy_to_host",
+      [](const Tensor& tensor, const std::string& order) {
+        const Order wanted = read_order(order);
+        const GilReleasedFor big(is_worth_releasing(tensor));
+        return copy_to_host(tensor, wanted);
+      },
+      py::arg("tensor"), py::arg("order") = "C", "A compact, page-aligned host copy.");
+  m.def(
+      "as_ndarray",
+      [](const py::object& tensor) {
+        wait_for_pending_work(tensor_of(tensor.ptr()));
+        return own(ndarray_over(tensor.ptr()));
+      },
+      py::arg("tensor"),
+      "A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base.");
+  m.def(
+      "as_ndarray_if_idle",
+      [](const py::object& tensor) -> py::object {
+        const Memory memory = tensor_of(tensor.ptr()).memory;
+        if (!memory->is_idle()) return py::none();
+        return own(ndarray_over(tensor.ptr()));
+      },
+      py::arg("tensor"), "The same without a wait; None: work may be pending.");
+  m.def(
+      "copy_to_entry",
+      [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
+         const std::string& order, const std::optional<Queue>& queue) {
+        const Order wanted = read_order(order);
+        const UsmKind kind = usm_kind_named(usm_type.c_str());
+        const GilReleasedFor big(is_worth_releasing(tensor) || !entry.host_memory);
+        return copy_to_entry(tensor, entry, kind, wanted, queue.value_or(Queue()));
+      },
+      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
+      py::arg("queue") = std::nullopt, "A compact copy on another entry, or on the same one.");
+  m.def(
+      "copy_elements",
+      [](const Tensor& to, const Tensor& from) {
+        require_alike(to, from);
+        const GilReleasedFor big(is_worth_releasing(to) || is_worth_releasing(from));
+        copy_elements(to, from);
+      },
+      py::arg("target"), py::arg("source"), "Copies all elements.");
+  m.def(
+      "synchronize",
+      [](const Tensor& tensor) {
+        const GilReleasedFor big(is_worth_releasing(tensor));
+        synchronize(tensor);
+      },
+      py::arg("tensor"), "Waits for the pending work on the tensor's queue.");
+  m.def(
+      "order_after",
+      [](const Queue& queue, const Tensor& tensor) {
+        const ReleasedGil released;
+        order_after(queue, tensor.memory);
+      },
+      py::arg("queue"), py::arg("tensor"),
+      "Later work on the queue sees all work on the tensor that was submitted so far.");
+  m.def(
+      "queue_of",
+      [](const Tensor& tensor) -> std::optional<Queue> {
+        if (!tensor.memory->queue()) return std::nullopt;
+        return tensor.memory->queue();
+      },
+      py::arg("tensor"), "The queue that work on the tensor goes to; None for host memory.");
+  m.def("live_allocations", &live_allocations,
+        "Blocks of memory that are held now, our own and borrowed ones.");
+  m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>(),
+        "Gives the blocks that are kept for the next allocations back to the runtime.");
+  m.def(
+      "cached_memory",
+      [] {
+        std::vector<std::tuple<std::optional<int>, std::string, std::size_t>> found;
+        for (const auto& [entry, kind, nbytes] : cached_memory()) {
+          found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt,
+                             usm_kind_name(kind), nbytes);
+        }
+        return found;
+      },
+      "Entry id (None: host memory), kind and bytes of the blocks that are kept.");
+  m.def(
+      "find_owner",
+      [](const Tensor& tensor, bool thorough) -> std::optional<std::pair<int, std::string>> {
+        UsmKind kind;
+        const auto search = thorough ? Search::thorough : Search::quick;
+        const Entry* entry =
+            tensor.memory->data ? find_owner(tensor.memory->data, &kind, search) : nullptr;
+        if (!entry) return std::nullopt;
+        return std::make_pair(entry->id, std::string(usm_kind_name(kind)));
+      },
+      py::arg("tensor"), py::arg("thorough") = false,
+      "Entry and kind of host memory that is USM of a context of the table.");
+  m.def(
+      "as_usm",
+      [](const Tensor& tensor, const py::object& base) {
+        return own(wrap_tensor(as_usm(tensor), base.ptr()));
+      },
+      py::arg("tensor"), py::arg("base"), "A host view of USM as that USM, the same memory.");
+  m.def(
+      "adopt",
+      [](const Tensor& tensor, const Entry& entry, const std::string& kind, const py::object& base,
+         const std::optional<Queue>& queue) {
+        const UsmKind label = kind == "system" ? UsmKind::system : usm_kind_named(kind.c_str());
+        return own(wrap_tensor(relabel(tensor, entry, label, queue.value_or(Queue())), base.ptr()));
+      },
+      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("base"),
+      py::arg("queue") = std::nullopt, "The same host memory as USM of an entry.");
+  m.def(
+      "from_usm",
+      [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
+         const py::sequence& strides, const Entry& entry, bool readonly, const py::object& owner,
+         const std::optional<Queue>& queue) {
+        Py_INCREF(owner.ptr());
+        Owner keep(owner.ptr(), release_python_object);
+        return own(wrap_tensor(borrow_usm(reinterpret_cast<std::byte*>(pointer), dtype_named(dtype),
+                                          strided(read_dims(shape), read_dims(strides)), entry,
+                                          readonly, std::move(keep), queue.value_or(Queue())),
+                               owner.ptr()));
+      },
+      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::arg("entry"),
+      py::arg("readonly"), py::arg("owner"), py::arg("queue") = std::nullopt,
+      "A view of USM that `owner` keeps alive; `pointer` is its first element.");
+  m.def(
+      "from_host",
+      [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
+         const py::sequence& strides, bool readonly, const py::object& owner) {
+        Py_INCREF(owner.ptr());
+        Owner keep(owner.ptr(), release_python_object);
+        return own(wrap_tensor(
+            borrow_host(reinterpret_cast<std::byte*>(pointer), dtype_named(dtype),
+                        strided(read_dims(shape), read_dims(strides)), readonly, std::move(keep)),
+            owner.ptr()));
+      },
+      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"),
+      py::arg("readonly"), py::arg("owner"), "A view of host memory that `owner` keeps alive.");
+}
+
+void bind_dlpack(py::module_& m) {
+  m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  py::class_<OfferWatch>(m, "OfferWatch",
+                         "Watches what is done with a tensor on this thread, until end().")
+      .def(py::init<>())
+      .def("refused", &OfferWatch::refused, "Whether the memory was asked for, and not taken.")
+      .def("end", &OfferWatch::end, "Ends the watch.");
+  m.def("note_offer_asked", &OfferWatch::asked,
+        "Tells the watch of this thread that the memory was asked for.");
+  m.def("live_exports", &live_exports, "Managed tensors whose deleter has not run yet.");
+  m.def(
+      "trace_origins", &trace_origins, py::arg("package"),
+      "Remembers where each export comes from, from now on; frames below `package` do not count.");
+  m.def(
+      "live_origins",
+      [] {
+        using Record = std::tuple<std::uintptr_t, Dims, std::string, std::pair<int, int>,
+                                  std::vector<std::string>>;
+        std::vector<Record> found;
+        for (const Origin& origin : live_origins()) {
+          found.emplace_back(
+              number(origin.data), origin.shape, dtype_from_dlpack(origin.dtype).name,
+              std::make_pair(static_cast<int>(origin.device.device_type), origin.device.device_id),
+              origin.stack);
+        }
+        return found;
+      },
+      "(address, shape, dtype, device, stack) of each export that is alive, oldest first.");
+  m.def(
+      "make_capsule",
+      [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
+         bool null_data) {
+        return own(make_capsule(tensor, versioned, {read_device(device), copied, null_data}));
+      },
+      py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
+      py::arg("null_data") = true,
+      "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.");
+  m.def(
+      "ask_copy",
+      [](const py::object& x, const std::pair<int, int>& device, const py::object& copy) {
+        return own(ask_copy(x.ptr(), read_device(device), copy.ptr()).release());
+      },
+      py::arg("x"), py::arg("device"), py::arg("copy"),
+      "What a producer gives for dl_device=device, which may be a copy.");
+  m.def(
+      "capsule_from_pointer",
+      [](std::uintptr_t managed, bool versioned) {
+        return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
+      },
+      py::arg("address"), py::kw_only(), py::arg("versioned") = true,
+      "A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over.");
+}
+
+}  // namespace sycl_ext
