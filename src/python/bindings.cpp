@@ -37,12 +37,10 @@ const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
 };
 
 void bind_hooks(py::module_& m) {
-  m.def(
-      "no_device_advice", [] { return sycl_ext::no_device_advice(); },
-      "What errors advise where there is no device.");
-  m.def(
-      "set_no_device_advice", [](std::string advice) { sycl_ext::no_device_advice() = advice; },
-      py::arg("advice"), "Sets what errors advise where there is no device; once, at import.");
+  m.def("no_device_advice", &sycl_ext::no_device_advice,
+        "What errors advise where there is no device.");
+  m.def("set_no_device_advice", &sycl_ext::set_no_device_advice, py::arg("advice"),
+        py::arg("driver"), "Sets what errors advise where there is no device; once, at import.");
   m.def(
       "set_hooks",
       [](const py::dict& fields, const py::object& copy_refused_error, const py::object& sycl_error,

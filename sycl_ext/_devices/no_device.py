@@ -17,7 +17,10 @@ def prepare(trouble: str) -> None:
     trouble : str
         What `icd.prepare` has found; empty: nothing, and no device is looked for.
     """
-    _core.set_no_device_advice(icd.no_device_advice(trouble, icd.embedded_driver()))
+    driver = icd.embedded_driver()
+    _core.set_no_device_advice(
+        icd.no_device_advice(trouble, driver), "" if trouble else driver or ""
+    )
     if trouble and _is_table_empty():
         warn_user(trouble, RuntimeWarning)
 

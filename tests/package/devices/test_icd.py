@@ -198,3 +198,26 @@ def test_what_errors_advise():
     assert icd.no_device_advice("listed before", DRIVER) == "listed before"
     assert icd.no_device_advice("", DRIVER) == "`python -m sycl_ext doctor` says why"
     assert icd.INSTALL_CPU in icd.no_device_advice("", None)
+
+
+def test_a_library_that_the_driver_does_not_work_with(tmp_path):
+    """It is in the process already, as with OpenVINO's."""
+    other = tmp_path / "libtbb.so.12"
+    compiler = ["g++", "-shared", "-Wl,-soname,libtbb.so.12", "-x", "c++", os.devnull, "-o", other]
+    subprocess.run(compiler, check=True)
+    program = f"""
+import ctypes
+ctypes.CDLL({str(other)!r}, ctypes.RTLD_GLOBAL)
+import sycl_ext as sx
+for ask in (sx.device, lambda: sx.device("opencl:cpu")):
+    try:
+        ask()
+    except (sx.SyclError, ValueError) as error:
+        print(error)
+    else:
+        raise AssertionError
+"""
+    for line in environments.python(program).splitlines():
+        assert "does not load into this process" in line
+        assert "undefined symbol" in line
+        assert "call sycl_ext.devices() before that import" in line
