@@ -5,8 +5,11 @@
 #include <pybind11/stl.h>
 
 #include <cstring>
+#include <memory_resource>
 #include <sycl/usm.hpp>
+#include <sycl_ext/memory_resource.hpp>
 #include <sycl_ext/sycl_ext.hpp>
+#include <vector>
 
 namespace py = pybind11;
 
@@ -86,6 +89,20 @@ py::object arena(std::int64_t n, int device) {
   return py::reinterpret_steal<py::object>(sycl_ext::wrap(block, {n}, entry, owner));
 }
 
+// A container in USM, filled by the host: the tensor keeps it, and the resource that it is in.
+struct Squares {
+  explicit Squares(const sycl_ext::device_entry& entry) : usm(entry, sycl_ext::usm_kind::shared) {}
+  sycl_ext::usm_resource usm;
+  std::pmr::vector<float> values{&usm};
+};
+
+py::object squares(int n, int device) {
+  const sycl_ext::device_entry entry(device);
+  const auto made = std::make_shared<Squares>(entry);
+  for (int i = 0; i < n; ++i) made->values.push_back(static_cast<float>(i) * static_cast<float>(i));
+  return py::reinterpret_steal<py::object>(sycl_ext::wrap(made->values.data(), {n}, entry, made));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(scatter_rows, m) {
@@ -94,4 +111,5 @@ PYBIND11_MODULE(scatter_rows, m) {
   m.def("scatter_rows", scatter_rows, py::arg("target"), py::arg("rows"), py::arg("source"),
         "target[rows[i]] = source[i], for all i, asynchronously.");
   m.def("arena", arena, py::arg("n"), py::arg("device"), "A tensor over memory of this extension.");
+  m.def("squares", squares, py::arg("n"), py::arg("device"), "A tensor over a std::pmr::vector.");
 }

@@ -11,9 +11,14 @@ import recipes
 from fake_gpu.build import build, environment
 
 PAGES = recipes.pages("stand-in GPU")
+LONG = ("torch_xpu_allocator.md",)  # the SYCL headers take their time
 
 
-@pytest.mark.parametrize("page", PAGES)
+def marked(page):
+    return pytest.param(page, marks=[pytest.mark.long] if page in LONG else [])
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_recipe(page, tmp_path_factory, tmp_path):
     scratch = tmp_path_factory.getbasetemp()  # the stand-in GPU is built once
     build(scratch)

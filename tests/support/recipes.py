@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a page of ``docs/recipes``: ``python recipes.py PAGE``.  Its C code is compiled there.
+"""Runs a page of ``docs/recipes``: ``python recipes.py PAGE``.  Its C and C++ is compiled there.
 
 The line ``<!-- run: ... -->`` of a page says where: ``stand-in GPU`` (with its settings), next
 to the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.  What says
@@ -13,6 +13,7 @@ import doctest
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "recipes"
@@ -21,7 +22,10 @@ _SETUP = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PYCON = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^```.*$", re.MULTILINE)
 _RUN = re.compile(r"<!-- run: (?P<where>[\w -]+)(?:, (?P<settings>.+))? -->")
-_C = re.compile(r"^`(?P<name>\w+)\.c`.*?^```c$\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_LIBRARY = re.compile(
+    r"^`(?P<name>\w+)\.(?P<language>c|cpp)`.*?^```(?P=language)$\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def pages(where: str) -> dict[str, dict[str, str]]:
@@ -37,21 +41,40 @@ def pages(where: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def compile_c(text: str) -> None:
-    """Compile the C code of a page to ``lib<name>.so`` in this folder."""
-    for match in _C.finditer(text):
-        from tvm_ffi.libinfo import find_dlpack_include_path
+def libraries(text: str) -> dict[str, str]:
+    """The sources on a page: file name -> code."""
+    return {f"{m['name']}.{m['language']}": m["code"] for m in _LIBRARY.finditer(text)}
 
-        source = Path(f"{match['name']}.c")
-        source.write_text(match["code"])
-        command = ["cc", "-std=c11", "-Wall", "-Werror", "-shared", "-fPIC"]
-        command += [f"-I{find_dlpack_include_path()}", str(source), "-o", f"lib{match['name']}.so"]
+
+def compile_c(source: Path) -> list[str]:
+    from tvm_ffi.libinfo import find_dlpack_include_path
+
+    return ["cc", "-std=c11", f"-I{find_dlpack_include_path()}", str(source)]
+
+
+def compile_cpp(source: Path) -> list[str]:
+    import sycl_ext
+    from fake_gpu.build import compiler, installed
+
+    sycl = installed("intel-sycl-rt", "include/sycl/sycl.hpp").parents[1]
+    command = [*compiler(), "-std=c++17", "-Wno-attributes", f"-I{sycl_ext.get_include()}"]
+    command += [f"-isystem{sycl}", f"-isystem{sysconfig.get_path('include')}", str(source)]
+    return [*command, f"-L{sycl.parent / 'lib'}", "-lsycl"]
+
+
+def compile_libraries(text: str) -> None:
+    """Compile the sources of a page to ``lib<name>.so`` in this folder."""
+    for name, code in libraries(text).items():
+        source = Path(name)
+        source.write_text(code)
+        command = compile_c(source) if source.suffix == ".c" else compile_cpp(source)
+        command += ["-Wall", "-Werror", "-shared", "-fPIC", "-o", f"lib{source.stem}.so"]
         subprocess.run(command, check=True)
 
 
 def main(name: str) -> int:
     text = (PAGES / name).read_text()
-    compile_c(text)
+    compile_libraries(text)
     if name == INTEROPERABILITY:
         text = "".join(_SETUP.findall(text)[:1] + _PYCON.findall(text))
     examples = doctest.DocTestParser().get_doctest(_FENCE.sub("", text), {}, name, name, 0)

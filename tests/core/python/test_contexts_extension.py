@@ -260,6 +260,87 @@ def test_new_tensors(table, root, private):
         table.make(999, 0)
 
 
+# ---- usm_resource --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_resource(table):
+    """The functions of a resource, which is dropped at the end of the test."""
+    yield table
+    table.drop_resource()
+
+
+@pytest.mark.parametrize("on_thread", [False, True])
+def test_memory_for_containers(with_resource, on_thread, root, private, halves):
+    before = _core.live_allocations()
+    for entry in (root, private, *halves):
+        for number, usm_type in enumerate(("device", "shared", "host")):
+            assert with_resource.use_resource(entry.id, number, 0) == entry.id
+            made = {}
+            for alignment in (1, 8, 64, 256, 4096, 1 << 20):
+                for nbytes in (0, 1, 1000):
+                    address = with_resource.allocate(nbytes, alignment, on_thread)
+                    assert address % alignment == 0, (usm_type, alignment)
+                    assert with_resource.entry_of_pointer(address) == (entry.id, number)
+                    made[address] = nbytes
+            assert len(made) == 18
+            for address in made:
+                with_resource.deallocate(address, not on_thread)
+            assert eventually(lambda: _core.live_allocations() == before)
+
+
+def test_a_resource_for_a_queue(with_resource, root):
+    """Its context becomes an entry of the table."""
+    context = dpctl.SyclContext([root.sycl_device])
+    queue = dpctl.SyclQueue(context, root.sycl_device, property="in_order")
+    entry = with_resource.use_resource(0, 1, queue.addressof_ref())
+    assert sx.device(entry).sycl_context == context
+    address = with_resource.allocate(100, 64, False)
+    assert with_resource.entry_of_pointer(address) == (entry, 1)
+
+
+def test_what_is_left_goes_with_the_resource(with_resource, root):
+    before = _core.live_allocations()
+    with_resource.use_resource(root.id, 0, 0)
+    with_resource.allocate(100, 64, True)
+    assert _core.live_allocations() == before + 1
+    with_resource.drop_resource()
+    assert eventually(lambda: _core.live_allocations() == before)
+
+
+@pytest.mark.parametrize("on_thread", [False, True])
+@pytest.mark.parametrize("nbytes", [1 << 50, sys.maxsize, -1])  # -1: the largest size_t
+def test_a_resource_that_runs_out(with_resource, root, nbytes, on_thread):
+    before = _core.live_allocations()
+    with_resource.use_resource(root.id, 0, 0)
+    with pytest.raises(MemoryError):
+        with_resource.allocate(nbytes, 64, on_thread)
+    assert _core.live_allocations() == before
+    assert with_resource.allocate(64, 64, on_thread)
+
+
+def test_a_resource_of_no_usm(with_resource, root):
+    with pytest.raises(ValueError, match="device, shared or host USM"):
+        with_resource.use_resource(root.id, 3, 0)
+
+
+def test_a_block_with_pending_work_is_given_to_nobody(table, root):
+    assert not table.reused_while_pending(root.id, 1 << 16)
+
+
+def test_a_vector_becomes_a_tensor(table, root, private):
+    before = _core.live_allocations()
+    for entry in (root, private):
+        tensor = table.numbers(entry.id, 1000)
+        assert (tensor.device, tensor.usm_type) == (entry, "shared")
+        array = dpnp.from_dlpack(tensor)
+        del tensor
+        assert int(dpnp.sum(array)) == 499500
+        del array
+        gc.collect()
+        assert eventually(lambda: _core.live_allocations() == before)
+
+
 # ---- the table -----------------------------------------------------------------------------------
 
 

@@ -6,10 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <sycl/backend.hpp>
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/usm.hpp>
-#include <sycl_ext/core.hpp>
+#include <sycl_ext/memory_resource.hpp>
 #include <thread>
 
 namespace {
@@ -24,6 +25,8 @@ PyObject* guarded(Body&& body) {
   try {
     return body();
   } catch (const sycl_ext::python_error&) {
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   } catch (const std::invalid_argument& error) {
     PyErr_SetString(PyExc_ValueError, error.what());
   } catch (const std::exception& error) {
@@ -155,6 +158,110 @@ PyObject* make(PyObject*, PyObject* args) {
 
 PyObject* count_released(PyObject*, PyObject*) { return PyLong_FromLong(released_blocks); }
 
+// ---- usm_resource -------------------------------------------------------------------------------
+
+std::unique_ptr<sycl_ext::usm_resource> resource;
+
+// Runs `body` here with the GIL, or on a thread that Python does not know.
+template <class Body>
+auto run_at(int on_thread, Body body) {
+  if (!on_thread) return body();
+  struct Released {
+    PyThreadState* const state = PyEval_SaveThread();
+    ~Released() { PyEval_RestoreThread(state); }
+  } released;
+  return std::async(std::launch::async, body).get();
+}
+
+// use_resource(entry, kind, queue): of the entry when the address of the queue is 0
+PyObject* use_resource(PyObject*, PyObject* args) {
+  int id, kind;
+  Py_ssize_t queue;
+  if (!PyArg_ParseTuple(args, "iin", &id, &kind, &queue)) return nullptr;
+  return guarded([&] {
+    const auto usm = static_cast<sycl_ext::usm_kind>(kind);
+    resource.reset();
+    if (queue) {
+      resource = std::make_unique<sycl_ext::usm_resource>(
+          *reinterpret_cast<const sycl::queue*>(queue), usm);
+    } else {
+      resource = std::make_unique<sycl_ext::usm_resource>(device_entry(id), usm);
+    }
+    return PyLong_FromLong(resource->entry().id());
+  });
+}
+
+PyObject* drop_resource(PyObject*, PyObject*) {
+  resource.reset();
+  Py_RETURN_NONE;
+}
+
+// allocate(nbytes, alignment, on a thread of its own) -> address
+PyObject* allocate(PyObject*, PyObject* args) {
+  Py_ssize_t nbytes, alignment;
+  int on_thread;
+  if (!PyArg_ParseTuple(args, "nnp", &nbytes, &alignment, &on_thread)) return nullptr;
+  return guarded([&] {
+    return PyLong_FromVoidPtr(run_at(on_thread, [=] {
+      return resource->allocate(static_cast<std::size_t>(nbytes),
+                                static_cast<std::size_t>(alignment));
+    }));
+  });
+}
+
+// deallocate(address, on a thread of its own)
+PyObject* deallocate(PyObject*, PyObject* args) {
+  PyObject* address;
+  int on_thread;
+  if (!PyArg_ParseTuple(args, "Op", &address, &on_thread)) return nullptr;
+  void* const data = PyLong_AsVoidPtr(address);
+  run_at(on_thread, [=] { resource->deallocate(data, 1); });
+  Py_RETURN_NONE;
+}
+
+// reused_while_pending(entry, nbytes) -> whether a block that was deallocated is had again while
+// its queue has work
+PyObject* reused_while_pending(PyObject*, PyObject* args) {
+  int id;
+  Py_ssize_t nbytes;
+  if (!PyArg_ParseTuple(args, "in", &id, &nbytes)) return nullptr;
+  return guarded([&] {
+    const device_entry entry(id);
+    sycl_ext::usm_resource usm(entry, sycl_ext::usm_kind::device);
+    const auto size = static_cast<std::size_t>(nbytes);
+    std::promise<void> done;
+    std::shared_future<void> wait = done.get_future().share();
+    void* const first = usm.allocate(size);
+    sycl::event event = entry.queue().submit(
+        [&](sycl::handler& handler) { handler.host_task([=] { wait.wait(); }); });
+    usm.deallocate(first, size);
+    void* const second = usm.allocate(size);
+    done.set_value();
+    usm.deallocate(second, size);
+    PyThreadState* const released = PyEval_SaveThread();
+    event.wait();
+    PyEval_RestoreThread(released);
+    return PyBool_FromLong(first == second);
+  });
+}
+
+// numbers(entry, n) -> tensor over a vector of 0, 1, ... n - 1
+PyObject* numbers(PyObject*, PyObject* args) {
+  int id, n;
+  if (!PyArg_ParseTuple(args, "ii", &id, &n)) return nullptr;
+  return guarded([&] {
+    struct Kept {
+      explicit Kept(const device_entry& entry) : usm(entry) {}
+      sycl_ext::usm_resource usm;
+      std::pmr::vector<float> values{&usm};
+    };
+    const device_entry entry(id);
+    const auto kept = std::make_shared<Kept>(entry);
+    for (int i = 0; i < n; ++i) kept->values.push_back(static_cast<float>(i));
+    return sycl_ext::wrap(kept->values.data(), {n}, entry, kept);
+  });
+}
+
 // entries() -> [(id, root id, parent id, kind, default context, host memory, queue in order)]
 PyObject* entries(PyObject*, PyObject*) {
   return guarded([&] {
@@ -206,6 +313,12 @@ PyMethodDef methods[] = {
     {"count_released", count_released, METH_NOARGS, nullptr},
     {"entries", entries, METH_NOARGS, nullptr},
     {"entry_of_pointer", entry_of_pointer, METH_O, nullptr},
+    {"use_resource", use_resource, METH_VARARGS, nullptr},
+    {"drop_resource", drop_resource, METH_NOARGS, nullptr},
+    {"allocate", allocate, METH_VARARGS, nullptr},
+    {"deallocate", deallocate, METH_VARARGS, nullptr},
+    {"reused_while_pending", reused_while_pending, METH_VARARGS, nullptr},
+    {"numbers", numbers, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

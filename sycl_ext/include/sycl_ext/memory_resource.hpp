@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// USM for what takes a std::pmr::memory_resource: a container, or an allocator of your own.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <sycl_ext/core.hpp>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace sycl_ext {
+
+// USM of one kind, for the work of one queue.  Allocating takes the GIL, deallocating does not;
+// both can be done on any thread.  A block that is deallocated goes back when the queue is idle, so
+// work on it may still be pending.  std::bad_alloc: there is no room.  What was not deallocated
+// goes back with the resource.
+//
+// Containers and the pools of std::pmr write into their memory from the host: give them shared or
+// host USM.  Device USM is for who calls allocate() and deallocate().
+class usm_resource final : public std::pmr::memory_resource {
+ public:
+  // For the entry's own queue.
+  explicit usm_resource(const device_entry& entry, usm_kind kind = usm_kind::shared)
+      : usm_resource(entry, std::nullopt, kind) {}
+  explicit usm_resource(const sycl::queue& queue, usm_kind kind = usm_kind::shared)
+      : usm_resource(device_entry::of(queue), queue, kind) {}
+
+  const device_entry& entry() const noexcept { return entry_; }
+  usm_kind kind() const noexcept { return kind_; }
+
+ private:
+  usm_resource(const device_entry& entry, std::optional<sycl::queue> queue, usm_kind kind)
+      : entry_(entry), queue_(std::move(queue)), kind_(kind) {
+    if (kind == usm_kind::system) {
+      throw std::invalid_argument("usm_resource allocates device, shared or host USM");
+    }
+  }
+
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    // SYCL aligns a block for every fundamental type; for more, the first byte moves.
+    const std::size_t slack = alignment > alignof(std::max_align_t) ? alignment - 1 : 0;
+    const std::size_t most = std::numeric_limits<std::int64_t>::max();
+    if (bytes > most - slack) throw std::bad_alloc();
+    auto [data, owner] = block(std::max<std::size_t>(bytes, 1) + slack);
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    auto* const first = reinterpret_cast<void*>((address + alignment - 1) / alignment * alignment);
+    const std::lock_guard lock(mutex_);
+    blocks_.emplace(first, std::move(owner));
+    return first;
+  }
+
+  void do_deallocate(void* data, std::size_t, std::size_t) override {
+    decltype(blocks_)::node_type block;  // its owner goes after the lock
+    const std::lock_guard lock(mutex_);
+    block = blocks_.extract(data);
+  }
+
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+
+  // A new block, and what keeps it.
+  std::pair<void*, std::shared_ptr<void>> block(std::size_t nbytes) const {
+    const std::vector<std::int64_t> shape{static_cast<std::int64_t>(nbytes)};
+    sycl_ext_view view = detail::description(entry_, dtype_of<std::uint8_t>::value, shape);
+    view.usm_kind = static_cast<std::int32_t>(kind_);
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *traceback;  // an exception of the caller's stays set
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject* const tensor = api().make(&view, queue_ ? &*queue_ : nullptr);
+    const bool made = tensor && api().view_of(tensor, &view) == 0;
+    Py_XDECREF(tensor);  // the owner keeps the memory
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(state);
+    if (!made) throw std::bad_alloc();
+    return {view.data, std::shared_ptr<void>(view.owner, api().release_owner)};
+  }
+
+  const device_entry entry_;
+  const std::optional<sycl::queue> queue_;
+  const usm_kind kind_;
+  std::mutex mutex_;
+  std::unordered_map<void*, std::shared_ptr<void>> blocks_;  // by first byte
+};
+
+}  // namespace sycl_ext
