@@ -51,7 +51,8 @@ else:
         from sycl_ext._devices.cached_memory import cached_memory, release_cached_memory
         from sycl_ext._exchange.exchange import exchange, explain
         from sycl_ext._exchange.libraries import register_pickle
-        from sycl_ext._exchange.staging import staged
+        from sycl_ext._exchange.mpi import MpiCheck, check_mpi
+        from sycl_ext._exchange.staging import StagedRequest, staged, staged_request
         from sycl_ext._ipc.handles import IpcHandle, ipc_empty, ipc_handle, ipc_open
         from sycl_ext._ipc.reductions import register_multiprocessing
         from sycl_ext._tensor.pickling import unpickle_to
@@ -71,8 +72,11 @@ _LOADED_LATER = {
     "DLPACK_VERSION": "_debug.introspection",
     "ExportOrigin": "_debug.introspection",
     "IpcHandle": "_ipc.handles",
+    "MpiCheck": "_exchange.mpi",
+    "StagedRequest": "_exchange.staging",
     "cached_memory": "_devices.cached_memory",
     "capsule_from_pointer": "_debug.introspection",
+    "check_mpi": "_exchange.mpi",
     "exchange": "_exchange.exchange",
     "explain": "_exchange.exchange",
     "ipc_empty": "_ipc.handles",
@@ -83,6 +87,7 @@ _LOADED_LATER = {
     "register_pickle": "_exchange.libraries",
     "release_cached_memory": "_devices.cached_memory",
     "staged": "_exchange.staging",
+    "staged_request": "_exchange.staging",
     "testing": "testing",
     "unpickle_to": "_tensor.pickling",
 }
@@ -96,8 +101,10 @@ __all__ = [
     "ExportOrigin",
     "HostView",
     "IpcHandle",
+    "MpiCheck",
     "Plan",
     "Route",
+    "StagedRequest",
     "SupportsDLPack",
     "SyclError",
     "Tensor",
@@ -105,6 +112,7 @@ __all__ = [
     "as_tensor",
     "cached_memory",
     "capsule_from_pointer",
+    "check_mpi",
     "device",
     "devices",
     "empty",
@@ -124,6 +132,7 @@ __all__ = [
     "register_pickle",
     "release_cached_memory",
     "staged",
+    "staged_request",
     "unpickle_to",
     "zeros",
     "zeros_like",

@@ -3,22 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sycl_ext import _core
+from sycl_ext._exchange import mpi
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.host_view import HostView, host_view
 
 if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["staged"]
+__all__ = ["StagedRequest", "staged", "staged_request"]
+
+Mode = Literal["r", "w", "rw"]
 
 
-@contextmanager
-def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostView]:
+@overload
+def staged(t: Tensor, mode: Mode = "rw", /) -> AbstractContextManager[HostView]: ...
+@overload
+def staged(
+    t: Tensor, mode: Mode = "rw", /, *, comm: Any
+) -> AbstractContextManager[HostView | Tensor]: ...
+def staged(
+    t: Tensor, mode: Mode = "rw", /, *, comm: Any = None
+) -> AbstractContextManager[HostView | Tensor]:
     """Within the ``with`` block, give contiguous host memory that stands for a tensor.
 
     That is the tensor's own memory where the host can reach it and it is contiguous.  Else it is
@@ -30,11 +40,15 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
     t : Tensor
     mode : {"r", "w", "rw"}
         What the block does with the memory; with "r" the view is read-only.
+    comm : mpi4py.MPI.Comm, optional
+        Who gets the memory.  Where `check_mpi` found that this communicator handles the memory of
+        the device, the block gets the tensor itself, and nothing is copied.
 
     Yields
     ------
     HostView
-        For MPI, files, sockets and every other consumer of buffers or of DLPack on the host.
+        For MPI, files, sockets and every other consumer of buffers or of DLPack on the host; a
+        `Tensor` where `comm` takes it.
 
     Raises
     ------
@@ -42,6 +56,10 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
         When `t` is no tensor on a device.
     BufferError
         When the tensor is read-only and `mode` is not "r".
+
+    See Also
+    --------
+    staged_request : for ``Isend`` and ``Irecv``, which need the memory after the block.
 
     Examples
     --------
@@ -53,6 +71,18 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
     >>> t.to_numpy()
     array([97, 98, 99], dtype=uint8)
     """
+    return _staged(t, mode, comm)
+
+
+@contextmanager
+def _staged(t: Tensor, mode: Mode, comm: Any) -> Iterator[HostView | Tensor]:
+    memory, finish = _stage(t, mode, comm)
+    yield memory
+    finish()
+
+
+def _stage(t: Tensor, mode: Mode, comm: Any) -> tuple[HostView | Tensor, Callable[[], None]]:
+    """Return what stands for the tensor, and what is to be called when it has been used."""
     if mode not in ("r", "w", "rw"):
         raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
     t = sources.strong(t)
@@ -60,12 +90,117 @@ def staged(t: Tensor, mode: Literal["r", "w", "rw"] = "rw", /) -> Iterator[HostV
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see as_tensor")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
-    if t.host_accessible and (t.c_contiguous or t.f_contiguous):
-        yield host_view(t.as_readonly() if mode == "r" else t)
-        return
-    memory = _core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C")
-    if mode != "w":
-        _core.copy_elements(memory, t)
-    yield host_view(memory.as_readonly() if mode == "r" else memory)
-    if mode != "r":
-        _core.copy_elements(t, memory)
+    contiguous = t.c_contiguous or t.f_contiguous
+    seen = t.as_readonly() if mode == "r" else t
+    verdict = mpi.verdict_on(comm, t.device.root_id)
+    if verdict is mpi.Verdict.TRUSTED and contiguous:
+        _core.synchronize(t)  # MPI asks no queue
+        return seen, _nothing
+    if t.host_accessible and contiguous and verdict is not mpi.Verdict.DISTRUSTED:
+        return host_view(seen), _nothing
+    if verdict is mpi.Verdict.DISTRUSTED:  # it may take even pinned memory for a GPU's
+        memory = _core.copy_to_host(t)
+    else:
+        memory = _core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C")
+        if mode != "w":
+            _core.copy_elements(memory, t)
+    if mode == "r":
+        return host_view(memory.as_readonly()), _nothing
+    return host_view(memory), lambda: _core.copy_elements(t, memory)
+
+
+def _nothing() -> None:
+    pass
+
+
+#: What MPI may still read and write: a request that is dropped keeps its memory.
+_pending: set[StagedRequest] = set()
+
+
+class StagedRequest:
+    """A request of MPI and the memory that it works on; `staged_request` makes it.
+
+    Attributes
+    ----------
+    request : mpi4py.MPI.Request
+        What ``Isend`` or ``Irecv`` returned.  Complete it through this object.
+    """
+
+    def __init__(self, request: Any, memory: Any, finish: Callable[[], None]) -> None:
+        self.request = request
+        self._memory = memory
+        self._finish = finish
+        _pending.add(self)
+
+    def wait(self) -> None:
+        """Wait for the request; what was received is in the tensor then."""
+        if self in _pending:
+            self._done_when(self.request.Wait)
+
+    def test(self) -> bool:
+        """Whether the request is done; what was received is in the tensor then."""
+        return self not in _pending or self._done_when(self.request.Test)
+
+    def _done_when(self, complete: Callable[[], bool]) -> bool:
+        try:
+            if not complete():
+                return False
+        except BaseException:
+            self._forget()  # MPI has given the request up
+            raise
+        self._finish()
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
+        _pending.discard(self)
+        self._memory, self._finish = None, _nothing
+
+
+def staged_request(
+    t: Tensor, mode: Mode, start: Callable[[Any], Any], /, *, comm: Any = None
+) -> StagedRequest:
+    """Start ``Isend`` or ``Irecv`` on host memory that stands for a tensor.
+
+    The memory is that of `staged`.  It lives until the request is done, also when nobody keeps
+    the object that is returned.
+
+    Parameters
+    ----------
+    t : Tensor
+        Not to be used before the request is done, as with every request of MPI.
+    mode : {"r", "w", "rw"}
+        "r" to send, "w" to receive.
+    start : callable
+        Gets the memory, and returns the request.
+    comm : mpi4py.MPI.Comm, optional
+        As for `staged`.
+
+    Returns
+    -------
+    StagedRequest
+        With ``wait()`` and ``test()``.  What was received is in the tensor after one of them said
+        that the request is done.
+
+    Raises
+    ------
+    TypeError, BufferError
+        As `staged` does.
+
+    Examples
+    --------
+    >>> from mpi4py import MPI
+    >>> import numpy as np, sycl_ext as sx
+    >>> world = MPI.COMM_WORLD
+    >>> mine, theirs = sx.zeros(3) , sx.empty(3)
+    >>> requests = [
+    ...     sx.staged_request(mine, "r", lambda memory: world.Isend(memory, world.rank)),
+    ...     sx.staged_request(theirs, "w", lambda memory: world.Irecv(memory, world.rank)),
+    ... ]
+    >>> for request in requests:
+    ...     request.wait()
+    >>> theirs.to_numpy()
+    array([0., 0., 0.], dtype=float32)
+    """
+    memory, finish = _stage(t, mode, comm)
+    return StagedRequest(start(memory), memory, finish)

@@ -62,3 +62,54 @@ def test_read_only_memory():
             sx.staged(tensor.as_readonly(), mode).__enter__()
     with pytest.raises(ValueError, match="mode is 'x'"):
         sx.staged(tensor, "x").__enter__()
+
+
+# ---- requests; with MPI and its lies: ``programs/processes/mpi_guard.py`` ------------------------
+
+
+class Request:
+    """Of an MPI that is done when the test says so."""
+
+    def __init__(self, memory):
+        self.memory, self.done = memory, False
+
+    def Test(self):  # noqa: N802
+        return self.done
+
+    def Wait(self):  # noqa: N802
+        if not self.done:
+            raise RuntimeError("a message was too long")
+        return True
+
+
+def test_a_request_is_copied_back_when_it_is_done():
+    tensor, array = LAYOUTS["sliced"].tensor("int32")
+    request = sx.staged_request(tensor, "w", Request)
+    np.asarray(request.request.memory)[:] = array + 1
+    assert not request.test()
+    assert_equal(tensor, array)
+    request.request.done = True
+    assert request.test()
+    assert_equal(tensor, array + 1)
+    tensor.copy_from(array)
+    request.wait()  # not once more
+    assert request.test()
+    assert_equal(tensor, array)
+
+
+def test_a_request_that_fails_is_given_up():
+    tensor, array = LAYOUTS["sliced"].tensor("int32")
+    request = sx.staged_request(tensor, "w", Request)
+    np.asarray(request.request.memory)[:] = 0
+    with pytest.raises(RuntimeError, match="too long"):
+        request.wait()
+    assert request.test()
+    assert_equal(tensor, array)
+
+
+def test_a_request_that_is_never_made():
+    tensor, _ = LAYOUTS["sliced"].tensor("int32")
+    with pytest.raises(ZeroDivisionError):
+        sx.staged_request(tensor, "r", lambda _: 1 // 0)
+    with pytest.raises(BufferError, match="stage it with mode 'r'"):
+        sx.staged_request(tensor.as_readonly(), "w", Request)

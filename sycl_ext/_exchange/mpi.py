@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`check_mpi`: whether an MPI that says it takes memory of a GPU does so, and gets the data right.
+
+It imports no mpi4py: everything is a method of the communicator.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sycl_ext import _core
+from sycl_ext._devices.device import device as find_device
+from sycl_ext._tensor.tensor import empty, zeros
+
+if TYPE_CHECKING:
+    from sycl_ext._devices.device import Device
+
+__all__ = ["MpiCheck", "check_mpi"]
+
+KINDS: tuple[Literal["device", "shared", "host"], ...] = ("device", "shared", "host")
+#: One goes with the message, one is fetched by the receiver (or directly from GPU to GPU).
+SIZES = (1000, 4 << 20)
+#: The names of MPI's memory kinds (MPI 4.1, "Memory Allocation Kinds"), by backend of SYCL.
+NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
+#: What a launcher tells its ranks; without it a process is an MPI job of its own.
+LAUNCHERS = ("PMI", "PMIX_", "OMPI_", "PRTE_", "HYD", "PALS_", "SLURM_", "MPI_LOCAL", "I_MPI_HYDRA")
+
+
+class Verdict(Enum):
+    """What is known about a communicator and the memory of a device."""
+
+    UNKNOWN = "it was not checked, or says that it takes none"
+    TRUSTED = "it takes all kinds"
+    DISTRUSTED = "it says that it takes it, and fails"
+
+
+@dataclass(frozen=True)
+class MpiCheck:
+    """What `check_mpi` found; true when the communicator gets memory of the device as it is.
+
+    Attributes
+    ----------
+    reason : str
+        Why not, with the rank that saw it; "" when it does.
+    """
+
+    reason: str
+    claimed: bool = True
+
+    def __bool__(self) -> bool:
+        return not self.reason
+
+
+def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
+    """Find out whether MPI handles the memory of a device, for `staged` with this `comm`.
+
+    A GPU-aware MPI says so (``mpi_memory_alloc_kinds`` of MPI 4.1; ``I_MPI_OFFLOAD`` of Intel
+    MPI).  It is believed when a process of its own, which each rank starts, has survived to send
+    itself every kind of USM from every kind, and when the same bytes have arrived from rank to
+    rank.  Where that fails, `staged` goes through plain memory, which no MPI takes for a GPU's.
+
+    All ranks of `comm` call it together, once, before they use `staged` with it.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm
+    device : optional
+        Whose memory, in any form; None: the default device.
+
+    Returns
+    -------
+    MpiCheck
+        The same on every rank.  It is true, or has a `reason`.
+
+    Examples
+    --------
+    >>> from mpi4py import MPI
+    >>> import sycl_ext as sx
+    >>> found = sx.check_mpi(MPI.COMM_WORLD, "cpu")
+    >>> bool(found), found.reason
+    (False, 'rank 0: MPI has no name for memory of the backend opencl')
+    """
+    root = find_device(find_device(device).root_id)
+    reason = _agreed(comm, _claim(comm, root))
+    found = MpiCheck(reason, claimed=not reason)
+    if found.claimed:
+        found = MpiCheck(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
+    key = _keyval(comm.Create_keyval)
+    comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: found})
+    return found
+
+
+def verdict_on(comm: Any, root_id: int) -> Verdict:
+    """What `check_mpi` found."""
+    found = (
+        None if comm is None else (comm.Get_attr(_keyval(comm.Create_keyval)) or {}).get(root_id)
+    )
+    if found is None or not found.claimed:
+        return Verdict.UNKNOWN
+    return Verdict.TRUSTED if found else Verdict.DISTRUSTED
+
+
+@functools.cache
+def _keyval(make: Callable[[], int]) -> int:
+    """The key of what is known about a communicator; it goes with that, and not to its copies."""
+    return make()
+
+
+def _agreed(comm: Any, reason: str) -> str:
+    """The first rank's reason that has one."""
+    told = comm.allgather(reason)
+    return next((f"rank {rank}: {text}" for rank, text in enumerate(told) if text), "")
+
+
+def _claim(comm: Any, root: Device) -> str:
+    """Why the communicator does not say that it takes memory of the device; "": it does."""
+    name = NAMES.get(root.backend)
+    if name is None:
+        return f"MPI has no name for memory of the backend {root.backend}"
+    kinds = (comm.Get_info().Get("mpi_memory_alloc_kinds") or "").split(",")
+    if any(kind == name or kind.startswith(f"{name}:") for kind in kinds):
+        return ""
+    if name == "level_zero" and os.environ.get("I_MPI_OFFLOAD", "0") not in ("", "0"):
+        return ""
+    return f"MPI says that it takes memory of {', '.join(filter(None, kinds)) or 'no kind'}"
+
+
+def _try_apart(root: Device) -> str:
+    """Why a process of its own, with MPI and the device, did not get through; "": it did."""
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
+    code = f"from sycl_ext._exchange import mpi; mpi.run_apart({root.id})"
+    command = [sys.executable, "-c", code]
+    try:
+        done = subprocess.run(
+            command, env=variables, capture_output=True, text=True, timeout=300, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "a process that sends itself memory of the device did not end"
+    if done.returncode == 0:
+        return ""
+    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return f"a process that sends itself memory of the device failed: {last}"
+
+
+def run_apart(root_id: int) -> None:
+    """What that process does."""
+    from mpi4py import MPI
+
+    if wrong := _compare(MPI.COMM_SELF, find_device(root_id)):
+        sys.exit(wrong)
+
+
+def _compare(comm: Any, root: Device) -> str:
+    """Send from rank to rank; return what arrived wrong, or ""."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    after, before = (rank + 1) % size, (rank - 1) % size
+    kinds = [kind for kind in KINDS if kind in root.usm_types]
+    wrong = []  # the loop goes on, as the other ranks do
+    for nbytes, source, target in itertools.product(SIZES, kinds, kinds):
+        mine = empty(nbytes, "uint8", usm_type=source, device=root)
+        mine.copy_from(_bytes_of(rank, nbytes))
+        theirs = zeros(nbytes, "uint8", usm_type=target, device=root)
+        for tensor in (mine, theirs):
+            _core.synchronize(tensor)
+        try:
+            comm.Sendrecv(mine, after, recvbuf=theirs, source=before)
+        except Exception as error:
+            wrong.append(f"{nbytes} bytes from {source} to {target} USM: {error}")
+            continue
+        if not np.array_equal(theirs.to_numpy(), _bytes_of(before, nbytes)):
+            wrong.append(f"{nbytes} bytes from {source} to {target} USM arrived changed")
+    return wrong[0] if wrong else ""
+
+
+def _bytes_of(rank: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """What a rank sends: no two ranks the same, and no zeros."""
+    return ((np.arange(nbytes) * 7 + rank) % 251 + 1).astype(np.uint8)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: N802 (methods of MPI)
+"""What ranks do with an MPI that lies about GPUs: ``mpiexec -n 2 python mpi_guard.py``.
+
+The GPU is a stand-in whose memory the host cannot touch, and the MPI a real one that is not
+GPU-aware, so a device pointer ends the process that hands it over.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import sycl_ext as sx
+from sycl_ext import _core
+from sycl_ext._exchange import mpi, staging
+
+WORLD = MPI.COMM_WORLD
+RANK, OTHER = WORLD.rank, 1 - WORLD.rank
+GPU = sx.device("level_zero:gpu:1")
+NUMBERS = np.arange(1000.0)
+
+
+class Claims(MPI.Intracomm):
+    """Says that it takes memory of GPUs."""
+
+    def Get_info(self) -> Any:
+        return self
+
+    def Get(self, key: str) -> str | None:
+        return "mpi,system,level_zero:device" if key == "mpi_memory_alloc_kinds" else None
+
+
+class Takes(Claims):
+    """Takes it, too."""
+
+    def Sendrecv(self, mine: Any, dest: int, *, recvbuf: Any, source: int) -> None:
+        if isinstance(mine, sx.HostView):
+            WORLD.Sendrecv(mine, dest, recvbuf=recvbuf, source=source)
+            return
+        with sx.staged(mine, "r") as send, sx.staged(recvbuf, "w") as receive:
+            WORLD.Sendrecv(send, dest, recvbuf=receive, source=source)
+
+
+class Corrupts(Takes):
+    """On one rank, one byte of large messages between device USM."""
+
+    def Sendrecv(self, mine: Any, dest: int, *, recvbuf: Any, source: int) -> None:
+        super().Sendrecv(mine, dest, recvbuf=recvbuf, source=source)
+        kinds = RANK, mine.usm_type, getattr(recvbuf, "usm_type", None)
+        if kinds == (1, "device", "device") and mine.nbytes > 1 << 20:
+            recvbuf[-1:].copy_from(np.zeros(1, "uint8"))
+
+
+class Fails(Takes):
+    def Sendrecv(self, mine: Any, dest: int, *, recvbuf: Any, source: int) -> None:
+        raise RuntimeError("out of handles")
+
+
+def on_gpu(value: float = 0.0) -> sx.Tensor:
+    return sx.empty(1000, "float64", device=GPU).copy_from(NUMBERS + value)
+
+
+def exchange_staged(comm: Any) -> Any:
+    """Numbers of the other rank through `staged`; returns what MPI got to send."""
+    mine, theirs = on_gpu(RANK), on_gpu(-1)
+    with sx.staged(mine, "r", comm=comm) as send, sx.staged(theirs, "w", comm=comm) as receive:
+        comm.Sendrecv(send, OTHER, recvbuf=receive, source=OTHER)
+    assert np.array_equal(theirs.to_numpy(), NUMBERS + OTHER)
+    return send
+
+
+def kind_of(memory: Any) -> str | None:
+    found = _core.find_owner(memory)
+    return found and found[1]
+
+
+def what_the_mpi_itself_says() -> None:
+    """It says nothing of GPUs, so memory is staged in pinned memory, as without a check."""
+    found = sx.check_mpi(WORLD, GPU)
+    assert not found
+    assert found.reason == "rank 0: MPI says that it takes memory of mpi, system", found
+    assert kind_of(exchange_staged(WORLD)) == "host"
+
+
+def an_mpi_that_would_crash() -> None:
+    """A process apart dies of it, and the job goes on, through plain memory."""
+    comm = Claims(WORLD.Dup())
+    found = sx.check_mpi(comm, GPU)
+    assert not found
+    assert "a process that sends itself memory of the device failed" in found.reason, found
+    assert kind_of(exchange_staged(comm)) is None
+    shared = sx.zeros(3, usm_type="shared", device=GPU)  # this MPI might take it for a GPU's
+    with sx.staged(shared, "w", comm=comm) as memory:
+        assert kind_of(memory) is None
+        np.asarray(memory)[:] = 7
+    assert shared.to_numpy().tolist() == [7, 7, 7]
+    with sx.staged(shared, "r", comm=Claims(WORLD.Dup())) as memory:  # nothing is known of it
+        assert memory.ptr == shared.ptr
+
+
+def an_mpi_that_corrupts() -> None:
+    """All ranks know what one of them saw."""
+    comm = Corrupts(WORLD.Dup())
+    found = sx.check_mpi(comm, GPU)
+    assert found.reason == "rank 1: 4194304 bytes from device to device USM arrived changed", found
+    assert kind_of(exchange_staged(comm)) is None
+
+
+def an_mpi_that_raises() -> None:
+    found = sx.check_mpi(Fails(WORLD.Dup()), GPU)
+    assert found.reason == "rank 0: 1000 bytes from device to device USM: out of handles", found
+
+
+def an_mpi_that_works() -> None:
+    """It gets the tensors, except for those with gaps."""
+    comm = Takes(WORLD.Dup())
+    assert sx.check_mpi(comm, GPU)
+    assert type(exchange_staged(comm)) is sx.Tensor
+    t = on_gpu()
+    with sx.staged(t, comm=comm) as memory:
+        assert memory.ptr == t.ptr
+    with sx.staged(t[::2], comm=comm) as memory:
+        assert kind_of(memory) == "host"
+    other_gpu = sx.zeros(3, device="level_zero:gpu:0")
+    with sx.staged(other_gpu, comm=comm) as memory:  # nothing is known of that one
+        assert kind_of(memory) == "host"
+
+
+def requests() -> None:
+    """Received when wait() or test() says so, from memory that nobody else has to keep."""
+    for kind in ("device", "shared", "host"):
+        mine = sx.empty(1000, "float64", usm_type=kind, device=GPU).copy_from(NUMBERS + RANK)
+        theirs = sx.zeros(1000, "float64", usm_type=kind, device=GPU)
+        receiving = sx.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
+        assert not receiving.test()  # nobody sends before the barrier
+        WORLD.Barrier()
+        sending = sx.staged_request(mine, "r", lambda memory: WORLD.Isend(memory, OTHER))
+        while not receiving.test():
+            pass
+        for request in (sending, receiving):
+            request.wait()
+            assert request.test()
+        assert np.array_equal(theirs.to_numpy(), NUMBERS + OTHER)
+
+
+def a_request_that_nobody_keeps() -> None:
+    """MPI writes into its memory all the same."""
+    theirs = on_gpu(-1)
+    sx.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
+    gc.collect()
+    WORLD.Barrier()
+    with sx.staged(on_gpu(RANK), "r") as memory:
+        WORLD.Send(memory, OTHER)
+    (kept,) = staging._pending
+    kept.wait()
+    assert np.array_equal(theirs.to_numpy(), NUMBERS + OTHER)
+    assert not staging._pending
+
+
+if __name__ == "__main__":
+    for scene in (what_the_mpi_itself_says, an_mpi_that_would_crash):
+        scene()
+    mpi._try_apart = lambda _: ""  # it would crash, as above
+    for scene in (an_mpi_that_corrupts, an_mpi_that_raises, an_mpi_that_works):
+        scene()
+    requests()
+    a_request_that_nobody_keeps()
+    gc.collect()
+    assert sx.live_exports() == 0
+    print(f"rank {RANK}: all is well", flush=True)
