@@ -1,47 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Map a dpnp function over chunks in USM and reduce them, on two processes: ``python run.py``.
+"""An array of dpnp chunks, mapped and reduced on two processes: ``python run.py``.
 
-The data is larger than the memory that one worker may have.  Chunks are `sycl_ext.Tensor`s; where
-a task needs one of another worker, its bytes travel as they are, and arrive in USM.  Needs
-``sycl_ext[cpu,dask]`` and dpnp.
+It is larger than the memory that one worker may have.  The chunks are dpnp arrays, from the first
+task to the result; where a task needs one of another worker, `sycl_ext` sends its bytes as they
+are.  Needs ``sycl_ext[cpu,dask]`` and dpnp.
 """
 
 import resource
+from typing import Any
 
-import dask
+import sycl_ext  # noqa: F401  # isort: skip (before dpctl: it shows the SYCL runtime the CPU device)
+
+import dask.array as da
 import dpnp
-from distributed import Client, LocalCluster
-
-import sycl_ext as sx
+from distributed import Client, LocalCluster, futures_of, progress, wait
 
 CHUNKS, CHUNK = 64, 8 * 1024 * 1024  # of 4 bytes: 2 GiB in all
 MEMORY_LIMIT = 3 << 29  # of each of two workers: 1.5 GiB
 
 
-@dask.delayed
-def make(number: int) -> sx.Tensor:
+def make(block_info: Any) -> Any:
     """Return the numbers of one chunk, in USM of the worker's device."""
-    start = number % 7
-    return sx.from_dlpack(dpnp.arange(start, start + CHUNK, dtype="float32"))
+    start = block_info[None]["chunk-location"][0] % 7
+    return dpnp.arange(start, start + CHUNK, dtype="float32")
 
 
-@dask.delayed
-def one(chunk: sx.Tensor) -> sx.Tensor:
+def one(x: Any) -> Any:
     """Return sin² + cos² of each number."""
-    x = dpnp.from_dlpack(chunk)
-    return sx.from_dlpack(dpnp.square(dpnp.sin(x)) + dpnp.square(dpnp.cos(x)))
+    return dpnp.square(dpnp.sin(x)) + dpnp.square(dpnp.cos(x))
 
 
-@dask.delayed
-def total(chunk: sx.Tensor) -> sx.Tensor:
-    """Return the sum of a chunk, a tensor of one element."""
-    return sx.from_dlpack(dpnp.sum(dpnp.from_dlpack(chunk), dtype="float64", keepdims=True))
+def total(x: Any, axis: Any, keepdims: Any) -> Any:
+    """Return the sum of a chunk; Dask says that it is along all axes."""
+    return dpnp.sum(x, axis=axis, keepdims=keepdims, dtype="float64")
 
 
-@dask.delayed
-def add(a: sx.Tensor, b: sx.Tensor) -> sx.Tensor:
-    """Return the sum of two; they may come from two workers."""
-    return sx.from_dlpack(dpnp.from_dlpack(a) + dpnp.from_dlpack(b))
+def add(parts: Any, keepdims: Any, **_: Any) -> Any:
+    """Return the sum of sums, which may come from two workers."""
+    found = sum(parts) if isinstance(parts, list) else parts
+    return found if keepdims else found[0]
 
 
 def peak() -> int:
@@ -51,20 +48,28 @@ def peak() -> int:
 
 def main() -> None:
     """Build the graph and run it."""
-    sums = [total(one(make(number))) for number in range(CHUNKS)]
-    while len(sums) > 1:
-        pairs = zip(sums[::2], sums[1::2], strict=False)
-        sums = [add(a, b) for a, b in pairs] + sums[len(sums) // 2 * 2 :]
+    like = dpnp.empty(0, dtype="float32")  # what the chunks are; Dask would ask for NumPy's
+    numbers = da.map_blocks(make, chunks=((CHUNK,) * CHUNKS,), dtype="float32", meta=like)
+    ones = numbers.map_blocks(one, dtype="float32", meta=like)
+    sums = {"chunk": total, "combine": add, "aggregate": add, "dtype": "float64"}
+    mean = da.reduction(ones, **sums, concatenate=False, split_every=4, meta=like) / ones.size
+
     workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": MEMORY_LIMIT}
     with LocalCluster(**workers, dashboard_address=None) as cluster, Client(cluster) as client:
-        result = client.compute(sums[0]).result()
+        some = ones.blocks[:4].persist()
+        wait(some)
+        sizes = client.nbytes([f.key for f in futures_of(some)], summary=False).values()
+        print("chunks on the dashboard:", ", ".join(f"{size >> 20} MiB" for size in sizes))
+        del some
+        future = client.compute(mean)
+        progress(future, notebook=False)
+        result = future.result()
         peaks = client.run(peak).values()
-    count = CHUNKS * CHUNK
-    mean = result.to_numpy()[0] / count
-    print(f"{count * 4 >> 20} MiB on workers of {MEMORY_LIMIT >> 20} MiB: mean {mean:.6f}")
+    print(f"\n{ones.nbytes >> 20} MiB on workers of {MEMORY_LIMIT >> 20} MiB: mean {result:.6f}")
+    print("the result is of", type(result).__module__)
     print("most memory of a worker:", ", ".join(f"{n >> 20} MiB" for n in peaks))
-    assert count * 4 > MEMORY_LIMIT > max(peaks)
-    assert abs(mean - 1) < 1e-6
+    assert ones.nbytes > MEMORY_LIMIT > max(peaks)
+    assert abs(float(result) - 1) < 1e-6
 
 
 if __name__ == "__main__":

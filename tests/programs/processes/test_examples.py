@@ -30,8 +30,28 @@ def run(*command, variables=None):
 def test_dask_works_on_more_than_a_worker_may_have():
     shown = run(sys.executable, EXAMPLES / "dask_chunks" / "run.py")
     assert "2048 MiB on workers of 1536 MiB: mean 1.000000" in shown
+    assert "chunks on the dashboard: 32 MiB, 32 MiB, 32 MiB, 32 MiB\n" in shown
+    assert "100% Completed" in shown
+    assert "the result is of dpnp" in shown
     assert "WARN" not in shown
     assert "Warning" not in shown
+
+
+@pytest.mark.parametrize("where", ["cpu", "level_zero_v2"])
+def test_a_dpnp_array_in_another_process(where, tmp_path):
+    """A handle is some hundred bytes, whatever the array has; the other ways send it all."""
+    device = "level_zero:gpu:0" if where != "cpu" else "cpu"
+    if where != "cpu" and (reason := environments.ENVIRONMENTS[where].missing()):
+        pytest.skip(reason)
+    script = EXAMPLES / "two_processes" / "run.py"
+    variables = environments.variables_of(where, tmp_path)
+    shown = run(sys.executable, script, device, 1, variables=variables)
+    rows = [line.split("|")[1:-1] for line in shown.splitlines() if line.startswith("|")][2:]
+    sent = {way.strip(): nbytes.split() for way, nbytes, _ in rows}
+    assert len(sent) == 5, shown
+    amount, unit = sent.pop("handle")
+    assert (int(amount) < 1000, unit) == (True, "B")
+    assert set(map(tuple, sent.values())) == {("1.0", "MB")}, shown
 
 
 def mpiexec(ranks, *arguments, **how):
