@@ -82,6 +82,11 @@ def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
     MpiCheck
         The same on every rank.  It is true, or has a `reason`.
 
+    Raises
+    ------
+    TypeError
+        When `comm` is no communicator.
+
     Examples
     --------
     >>> from mpi4py import MPI
@@ -90,6 +95,7 @@ def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
     >>> bool(found), found.reason
     (False, 'rank 0: MPI has no name for memory of the backend opencl')
     """
+    _require_communicator(comm)
     root = find_device(find_device(device).root_id)
     reason = _agreed(comm, _claim(comm, root))
     found = MpiCheck(reason, claimed=not reason)
@@ -102,12 +108,18 @@ def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
 
 def verdict_on(comm: Any, root_id: int) -> Verdict:
     """What `check_mpi` found."""
-    found = (
-        None if comm is None else (comm.Get_attr(_keyval(comm.Create_keyval)) or {}).get(root_id)
-    )
+    if comm is None:
+        return Verdict.UNKNOWN
+    _require_communicator(comm)
+    found = (comm.Get_attr(_keyval(comm.Create_keyval)) or {}).get(root_id)
     if found is None or not found.claimed:
         return Verdict.UNKNOWN
     return Verdict.TRUSTED if found else Verdict.DISTRUSTED
+
+
+def _require_communicator(comm: Any) -> None:
+    if not hasattr(comm, "Get_attr"):
+        raise TypeError(f"a {type(comm).__name__} is no communicator of mpi4py")
 
 
 @functools.cache

@@ -192,7 +192,7 @@ def staged_request(
     >>> from mpi4py import MPI
     >>> import numpy as np, sycl_ext as sx
     >>> world = MPI.COMM_WORLD
-    >>> mine, theirs = sx.zeros(3) , sx.empty(3)
+    >>> mine, theirs = sx.zeros(3), sx.empty(3)
     >>> requests = [
     ...     sx.staged_request(mine, "r", lambda memory: world.Isend(memory, world.rank)),
     ...     sx.staged_request(theirs, "w", lambda memory: world.Irecv(memory, world.rank)),
@@ -202,5 +202,7 @@ def staged_request(
     >>> theirs.to_numpy()
     array([0., 0., 0.], dtype=float32)
     """
+    if not callable(start):
+        raise TypeError(f"start is a {type(start).__name__}; it must be a function of the memory")
     memory, finish = _stage(t, mode, comm)
     return StagedRequest(start(memory), memory, finish)

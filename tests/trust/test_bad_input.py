@@ -206,6 +206,16 @@ CASES = {
         "mode": (lambda: sx.staged(tensor(), "a").__enter__(), ValueError, "'rw'"),
         "read-only": (lambda: sx.staged(readonly()).__enter__(), BufferError, "read-only"),
         "an array": (lambda: sx.staged(np.zeros(3)).__enter__(), TypeError, "as_tensor"),
+        "communicator": (lambda: sx.staged(tensor(), comm=1).__enter__(), TypeError, "mpi4py"),
+    },
+    "staged_request": {
+        "mode": (lambda: sx.staged_request(tensor(), "a", print), ValueError, "'rw'"),
+        "start": (lambda: sx.staged_request(tensor(), "r", 1), TypeError, "start is a int"),
+        "an array": (lambda: sx.staged_request(b"1", "r", print), TypeError, "as_tensor"),
+        "communicator": (lambda: sx.staged_request(tensor(), "r", id, comm=1), TypeError, "mpi4py"),
+    },
+    "check_mpi": {
+        "communicator": (lambda: sx.check_mpi(None), TypeError, "mpi4py"),
     },
     # Tensor
     "Tensor": {"constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor")},
