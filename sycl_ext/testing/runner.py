@@ -21,7 +21,7 @@ from sycl_ext.testing.cases import Case
 
 __all__ = ["Library", "Outcome"]
 
-SECONDS = 20  # of a case; more is a hang
+SECONDS = 40  # of a case; more is a hang
 FIRST = 120  # of a library's import
 
 #: The kit without the package around it, whose import loads the SYCL runtime into the process.

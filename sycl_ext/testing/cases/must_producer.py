@@ -189,7 +189,7 @@ def capsule_keeps_the_memory(b: Bench) -> None:
 
 def _grows(b: Bench, work: Any, what: str) -> None:
     """Fail when the process grows by half of what the exports hold."""
-    nbytes, times = 8 << 20, 40
+    nbytes, times = 8 << 20, 16
     array = b.make(np.zeros(nbytes // VALUES.itemsize, VALUES.dtype))
     if b.device(array)[0] != 1:
         nbytes, times = 1 << 20, 100  # its memory may be elsewhere: the process shows little

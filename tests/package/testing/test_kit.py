@@ -98,7 +98,7 @@ def test_a_device_without_usm(tmp_path):
     assert re.search("--dlpack=sycl_ext: BufferError: device 0 .* has no USM", done.stdout)
 
 
-@pytest.mark.long  # two of its cases look for leaks for 20 s
+@pytest.mark.long  # two of its cases look for leaks, with arrays that take long to make
 def test_a_small_producer(tmp_path):
     """The example of docs/conformance.md, and the numbers there."""
     report = tmp_path / "report.md"
