@@ -6,12 +6,10 @@ It imports no mpi4py: everything is a method of the communicator.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,6 +32,7 @@ SIZES = (1000, 4 << 20)
 NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
 #: What a launcher tells its ranks; without it a process is an MPI job of its own.
 LAUNCHERS = ("PMI", "PMIX_", "OMPI_", "PRTE_", "HYD", "PALS_", "SLURM_", "MPI_LOCAL", "I_MPI_HYDRA")
+_keyvals: list[int] = []
 
 
 class Verdict(Enum):
@@ -85,7 +84,7 @@ def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
     Raises
     ------
     TypeError
-        When `comm` is no communicator.
+        When `comm` is no communicator, or an intercommunicator.
 
     Examples
     --------
@@ -96,12 +95,18 @@ def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
     (False, 'rank 0: MPI has no name for memory of the backend opencl')
     """
     _require_communicator(comm)
-    root = find_device(find_device(device).root_id)
+    if comm.Is_inter():
+        raise TypeError("comm is an intercommunicator; check_mpi takes what its Merge() returns")
+    try:
+        root = find_device(find_device(device).root_id)
+    except Exception as error:
+        _agreed(comm, str(error))  # the other ranks wait for an answer
+        raise
     reason = _agreed(comm, _claim(comm, root))
     found = MpiCheck(reason, claimed=not reason)
     if found.claimed:
         found = MpiCheck(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
-    key = _keyval(comm.Create_keyval)
+    key = _keyval(comm)
     comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: found})
     return found
 
@@ -111,7 +116,7 @@ def verdict_on(comm: Any, root_id: int) -> Verdict:
     if comm is None:
         return Verdict.UNKNOWN
     _require_communicator(comm)
-    found = (comm.Get_attr(_keyval(comm.Create_keyval)) or {}).get(root_id)
+    found = (comm.Get_attr(_keyval(comm)) or {}).get(root_id)
     if found is None or not found.claimed:
         return Verdict.UNKNOWN
     return Verdict.TRUSTED if found else Verdict.DISTRUSTED
@@ -122,10 +127,14 @@ def _require_communicator(comm: Any) -> None:
         raise TypeError(f"a {type(comm).__name__} is no communicator of mpi4py")
 
 
-@functools.cache
-def _keyval(make: Callable[[], int]) -> int:
-    """The key of what is known about a communicator; it goes with that, and not to its copies."""
-    return make()
+def _keyval(comm: Any) -> int:
+    """The key of what is known about a communicator; it goes with that, and not to its copies.
+
+    There is one for all classes of mpi4py: a communicator can be an object of several.
+    """
+    if not _keyvals:
+        _keyvals.append(comm.Create_keyval())
+    return _keyvals[0]
 
 
 def _agreed(comm: Any, reason: str) -> str:
@@ -154,14 +163,24 @@ def _try_apart(root: Device) -> str:
     command = [sys.executable, "-c", code]
     try:
         done = subprocess.run(
-            command, env=variables, capture_output=True, text=True, timeout=300, check=False
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",  # a driver may write anything
+            timeout=300,
+            check=False,
         )
+    except OSError as error:
+        return f"a process that sends itself memory of the device did not start: {error}"
     except subprocess.TimeoutExpired:
         return "a process that sends itself memory of the device did not end"
     if done.returncode == 0:
         return ""
-    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return f"a process that sends itself memory of the device failed: {last}"
+    last = done.stderr.strip().splitlines()[-1:]
+    why = ": ".join([f"exit code {done.returncode}", *last])
+    return f"a process that sends itself memory of the device failed: {why}"
 
 
 def run_apart(root_id: int) -> None:
@@ -176,7 +195,9 @@ def _compare(comm: Any, root: Device) -> str:
     """Send from rank to rank; return what arrived wrong, or ""."""
     rank, size = comm.Get_rank(), comm.Get_size()
     after, before = (rank + 1) % size, (rank - 1) % size
-    kinds = [kind for kind in KINDS if kind in root.usm_types]
+    # As many as on the other ranks, whose devices may have other kinds.
+    own = [kind for kind in KINDS if kind in root.usm_types]
+    kinds = [kind if kind in own else own[0] for kind in KINDS]
     wrong = []  # the loop goes on, as the other ranks do
     for nbytes, source, target in itertools.product(SIZES, kinds, kinds):
         mine = empty(nbytes, "uint8", usm_type=source, device=root)

@@ -145,8 +145,8 @@ class StagedRequest:
         try:
             if not complete():
                 return False
-        except BaseException:
-            self._forget()  # MPI has given the request up
+        except RuntimeError:  # as MPI.Exception is; a signal's handler says nothing of the request
+            self._forget()  # MPI has given it up
             raise
         self._finish()
         self._forget()

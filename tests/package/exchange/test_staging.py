@@ -107,6 +107,25 @@ def test_a_request_that_fails_is_given_up():
     assert_equal(tensor, array)
 
 
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
+def test_a_signal_during_a_wait_loses_no_data(raised):
+    """Python runs the handler when ``Wait`` has returned, and the request is done."""
+    tensor, array = LAYOUTS["sliced"].tensor("int32")
+    request = sx.staged_request(tensor, "w", Request)
+    np.asarray(request.request.memory)[:] = array + 1
+
+    def interrupted():
+        request.request.done = True
+        del request.request.Wait
+        raise raised
+
+    request.request.Wait = interrupted
+    with pytest.raises(raised):
+        request.wait()
+    request.wait()
+    assert_equal(tensor, array + 1)
+
+
 def test_a_request_that_is_never_made():
     tensor, _ = LAYOUTS["sliced"].tensor("int32")
     with pytest.raises(ZeroDivisionError):

@@ -12,6 +12,7 @@ import gc
 from typing import Any
 
 import numpy as np
+import pytest
 from mpi4py import MPI
 
 import sycl_ext as sx
@@ -22,6 +23,7 @@ WORLD = MPI.COMM_WORLD
 RANK, OTHER = WORLD.rank, 1 - WORLD.rank
 GPU = sx.device("level_zero:gpu:1")
 NUMBERS = np.arange(1000.0)
+TRY_APART = mpi._try_apart
 
 
 class Claims(MPI.Intracomm):
@@ -115,6 +117,59 @@ def an_mpi_that_raises() -> None:
     assert found.reason == "rank 0: 1000 bytes from device to device USM: out of handles", found
 
 
+def one_rank_that_fails() -> None:
+    """The other one does not wait for it."""
+    comm = Takes(WORLD.Dup())
+    device = "no such device" if RANK == 1 else GPU
+    if RANK == 1:
+        with pytest.raises(ValueError, match="no such device"):
+            sx.check_mpi(comm, device)
+    else:
+        found = sx.check_mpi(comm, device)
+        assert found.reason.startswith("rank 1: device is 'no such device'"), found
+    try_apart, run = mpi._try_apart, mpi.subprocess.run
+    mpi._try_apart = TRY_APART
+    for process in ("import sys; sys.stderr.buffer.write(bytes([255])); sys.exit(3)", None):
+
+        def run_that(command: list[str], process: str | None = process, **how: Any) -> Any:
+            if process is None:
+                raise BlockingIOError("no more processes")
+            return run([*command[:2], process if RANK == 1 else ""], **how)
+
+        mpi.subprocess.run = run_that
+        found = sx.check_mpi(comm, GPU)
+        wanted = "did not start: no more processes" if process is None else "failed: exit code 3"
+        assert wanted in found.reason, found
+    mpi._try_apart, mpi.subprocess.run = try_apart, run
+
+
+def devices_with_different_kinds() -> None:
+    """Each rank tries what it has, as often as the other."""
+
+    class WithoutShared:
+        usm_types = ("device", "host")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(GPU, name)
+
+    find, mpi.find_device = mpi.find_device, lambda _: GPU if RANK else WithoutShared()
+    empty, zeros = mpi.empty, mpi.zeros
+    mpi.empty = lambda *what, usm_type, device: empty(*what, usm_type=usm_type, device=GPU)
+    mpi.zeros = lambda *what, usm_type, device: zeros(*what, usm_type=usm_type, device=GPU)
+    assert sx.check_mpi(Takes(WORLD.Dup()), GPU)
+    mpi.find_device, mpi.empty, mpi.zeros = find, empty, zeros
+
+
+def other_communicators() -> None:
+    """What is known is of the communicator, not of the class of an object for it."""
+    comm = Fails(WORLD.Dup())
+    sx.check_mpi(comm, GPU)
+    assert mpi.verdict_on(MPI.Comm(comm), GPU.id) is mpi.Verdict.DISTRUSTED
+    between = WORLD.Split(RANK).Create_intercomm(0, WORLD, OTHER)
+    with pytest.raises(TypeError, match="Merge"):
+        sx.check_mpi(between, GPU)
+
+
 def an_mpi_that_works() -> None:
     """It gets the tensors, except for those with gaps."""
     comm = Takes(WORLD.Dup())
@@ -165,7 +220,14 @@ if __name__ == "__main__":
     for scene in (what_the_mpi_itself_says, an_mpi_that_would_crash):
         scene()
     mpi._try_apart = lambda _: ""  # it would crash, as above
-    for scene in (an_mpi_that_corrupts, an_mpi_that_raises, an_mpi_that_works):
+    for scene in (
+        an_mpi_that_corrupts,
+        an_mpi_that_raises,
+        one_rank_that_fails,
+        devices_with_different_kinds,
+        other_communicators,
+        an_mpi_that_works,
+    ):
         scene()
     requests()
     a_request_that_nobody_keeps()
