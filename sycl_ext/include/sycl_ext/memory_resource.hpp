@@ -71,6 +71,7 @@ class usm_resource final : public std::pmr::memory_resource {
 
   // A new block, and what keeps it.
   std::pair<void*, std::shared_ptr<void>> block(std::size_t nbytes) const {
+    if (!Py_IsInitialized()) throw std::bad_alloc();  // the process ends
     const std::vector<std::int64_t> shape{static_cast<std::int64_t>(nbytes)};
     sycl_ext_view view = detail::description(entry_, dtype_of<std::uint8_t>::value, shape);
     view.usm_kind = static_cast<std::int32_t>(kind_);

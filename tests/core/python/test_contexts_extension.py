@@ -319,6 +319,17 @@ def test_a_resource_that_runs_out(with_resource, root, nbytes, on_thread):
     assert with_resource.allocate(64, 64, on_thread)
 
 
+def test_a_resource_after_the_end_of_python(table):
+    """As a container that is a static does."""
+    code = """
+from extensions import labs
+table = labs.load("table_lab")
+table.use_resource(0, 1, 0)
+table.allocate_after_python()
+"""
+    assert environments.python(code, inherit=True) == "bad_alloc\n"
+
+
 def test_a_resource_of_no_usm(with_resource, root):
     with pytest.raises(ValueError, match="device, shared or host USM"):
         with_resource.use_resource(root.id, 3, 0)

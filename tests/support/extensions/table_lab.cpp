@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <future>
 #include <sycl/backend.hpp>
@@ -196,6 +197,19 @@ PyObject* drop_resource(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// Allocates when Python has ended, and says what came of it.
+PyObject* allocate_after_python(PyObject*, PyObject*) {
+  Py_AtExit([] {
+    try {
+      std::puts(resource->allocate(1) ? "memory" : "no memory");
+    } catch (const std::bad_alloc&) {
+      std::puts("bad_alloc");
+    }
+    std::fflush(stdout);
+  });
+  Py_RETURN_NONE;
+}
+
 // allocate(nbytes, alignment, on a thread of its own) -> address
 PyObject* allocate(PyObject*, PyObject* args) {
   Py_ssize_t nbytes, alignment;
@@ -315,6 +329,7 @@ PyMethodDef methods[] = {
     {"entry_of_pointer", entry_of_pointer, METH_O, nullptr},
     {"use_resource", use_resource, METH_VARARGS, nullptr},
     {"drop_resource", drop_resource, METH_NOARGS, nullptr},
+    {"allocate_after_python", allocate_after_python, METH_NOARGS, nullptr},
     {"allocate", allocate, METH_VARARGS, nullptr},
     {"deallocate", deallocate, METH_VARARGS, nullptr},
     {"reused_while_pending", reused_while_pending, METH_VARARGS, nullptr},
