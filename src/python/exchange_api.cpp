@@ -56,15 +56,18 @@ const char* error_name(Error::Kind kind) {
 int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
                   void (*set_error)(void*, const char*, const char*)) {
   *out = nullptr;
+  const auto tell = [&](const char* kind, const char* text) {
+    if (set_error) set_error(error_context, kind, text);
+  };
   try {
     *out = export_as(make_like(*prototype), prototype->device);
     return 0;
   } catch (const Error& error) {
-    set_error(error_context, error_name(error.kind()), error.what());
+    tell(error_name(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
-    set_error(error_context, "MemoryError", "out of memory");
+    tell("MemoryError", "out of memory");
   } catch (const std::exception& error) {
-    set_error(error_context, "RuntimeError", error.what());
+    tell("RuntimeError", error.what());
   }
   return -1;
 }

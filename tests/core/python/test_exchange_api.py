@@ -90,6 +90,14 @@ def test_what_cannot_be_allocated(kind, words, made):
     assert words in text
 
 
+def test_nobody_to_tell():
+    out = ctypes.c_void_p(1)
+    nobody = ctypes.cast(None, SetError)
+    wanted = prototype((2,), (2, 0))
+    assert ours.allocate(ctypes.byref(wanted), ctypes.byref(out), None, nobody) == -1
+    assert out.value is None
+
+
 def test_a_tensor_there_and_back(root):
     array = values((3, 4), "int16")
     for tensor in (sx.as_tensor(array, device=root, copy=True), sx.host_view(array)):
