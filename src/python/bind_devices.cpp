@@ -167,6 +167,7 @@ void bind_queues(py::module_& m) {
       "Raises what a signal handler raised in the last buffer request, if nobody has seen it.");
   py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
       .def_property_readonly("in_order", &Queue::in_order)
+      .def_property_readonly("may_have_work", &Queue::may_have_work)
       .def_property_readonly("has_pending_work", py::cpp_function(&Queue::has_pending_work,
                                                                   py::call_guard<ReleasedGil>()))
       .def(

@@ -2,20 +2,21 @@
 #include "python/lent_queue.hpp"
 
 #include <unordered_map>
+#include <utility>
 
 #include "python/sycl_capsule.hpp"
 #include "python/tensor_object.hpp"
 
 namespace sycl_ext {
 
-// Making one takes dpctl longer than an import, so it is kept; not in a private context, which
-// would be in use for ever.
-struct LentQueue::Kept {
-  PyObject* object = nullptr;
-  Py_ssize_t loans = 0;  // each has a reference
-};
-
 namespace {
+
+// The object of an entry that is not on loan.  Making one takes dpctl longer than an import; in a
+// private context none is kept, which would be in use for ever.
+PyRef& unused_object(const Entry& entry) {
+  static auto* const objects = new std::unordered_map<int, PyRef>;  // never destroyed
+  return (*objects)[entry.id];
+}
 
 PyRef new_queue_object(const Entry& entry) {
   const PyRef capsule(reference_capsule<Queue::delete_reference>(
@@ -30,28 +31,16 @@ PyRef new_queue_object(const Entry& entry) {
 
 }  // namespace
 
-LentQueue::LentQueue(const Entry& entry)
-    : kept_([&]() -> Kept* {
-        static auto* const all = new std::unordered_map<int, Kept>;  // nodes stay where they are
-        return entry.default_context ? &(*all)[entry.id] : nullptr;
-      }()),
-      object_([&] {
-        if (!kept_) return new_queue_object(entry);
-        if (!kept_->object) {
-          PyRef made = new_queue_object(entry);
-          if (!kept_->object)
-            kept_->object = made.release();  // another thread may have been faster
-        }
-        Py_INCREF(kept_->object);
-        ++kept_->loans;
-        return PyRef(kept_->object);
-      }()),
-      loan_(entry.queue()) {}
+LentQueue::LentQueue(const Entry& entry) : entry_(entry), object_(std::move(unused_object(entry))) {
+  if (!object_) object_ = new_queue_object(entry);  // so for a loan during a loan
+  entry_.queue().lend(unused_object(entry) ? 1 : 0);
+}
 
 LentQueue::~LentQueue() {
-  const Py_ssize_t references = kept_ ? 1 + kept_->loans : 1;
-  if (Py_REFCNT(object_.get()) > references) loan_.is_kept();
-  if (kept_) --kept_->loans;
+  PyRef& unused = unused_object(entry_);
+  if (!entry_.default_context || unused || Py_REFCNT(object_.get()) > 1) return;
+  unused = std::move(object_);
+  entry_.queue().take_back(1);
 }
 
 }  // namespace sycl_ext

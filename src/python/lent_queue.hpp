@@ -3,7 +3,8 @@
 //
 // An export has to ask the runtime for pending work as long as somebody else has the queue.  Most
 // producers let go of the stream when they have ordered their work before it; then an export has to
-// ask once more, and not for ever.
+// ask once more, and not for ever.  (A producer that keeps the stream has it until it lets go, and
+// so has the traceback of an exception.)
 #pragma once
 
 #include "python/gil.hpp"
@@ -23,11 +24,8 @@ class LentQueue {
   PyObject* get() const noexcept { return object_.get(); }  // a dpctl.SyclQueue, borrowed
 
  private:
-  struct Kept;  // the object of an entry
-
-  Kept* const kept_;  // nullptr: made for this loan
-  const PyRef object_;
-  QueueLoan loan_;  // ends while the object is there
+  const Entry& entry_;
+  PyRef object_;
 };
 
 }  // namespace sycl_ext

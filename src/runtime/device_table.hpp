@@ -103,7 +103,7 @@ class Entry final : public ContextEntry {
   }
   // The same for somebody who may hand the queue on.
   Queue queue_for_others() const;
-  // A new reference to that queue for QueueLoan.
+  // A new reference to that queue for Queue::lend.
   void* new_queue_reference_to_lend() const;
   // Its address, valid for ever.
   const void* queue_address() const;

@@ -237,18 +237,14 @@ void Queue::delete_reference(void* reference) noexcept {
 
 void* Queue::new_reference_to_lend() const { return new sycl::queue(state_->queue); }
 
-QueueLoan::QueueLoan(const Queue& queue) noexcept : state_(queue.state_) {
+void Queue::lend(long unused_references) const noexcept {
   state_->follows_others = true;  // the third party may order it after work of its own
-  ++state_->pending;
+  state_->unused_references = unused_references;
+  state_->last_loan = ++state_->loans;
 }
 
-QueueLoan::~QueueLoan() {
-  constexpr long references = 2;  // the queue itself, and what is lent
-  if (is_kept_ || sycl::detail::getSyclObjImpl(state_->queue).use_count() > references) {
-    state_->shared = true;
-  }
-  ++state_->abandoned;
-  --state_->pending;
+void Queue::take_back(long unused_references) const noexcept {
+  state_->unused_references = unused_references;
 }
 
 bool Queue::has_other_users() const noexcept {

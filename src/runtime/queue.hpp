@@ -61,8 +61,12 @@ class Queue {
   // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; shares the queue, too.
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
-  // The same for a queue that is only lent (QueueLoan): others can submit to it during a loan.
+  // The same for a third party that gives it back: until the last copy of such a reference is gone,
+  // others can submit to the queue, and what they have submitted is pending until it is found idle.
   void* new_reference_to_lend() const;
+  // Before a third party gets such a reference, and after it: how many of them nobody has.
+  void lend(long unused_references) const noexcept;
+  void take_back(long unused_references) const noexcept;
 
   // Whether anybody has the queue but the owner of this handle.
   bool has_other_users() const noexcept;
@@ -99,27 +103,9 @@ class Queue {
   const QueueState& state() const noexcept { return *state_; }
 
  private:
-  friend class QueueLoan;
   void tell_errors() const;
 
   std::shared_ptr<QueueState> state_;
-};
-
-// A third party has the lent reference to a queue for the time of one call.  What it may have
-// submitted is pending until the queue is found idle; if it has kept the queue, others can submit
-// to it from now on.
-class QueueLoan {
- public:
-  explicit QueueLoan(const Queue& queue) noexcept;
-  ~QueueLoan();
-  QueueLoan(const QueueLoan&) = delete;
-  QueueLoan& operator=(const QueueLoan&) = delete;
-  // The object with the lent reference has another owner.  (Copies of the reference are counted.)
-  void is_kept() noexcept { is_kept_ = true; }
-
- private:
-  const std::shared_ptr<QueueState> state_;
-  bool is_kept_ = false;
 };
 
 }  // namespace sycl_ext

@@ -46,9 +46,26 @@ struct QueueState {
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
+  // Loans of a reference to a third party so far; the last that may not be over, 0: all are; and
+  // how many lent references there are that nobody has (Queue::lend).
+  std::atomic<std::uint64_t> loans{0};
+  mutable std::atomic<std::uint64_t> last_loan{0};
+  std::atomic<long> unused_references{0};
   std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
 
-  bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
+  bool may_have_work() const noexcept {
+    return shared || is_lent() || pending != 0 || abandoned != settled;
+  }
+  // Whether a third party has a lent reference, or a copy of one; so does an exception's traceback.
+  bool is_lent() const noexcept {
+    std::uint64_t loan = last_loan;
+    if (loan == 0) return false;
+    const long without_loans = 1 + unused_references;  // 1: `queue`
+    if (sycl::detail::getSyclObjImpl(queue).use_count() > without_loans) return true;
+    ++abandoned;                                 // what was submitted before it came back
+    last_loan.compare_exchange_strong(loan, 0);  // fails: it was lent again meanwhile
+    return false;
+  }
   // The first `count` commands whose event was dropped are done.
   void settle(std::int64_t count) const noexcept {
     std::int64_t known = settled;

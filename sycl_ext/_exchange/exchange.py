@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
@@ -13,7 +13,7 @@ from sycl_ext._debug.trace import note, traced
 from sycl_ext._devices.device import Device, by_id, is_torch_device, names_device, place
 from sycl_ext._negotiation.consumers import Consumer, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, Refusals, message_of
 from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest
 from sycl_ext._protocols import imports, sources
 from sycl_ext._tensor.display import describe
@@ -168,9 +168,23 @@ def exchange(
     refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
     if refusal is not None:
         raise BufferError(refusal)
-    said: list[Exception] = []
+    with Refusals() as refusals:
+        attempts = _attempts(source, who, copy, host_copy, wanted)
+        return _hand_over(source, who, call, attempts, copy, host_copy, refusals)
+
+
+def _hand_over(
+    source: _core.TensorBase,
+    who: Consumer,
+    call: Callable[[Any], Any],
+    attempts: Iterable[_Attempt],
+    copy: bool | None,
+    host_copy: bool,
+    refusals: list[Exception],
+) -> Any:
+    """Return what the consumer returns for the first attempt that it does not refuse."""
     forbidden: list[BufferError] = []
-    for attempt in _attempts(source, who, copy, host_copy, wanted):
+    for attempt in attempts:
         error = _forbidden(attempt, copy, host_copy)
         if error is not None:
             forbidden.append(error)
@@ -186,20 +200,29 @@ def exchange(
             refused = watch.refused() or isinstance(refusal_or_not, BufferError)
             if not (who.is_library or refused):
                 raise
-            said.append(refusal_or_not)
+            refusals.append(refusal_or_not)
             continue
         finally:
             watch.end()
         note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, attempt.copies)
         return result
-    cause = said[0] if said else None  # the best form, and so the refusal that says most
+    # The best form was refused first: that refusal says most.
+    raise _all_refused(source, who, refusals, forbidden) from (refusals[0] if refusals else None)
+
+
+def _all_refused(
+    source: _core.TensorBase,
+    who: Consumer,
+    refusals: list[Exception],
+    forbidden: list[BufferError],
+) -> BufferError:
     if forbidden:
-        reasons = dict.fromkeys(map(str, forbidden))
-        raise type(forbidden[-1])("; and ".join(reasons)) from cause
-    raise ExchangeError(
-        f"{who.package} refused {describe(source)}: {type(cause).__name__}: {message_of(cause)}"
+        return type(forbidden[-1])("; and ".join(dict.fromkeys(map(str, forbidden))))
+    first = refusals[0]
+    return ExchangeError(
+        f"{who.package} refused {describe(source)}: {type(first).__name__}: {message_of(first)}"
         + (f" (known about it: {who.reason})" if who.reason else "")
-    ) from cause
+    )
 
 
 def _is_device(consumer: Any) -> bool:

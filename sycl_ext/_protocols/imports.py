@@ -18,7 +18,7 @@ from sycl_ext._debug.trace import note
 from sycl_ext._devices.device import Device, Placement, as_dl_device, is_absent, place
 from sycl_ext._devices.queues import is_torch_class, queue_from
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, Refusals, message_of
 from sycl_ext._negotiation.producers import known
 from sycl_ext._negotiation.rules import Plan, Route, cheapest
 from sycl_ext._protocols import usm_interface
@@ -125,15 +125,16 @@ def place_in_list(chosen: Plan) -> int:
 def _import_to_first(
     x: Any, devices: list[Any], copy: bool | None, dlpack: bool
 ) -> _core.TensorBase:
-    refusals: list[BufferError] = []
-    for device in devices:
-        try:
-            return (_core.from_dlpack if dlpack else _core.as_tensor)(x, device=device, copy=copy)
-        except BufferError as error:
-            refusals.append(error)
-    reasons = "; and ".join(dict.fromkeys(map(str, refusals)))
-    first = refusals[0]
-    raise type(first)(f"none of the {len(devices)} devices will do: {reasons}") from first
+    with Refusals() as refusals:
+        for device in devices:
+            try:
+                function = _core.from_dlpack if dlpack else _core.as_tensor
+                return function(x, device=device, copy=copy)
+            except BufferError as error:
+                refusals.append(error)
+        reasons = "; and ".join(dict.fromkeys(map(str, refusals)))
+        error_type = type(refusals[0])
+        raise error_type(f"none of the {len(devices)} devices will do: {reasons}") from refusals[0]
 
 
 def those_here(devices: list[Any]) -> list[Any]:
@@ -222,7 +223,19 @@ def import_rest(
     if isinstance(x, np.ndarray):  # of a dtype or with a flag that NumPy does not export
         tensor = from_ndarray(x)
         return as_usm(tensor) if in_place else move(tensor, placement, copy)
-    refusals = [] if refusal is None else [refusal]
+    with Refusals([] if refusal is None else [refusal]) as refusals:
+        return _import_copy(x, announced, placement, copy, in_place, refusals)
+
+
+def _import_copy(
+    x: Any,
+    announced: DLDevice,
+    placement: Placement | None,
+    copy: bool | None,
+    in_place: bool,
+    refusals: list[Exception],
+) -> _core.TensorBase:
+    """Ask the producer to copy to where the data is wanted, else to the host."""
     tensor_or_none = None
     if placement is not None and announced != HOST and not in_place:
         wanted = placement.device.__dlpack_device__()

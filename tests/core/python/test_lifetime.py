@@ -418,3 +418,77 @@ def test_other_proxies_of_tensors():
     for call in (sx.from_dlpack, sx.as_tensor, sx.host_view):
         found = call(Proxy(numbers(usm_type="shared")))
         assert bits(np.asarray(found)) == bits(values(1000, "uint8"))
+
+
+# ---- what was refused ----------------------------------------------------------------------------
+
+
+class Refusing:
+    """A producer that refuses a view, and a copy too unless it `copies` to the host."""
+
+    def __init__(self, device, copies):
+        self.device, self.copies = device, copies
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if self.copies and dl_device == (1, 0):
+            return numbers(usm_type="host").__dlpack__(dl_device=dl_device, **VERSIONED)
+        raise BufferError("not like this")
+
+
+ASKING = {
+    "from_dlpack": sx.from_dlpack,
+    "from_dlpack, a copy": lambda x: sx.from_dlpack(x, copy=True),
+    "from_dlpack, a view": lambda x: sx.from_dlpack(x, copy=False),
+    "from_dlpack, a device": lambda x: sx.from_dlpack(x, device=sx.device()),
+    "from_dlpack, devices": lambda x: sx.from_dlpack(x, device=[sx.device(), sx.device()]),
+    "as_tensor": sx.as_tensor,
+    "host_view": sx.host_view,
+    "exchange": lambda x: sx.exchange(x, np),
+    "explain": lambda x: sx.explain(x, np),
+    "copy_from": lambda x: numbers().copy_from(x),
+}
+
+
+@contextlib.contextmanager
+def no_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("copies", [False, True], ids=["refuses", "copies"])
+@pytest.mark.parametrize("device", [(1, 0), (2, 0), (14, 0)])
+@pytest.mark.parametrize("name", ASKING)
+def test_a_refused_producer_is_not_left_to_the_collector(name, device, copies):
+    producer = Refusing(device, copies)
+    gone = weakref.ref(producer)
+    with no_collector():
+        with contextlib.suppress(BufferError):
+            ASKING[name](producer)
+        del producer
+        assert gone() is None
+
+
+@pytest.mark.parametrize("forms", [0, 1], ids=["refuses", "takes the second form"])
+def test_what_a_consumer_refused_is_not_left_to_the_collector(forms):
+    calls = []
+
+    def consumer(x):
+        calls.append(None)
+        if len(calls) <= forms or not forms:
+            raise BufferError("not like this")
+
+    tensor = numbers()
+    gone = weakref.ref(tensor)
+    with no_collector():
+        with contextlib.suppress(BufferError):
+            sx.exchange(tensor, consumer)
+        del tensor
+        assert gone() is None
+    assert len(calls) > 1
