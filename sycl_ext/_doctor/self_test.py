@@ -30,6 +30,8 @@ LARGE = 32 << 20
 REPEATS = 3
 #: Seconds of work that Ctrl-C is to interrupt the wait for, and the pause before it.
 PENDING, PAUSE = 3.0, 0.3
+#: How often Ctrl-C is pressed at most: other work of the machine may delay it until all is done.
+PRESSES = 3
 
 #: How a device is partitioned: the first of these that it allows.
 PARTITIONS: dict[str, str | list[int]] = {
@@ -238,11 +240,28 @@ def interrupt(device: sx.Device) -> str:
     def submit() -> Any:
         return queue.memcpy_async(other, memory, nbytes)
 
+    for left in reversed(range(PRESSES)):
+        try:
+            return f"after {press_while_working(submit, target):.2f} s"
+        except TooLate as error:
+            if not left:
+                raise error.args[0] from None
+    raise AssertionError("unreachable")
+
+
+class TooLate(Exception):  # noqa: N818 - no error
+    """The work was done too early to tell; the argument is what to say of a device that is so."""
+
+
+def press_while_working(submit: Callable[[], Any], target: sx.Tensor) -> float:
+    """Press Ctrl-C during a wait for commands, and return the seconds until the wait ended."""
+    queue = target.sycl_queue
     one = fastest(lambda: submit().wait(), queue)
     start = time.perf_counter()
     events = [submit() for _ in range(min(round(PENDING / one), 5000))]
     if time.perf_counter() - start > PENDING / 2 or not _still_running(events[-1]):
-        raise Skip("a command is done when it has been submitted, so nothing is waited for")
+        queue.wait()
+        raise TooLate(Skip("a command is done when it is submitted, so nothing is waited for"))
     pressed = []
 
     def press() -> None:
@@ -265,12 +284,12 @@ def interrupt(device: sx.Device) -> str:
     running = _still_running(events[-1])
     queue.wait()
     if early and early < pressed[0]:
-        raise Skip("the work was done before Ctrl-C")
+        raise TooLate(Skip("the work was done before Ctrl-C"))
     if not back:
         raise AssertionError("Ctrl-C did nothing")
     if early or not running:
-        raise AssertionError("Ctrl-C ended the wait only when the work was done")
-    return f"after {back - pressed[0]:.2f} s"
+        raise TooLate(AssertionError("Ctrl-C ended the wait only when the work was done"))
+    return back - pressed[0]
 
 
 def _still_running(event: Any) -> bool:

@@ -29,10 +29,16 @@ __all__ = [
 Memory = Literal["host", "own"]
 
 
+#: Seconds within which a library frees what nobody uses any more.
+PATIENCE = 10
+#: Bytes before an array that are there to be read, by a library that takes a hostile byte_offset.
+MARGIN = 4096
+
+
 def aligned(values: np.ndarray) -> np.ndarray:
-    """Copy an array to a multiple of 256 bytes, as the header wants it."""
-    room = np.zeros(values.nbytes + 256, "uint8")
-    start = -address_of(room) % 256
+    """Copy an array to a multiple of 256 bytes, as the header wants it, with a margin of zeros."""
+    room = np.zeros(MARGIN + values.nbytes + 256, "uint8")
+    start = MARGIN + -address_of(room) % 256
     made = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
     made[...] = values
     return made
@@ -299,9 +305,9 @@ def describe(result: object) -> str:
     return f"{type(result).__name__} {' '.join(text.split())[:60]}"
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 2) -> bool:
+def wait_for(condition: Callable[[], bool]) -> bool:
     """Collect garbage until something holds; some libraries free memory in a thread."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while True:
         gc.collect()
         if condition():

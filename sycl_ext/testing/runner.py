@@ -125,7 +125,7 @@ class _Worker:
 
     def death(self) -> str:
         """Say how the process ended."""
-        code = self._process.wait(10)
+        code = self._process.wait(60)
         self._errors.seek(0)
         text = self._errors.read().decode(errors="replace")
         end = signal.Signals(-code).name if code < 0 else f"exit code {code}"

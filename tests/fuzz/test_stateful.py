@@ -9,7 +9,6 @@ live counters with the number of capsules and blocks that the model knows to be 
 from __future__ import annotations
 
 import contextlib
-import gc
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +31,7 @@ import sycl_ext as sx
 from generated import alive, cases
 from samples import USM_TYPES, bits
 from sycl_ext import _core
+from waiting import eventually
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
 NAMES = st.sampled_from(["bool", "int8", "uint16", "float32", "int64", "complex128"])
@@ -242,9 +242,7 @@ class Histories(RuleBasedStateMachine):
         exports, allocations = self.before
         assert sx.live_exports() - exports == sum(is_capsule(h.thing) for h in self.handles)
         blocks = frozenset().union(*(handle.blocks for handle in self.handles))
-        if _core.live_allocations() - allocations != len(blocks):
-            gc.collect()
-        assert _core.live_allocations() - allocations == len(blocks)
+        assert eventually(lambda: _core.live_allocations() - allocations == len(blocks))
 
 
 TestHistories = Histories.TestCase

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``doctor --full``: the self-test of each device, in every test environment."""
 
-import contextlib
 import json
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import environments
 from doctor_facts import CPU, GPU, WELL
 from sycl_ext._doctor import checks, collect, render
 from sycl_ext._doctor.facts import Facts, Measurement, Step
+from waiting import eventually
 
 SHORT = dict.fromkeys(("allocate", "copy", "export", "import"), "ok")
 ALL = {**SHORT, "bandwidth": "ok", "sub-devices": "ok", "second process": "ok", "Ctrl-C": "ok"}
@@ -155,9 +154,18 @@ def test_a_device_that_hangs(tmp_path):
 # ---- what is concluded, and shown ----------------------------------------------------------------
 
 
-def test_a_process_that_ends_takes_its_own_with_it(tmp_path):
+def test_a_process_that_ends_takes_its_own_with_it(tmp_path, monkeypatch):
     """A hanging test may have started another process."""
     pid = tmp_path / "pid"
+    wait = subprocess.Popen.wait
+
+    def wait_until_it_hangs(process, timeout=None):
+        if timeout is not None:
+            assert eventually(lambda: pid.exists() and pid.read_text())
+            raise subprocess.TimeoutExpired(process.args, timeout)
+        return wait(process)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", wait_until_it_hangs)
     code = f"""
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
@@ -167,9 +175,14 @@ time.sleep(1000)
     with (tmp_path / "log").open("w") as log, pytest.raises(subprocess.TimeoutExpired):
         collect.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
     state = Path(f"/proc/{pid.read_text()}/stat")
-    with contextlib.suppress(FileNotFoundError):
-        while state.read_text().rpartition(")")[2].split()[0] not in "ZX":  # waits to be collected
-            time.sleep(0.1)  # it was killed: the kernel takes its time
+
+    def is_gone():  # or waits to be collected
+        try:
+            return state.read_text().rpartition(")")[2].split()[0] in "ZX"
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    assert eventually(is_gone)
 
 
 FULL = replace(

@@ -219,7 +219,7 @@ for _ in range(4):
     waiter.start()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)
+        signal.alarm(60)
         done.wait()
         assert copy.done()
         error = ""

@@ -87,9 +87,10 @@ def test_an_adapter_that_writes_and_reads(lines, adapter):
     ],
 )
 def test_a_case_that_ends_badly(lines, text, adapter, monkeypatch):
-    monkeypatch.setattr(runner, "SECONDS", 1 if "sleep" in lines else 20)
     library = adapter(f"{lines}\nadapter = Adapter('numpy', np.array, take)")
-    outcome = library.run(ONE, "host")
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "SECONDS", 1 if "sleep" in lines else runner.SECONDS)
+        outcome = library.run(ONE, "host")
     assert outcome.text == text
     good = CASES["must-producer-says_its_device"]
     assert library.run(good, "host").good, "the next case has another process"
