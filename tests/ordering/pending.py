@@ -631,7 +631,7 @@ def check_drop(name: str, queue_name: str, kind: str, nbytes: int) -> str:
     gate, _ = gate_for(kernels, reason_to_fail(f"drop {name}", queue_name, kind))
     with gate:
         kernels.copy(on, gate, out.ptr, address, NBYTES)
-        outcome = run(gate, drop, 5)
+        outcome = run(gate, drop, 30)
         on.wait()
     if not outcome.problem and at(out.ptr) != {OLD}:
         outcome.problem = f"the kernel saw other bytes: {at(out.ptr)}"

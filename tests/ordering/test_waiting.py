@@ -23,7 +23,7 @@ warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
 def fork():
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # a hang
+        signal.alarm(60)  # a hang
         for kind in ("device", "shared", "host"):
             sx.empty(16, "uint8", usm_type=kind)
         os._exit(0)
@@ -90,7 +90,7 @@ for _ in range(100):
     t = sx.empty(10, device=queue)
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(60)
     assert _core.deferred_frees() == 0
     assert _core.interrupted_waits() == 0
     sys.exit(0)
@@ -125,7 +125,7 @@ for _ in range(20):
 assert _core.deferred_frees() > 0
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(60)
     if _core.deferred_frees():
         os._exit(1)
     sys.exit(0)
@@ -133,7 +133,7 @@ status = os.waitpid(child, 0)[1]
 control.loaded().fakegpu_set_delay_us(0)
 queue.wait()
 sys.stdout.flush()
-os._exit(0 if status == signal.SIGABRT else 1)
+os._exit(0 if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT else 1)
 """,
         gpu_environment,
     )
@@ -182,7 +182,7 @@ started.wait(10)
 
 
 SLOW_VIEW = """
-import os, signal, threading
+import os, signal, threading, time
 import numpy as np
 import sycl_ext as sx
 from fake_gpu import control
@@ -191,9 +191,19 @@ gpu = sx.device("level_zero:gpu:0")
 device = sx.as_tensor(np.arange(300_000, dtype="int16"), device=gpu)
 view = sx.host_view(device)
 adapter = control.loaded()
+HELD = 20_000_000
 
-def soon(after, call):
-    threading.Timer(after, call).start()
+def interrupt_the_copy(started=adapter.fakegpu_calls):
+    # Sends a signal once the copy has started, which the caller makes next, slow as it may be.
+    before = started()
+
+    def send():
+        while started() == before:
+            time.sleep(0.01)
+        time.sleep(0.1)  # it waits by now, most likely
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    threading.Thread(target=send).start()
 """
 
 
@@ -207,9 +217,14 @@ def test_a_handler_may_touch_the_view_that_is_being_copied(gpu_environment):
         SLOW_VIEW
         + """
 seen = []
-signal.signal(signal.SIGUSR1, lambda *_: seen.append(int(np.asarray(view)[7])))
-adapter.fakegpu_set_delay_us(200_000)
-soon(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+
+def handler(*_):
+    threading.Timer(0.2, adapter.fakegpu_set_delay_us, (0,)).start()
+    seen.append(int(np.asarray(view)[7]))
+
+signal.signal(signal.SIGUSR1, handler)
+adapter.fakegpu_set_delay_us(HELD)
+interrupt_the_copy()
 assert np.asarray(view)[299_999] == np.arange(300_000, dtype="int16")[-1]
 assert seen == [7]
 """,
@@ -224,15 +239,19 @@ def test_what_a_handler_was_given_is_not_written_again(gpu_environment):
         + """
 device = sx.as_tensor(np.full(12 << 20, 100, dtype="uint8"), device=gpu)
 view = sx.host_view(device)
-adapter.fakegpu_set_delay_us(300_000)
+adapter.fakegpu_set_delay_us(200_000)
+written = threading.Event()
 
 def handler(*_):
     adapter.fakegpu_set_delay_us(0)
     np.from_dlpack(view)[:] = 7
+    written.set()
 
 signal.signal(signal.SIGUSR1, handler)
-soon(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+interrupt_the_copy(started=adapter.fakegpu_copies)
 view.ptr
+while not written.is_set():  # where the copy was done before the signal came
+    time.sleep(0.01)
 assert set(np.from_dlpack(view).tolist()) == {7}
 """,
         gpu_environment,
@@ -244,20 +263,22 @@ def test_a_child_does_not_wait_for_a_copy_of_its_parent(gpu_environment):
     environments.python(
         SLOW_VIEW
         + """
-import time
-adapter.fakegpu_set_delay_us(1_000_000)
+before = adapter.fakegpu_calls()
+adapter.fakegpu_set_delay_us(HELD)
 other = threading.Thread(target=lambda: view.ptr)
 other.start()
-time.sleep(0.3)
+while adapter.fakegpu_calls() == before:
+    time.sleep(0.01)
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(60)
     try:
         np.from_dlpack(view)
     except sx.SyclError:
         os._exit(0)
     os._exit(1)
 assert os.waitpid(child, 0)[1] == 0
+adapter.fakegpu_set_delay_us(0)
 other.join()
 assert np.asarray(view)[9] == 9
 """,
@@ -276,11 +297,10 @@ def handler(*_):
     adapter.fakegpu_set_delay_us(0)  # nobody else ends the copy
 
 signal.signal(signal.SIGUSR1, handler)
-adapter.fakegpu_set_delay_us(20_000_000)
+adapter.fakegpu_set_delay_us(HELD)
+interrupt_the_copy()
 other = threading.Thread(target=lambda: np.asarray(view))
 other.start()
-soon(0.5, lambda: os.kill(os.getpid(), signal.SIGUSR1))
-soon(0.2, lambda: None)
 assert np.asarray(view)[9] == 9
 other.join()
 assert seen == [1]
@@ -304,8 +324,8 @@ def handler(*_):
 signal.signal(signal.SIGUSR1, handler)
 for first in (np.asarray, memoryview, np.from_dlpack):
     view = sx.host_view(device)
-    adapter.fakegpu_set_delay_us(20_000_000)
-    soon(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    adapter.fakegpu_set_delay_us(HELD)
+    interrupt_the_copy()
     try:
         first(view)
     except Stop:
@@ -347,8 +367,8 @@ adapter = control.loaded()
 adapter.fakegpu_set_delay_us(20_000_000)
 queue.memcpy_async(target, source, 8)
 taken = sx.from_dlpack(with_table(OverTarget(stream=queue.addressof_ref()))(tensor))
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     memoryview(taken)
 except KeyboardInterrupt:
     pass
@@ -383,7 +403,7 @@ queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 8)
 threading.Timer(0.3, adapter.fakegpu_set_delay_us, (0,)).start()
 libc, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(256)
 assert libc.pthread_attr_init(attributes) == 0
-assert libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 46)) == 0
+assert libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 47)) == 0
 assert libc.pthread_setattr_default_np(attributes) == 0  # no thread gets such a stack
 assert np.asarray(tensor).tobytes() == b"1" * 8
 """,
@@ -397,10 +417,11 @@ assert np.asarray(tensor).tobytes() == b"1" * 8
 def test_blocks_with_pending_work_share_one_thread(gpu_environment):
     environments.python(
         """
-import dpctl.memory, os, time
+import dpctl.memory, os
 import sycl_ext as sx
 from fake_gpu import control
 from sycl_ext import _core
+from waiting import eventually
 
 gpu = sx.device("level_zero:gpu:0")
 queue = gpu.sycl_queue
@@ -419,11 +440,7 @@ for _ in range(2000):
 assert _core.deferred_frees() >= 2000, _core.deferred_frees()
 assert threads() <= before + 1, (before, threads())
 adapter.fakegpu_set_delay_us(0)
-for _ in range(5000):
-    if not _core.deferred_frees():
-        break
-    time.sleep(0.001)
-assert not _core.deferred_frees()
+assert eventually(lambda: not _core.deferred_frees())
 """,
         gpu_environment,
     )
@@ -505,13 +522,13 @@ def handler(*_):
     global child
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # a hang
+        signal.alarm(60)  # a hang
     else:
         adapter.fakegpu_set_delay_us(0)
 
 signal.signal(signal.SIGUSR1, handler)
-adapter.fakegpu_set_delay_us(20_000_000)
-soon(0.3, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+adapter.fakegpu_set_delay_us(HELD)
+interrupt_the_copy()
 try:
     device.to_numpy()
 except RuntimeError as error:
@@ -547,7 +564,7 @@ class Owner:  # a host task of dpctl drops it, with the GIL
 
 event = queue.memcpy_async(target, source, 64)
 queue._submit_keep_args_alive((Owner(),), [event])
-assert running.wait(20)
+assert running.wait(60)
 barrier = queue.submit_barrier()  # waits for the host task
 queue.wait()
 """

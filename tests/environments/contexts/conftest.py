@@ -43,7 +43,7 @@ def places():
     name = os.environ["SYCL_EXT_ENVIRONMENT"]
     stand_in = name.startswith(("stand_in_gpu", "level_zero"))
     root = sx.device(1)
-    tile, sibling = root.create_sub_devices("numa" if stand_in else 1)
+    tile, sibling = root.create_sub_devices("numa" if stand_in else 1)[:2]
     return Places(
         root=root,
         tile=tile,

@@ -15,9 +15,11 @@ def compute(array):
     """WANTED, by kernels of which the last one may be pending.
 
     dpnp 0.20 on a GPU does not order a kernel after the one before it when both work on host USM
-    and its queue is out-of-order: without the wait, its own results are wrong now and then.
+    and its queue is out-of-order: without the waits, its own results are wrong now and then.
     """
-    before = array * 2 + 1
+    doubled = array * 2
+    doubled.sycl_queue.wait()
+    before = doubled + 1
     before.sycl_queue.wait()
     return dpnp.sqrt(before)
 

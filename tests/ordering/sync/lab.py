@@ -109,9 +109,6 @@ class Bench:
 
     # ---- time ------------------------------------------------------------------------------------
 
-    def slow(self) -> None:
-        self.control.fakegpu_set_delay_us(DELAY_US)
-
     @contextmanager
     def held(self) -> Iterator[None]:
         """Inside, no command is carried out, until `release` is called or the block is left."""
@@ -126,12 +123,20 @@ class Bench:
         self.control.fakegpu_set_delay_us(0)
 
     def stale(
-        self, repeat: Callable[[int], set[int]], repetitions: int = REPETITIONS
+        self,
+        repeat: Callable[[int], set[int]],
+        repetitions: int = REPETITIONS,
+        delay_us: int = DELAY_US,
     ) -> list[tuple[int, set[int]]]:
         """Repeat something that has to see the value it is called with; return what was wrong."""
-        self.slow()
+        self.control.fakegpu_set_delay_us(delay_us)
         seen = [(value, repeat(value)) for value in range(1, repetitions + 1)]
         return [(value, found) for value, found in seen if found != {value}]
+
+    def is_stale(self, repeat: Callable[[int], set[int]]) -> bool:
+        """Whether most of many reads are; a busy machine may need longer pauses for that."""
+        delays = (DELAY_US, 10 * DELAY_US, 100 * DELAY_US)
+        return any(len(self.stale(repeat, MANY, delay)) > MANY / 2 for delay in delays)
 
     @contextmanager
     def blocked(self, call: Callable[[], Any]) -> Iterator[list[Any]]:
@@ -156,7 +161,7 @@ class Bench:
             yield results
         finally:
             self.release()
-            thread.join(30)
+            thread.join(60)
         assert not thread.is_alive()
         if errors:
             raise errors[0]
@@ -228,7 +233,7 @@ def alone(body: str) -> subprocess.CompletedProcess:
         cwd=HERE,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
     )
 
 

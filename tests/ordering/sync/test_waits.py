@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from lab import DTYPE, LENGTH, MANY, REPETITIONS, Address, alone, at, of, usm
+from lab import DELAY_US, DTYPE, LENGTH, REPETITIONS, Address, alone, at, of, usm
 
 V1 = {"max_version": (1, 0)}
 HOST = {**V1, "dl_device": (1, 0)}
@@ -323,7 +323,7 @@ def _with_own_queue(bench, usm_type):
 @pytest.mark.parametrize("owner", OWNERS)
 def test_memory_is_not_freed_under_work(bench, owner, usm_type):
     """The adapter ends the process when memory is freed before a command that uses it."""
-    bench.slow()
+    bench.control.fakegpu_set_delay_us(DELAY_US)
     for value in range(1, REPETITIONS + 1):
         held, queue, address = OWNERS[owner](bench, bench.tensor(usm_type))
         bench.write(queue, usm(Address(address, queue)), value)
@@ -370,8 +370,7 @@ def test_without_the_wait_data_is_stale(bench, way):
         queue.wait()
         return seen
 
-    wrong = len(bench.stale(repeat, MANY))
-    assert wrong > MANY / 2, f"only {wrong} stale reads: the tests above could not fail"
+    assert bench.is_stale(repeat), "the tests above could not fail"
 
 
 def test_without_the_wait_dpnp_is_stale(bench):
@@ -384,4 +383,4 @@ def test_without_the_wait_dpnp_is_stale(bench):
         queue.wait()
         return seen
 
-    assert len(bench.stale(repeat, MANY)) > MANY / 2
+    assert bench.is_stale(repeat)

@@ -55,8 +55,12 @@ def ring():
 
 
 def freed_queue():
-    queue = dpctl.SyclQueue()
-    return queue.addressof_ref()
+    """An address where no other queue comes: this process has the memory, where it gets it."""
+    address = dpctl.SyclQueue().addressof_ref()
+    malloc = ctypes.CDLL(None).malloc
+    malloc.restype = ctypes.c_void_p
+    any(malloc(ctypes.c_size_t(16)) == address for _ in range(1000))  # two pointers, as a queue is
+    return address
 
 
 queue = dpctl.SyclQueue("level_zero:gpu:0", property="in_order")

@@ -195,12 +195,11 @@ def memory_freed_under_a_command() -> None:
 # --- queues ---
 
 
-@check(delay_us=HOLD_US)
+@check(delay_us=30 * HOLD_US)  # longer than a check may take
 def a_delay_is_seen_and_can_be_ended() -> None:
     bench = Bench()
     queue = bench.queue(property="in_order")
     target = bench.memory(3, "Host")
-    start = time.monotonic()
     event = queue.memcpy_async(target, b"new", 3)
     from dpctl import event_status_type
 
@@ -210,7 +209,6 @@ def a_delay_is_seen_and_can_be_ended() -> None:
     event.wait()
     equal(event.execution_status, event_status_type.complete)
     equal(seen_by_the_host(target), b"new")
-    assert time.monotonic() - start < HOLD_US / 2e6
 
 
 def last_writer(middle: Callable[[object, object], list], **keywords: object) -> bytes:
@@ -376,7 +374,7 @@ def failure_of(command: list[str], wanted: Check, out_dir: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
     kept["DPCTL_VERBOSITY"] = "error"  # or dpctl keeps the runtime's words to itself
     done = subprocess.run(
-        command, env={**kept, **variables}, capture_output=True, text=True, timeout=60
+        command, env={**kept, **variables}, capture_output=True, text=True, timeout=100
     )
     return verdict(done, wanted.returncode, wanted.stderr)
 

@@ -161,9 +161,9 @@ ur_result_t usm_free(ur_context_handle_t context, void* pointer) {
     all.by_address.erase(found);
   }
   allocation->freed = true;
-  --counters.live_allocations;
   if (allocation->type == UR_USM_TYPE_DEVICE && !allocation->opened)
     give_back(allocation->device->root(), allocation->mapped_nbytes);
+  --counters.live_allocations;  // last: who waits for this finds the bytes given back
   return UR_RESULT_SUCCESS;
 }
 
