@@ -10,7 +10,7 @@
 #include "runtime/usm.hpp"
 
 inline void wait_for_deferred_frees() {
-  for (int tries = 0; sycl_ext::deferred_frees() > 0 && tries < 5000; ++tries) {
+  for (int tries = 0; sycl_ext::deferred_frees() > 0 && tries < 60000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

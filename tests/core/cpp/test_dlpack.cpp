@@ -177,7 +177,8 @@ void check_refusals() {
 TEST(dlpack_refuses_legacy) { check_refusals<DLManagedTensor>(); }
 TEST(dlpack_refuses_versioned) { check_refusals<DLManagedTensorVersioned>(); }
 
-// USM of a third party: the lengths may lie, and both ends are checked.
+// USM of a third party: the lengths may lie, and both ends are checked.  They are so far away that
+// no other block is there.
 TEST(dlpack_third_party_usm) {
   const Entry& entry = default_entry();
   const DLDevice device{kDLOneAPI, entry.id};
@@ -188,11 +189,12 @@ TEST(dlpack_third_party_usm) {
     const Tensor tensor = import_managed(&s.managed, {&device}).tensor;
     CHECK(tensor.memory->kind() == UsmKind::device && tensor.memory->entry() == &entry);
   }
-  S beyond(memory->data, {1 << 20}, {1}, device);
+  constexpr std::int64_t far = std::int64_t{1} << 38;
+  S beyond(memory->data, {far}, {1}, device);
   refused(beyond, "end beyond");
-  S before(memory->data, {2}, {-(1 << 16)}, device);
+  S before(memory->data, {2}, {-far}, device);
   refused(before, "not USM");
   S offset(memory->data, {1}, {1}, device);
-  offset.managed.dl_tensor.byte_offset = 1 << 22;
+  offset.managed.dl_tensor.byte_offset = std::uint64_t{far};
   refused(offset, "not USM");
 }

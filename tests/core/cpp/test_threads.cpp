@@ -126,7 +126,7 @@ TEST(threads_begin_copies) {
     });
   }
   while (pending_copies_now != 0) std::this_thread::yield();
-  for (int tries = 0; settled_allocations() != live && tries < 1000; ++tries) {
+  for (int tries = 0; settled_allocations() != live && tries < 60000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK(settled_allocations() == live);

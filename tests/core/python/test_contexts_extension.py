@@ -197,7 +197,7 @@ def test_views_outlive_the_call_and_go_on_another_thread(views):
     views.drop()
     gc.collect()
     assert eventually(lambda: sx._core.live_allocations() == before)
-    assert sys.getrefcount(array) == count
+    assert eventually(lambda: sys.getrefcount(array) == count)
 
 
 # ---- the way back --------------------------------------------------------------------------------
@@ -216,9 +216,9 @@ def test_a_block_of_an_extension(table, root, private, halves):
         del tensor, array
         gc.collect()
         assert table.count_released() == released
-        del part
+        del part  # dpctl's own thread may have held the array until now
         gc.collect()
-        assert table.count_released() == released + 1
+        assert eventually(lambda wanted=released + 1: table.count_released() == wanted)
 
 
 def test_a_read_only_block(table, root):
@@ -245,7 +245,7 @@ def test_memory_of_a_python_object(table, root):
     assert again.ptr == tensor.ptr
     assert sys.getrefcount(tensor) == count + 1
     del again
-    assert sys.getrefcount(tensor) == count
+    assert eventually(lambda: sys.getrefcount(tensor) == count)
 
 
 def test_new_tensors(table, root, private):

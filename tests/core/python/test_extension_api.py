@@ -11,6 +11,7 @@ import environments
 import sycl_ext as sx
 from sycl_ext import _core
 from sycl_ext.testing.structs import pythonapi
+from waiting import eventually
 
 
 class Error(ctypes.Structure):
@@ -195,7 +196,8 @@ def test_an_owner_is_released_once(table, owner, wrong):
         with pytest.raises(error):
             table.wrap(ctypes.byref(view), None, owner, release)
     gc.collect()
-    assert released == [owner]
+    assert eventually(lambda: released == [owner])
+    assert not _core.deferred_frees()
     # Without `release` there is nothing to do; and what drops Python objects drops no NULL.
     if error is None:
         for function in (Release(), table.release_object):

@@ -21,7 +21,7 @@ def test_a_million_exchanges_need_no_memory():
     output = environments.python(
         f"ROUNDS = {rounds}"
         + """
-import gc, os
+import gc, os, time
 import numpy as np
 import sycl_ext as sx
 from producers import Managed, over
@@ -29,8 +29,13 @@ from sycl_ext import _core
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
-def resident():
+def settle():
     gc.collect()
+    while _core.deferred_frees():
+        time.sleep(0.01)
+
+def resident():
+    settle()
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * PAGE
 
@@ -61,11 +66,13 @@ assert sum(count for _, count in KINDS.values()) == 1_000_000
 for work, count in KINDS.values():
     for _ in range(count // 10):
         work()
-exports, blocks, before = sx.live_exports(), _core.live_allocations(), resident()
+before = resident()
+exports, blocks = sx.live_exports(), _core.live_allocations()
 for _ in range(ROUNDS):
     for work, count in KINDS.values():
         for _ in range(count):
             work()
+settle()
 assert (sx.live_exports(), _core.live_allocations()) == (exports, blocks)
 print(resident() - before)
 """
@@ -296,7 +303,7 @@ def test_threads_mix_exchanges():
     environments.python(
         f"rounds = {rounds}"
         + """
-import gc, sys, threading
+import gc, sys, threading, time
 import numpy as np
 import sycl_ext as sx
 from sycl_ext import _core
@@ -339,6 +346,8 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert not errors, errors[:3]
 gc.collect()
+while _core.deferred_frees():
+    time.sleep(0.01)
 assert (sx.live_exports(), _core.live_allocations()) == before
 """
     )

@@ -6,6 +6,7 @@ import gc
 import itertools
 import sys
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -15,9 +16,16 @@ import environments
 import sycl_ext as sx
 from producers import Managed, Producer, over
 from samples import bits, values
+from sycl_ext import _core
 from sycl_ext.testing.structs import call_deleter, take
 
 VERSIONED = {"max_version": (1, 0)}
+
+
+def settle():
+    """A thread that has made no tensor leaves its blocks to the one that frees."""
+    while _core.deferred_frees():
+        time.sleep(0.001)
 
 
 def numbers(nbytes=1000, **where):
@@ -198,6 +206,7 @@ def test_threads_that_exchange():
             assert mine.to_numpy().min() == number
 
     in_threads(work)
+    settle()
     assert sx.live_exports() == live
 
 
@@ -221,6 +230,7 @@ def test_threads_that_drop_the_last_view():
             tensors[index] = None
 
     in_threads(work)
+    settle()
     assert [one.deleted for one in managed] == [1] * 400
 
 
@@ -240,6 +250,7 @@ def test_a_deleter_without_the_gil_drops_python_objects():
             call_deleter(address, versioned=versioned) for address, versioned in owned[number::8]
         ]
     )
+    settle()
     gc.collect()
     assert all(reference() is None for reference in alive)
 
@@ -314,7 +325,7 @@ LINKS = {
 def test_a_chain_through_another_library_ends(link):
     """Its links let each other go, thousands of them, on a stack that holds a few hundred."""
     environments.python(f"""
-import dpctl.memory, numpy as np, sycl_ext as sx, threading
+import dpctl.memory, numpy as np, sycl_ext as sx, threading, time
 from sycl_ext import _core
 
 class Described:
@@ -339,6 +350,8 @@ threading.stack_size(256 << 10)
 thread = threading.Thread(target=run)
 thread.start()
 thread.join()
+while _core.deferred_frees():
+    time.sleep(0.01)
 assert (sx.live_exports(), _core.live_allocations()) == before
 """)
 

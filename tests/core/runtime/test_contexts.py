@@ -161,11 +161,10 @@ def test_ten_thousand_rows_and_eight_threads():
         result = table.stress(8, 10_000, 100_000)
         print(json.dumps([result, len(sx.devices()) - before, few, table.times()]))
     """)
-    (entries, contradictions, seconds), appended, few, many = found
+    (entries, contradictions), appended, few, many = found
     assert (entries, contradictions) == (10_000, 0)
     # the root's entry was there; each measurement has one context of its own
     assert appended == 10_000
-    assert seconds < 10
     for lookup, nanoseconds in many.items():
         assert nanoseconds < 5000, lookup
         assert nanoseconds < 5 * few[lookup] + 200, lookup
