@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 
 import pytest
@@ -36,6 +37,10 @@ REQUIRE_ALL = os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1"
 
 # A call into the SYCL runtime that can wait, made with the GIL held, ends the process.
 _core.check_gil_at_runtime_calls(True)
+
+# In the background of a shell, it is ignored, here and in every process that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # ---- several workers -----------------------------------------------------------------------------
 

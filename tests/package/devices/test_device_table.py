@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device table: ids, every form of ``device=``, and the entries that are no root devices."""
 
+import contextlib
 import types
+from pathlib import Path
 
 import dpctl
 import dpctl.memory
@@ -295,7 +297,14 @@ def test_counts_of_units(root):
     assert [part.sycl_device.max_compute_units for part in (first, *rest)] == [1, 1]
 
 
-@pytest.mark.parametrize("partition", ["numa", "nonsense", 10**6, [10**6], 0, -1, None, 1.5])
+def test_a_cut_by_memory(root):
+    """Most machines have their memory in one place, and cannot be cut there."""
+    nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
+    with contextlib.nullcontext() if len(nodes) > 1 else pytest.raises(sx.SyclError, match="part"):
+        root.create_sub_devices("numa")
+
+
+@pytest.mark.parametrize("partition", ["nonsense", 10**6, [10**6], 0, -1, None, 1.5])
 def test_a_cut_that_cannot_be_made(root, partition):
     entries = len(sx.devices())
     with pytest.raises((sx.SyclError, TypeError, ValueError), match="partition"):

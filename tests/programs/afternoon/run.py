@@ -185,7 +185,7 @@ def blocks() -> set[str]:
     return {path.name for path in SHARED_MEMORY.glob("*")}
 
 
-def eventually_none(look, seconds: float = 10):
+def eventually_none(look, seconds: float = 60):
     """What a function finds; nothing, when it finds nothing soon."""
     end = time.monotonic() + seconds
     while (found := look()) and time.monotonic() < end:

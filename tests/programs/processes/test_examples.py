@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of several processes, as a user starts them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 import environments
 
 EXAMPLES = environments.ROOT / "examples"
+#: What Dask says of a machine that has much else to do.
+BUSY = re.compile("still alive after|Event loop was unresponsive|garbage collections took")
+
+pytestmark = pytest.mark.timeout(300)
 
 
 def run(*command, variables=None):
@@ -21,7 +26,7 @@ def run(*command, variables=None):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=110,
+        timeout=280,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -33,8 +38,8 @@ def test_dask_works_on_more_than_a_worker_may_have():
     assert "chunks on the dashboard: 32 MiB, 32 MiB, 32 MiB, 32 MiB\n" in shown
     assert "100% Completed" in shown
     assert "the result is of dpnp" in shown
-    assert "WARN" not in shown
-    assert "Warning" not in shown
+    warnings = [line for line in shown.splitlines() if "warn" in line.lower()]
+    assert all(BUSY.search(line) for line in warnings), shown
 
 
 @pytest.mark.parametrize("where", ["cpu", "level_zero_v2"])
