@@ -10,7 +10,10 @@ import environments
 import level_zero.build as level_zero
 from extensions import labs
 
-pytestmark = pytest.mark.skipif(bool(level_zero.missing()), reason=level_zero.missing())
+pytestmark = [
+    pytest.mark.skipif(bool(level_zero.missing()), reason=level_zero.missing()),
+    pytest.mark.timeout(300),  # one of them builds four modules, or waits for who does
+]
 
 #: What the scripts begin with: a pointer that came without SYCL, as another library hands it over.
 NATIVE = """

@@ -360,7 +360,7 @@ tensor = sx.zeros(8, "uint8", usm_type="shared", device=gpu)
 class OverTarget(Table):
     def from_object(self, producer, out):
         self.made.append(over(tensor, data=target._pointer, keep=target))
-        out[0] = self.made[-1].address
+        out[0] = self.made[-1].hand_over()
         return 0
 
 adapter = control.loaded()

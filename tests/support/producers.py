@@ -103,11 +103,15 @@ class Managed:
         self._keep = None
         _waiting.discard(self)
 
-    def capsule(self, name: bytes | None = b"") -> object:
-        """A capsule over it; `name` is by default the right one."""
+    def hand_over(self) -> int:
+        """Its address, for somebody who calls the deleter: it lives until then."""
         if self._struct.deleter:
             _waiting.add(self)
-        return new_capsule(self.address, NAMES[self.versioned] if name == b"" else name)
+        return self.address
+
+    def capsule(self, name: bytes | None = b"") -> object:
+        """A capsule over it; `name` is by default the right one."""
+        return new_capsule(self.hand_over(), NAMES[self.versioned] if name == b"" else name)
 
 
 def over(array: Any, **fields: Any) -> Managed:
@@ -324,7 +328,7 @@ class Table:
         if self.fails:
             return -1
         self.made.append(over(producer.array))
-        out[0] = self.made[-1].address
+        out[0] = self.made[-1].hand_over()
         return 0
 
     def stream(self, device_type, device_id, out):
@@ -335,7 +339,8 @@ class Table:
 
 def with_table(table: Table) -> type[Producer]:
     """The producer by the book, with a C exchange table."""
-    cls = type("WithTable", (Producer,), {"__dlpack_c_exchange_api__": table.capsule})
+    members = {"__dlpack_c_exchange_api__": table.capsule, "table": table}  # it lives as long
+    cls = type("WithTable", (Producer,), members)
     # Its own __dlpack__ counts only in front of the table.
     cls.__dlpack__ = Producer.__dlpack__
     return cls

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import importlib.util
 import os
@@ -86,7 +87,10 @@ def build_example(name: str) -> None:
 
 @functools.cache
 def build_all() -> None:
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    """One worker builds, and the others wait for it: they have one folder."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock, ThreadPoolExecutor(os.cpu_count()) as pool:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         jobs = [pool.submit(build_lab, name) for name in LABS]
         jobs += [pool.submit(build_example, name) for name in EXAMPLES]
         for job in jobs:
