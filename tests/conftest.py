@@ -96,7 +96,7 @@ def pytest_xdist_make_scheduler(config, log):
 # ---- no leaks ------------------------------------------------------------------------------------
 
 _tracebacks = False  # of failed tests: they hold what those tests had, for a while
-_last = None  # what was alive at the end of the last test
+_last = None  # what was alive at the end of the last test; None: something may have gone since
 _modules = 0  # that were imported when the garbage collector was last told to spare them
 
 
@@ -139,6 +139,13 @@ def nothing_leaks(request):
     _last = alive()
     what = "managed tensors and blocks that nobody freed, or that others still needed"
     assert _last == before or _tracebacks, f"{what}: {before} before, {_last} after"
+
+
+def pytest_fixture_post_finalizer(fixturedef):
+    """What a fixture of several tests has held goes: now, or when it is collected."""
+    global _last
+    if fixturedef.scope != "function":
+        _last = None
 
 
 @pytest.hookimpl(wrapper=True)
