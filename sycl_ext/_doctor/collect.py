@@ -78,6 +78,9 @@ VARIABLES = (
 #: The libraries through which the runtime finds an Intel GPU.
 LEVEL_ZERO = ("libze_loader.so.1", "libze_intel_gpu.so.1")
 
+#: Seconds after which the full self-test of a device begins no further test, at least.
+FULL_SECONDS = 30
+
 #: How lines begin that a dying process adds to what it has to say.
 NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
 
@@ -418,7 +421,8 @@ def test_fully(
             detail = "the device has no USM"
             found.records.append({"step": f"{prefix}all", "outcome": "skipped", "detail": detail})
             continue
-        order = {"what": "device", "device": device.id, "packages": packages}
+        seconds = max(FULL_SECONDS, timeout / 4)
+        order = {"what": "device", "device": device.id, "packages": packages, "seconds": seconds}
         for record in run_probe(order, os.environ, timeout, after_hang=False).records:
             if record.get("step") == AT_EXIT:
                 record["step"] = prefix + AT_EXIT

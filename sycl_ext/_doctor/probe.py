@@ -25,9 +25,6 @@ from typing import Any
 #: The libraries of the runtime, among those that a process has loaded.
 RUNTIME = re.compile(r"/lib(sycl|ur_\w+|OpenCL|ze_\w+|intelocl|umf)\.so[^/]*$")
 
-#: Seconds after which the full self-test of a device begins no further test.
-FULL_SECONDS = 30
-
 
 class Probe:
     """Does steps, and reports them."""
@@ -137,20 +134,20 @@ def test_runtime(probe: Probe, packages: list[str], tested: bool) -> None:
                     probe.tell(step=step, outcome="skipped", detail="the device has no USM")
 
 
-def test_device(probe: Probe, packages: list[str], number: int) -> None:
-    """Test one device with all there is, for half a minute."""
+def test_device(probe: Probe, packages: list[str], number: int, seconds: float) -> None:
+    """Test one device with all there is, beginning no further test when the time is over."""
     end = 0.0
     for package in imported(probe, packages):
         import sycl_ext as sx
 
         device = sx.device(number)
-        end = end or time.monotonic() + FULL_SECONDS
+        end = end or time.monotonic() + seconds
         for name, test in self_tests("FULL", package).items():
             step = f"device {number}: {name}"
             if time.monotonic() < end:
                 probe.step(step, partial(test, device))
             elif step not in probe.skip:
-                probe.tell(step=step, outcome="skipped", detail=f"{FULL_SECONDS} s were over")
+                probe.tell(step=step, outcome="skipped", detail=f"{seconds:g} s were over")
 
 
 def self_tests(which: str, package: str) -> dict[str, Callable[[Any], object]]:
@@ -191,7 +188,7 @@ def main(order: dict[str, Any], report: Path) -> None:
     if order["what"] == "runtime":
         test_runtime(probe, order["packages"], order["tested"])
     elif order["what"] == "device":
-        test_device(probe, order["packages"], order["device"])
+        test_device(probe, order["packages"], order["device"], order["seconds"])
     elif order["what"] == "drivers":
         test_drivers(probe, order["paths"])
     else:
