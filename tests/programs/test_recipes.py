@@ -11,7 +11,8 @@ import recipes
 from fake_gpu.build import build, environment
 
 PAGES = recipes.pages("stand-in GPU")
-LONG = ("torch_xpu_allocator.md",)  # the SYCL headers take their time
+#: The SYCL headers take their time, and so does a copy that is held.
+LONG = ("torch_xpu_allocator.md", "copy_in_the_background.md")
 
 
 def marked(page):

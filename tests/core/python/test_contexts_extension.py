@@ -415,8 +415,8 @@ def test_an_extension_for_another_sycl_runtime_is_refused():
     [
         ("cpu", {}, "cpu", 8),
         ("two_platforms", {}, "cpu:1", 8),
-        ("stand_in_gpu", {}, "cpu", 8),
-        ("stand_in_gpu", {}, "level_zero:gpu:1", 6),
+        pytest.param("stand_in_gpu", {}, "cpu", 8, marks=pytest.mark.long),
+        pytest.param("stand_in_gpu", {}, "level_zero:gpu:1", 6, marks=pytest.mark.long),
         ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1"}, "level_zero:gpu:1", 6),
         ("stand_in_gpu", {"FAKEGPU_DELAY_US": "3000"}, "level_zero:gpu:1", 6),
     ],
