@@ -17,6 +17,8 @@ from sycl_ext.testing.known_defects import KnownDefect, find_defect, is_version
 from sycl_ext.testing.runner import Library
 from waiting import eventually
 
+pytestmark = pytest.mark.timeout(300)
+
 GOOD = """
 import os, sys
 import numpy as np
@@ -56,7 +58,7 @@ def adapter(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("lines", "text"), ERRORS.items())
 def test_an_adapter_that_cannot_be_used(lines, text, adapter, monkeypatch):
-    monkeypatch.setattr(runner, "FIRST", 1 if "sleep" in lines else 60)
+    monkeypatch.setattr(runner, "FIRST", 1 if "sleep" in lines else runner.FIRST)
     assert adapter(lines).hello()["error"].startswith(text)
 
 
@@ -190,7 +192,7 @@ def test_pytest_ends_in_the_middle(which, tmp_path):
     )
     assert eventually(lambda: (tmp_path / "taken").exists())
     os.kill(process.pid, which)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=100)
     assert eventually(lambda: not session_of(process))
     assert not report.exists()
     if which == signal.SIGINT:
@@ -204,7 +206,7 @@ def test_an_import_that_hangs_leaves_no_process(tmp_path):
     process = start(tmp_path, "--dlpack=hard:adapter")
     assert eventually(lambda: (tmp_path / "here").exists())
     os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=100)
     assert eventually(lambda: not session_of(process))
 
 
@@ -215,7 +217,7 @@ adapter = Adapter("odd", np.array, lambda x: np.from_dlpack(x).copy(),
 """
     (tmp_path / "hard.py").write_text(GOOD + lines)
     process = start(tmp_path, "--dlpack=hard:adapter", "-k", "good_struct or imports_are_views")
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=100)
     assert "1 failed, 1 xfailed" in output.replace("162 deselected, ", ""), output
     assert "is known to fail: it fails ; see Adapter.known" in output
 
@@ -226,7 +228,7 @@ adapter = Adapter("odd", np.array, lambda x: np.from_dlpack(x).copy(),
 )
 def test_a_report_that_cannot_be_written_is_noticed_at_once(name, text, tmp_path):
     process = start(tmp_path, "--dlpack=numpy", f"--dlpack-report={name}")
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=100)
     assert process.returncode == pytest.ExitCode.USAGE_ERROR
     assert text in output
 

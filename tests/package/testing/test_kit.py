@@ -16,6 +16,8 @@ from sycl_ext.testing.known_defects import KNOWN_DEFECTS, KnownDefect, find_defe
 
 ROOT = environments.ROOT
 
+pytestmark = pytest.mark.timeout(300)  # two hundred cases, next to the tests of other workers
+
 
 def kit(*arguments, folder, variables=None):
     """Run pytest on the kit; return what it wrote."""
@@ -27,7 +29,7 @@ def kit(*arguments, folder, variables=None):
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line",
          "--pyargs", "sycl_ext.testing", *arguments],
-        env=seen, cwd=folder, capture_output=True, text=True, timeout=110,
+        env=seen, cwd=folder, capture_output=True, text=True, timeout=280,
     )  # fmt: skip
 
 
