@@ -30,19 +30,23 @@ def read(capsule):
 # ---- the table -----------------------------------------------------------------------------------
 
 
+def roots():
+    return [device for device in sx.devices() if device.kind == "root"]
+
+
 def test_ids_are_those_of_dpctl():
-    assert [device.id for device in sx.devices()] == [0, 1]
-    for ours, theirs in zip(sx.devices(), dpctl.get_devices(), strict=True):
+    assert [device.id for device in roots()] == [0, 1]
+    for ours, theirs in zip(roots(), dpctl.get_devices(), strict=True):
         assert ours.id == theirs.get_device_id()
         assert ours.filter_string == theirs.filter_string
         assert ours.sycl_device == theirs
-    assert [device.filter_string for device in sx.devices()] == ["opencl:cpu:0", "opencl:cpu:1"]
+    assert [device.filter_string for device in roots()] == ["opencl:cpu:0", "opencl:cpu:1"]
 
 
 def test_contexts():
-    contexts = [device.sycl_context for device in sx.devices()]
+    contexts = [device.sycl_context for device in roots()]
     assert contexts[0] != contexts[1]
-    for device in sx.devices():
+    for device in roots():
         assert device.sycl_context == device.sycl_device.sycl_platform.default_context
 
 
@@ -67,8 +71,9 @@ def test_every_form_of_a_device(number):
 
 
 def test_the_third_does_not_exist():
-    for spec in (2, (14, 2), "cpu:2", "opencl:cpu:2"):
-        with pytest.raises(ValueError, match="2"):
+    following = len(sx.devices())  # other tests may have made entries for contexts
+    for spec in (following, (14, following), "cpu:2", "opencl:cpu:2"):
+        with pytest.raises(ValueError, match=rf"2|{following}"):
             sx.device(spec)
 
 
