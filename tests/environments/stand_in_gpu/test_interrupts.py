@@ -184,7 +184,7 @@ def test_a_lazy_host_view_can_be_asked_again(gpu, hold):
 
 
 def test_a_script_that_is_interrupted_ends_as_any_other(gpu):
-    """With a traceback, and not before the device is done."""
+    """With a traceback and the code of Ctrl-C; it waits for the device a moment, and no longer."""
     output = environments.python(
         """
 import os, signal, subprocess, sys
