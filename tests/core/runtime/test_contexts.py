@@ -152,7 +152,7 @@ def in_a_process(code, variables=None):
     return json.loads(environments.python(code, variables).splitlines()[-1])
 
 
-def test_ten_thousand_rows_and_eight_threads():
+def test_ten_thousand_entries_and_eight_threads():
     found = in_a_process("""
         table = labs.load("table_lab")
         table.stress(1, 10, 10)
