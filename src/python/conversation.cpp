@@ -2,12 +2,14 @@
 #include "python/conversation.hpp"
 
 #include <array>
+#include <climits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "python/lent_queue.hpp"
+#include "python/producer_class.hpp"
 #include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
 
@@ -17,38 +19,18 @@ namespace {
 
 PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
 
-// The traits of the classes that were met last.  A class is held weakly.
-long traits_of(PyTypeObject* type) {
-  struct Line {
-    PyRef weak_type;
-    long traits;
-  };
-  static auto* const lines = new std::array<Line, 64>;  // never destroyed: Python goes first
-  Line& line = (*lines)[(reinterpret_cast<std::uintptr_t>(type) >> 6) % lines->size()];
-  auto* const object = reinterpret_cast<PyObject*>(type);
-  if (line.weak_type && PyWeakref_GET_OBJECT(line.weak_type.get()) == object) return line.traits;
-  const PyRef answer(in_python([&] { return PyObject_CallOneArg(hooks().traits_of, object); }));
-  const long traits = answer ? PyLong_AsLong(answer.get()) : -1;
-  PyRef weak_type(traits < 0 ? nullptr : PyWeakref_NewRef(object, nullptr));
-  if (!weak_type) throw PythonError();
-  line.weak_type.swap(weak_type);
-  line.traits = traits;
-  return traits;
-}
-
 // A pair of ints; std::nullopt: it is something else.
 std::optional<DLDevice> read_device(PyObject* pair) {
   if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) return std::nullopt;
-  std::array<std::int32_t, 2> numbers{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    PyObject* const item = PyTuple_GET_ITEM(pair, static_cast<Py_ssize_t>(i));
-    if (!PyLong_Check(item)) return std::nullopt;
+  const auto read = [pair](Py_ssize_t place) {  // LONG_MAX: no number of 32 bits
+    PyObject* const item = PyTuple_GET_ITEM(pair, place);
     int overflow = 0;
-    const long value = PyLong_AsLongAndOverflow(item, &overflow);
-    if (overflow != 0 || value < INT32_MIN || value > INT32_MAX) return std::nullopt;
-    numbers[i] = static_cast<std::int32_t>(value);
-  }
-  return DLDevice{static_cast<DLDeviceType>(numbers[0]), numbers[1]};
+    const long value = PyLong_Check(item) ? PyLong_AsLongAndOverflow(item, &overflow) : LONG_MAX;
+    return overflow != 0 || value < INT32_MIN || value > INT32_MAX ? LONG_MAX : value;
+  };
+  const long type = read(0), id = read(1);
+  if (type == LONG_MAX || id == LONG_MAX) return std::nullopt;
+  return DLDevice{static_cast<DLDeviceType>(type), static_cast<std::int32_t>(id)};
 }
 
 // Torch's lazy negative bit: the memory has the other sign, and no capsule says so.

@@ -12,11 +12,6 @@
 
 namespace sycl_ext {
 
-// What is known about the producers of a class: the bits of imports.traits_of.
-struct Traits {
-  static constexpr long immutable = 1, has_negative_bit = 2, shows_queue = 4;
-};
-
 // What came of a question.  Neither: it could not be asked, because the device is neither the host
 // nor of kDLOneAPI.
 struct Answer {

@@ -6,8 +6,8 @@
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
 #include "python/offer_watch.hpp"
+#include "python/producer_class.hpp"
 #include "python/routes.hpp"
-#include "python/type_lookup.hpp"
 #include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
@@ -156,53 +156,32 @@ const DLPackExchangeAPI api = {
 
 // ---- as a consumer ------------------------------------------------------------------------------
 
-constexpr const char* capsule_name = "dlpack_exchange_api";
-
-// The table of a type; nullptr when it has none, or when a subclass has its own __dlpack__ and
-// merely inherits the table, which would pass that method by.
-const DLPackExchangeAPI* find_api(PyTypeObject* type) {
-  static PyObject* const api_name = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
-  static PyObject* const method_name = PyUnicode_InternFromString("__dlpack__");
-  const Found found = find_in_type(type, api_name);
-  PyObject* const capsule = found.value;
-  if (!capsule || !PyCapsule_IsValid(capsule, capsule_name)) return nullptr;
-  if (find_in_type(type, method_name).place < found.place) return nullptr;
-  auto* table = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule, capsule_name));
-  while (table && table->header.version.major != DLPACK_MAJOR_VERSION) {
-    table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
-  }
-  return table;
+// Whether a tensor of torch asks for autograd, or is conjugated or negated lazily.  torch's
+// __dlpack__ refuses the first two (not the negated ones), and its table (2.13) none: they export
+// the memory as it lies, which is wrong data for the lazy bits, and pass autograd by.
+bool has_lazy_state(PyObject* producer, const ProducerClass& its_class) {
+  const auto is_set = [producer](PyObject* name, auto* get) {
+    if (!name) return false;
+    const PyRef value(in_python([=] { return get(producer, name); }));
+    if (!value && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+    if (!value) PyErr_Clear();
+    return value.get() != Py_False;
+  };
+  return is_set(its_class.requires_grad, PyObject_GetAttr) ||
+         is_set(its_class.is_conj, PyObject_CallMethodNoArgs) ||
+         is_set(its_class.is_neg, PyObject_CallMethodNoArgs);
 }
 
 }  // namespace
 
-bool has_lazy_state(PyObject* producer) {
-  static const struct {
-    PyObject* name;
-    bool is_method;
-  } states[] = {{PyUnicode_InternFromString("requires_grad"), false},
-                {PyUnicode_InternFromString("is_conj"), true},
-                {PyUnicode_InternFromString("is_neg"), true}};
-  for (const auto& state : states) {
-    if (!find_in_type(Py_TYPE(producer), state.name).value) continue;
-    const PyRef value(in_python([&] {
-      return state.is_method ? PyObject_CallMethodNoArgs(producer, state.name)
-                             : PyObject_GetAttr(producer, state.name);
-    }));
-    if (!value && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
-    if (!value) PyErr_Clear();
-    if (value.get() != Py_False) return true;
-  }
-  return false;
-}
-
 PyObject* exchange_api_capsule() {
-  return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), capsule_name, nullptr);
+  return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), "dlpack_exchange_api", nullptr);
 }
 
 std::optional<Imported> import_through_api(PyObject* producer, const ImportOptions& options) {
-  const DLPackExchangeAPI* table = find_api(Py_TYPE(producer));
-  if (!table || has_lazy_state(producer)) return std::nullopt;
+  const ProducerClass its_class = producer_class(Py_TYPE(producer));
+  const DLPackExchangeAPI* const table = its_class.table;
+  if (!table || has_lazy_state(producer, its_class)) return std::nullopt;
   DLManagedTensorVersioned* managed = nullptr;
   const int failed = hang_at_thread_end(
       [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });

@@ -38,7 +38,8 @@ class ReleasedGil {
   }
 
  private:
-  static inline thread_local PyThreadState* current_ = nullptr;
+  static inline __thread PyThreadState* current_ __attribute__((tls_model("initial-exec"))) =
+      nullptr;
   const Interpreter::Released released_;
 };
 

@@ -8,8 +8,8 @@
 #include "python/conversation.hpp"
 #include "python/exchange_api.hpp"
 #include "python/numpy_bridge.hpp"
+#include "python/producer_class.hpp"
 #include "python/routes.hpp"
-#include "python/type_lookup.hpp"
 
 namespace sycl_ext {
 
@@ -47,7 +47,7 @@ PyRef ask_python(PyObject* function, PyObject* x, PyObject* more = nullptr) {
 
 // An attribute that is not None; empty: there is none.
 PyRef get_attribute(PyObject* x, PyObject* name) {
-  if (Py_TYPE(x) == ndarray_type() && !find_in_type(Py_TYPE(x), name).value) return nullptr;
+  if (Py_TYPE(x) == ndarray_type() && !find_in_class(Py_TYPE(x), name)) return nullptr;
   PyRef value(in_python([&] { return PyObject_GetAttr(x, name); }));
   if (!value) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonError();
@@ -103,7 +103,7 @@ bool is_better_read_by_us(PyObject* x, const ImportRequest& request) {
   static PyObject* const method = intern("__dlpack__");
   if (!is_ndarray_subclass(x)) return false;
   return request.protocols == Protocols::any ||
-         find_in_type(Py_TYPE(x), method).value == find_in_type(ndarray_type(), method).value;
+         find_in_class(Py_TYPE(x), method) == find_in_class(ndarray_type(), method);
 }
 
 PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
@@ -164,7 +164,7 @@ PyObject* import_object(PyObject* object, const ImportRequest& request) {
   if (std::optional<Imported> imported = import_through_api(x, options)) {
     return settle(*std::move(imported), request);
   }
-  if (request.protocols == Protocols::dlpack || find_in_type(Py_TYPE(x), dlpack).value ||
+  if (request.protocols == Protocols::dlpack || producer_class(Py_TYPE(x)).has_dlpack ||
       get_attribute(x, dlpack)) {
     return import_through_protocol(x, request, options);
   }

@@ -12,7 +12,7 @@ namespace sycl_ext {
 namespace {
 
 // The object of an entry that is not on loan.  Making one takes dpctl longer than an import; in a
-// private context none is kept, which would be in use for ever.
+// private context none is kept, which would be in use for ever.  The place stays where it is.
 PyRef& unused_object(const Entry& entry) {
   static auto* const objects = new std::unordered_map<int, PyRef>;  // never destroyed
   return (*objects)[entry.id];
@@ -31,15 +31,15 @@ PyRef new_queue_object(const Entry& entry) {
 
 }  // namespace
 
-LentQueue::LentQueue(const Entry& entry) : entry_(entry), object_(std::move(unused_object(entry))) {
+LentQueue::LentQueue(const Entry& entry)
+    : entry_(entry), unused_(unused_object(entry)), object_(std::move(unused_)) {
   if (!object_) object_ = new_queue_object(entry);  // so for a loan during a loan
-  entry_.queue().lend(unused_object(entry) ? 1 : 0);
+  entry_.queue().lend(unused_ ? 1 : 0);
 }
 
 LentQueue::~LentQueue() {
-  PyRef& unused = unused_object(entry_);
-  if (!entry_.default_context || unused || Py_REFCNT(object_.get()) > 1) return;
-  unused = std::move(object_);
+  if (!entry_.default_context || unused_ || Py_REFCNT(object_.get()) > 1) return;
+  unused_ = std::move(object_);
   entry_.queue().take_back(1);
 }
 

@@ -25,6 +25,7 @@ class LentQueue {
 
  private:
   const Entry& entry_;
+  PyRef& unused_;
   PyRef object_;
 };
 

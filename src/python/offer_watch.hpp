@@ -62,7 +62,8 @@ class OfferWatch {
   }
 
  private:
-  static inline thread_local OfferWatch* current_ = nullptr;
+  // Found without a call: each export looks at it.
+  static inline __thread OfferWatch* current_ __attribute__((tls_model("initial-exec"))) = nullptr;
   OfferWatch* const outer_;
   bool asked_ = false, taken_ = false;
   std::vector<PyRef> capsules_;

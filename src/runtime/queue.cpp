@@ -238,13 +238,13 @@ void Queue::delete_reference(void* reference) noexcept {
 void* Queue::new_reference_to_lend() const { return new sycl::queue(state_->queue); }
 
 void Queue::lend(long unused_references) const noexcept {
-  state_->follows_others = true;  // the third party may order it after work of its own
-  state_->unused_references = unused_references;
-  state_->last_loan = ++state_->loans;
+  if (!state_->follows_others) state_->follows_others = true;  // it may order it after its own work
+  state_->unused_references.store(unused_references, std::memory_order_relaxed);
+  state_->last_loan.store(++state_->loans, std::memory_order_release);
 }
 
 void Queue::take_back(long unused_references) const noexcept {
-  state_->unused_references = unused_references;
+  state_->unused_references.store(unused_references, std::memory_order_release);
 }
 
 bool Queue::has_other_users() const noexcept {

@@ -64,7 +64,8 @@ class Queue {
   // The same for a third party that gives it back: until the last copy of such a reference is gone,
   // others can submit to the queue, and what they have submitted is pending until it is found idle.
   void* new_reference_to_lend() const;
-  // Before a third party gets such a reference, and after it: how many of them nobody has.
+  // Before a third party gets such a reference, and after it: how many of them nobody has.  By one
+  // thread at a time.
   void lend(long unused_references) const noexcept;
   void take_back(long unused_references) const noexcept;
 

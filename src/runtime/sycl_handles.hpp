@@ -46,9 +46,9 @@ struct QueueState {
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
-  // Loans of a reference to a third party so far; the last that may not be over, 0: all are; and
-  // how many lent references there are that nobody has (Queue::lend).
-  std::atomic<std::uint64_t> loans{0};
+  // Loans of a reference to a third party so far (one thread lends at a time); the last that may
+  // not be over, 0: all are; and how many lent references there are that nobody has (Queue::lend).
+  std::uint64_t loans = 0;
   mutable std::atomic<std::uint64_t> last_loan{0};
   std::atomic<long> unused_references{0};
   std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's

@@ -149,8 +149,8 @@ struct LeftOwner {
   LeftOwner* next;
 };
 // On the heap, and not in the frame of the outermost release, whose stack a greenlet may swap out.
-thread_local LeftOwner* left_owners = nullptr;
-thread_local int release_depth = 0;
+thread_local LeftOwner* left_owners __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 void release_owner(Owner owner) noexcept {
   if (!owner) return;
@@ -290,27 +290,34 @@ std::uintptr_t Allocation::find_out_owner() const noexcept {
   return is_first ? found : known;
 }
 
+template <class Visit>
+void Allocation::visit_queues(const Visit& visit) const noexcept {
+  if (own_queue_) visit(own_queue_);
+  const Entry* const mine = entry();
+  if (!mine) return;
+  if (const Queue* const made = mine->made_queue()) visit(*made);
+  if (mine->kind != EntryKind::sub_device || !mine->default_context) return;
+  if (const Queue* const made = find_entry(mine->root_id)->made_queue()) visit(*made);
+}
+
 QueueSet Allocation::queues() const noexcept {
-  return queues(entry(), [](const Queue&) { return true; });
+  QueueSet set;
+  visit_queues([&set](const Queue& queue) { set.add(queue); });
+  return set;
 }
 
 QueueSet Allocation::busy_queues() const noexcept {
-  return queues(entry(), [](const Queue& queue) { return queue.may_have_work(); });
+  QueueSet set;
+  visit_queues([&set](const Queue& queue) {
+    if (queue.may_have_work()) set.add(queue);
+  });
+  return set;
 }
 
-template <class Predicate>
-QueueSet Allocation::queues(const Entry* entry, const Predicate& counts) const noexcept {
-  QueueSet set;
-  const auto add = [&](const Queue* queue) {
-    if (queue && counts(*queue)) set.add(*queue);
-  };
-  if (own_queue_) add(&own_queue_);
-  if (!entry) return set;
-  add(entry->made_queue());
-  if (entry->kind == EntryKind::sub_device && entry->default_context) {
-    add(find_entry(entry->root_id)->made_queue());
-  }
-  return set;
+bool Allocation::may_have_work() const noexcept {
+  bool may = any_pending_copies() && has_pending_copies(bytes());
+  visit_queues([&may](const Queue& queue) { may = may || queue.may_have_work(); });
+  return may;
 }
 
 void Allocation::wait_for_work(const Bytes& part, bool writes) const {

@@ -93,9 +93,7 @@ class Allocation {
   // Those among them on which work may be pending.  Does not ask the runtime.
   QueueSet busy_queues() const noexcept;
   // Whether there may be any on them, or a copy that concerns the block.
-  bool may_have_work() const noexcept {
-    return !busy_queues().empty() || has_pending_copies(bytes());
-  }
+  bool may_have_work() const noexcept;
   // Waits for all of it, without the GIL; of copies for those alone that concern `part`, which who
   // waits reads, and writes to if he says so.
   void wait_for_work() const { wait_for_work(bytes(), true); }
@@ -130,8 +128,9 @@ class Allocation {
     return owner != 0 ? owner : find_out_owner();
   }
   std::uintptr_t find_out_owner() const noexcept;
-  template <class Predicate>
-  QueueSet queues(const Entry* entry, const Predicate& counts) const noexcept;
+  // Calls `visit` with each of them, with some twice.
+  template <class Visit>
+  void visit_queues(const Visit& visit) const noexcept;
 };
 
 using Memory = std::shared_ptr<const Allocation>;

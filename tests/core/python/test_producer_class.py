@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is remembered of a producer's class holds until somebody changes the class."""
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from producers import Producer, Table, with_table
+
+
+def new_class():
+    """A producer of host memory, or of a tensor's, which notes the streams that it was given."""
+
+    class Producer:
+        def __init__(self, array):
+            self.array, self.streams = array, []
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+        def __dlpack__(self, *, max_version, stream=None):
+            self.streams.append(stream)
+            return self.array.__dlpack__(max_version=max_version)
+
+    return Producer
+
+
+def imported_often(producer):
+    """Import often enough that Python and we remember what there is to know of the class."""
+    for _ in range(3):
+        tensor = sx.from_dlpack(producer)
+    return tensor
+
+
+def test_a_base_that_loses_its_method():
+    class Derived(new_class()):
+        pass
+
+    producer = Derived(np.arange(3.0))
+    imported_often(producer)
+    del Derived.__bases__[0].__dlpack__
+    with pytest.raises(TypeError):
+        sx.as_tensor(producer)
+
+
+def test_a_class_that_gains_a_queue():
+    tensor = sx.zeros(4, usm_type="shared")
+    producer = new_class()(tensor)
+    imported_often(producer)
+    queue = dpctl.SyclQueue(tensor.device.sycl_context, tensor.device.sycl_device)
+    type(producer).sycl_queue = property(lambda self: queue)
+    sx.from_dlpack(producer)
+    assert producer.streams[-1] == queue
+
+
+def test_a_class_that_gains_a_table_and_loses_it():
+    table = Table()
+    producer = type("Late", (Producer,), {"__dlpack__": Producer.__dlpack__})(np.arange(3.0))
+    imported_often(producer)
+    type(producer).__dlpack_c_exchange_api__ = table.capsule
+    imported_often(producer)
+    assert (len(table.made), len(producer.calls)) == (3, 3)
+    del type(producer).__dlpack_c_exchange_api__
+    imported_often(producer)
+    assert (len(table.made), len(producer.calls)) == (3, 6)
+
+
+def test_a_class_that_gains_a_lazy_state():
+    """As torch's tensors have: the table would hand over the memory as it lies."""
+    table = Table()
+    producer = with_table(table)(np.arange(3.0))
+    imported_often(producer)
+    type(producer).requires_grad = True
+    imported_often(producer)
+    assert (len(table.made), len(producer.calls)) == (3, 3)
+
+
+def test_classes_that_come_and_go():
+    for number in range(300):  # addresses are used again
+        has_method = number % 2 == 0
+        cls = new_class()
+        if not has_method:
+            del cls.__dlpack__
+        producer = cls(np.arange(2.0))
+        for _ in range(2):
+            if has_method:
+                assert sx.as_tensor(producer).shape == (2,)
+            else:
+                with pytest.raises(TypeError):
+                    sx.as_tensor(producer)
