@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.util import find_spec
 from typing import Any, Final, NoReturn
 
 PACKAGE: Final = "sycl_ext"
@@ -30,7 +29,8 @@ def leave_source_tree(path: list[str]) -> None:
     path : list of str
         The ``__path__`` of the package; changed, unless there is a core.
     """
-    if find_spec(f"{PACKAGE}._core") is not None:
+    finders = sys.meta_path  # importlib.util.find_spec, without the time to load that module
+    if any(finder.find_spec(f"{PACKAGE}._core", path) is not None for finder in finders):
         return
     found = installed_package(path[0], sys.path)
     if found is None or not same_file(*(os.path.join(one, INIT) for one in (path[0], found))):

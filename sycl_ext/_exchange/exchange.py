@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
@@ -322,7 +322,7 @@ def _attempts(
 def _candidates(
     offer: Source, who: Consumer, wanted: list[DLDevice], copy: bool | None
 ) -> list[Plan]:
-    return [replace(_plan_there(offer, who, one, copy), device=one) for one in wanted]
+    return [_plan_there(offer, who, one, copy)._replace(device=one) for one in wanted]
 
 
 def _plan_there(offer: Source, who: Consumer, device: DLDevice, copy: bool | None) -> Plan:
@@ -468,7 +468,7 @@ def explain(
         return sources.plan_for(offer, HOST, copy)
     if isinstance(consumer_or_device, list) and _is_device(consumer_or_device):
         plans = [
-            replace(sources.plan_for(offer, one, copy, ours=one != HOST), device=one)
+            sources.plan_for(offer, one, copy, ours=one != HOST)._replace(device=one)
             for one in _read_devices(consumer_or_device) or []
         ]
         return cheapest(plans)
@@ -495,7 +495,7 @@ def explain(
     if wanted is None:
         return found
     candidates = _candidates(offer, who, wanted, copy)
-    return cheapest(candidates) if found.error else replace(found, candidates=tuple(candidates))
+    return cheapest(candidates) if found.error else found._replace(candidates=tuple(candidates))
 
 
 def _with_notes(found: Plan, source: _core.TensorBase, target: Device | None) -> Plan:

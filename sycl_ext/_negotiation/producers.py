@@ -7,13 +7,12 @@ else than the protocol that they speak.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["PRODUCERS", "Producer", "known"]
 
 
-@dataclass(frozen=True)
-class Producer:
+class Producer(NamedTuple):
     """One producer library.
 
     Attributes

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, NamedTuple
 
@@ -171,8 +170,7 @@ class Request(NamedTuple):
     right_kind: bool = True
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What will be done, and why.
 
     Plans are equal when all their attributes are.  They are ordered by their ``cost`` alone:
@@ -205,7 +203,7 @@ class Plan:
 
     def noting(self, *notes: str | None) -> Plan:
         """Return the plan with more notes; None is no note."""
-        return replace(self, notes=self.notes + tuple(note for note in notes if note))
+        return self._replace(notes=self.notes + tuple(note for note in notes if note))
 
     @property
     def copies(self) -> int:
@@ -301,7 +299,7 @@ def cheapest(candidates: Sequence[Plan]) -> Plan:
     """
     best = min(candidates)
     if best.error is None:
-        return replace(best, candidates=tuple(candidates))
+        return best._replace(candidates=tuple(candidates))
     reasons = "; and ".join(dict.fromkeys(plan.reason for plan in candidates))
     refused = any(plan.error is CopyRefusedError for plan in candidates)
     return Plan(
