@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A child takes over no lock, no thread and no work of its parent."""
+
+import pytest
+
+import environments
+from slow_view import SLOW_VIEW
+
+#: A child that allocates, and is ended when it hangs; returns its exit status.
+FORK = """
+import os, signal, threading, warnings
+import sycl_ext as sx
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a hang
+        for kind in ("device", "shared", "host"):
+            sx.empty(16, "uint8", usm_type=kind)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+"""
+
+
+@pytest.mark.parametrize("forks", [60, pytest.param(300, marks=pytest.mark.long)])
+def test_forks_while_threads_allocate(forks):
+    """A child takes over no lock that a thread of its parent held."""
+    program = f"""{FORK}
+stop = threading.Event()
+
+def allocate():
+    while not stop.is_set():
+        [sx.empty(16, "uint8", usm_type=kind) for kind in ("device", "shared", "host")]
+        sx.empty(100, "uint8").to_numpy(copy=True)
+
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+for thread in threads:
+    thread.start()
+hung = sum(fork() != 0 for _ in range({forks}))
+stop.set()
+for thread in threads:
+    thread.join()
+print(hung, "hung")
+"""
+    assert environments.python(program) == "0 hung\n"
+
+
+@pytest.mark.parametrize("processes", [2, pytest.param(12, marks=pytest.mark.long)])
+def test_forks_while_threads_use_the_driver_for_the_first_time(processes):
+    """The pools are empty then, so the threads are in the driver, which has locks of its own."""
+    for _ in range(processes):
+        environments.python(f"""{FORK}
+def allocate():
+    kept = []
+    for _ in range(300):
+        kept += [sx.empty(16, "uint8", usm_type=kind) for kind in ("device", "shared", "host")]
+
+for _ in range(4):
+    threading.Thread(target=allocate, daemon=True).start()
+for _ in range(6):
+    assert fork() == 0
+""")
+
+
+def test_a_child_of_a_process_that_waits_in_the_background_ends():
+    """What the parent's threads were doing is not waited for at the child's exit."""
+    environments.python(
+        """
+import os, signal, sys, warnings
+import numpy as np, sycl_ext as sx
+from sycl_ext import _core
+import dpctl, dpctl.memory
+
+warnings.simplefilter("ignore", DeprecationWarning)
+queue = dpctl.SyclQueue("cpu", property="in_order")
+t = sx.empty(10, device=queue)
+for _ in range(100):
+    source = dpctl.memory.MemoryUSMHost(40, queue=queue)
+    queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 40).wait()
+    del t
+    t = sx.empty(10, device=queue)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    assert _core.deferred_frees() == 0
+    assert _core.interrupted_waits() == 0
+    sys.exit(0)
+status = os.waitpid(child, 0)[1]
+assert status == 0, status
+"""
+    )
+
+
+def test_a_child_ends_without_what_its_parent_has_left_to_free(gpu_environment):
+    """The thread that does it is not in the child, whose end is that of any process."""
+    environments.python(
+        """
+import ctypes, os, signal, sys, warnings
+libc = ctypes.CDLL(None)
+libc.on_exit(libc.abort, None)  # runs after what the package does at the end
+import dpctl, dpctl.memory
+import sycl_ext as sx
+from fake_gpu import control
+from sycl_ext import _core
+
+warnings.simplefilter("ignore", DeprecationWarning)
+
+gpu = sx.device("level_zero:gpu:0")
+queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+source = dpctl.memory.MemoryUSMHost(64, queue=queue)
+control.loaded().fakegpu_set_delay_us(20_000_000)
+for _ in range(20):
+    t = sx.empty(64, "uint8", device=queue)
+    queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 64)
+    del t
+assert _core.deferred_frees() > 0
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    if _core.deferred_frees():
+        os._exit(1)
+    sys.exit(0)
+status = os.waitpid(child, 0)[1]
+control.loaded().fakegpu_set_delay_us(0)
+queue.wait()
+sys.stdout.flush()
+os._exit(0 if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT else 1)
+""",
+        gpu_environment,
+    )
+
+
+def test_a_child_does_not_wait_for_a_copy_of_its_parent(gpu_environment):
+    """The thread that makes the copy is not in the child."""
+    environments.python(
+        SLOW_VIEW
+        + """
+before = adapter.fakegpu_calls()
+adapter.fakegpu_set_delay_us(HELD)
+other = threading.Thread(target=lambda: view.ptr)
+other.start()
+while adapter.fakegpu_calls() == before:
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    try:
+        np.from_dlpack(view)
+    except sx.SyclError:
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+adapter.fakegpu_set_delay_us(0)
+other.join()
+assert np.asarray(view)[9] == 9
+""",
+        gpu_environment,
+    )
+
+
+def test_a_child_that_is_forked_in_the_middle_of_a_wait(gpu_environment):
+    """The wait is its parent's: it has no end in the child, and is an error there."""
+    environments.python(
+        SLOW_VIEW
+        + """
+import sys, warnings
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+child = None
+
+def handler(*_):
+    global child
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a hang
+    else:
+        adapter.fakegpu_set_delay_us(0)
+
+signal.signal(signal.SIGUSR1, handler)
+adapter.fakegpu_set_delay_us(HELD)
+interrupt_the_copy()
+try:
+    device.to_numpy()
+except RuntimeError as error:
+    os._exit(0 if "forked" in str(error) and child == 0 else 1)
+if child == 0:
+    os._exit(2)
+status = os.waitpid(child, 0)[1]
+assert status == 0, status
+""",
+        gpu_environment,
+    )
