@@ -141,6 +141,9 @@ template <std::size_t Size>
 void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
   constexpr int side = square_side<Size>;
+  // Lines of the target that are written next to each other.  More of them would use up more of a
+  // line of the source at once, and displace each other where they lie a power of two apart.
+  constexpr std::int64_t band = 16;
   // A line of the source and a page of the target: each line is used up while it is at hand, and
   // the target is written in long rows.
   const std::int64_t tile_j =
@@ -154,16 +157,21 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
       std::int64_t i = i0;
       std::int64_t j = j0;
       if (squares) {
-        for (; i + side <= i1; i += side) {
+        const std::int64_t end = i0 + (i1 - i0) / side * side;
+        for (std::int64_t first = i0; first < end; first += band) {
+          const std::int64_t last = std::min(first + band, end);
           for (j = j0; j + side <= j1; j += side) {
-            transpose_square<Size>(to + i * outer.to + j * size, outer.to,
-                                   from + i * size + j * inner.from, inner.from);
-          }
-          for (std::int64_t k = i; j < j1 && k < i + side; ++k) {  // what is left of these lines
-            copy_line<Size>(to + k * outer.to + j * inner.to,
-                            from + k * outer.from + j * inner.from, {j1 - j, inner.to, inner.from});
+            for (i = first; i < last; i += side) {
+              transpose_square<Size>(to + i * outer.to + j * size, outer.to,
+                                     from + i * size + j * inner.from, inner.from);
+            }
           }
         }
+        for (i = i0; i < end && j < j1; ++i) {  // what is left of these lines
+          copy_line<Size>(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from,
+                          {j1 - j, inner.to, inner.from});
+        }
+        i = end;
       }
       for (; i < i1; ++i) {
         copy_line<Size>(to + i * outer.to + j0 * inner.to, from + i * outer.from + j0 * inner.from,
