@@ -134,6 +134,30 @@ inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byt
 
 #endif
 
+struct Tile {
+  std::int64_t i_begin, i_end, j_begin, j_end;
+};
+
+// The squares of a tile, `Band` lines of the target side by side.  As few as a square has: each is
+// written in long rows, and the source is read again for the next ones.  Where the lines of the
+// source lie a power of two apart, they displace each other in the cache meanwhile: there more is
+// taken of each at once.
+template <std::size_t Size, int Band>
+void copy_squares(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner,
+                  Tile tile) noexcept {
+  constexpr auto size = static_cast<std::int64_t>(Size);
+  constexpr int side = square_side<Size>, band = std::max(Band, side);
+  for (std::int64_t first = tile.i_begin; first < tile.i_end; first += band) {
+    const std::int64_t last = band == side ? first + side : std::min(first + band, tile.i_end);
+    for (std::int64_t j = tile.j_begin; j < tile.j_end; j += side) {
+      for (std::int64_t i = first; i < last; i += side) {
+        transpose_square<Size>(to + i * outer.to + j * size, outer.to,
+                               from + i * size + j * inner.from, inner.from);
+      }
+    }
+  }
+}
+
 // Two axes at once: `inner` is the target's best axis, `outer` the source's.  Tiles keep the cache
 // lines of both sides at hand; without them a transposition would use one element of each line that
 // it loads.
@@ -141,9 +165,6 @@ template <std::size_t Size>
 void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
   constexpr int side = square_side<Size>;
-  // Lines of the target that are written next to each other.  More of them would use up more of a
-  // line of the source at once, and displace each other where they lie a power of two apart.
-  constexpr std::int64_t band = 16;
   // A line of the source and a page of the target: each line is used up while it is at hand, and
   // the target is written in long rows.
   const std::int64_t tile_j =
@@ -158,15 +179,10 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
       std::int64_t j = j0;
       if (squares) {
         const std::int64_t end = i0 + (i1 - i0) / side * side;
-        for (std::int64_t first = i0; first < end; first += band) {
-          const std::int64_t last = std::min(first + band, end);
-          for (j = j0; j + side <= j1; j += side) {
-            for (i = first; i < last; i += side) {
-              transpose_square<Size>(to + i * outer.to + j * size, outer.to,
-                                     from + i * size + j * inner.from, inner.from);
-            }
-          }
-        }
+        j = j0 + (j1 - j0) / side * side;
+        const Tile tile{i0, end, j0, j};
+        inner.from % 1024 == 0 ? copy_squares<Size, 16>(to, from, outer, inner, tile)
+                               : copy_squares<Size, side>(to, from, outer, inner, tile);
         for (i = i0; i < end && j < j1; ++i) {  // what is left of these lines
           copy_line<Size>(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from,
                           {j1 - j, inner.to, inner.from});
