@@ -20,6 +20,7 @@ from benchmarks.harness import Contender, Pace, race
 os.environ["SCIPY_ARRAY_API"] = "1"  # scikit-learn's array API dispatch
 use_cpu_device()
 
+import dpctl  # noqa: E402
 import dpnp  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -119,7 +120,8 @@ def dask_task(stack: ExitStack) -> Pair:
 def threads(stack: ExitStack) -> Pair:
     """8 threads, each 100 arrays of 4 KB from dpnp to NumPy."""
     pool = stack.enter_context(ThreadPoolExecutor(8))
-    arrays = [dpnp.ones(1024, dtype="float32") for _ in range(100)]
+    queue = dpctl.SyclQueue(property="in_order")  # two threads that wait for another one can crash
+    arrays = [dpnp.ones(1024, dtype="float32", sycl_queue=queue) for _ in range(100)]
 
     def in_all(one: Callable[[Any], Any]) -> Work:
         return lambda: list(pool.map(lambda _: [one(x) for x in arrays], range(8)))

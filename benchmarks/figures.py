@@ -89,15 +89,15 @@ READY = {
         "ready_usm",
         1.3,
         ("ready_usm_bare", 2, " and two questions to the SYCL runtime"),
-        "An import of USM is safe because the runtime is asked whose the first and the last byte "
-        "are; that alone is more than the target leaves.",
+        "The runtime is asked whose the first and the last byte are, and at the end whether the "
+        "queue is idle that the producer was lent; that alone is more than the target leaves.",
     ),
     "our own USM": (
         "ready_own",
         0.9,
         ("ready_host_bare", 0, ""),
         "The producer is asked for its device before its capsule, a call in Python that NumPy does "
-        "not make.",
+        "not make, and is lent a queue as `stream`.",
     ),
 }
 
