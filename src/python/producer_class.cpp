@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "python/tensor_object.hpp"
 
@@ -40,24 +41,29 @@ unsigned version_of(PyTypeObject* type) noexcept {
 }
 
 struct Found {
-  PyObject* value;   // borrowed; nullptr: no class has the name
+  PyRef value;       // empty: no class has the name
   Py_ssize_t place;  // of the first class that has it in the order of resolution, or their number
 };
 
-Found find(PyTypeObject* type, PyObject* name) noexcept {
-  PyObject* const classes = type->tp_mro;
-  const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
+// Keys that are no strings of Python's own compare themselves, and may change the class meanwhile:
+// what is looked through is held.
+Found find(PyTypeObject* type, PyObject* name) {
+  const PyRef classes(Py_XNewRef(type->tp_mro));
+  const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes.get()) : 0;
   for (Py_ssize_t place = 0; place < count; ++place) {
-    auto* const one = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes, place));
+    auto* const one = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes.get(), place));
 #if PY_VERSION_HEX >= 0x030C0000
     const PyRef dict(PyType_GetDict(one));
-    PyObject* const value = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
 #else
-    PyObject* const value = one->tp_dict ? PyDict_GetItemWithError(one->tp_dict, name) : nullptr;
+    const PyRef dict(Py_XNewRef(one->tp_dict));
 #endif
-    if (value) return {value, place};
+    PyRef value(in_python(
+        [&] { return dict ? Py_XNewRef(PyDict_GetItemWithError(dict.get(), name)) : nullptr; }));
+    if (value) return {std::move(value), place};
+    if (!PyErr_Occurred()) continue;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
+    PyErr_Clear();  // of a key that cannot be compared
   }
-  if (PyErr_Occurred()) PyErr_Clear();  // of a key that cannot be compared
   return {nullptr, count};
 }
 
@@ -71,7 +77,7 @@ const DLPackExchangeAPI* table_in(PyObject* capsule) noexcept {
   return table;
 }
 
-ProducerClass look_at(PyTypeObject* type) noexcept {
+ProducerClass look_at(PyTypeObject* type) {
   static PyObject* const api = intern("__dlpack_c_exchange_api__");
   static PyObject* const dlpack = intern("__dlpack__");
   static PyObject* const requires_grad = intern("requires_grad");
@@ -81,20 +87,22 @@ ProducerClass look_at(PyTypeObject* type) noexcept {
     return find(type, name).value ? name : nullptr;
   };
   const Found table = find(type, api), method = find(type, dlpack);
-  return {method.value != nullptr, method.place < table.place ? nullptr : table_in(table.value),
+  return {method.value != nullptr,
+          method.place < table.place ? nullptr : table_in(table.value.get()),
           name_if_found(requires_grad), name_if_found(is_conj), name_if_found(is_neg)};
 }
 
 }  // namespace
 
-PyObject* find_in_class(PyTypeObject* type, PyObject* name) noexcept {
-  return find(type, name).value;
+const void* find_in_class(PyTypeObject* type, PyObject* name) {
+  return find(type, name).value.get();
 }
 
-ProducerClass producer_class(PyTypeObject* type) noexcept {
+ProducerClass producer_class(PyTypeObject* type) {
   Line& line = line_of(type);
   const unsigned version = version_of(type);
   if (line.is_of(type, version)) return line.found;
+  const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
   const ProducerClass found = look_at(type);
   if (version != 0 && version == version_of(type)) line = {type, version, found};
   return found;
@@ -104,8 +112,8 @@ long traits_of(PyTypeObject* type) {
   const unsigned version = version_of(type);
   Line& line = line_of(type);
   if (line.is_of(type, version) && line.traits != not_asked) return line.traits;
-  auto* const object = reinterpret_cast<PyObject*>(type);
-  const PyRef answer(in_python([&] { return PyObject_CallOneArg(hooks().traits_of, object); }));
+  const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
+  const PyRef answer(in_python([&] { return PyObject_CallOneArg(hooks().traits_of, held.get()); }));
   const long traits = answer ? PyLong_AsLong(answer.get()) : -1;
   if (traits < 0) throw PythonError();
   if (line.is_of(type, version) && version == version_of(type)) line.traits = traits;

@@ -13,9 +13,9 @@
 
 namespace sycl_ext {
 
-// The attribute of a class or of one that it is made from (borrowed); nullptr: there is none.  Runs
-// no descriptor and no __getattr__.
-PyObject* find_in_class(PyTypeObject* type, PyObject* name) noexcept;
+// Which attribute a class has, or one that it is made from (to compare, and not to follow);
+// nullptr: there is none.  Runs no descriptor and no __getattr__.
+const void* find_in_class(PyTypeObject* type, PyObject* name);
 
 struct ProducerClass {
   bool has_dlpack;
@@ -26,7 +26,7 @@ struct ProducerClass {
   // attribute and of two methods (strings, borrowed); nullptr: the class has none of that name.
   PyObject *requires_grad, *is_conj, *is_neg;
 };
-ProducerClass producer_class(PyTypeObject* type) noexcept;
+ProducerClass producer_class(PyTypeObject* type);
 
 // What Python knows about the producers of a class: the bits of imports.traits_of.
 struct Traits {

@@ -157,7 +157,7 @@ def traits_of(cls: type) -> int:
     return (
         1 * known(cls, "immutable")
         + 2 * known(cls, "has_negative_bit")
-        + 4 * (hasattr(cls, "sycl_queue") or is_torch_class(cls))
+        + 4 * (any("sycl_queue" in vars(base) for base in cls.__mro__) or is_torch_class(cls))
     )
 
 

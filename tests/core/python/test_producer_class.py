@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is remembered of a producer's class holds until somebody changes the class."""
 
+import gc
+
 import dpctl
 import numpy as np
 import pytest
 
+import environments
 import sycl_ext as sx
 from producers import Producer, Table, with_table
 
@@ -89,3 +92,87 @@ def test_classes_that_come_and_go():
             else:
                 with pytest.raises(TypeError):
                     sx.as_tensor(producer)
+
+
+class Key(str):
+    """A key of a class that runs `action` once when it is compared with the name that it has."""
+
+    action = None
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        action, Key.action = Key.action, None
+        if action is not None:
+            action()
+        return False
+
+
+def check_keys_that_change_the_class(name):
+    base = new_class()
+    base.sycl_queue = None
+    for _ in range(20):
+        other = type("Other", (base,), {})
+        derived = type("Derived", (type("Middle", (base,), {Key(name): 1}),), {})
+        producer = derived(np.arange(2.0))
+
+        def change(derived=derived, other=other):
+            derived.__bases__ = (other,)
+            gc.collect()  # ends the class in between, and the order of resolution
+            return [tuple(range(length)) for length in range(1, 10) for _ in range(200)]
+
+        Key.action = change
+        assert sx.from_dlpack(producer).shape == (2,)
+        assert Key.action is None
+
+
+def test_keys_that_change_the_class():
+    """In a process of its own, which such a key has ended."""
+    environments.python(
+        "import test_producer_class as lab\n"
+        "for name in ('__dlpack_c_exchange_api__', 'requires_grad', 'is_conj'):\n"
+        "    lab.check_keys_that_change_the_class(name)\n",
+        near=__file__,
+    )
+
+
+def test_an_interrupt_while_keys_are_compared():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    producer = type("Odd", (new_class(),), {Key("is_conj"): 1})(np.arange(2.0))
+    Key.action = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        sx.from_dlpack(producer)
+    Key.action = lambda: 1 / 0
+    sx.from_dlpack(producer)
+
+
+class Raises(type):
+    def __getattr__(cls, name):
+        raise RuntimeError(f"no {name}")
+
+
+class OfInstances:
+    """A descriptor that cannot be asked for the attribute of the class."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            raise self.error
+        return instance.queue
+
+
+def test_a_class_without_a_queue_whose_metaclass_raises():
+    tensor = sx.zeros(4, usm_type="shared")
+    assert sx.from_dlpack(Raises("Odd", (new_class(),), {})(tensor)).ptr == tensor.ptr
+
+
+@pytest.mark.parametrize("error", [AttributeError, TypeError])
+def test_a_queue_that_only_instances_have(error):
+    tensor = sx.zeros(4, usm_type="shared")
+    producer = type("Odd", (new_class(),), {"sycl_queue": OfInstances(error("of a class"))})(tensor)
+    producer.queue = dpctl.SyclQueue(tensor.device.sycl_context, tensor.device.sycl_device)
+    sx.from_dlpack(producer)
+    assert producer.streams == [producer.queue]
