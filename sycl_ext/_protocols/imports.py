@@ -96,12 +96,13 @@ def import_to_any(x: Any, devices: list[Any], copy: bool | None, dlpack: bool) -
     """
     devices = those_here(devices)
     placements = [place(device) for device in devices]
+    source = None
     try:
         source = _core.find_memory(x, False, dlpack)
     except BufferError:
-        # Not where it is: a producer may copy to one of them by itself.
         if copy is False or type(x).__name__ == "PyCapsule":
             raise
+    if source is None:  # not where it is: a producer may copy to one of them by itself
         return _import_to_first(x, devices, copy, dlpack)
     where = [one.device.__dlpack_device__() for one in placements]
     chosen = plan_for_any(source, where, copy).check()
@@ -131,8 +132,9 @@ def _import_to_first(
                 return function(x, device=device, copy=copy)
             except BufferError as error:
                 refusals.append(error)
-        reasons = "; and ".join(dict.fromkeys(map(str, refusals)))
-        error_type = type(refusals[0])
+        reasons = "; and ".join(dict.fromkeys(map(message_of, refusals)))
+        first = type(refusals[0])  # perhaps of another library, with other arguments
+        error_type = first if first in (ExchangeError, CopyRefusedError) else BufferError
         raise error_type(f"none of the {len(devices)} devices will do: {reasons}") from refusals[0]
 
 
@@ -223,6 +225,7 @@ def import_rest(
         tensor = from_ndarray(x)
         return as_usm(tensor) if in_place else move(tensor, placement, copy)
     with Refusals([] if refusal is None else [refusal]) as refusals:
+        del refusal  # the producer may raise the same one again, through this frame
         return _import_copy(x, announced, placement, copy, in_place, refusals)
 
 

@@ -102,6 +102,29 @@ def test_a_copy_goes_to_the_first(private):
         sx.from_dlpack(t, device=[0, "cpu"], copy=False)
 
 
+class UnreadableError(BufferError):
+    """Made from two arguments, and its text cannot be read."""
+
+    def __init__(self, one, two):
+        super().__init__(one, two)
+
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def test_an_exception_of_another_library(private):
+    """Ours has its kind, and not its class, which may take other arguments than a text."""
+
+    class Refusing:
+        @property
+        def __sycl_usm_array_interface__(self):
+            raise UnreadableError(1, 2)
+
+    with pytest.raises(BufferError, match="none of the 2 devices will do: .its message") as caught:
+        sx.as_tensor(Refusing(), device=[0, private])
+    assert isinstance(caught.value.__cause__, UnreadableError)
+
+
 def test_a_queue_of_the_list_is_the_copys(private):
     queue = dpctl.SyclQueue(property="in_order")
     t = sx.zeros(5, device=private)
