@@ -28,6 +28,7 @@ def test_every_public_name_is_used():
 
 def test_every_public_attribute_is_used():
     attributes = public(name for kind in CLASSES for name in dir(kind) if hasattr(kind, name))
+    attributes -= set(dir(tuple))  # some are tuples
     assert len(attributes) > 40
     assert attributes <= used()
 
