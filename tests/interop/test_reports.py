@@ -43,7 +43,7 @@ def programs(report):
 
 
 #: A race does not show each time.
-ATTEMPTS = 5
+ATTEMPTS = 3
 
 
 @pytest.mark.parametrize(("report", "number"), PROGRAMS)
