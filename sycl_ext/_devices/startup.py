@@ -29,7 +29,8 @@ def leave_source_tree(path: list[str]) -> None:
     path : list of str
         The ``__path__`` of the package; changed, unless there is a core.
     """
-    finders = sys.meta_path  # importlib.util.find_spec, without the time to load that module
+    # As importlib.util.find_spec, without the time to load that module.
+    finders = [finder for finder in sys.meta_path if hasattr(finder, "find_spec")]
     if any(finder.find_spec(f"{PACKAGE}._core", path) is not None for finder in finders):
         return
     found = installed_package(path[0], sys.path)

@@ -191,3 +191,16 @@ def test_what_the_first_exchange_does_not_need_is_loaded_later():
             assert str(error) == "module 'sycl_ext' has no attribute 'no_such_name'", error
         """)
     )
+
+
+def test_a_finder_of_before_python_3_4():
+    """Which Python itself takes until 3.12."""
+    environments.python(
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_module(self, name, path=None):\n"
+        "        return None\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "import sycl_ext\n"
+        "sycl_ext.zeros(1)\n"
+    )
