@@ -175,7 +175,7 @@ bool has_lazy_state(PyObject* producer, const ProducerClass& its_class) {
 }  // namespace
 
 PyObject* exchange_api_capsule() {
-  return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), "dlpack_exchange_api", nullptr);
+  return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), exchange_api_name, nullptr);
 }
 
 std::optional<Imported> import_through_api(PyObject* producer, const ImportOptions& options) {

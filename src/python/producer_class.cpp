@@ -68,9 +68,9 @@ Found find(PyTypeObject* type, PyObject* name) {
 }
 
 const DLPackExchangeAPI* table_in(PyObject* capsule) noexcept {
-  constexpr const char* name = "dlpack_exchange_api";
-  if (!capsule || !PyCapsule_IsValid(capsule, name)) return nullptr;
-  auto* table = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule, name));
+  if (!capsule || !PyCapsule_IsValid(capsule, exchange_api_name)) return nullptr;
+  auto* table =
+      static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule, exchange_api_name));
   while (table && table->header.version.major != DLPACK_MAJOR_VERSION) {
     table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
   }

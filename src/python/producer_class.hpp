@@ -17,6 +17,9 @@ namespace sycl_ext {
 // nullptr: there is none.  Runs no descriptor and no __getattr__.
 const void* find_in_class(PyTypeObject* type, PyObject* name);
 
+// What the capsule over a C exchange table is named.
+inline constexpr const char* exchange_api_name = "dlpack_exchange_api";
+
 struct ProducerClass {
   bool has_dlpack;
   // The C exchange table; nullptr: it has none, or has a __dlpack__ of its own and merely inherits

@@ -315,7 +315,7 @@ QueueSet Allocation::busy_queues() const noexcept {
 }
 
 bool Allocation::may_have_work() const noexcept {
-  bool may = any_pending_copies() && has_pending_copies(bytes());
+  bool may = has_pending_copies(bytes());
   visit_queues([&may](const Queue& queue) { may = may || queue.may_have_work(); });
   return may;
 }

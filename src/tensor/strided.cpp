@@ -140,8 +140,8 @@ struct Tile {
 
 // The squares of a tile, `Band` lines of the target side by side.  As few as a square has: each is
 // written in long rows, and the source is read again for the next ones.  Where the lines of the
-// source lie a power of two apart, they displace each other in the cache meanwhile: there more is
-// taken of each at once.
+// source lie a multiple of 1,024 bytes apart, they displace each other in the cache meanwhile:
+// there more is taken of each at once.
 template <std::size_t Size, int Band>
 void copy_squares(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis inner,
                   Tile tile) noexcept {
