@@ -147,7 +147,7 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
             copied};
   }
   return {borrow_usm(data, dtype, std::move(layout), announced_entry(dl.device), readonly,
-                     std::move(owner)),
+                     std::move(owner), options.queue ? *options.queue : Queue()),
           copied};
 }
 

@@ -21,6 +21,8 @@ struct ImportOptions {
   const Memory* known = nullptr;
   // With `settle`: the entry that other host memory comes in on, because its device reads that.
   const Entry* host_reader = nullptr;
+  // The queue that work on kDLOneAPI memory goes to, one of its entry; nullptr: the entry's.
+  const Queue* queue = nullptr;
 };
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or

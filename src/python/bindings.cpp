@@ -16,6 +16,7 @@ const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
     {"numpy_dtype", &sycl_ext::Hooks::numpy_dtype},
     {"decide", &sycl_ext::Hooks::decide},
     {"traits_of", &sycl_ext::Hooks::traits_of},
+    {"queue_address", &sycl_ext::Hooks::queue_address},
     {"producer_queue", &sycl_ext::Hooks::producer_queue},
     {"queue_of_capsule", &sycl_ext::Hooks::queue_of_capsule},
     {"order_behind", &sycl_ext::Hooks::order_behind},

@@ -53,6 +53,18 @@ PyRef queue_of_producer(PyObject* x, long traits) {
   return queue;
 }
 
+// The queue of a dpctl.SyclQueue; empty: the object is none, or the queue is not the entry's.
+Queue queue_on(const Entry& entry, PyObject* object) {
+  const PyRef address(
+      in_python([&] { return PyObject_CallOneArg(hooks().queue_address, object); }));
+  if (!address) throw PythonError();
+  if (address.get() == Py_None) return Queue();
+  void* const at = PyLong_AsVoidPtr(address.get());
+  if (!at) throw PythonError();
+  Queue queue = Queue::from_address(at);
+  return &entry_of(queue) == &entry ? queue : Queue();
+}
+
 // The keywords of one call of __dlpack__; nullptr: left out.
 struct Keywords {
   PyObject *stream = nullptr, *dl_device = nullptr, *copy = nullptr;
@@ -127,9 +139,9 @@ void order_behind(PyObject* tensor, PyObject* queue) {
 
 // The capsule as a tensor, checked.
 PyRef import_view(PyObject* x, PyObject* capsule, const DLDevice& announced,
-                  const ViewRequest& request, long traits) {
-  Imported imported =
-      consume_capsule(capsule, {&announced, request.settle, nullptr, request.host_reader});
+                  const ViewRequest& request, long traits, const Queue& queue) {
+  Imported imported = consume_capsule(capsule, {&announced, request.settle, nullptr,
+                                                request.host_reader, queue ? &queue : nullptr});
   if (imported.copied && request.never_copy) {
     fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
   }
@@ -212,8 +224,10 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
   }
   lent.reset();
   const bool other_runtime = queue.get() == Py_NotImplemented;
+  const Queue kept =
+      request.keep_queue && queue && !other_runtime ? queue_on(*entry, queue.get()) : Queue();
   try {
-    answer.tensor = import_view(x, capsule.get(), announced, request, traits);
+    answer.tensor = import_view(x, capsule.get(), announced, request, traits, kept);
   } catch (const Error& error) {
     if (!other_runtime || error.kind() != Error::Kind::buffer) throw;
     // Its memory is unknown to our driver; a copy to the host is not.
@@ -222,7 +236,7 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
     return answer;
   }
   if (!answer.tensor) throw PythonError();
-  if (queue && !other_runtime) order_behind(answer.tensor.get(), queue.get());
+  if (queue && !kept && !other_runtime) order_behind(answer.tensor.get(), queue.get());
   return answer;
 }
 

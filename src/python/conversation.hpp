@@ -32,6 +32,7 @@ struct ViewRequest {
   bool settle = false;                 // as in ImportOptions
   const Entry* host_reader = nullptr;  // as in ImportOptions
   PyObject* base = nullptr;            // what the tensor names as its base (borrowed)
+  bool keep_queue = false;             // work on the tensor goes to the queue that x shows
 };
 Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& request);
 

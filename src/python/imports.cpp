@@ -106,8 +106,22 @@ bool is_better_read_by_us(PyObject* x, const ImportRequest& request) {
          find_in_class(Py_TYPE(x), method) == find_in_class(ndarray_type(), method);
 }
 
+// Whether DLPack is better asked than __sycl_usm_array_interface__, although that says more.
+bool is_better_not_described(PyObject* x) {
+  return traits_of(Py_TYPE(x)) & Traits::waits_in_description;
+}
+
+// The memory that an object describes in __sycl_usm_array_interface__; empty: it does not.
+PyRef import_described(PyObject* x) {
+  static PyObject* const name = intern("__sycl_usm_array_interface__");
+  const PyRef described = get_attribute(x, name);
+  return described ? ask_python(hooks().from_usm_interface, x, described.get()) : nullptr;
+}
+
 PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
                                   const ImportOptions& options) {
+  const bool any = request.protocols == Protocols::any;
+  const bool may_be_described = any && is_better_not_described(x);
   PyRef refusal;
   const std::optional<DLDevice> device = announced_device(x, &refusal);
   Answer answer;
@@ -116,7 +130,8 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
     wanted.never_copy = request.copy == Py_False;
     wanted.settle = options.settle;
     wanted.host_reader = options.host_reader;
-    wanted.base = request.protocols == Protocols::any && is_ndarray(x) ? x : nullptr;
+    wanted.base = any && (is_ndarray(x) || may_be_described) ? x : nullptr;
+    wanted.keep_queue = may_be_described;
     answer = ask_view(x, *device, wanted);
     refusal.swap(answer.refusal);
   }
@@ -124,9 +139,12 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
     // dpnp says of every array of 0 dimensions that it is read-only.
     const Tensor& tensor = tensor_of(answer.tensor.get());
     const bool may_be_wrong = tensor.readonly && tensor.layout.ndim() == 0;
-    if (request.protocols == Protocols::any || !may_be_wrong) {
+    if ((any && !may_be_described) || !may_be_wrong) {
       return settle(std::move(answer.tensor), false, request);
     }
+  }
+  if (may_be_described) {
+    if (PyRef described = import_described(x)) return settle(std::move(described), false, request);
   }
   const PyRef pair(
       device ? Py_BuildValue("(ii)", static_cast<int>(device->device_type), device->device_id)
@@ -144,7 +162,6 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
 }  // namespace
 
 PyObject* import_object(PyObject* object, const ImportRequest& request) {
-  static PyObject* const description = intern("__sycl_usm_array_interface__");
   static PyObject* const dlpack = intern("__dlpack__");
   if (is_tensor(object)) return import_tensor(object, request);
   const PyRef strong = without_proxy(object);
@@ -153,10 +170,8 @@ PyObject* import_object(PyObject* object, const ImportRequest& request) {
   const bool plain = is_plain(request);
   const ImportOptions options{nullptr, plain, nullptr, plain ? reader_of_host_memory() : nullptr};
   if (PyCapsule_CheckExact(x)) return settle(consume_capsule(x, options), request);
-  if (request.protocols == Protocols::any) {
-    if (const PyRef described = get_attribute(x, description)) {
-      return settle(ask_python(hooks().from_usm_interface, x, described.get()), false, request);
-    }
+  if (request.protocols == Protocols::any && !is_better_not_described(x)) {
+    if (PyRef described = import_described(x)) return settle(std::move(described), false, request);
   }
   if (is_better_read_by_us(x, request)) {
     return settle(ask_python(hooks().from_ndarray, x), false, request);

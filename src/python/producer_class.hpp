@@ -33,7 +33,8 @@ ProducerClass producer_class(PyTypeObject* type);
 
 // What Python knows about the producers of a class: the bits of imports.traits_of.
 struct Traits {
-  static constexpr long immutable = 1, has_negative_bit = 2, shows_queue = 4;
+  static constexpr long immutable = 1, has_negative_bit = 2, shows_queue = 4,
+                        waits_in_description = 8;
 };
 long traits_of(PyTypeObject* type);
 

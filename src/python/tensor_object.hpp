@@ -26,6 +26,8 @@ struct Hooks {
   PyObject* decide = nullptr;
   // (class) -> what is known about producers of the class, as bits; see conversation.hpp
   PyObject* traits_of = nullptr;
+  // (dpctl.SyclQueue) -> the address of the queue in it; (another object) -> None
+  PyObject* queue_address = nullptr;
   // (producer) -> the queue that it shows; (entry id) -> what a producer there gets as stream;
   // (tensor, queue): the tensor's queue after that one; (producer): waits for its queue
   PyObject *producer_queue = nullptr, *queue_of_capsule = nullptr, *order_behind = nullptr,

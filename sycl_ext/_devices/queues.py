@@ -35,9 +35,14 @@ def address_in_dpctl(obj: object, name: str) -> int | None:
     return address
 
 
+def queue_address(obj: object) -> int | None:
+    """Return where the queue is that a ``dpctl.SyclQueue`` holds; None: `obj` is none."""
+    return address_in_dpctl(obj, "SyclQueue")
+
+
 def is_dpctl_queue(obj: object) -> bool:
     """Whether `obj` is a ``dpctl.SyclQueue``."""
-    return address_in_dpctl(obj, "SyclQueue") is not None
+    return queue_address(obj) is not None
 
 
 def is_torch_class(cls: type) -> bool:
@@ -89,7 +94,7 @@ def queue_from(obj: Any) -> _core.Queue:
     ValueError
         When an address is given, and no ``sycl::queue`` can be there.
     """
-    address = address_in_dpctl(obj, "SyclQueue")
+    address = queue_address(obj)
     if address is not None:
         return _core.queue_at(address)
     if type(obj).__name__ == "PyCapsule":

@@ -6,7 +6,7 @@ from __future__ import annotations
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device
-from sycl_ext._devices.queues import producer_queue, queue_of_capsule
+from sycl_ext._devices.queues import producer_queue, queue_address, queue_of_capsule
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import exports, imports, sources, usm_interface
@@ -24,6 +24,7 @@ def connect() -> None:
         "numpy_dtype": numpy_dtype,
         "decide": rules.decide,
         "traits_of": imports.traits_of,
+        "queue_address": queue_address,
         "producer_queue": producer_queue,
         "queue_of_capsule": queue_of_capsule,
         "order_behind": imports.order_behind,

@@ -28,6 +28,9 @@ class Producer(NamedTuple):
         memory that may be written to.
     has_negative_bit : bool
         Whether memory may wait to be negated, which its capsule does not say: ``is_neg()`` does.
+    waits_in_description : bool
+        Whether reading ``__sycl_usm_array_interface__`` waits for the array's queue in a way that
+        two threads must not.
     """
 
     package: str
@@ -35,6 +38,7 @@ class Producer(NamedTuple):
     immutable: bool = False
     inverted_readonly: bool = False
     has_negative_bit: bool = False
+    waits_in_description: bool = False
 
 
 PRODUCERS: tuple[Producer, ...] = (
@@ -59,6 +63,12 @@ PRODUCERS: tuple[Producer, ...] = (
         "2.13: ``__dlpack__`` refuses the conjugate bit and does not look at the negative bit, "
         "which ``torch.tensor([1 + 2j]).conj().imag`` has",
         has_negative_bit=True,
+    ),
+    Producer(
+        "dpnp",
+        "0.20: reading ``__sycl_usm_array_interface__`` calls ``SyclQueue.wait()``; two threads "
+        "that do so with one out-of-order queue crash in libintelocl 2026.2 (docs/streams.md)",
+        waits_in_description=True,
     ),
 )
 

@@ -160,6 +160,7 @@ def traits_of(cls: type) -> int:
         1 * known(cls, "immutable")
         + 2 * known(cls, "has_negative_bit")
         + 4 * (any("sycl_queue" in vars(base) for base in cls.__mro__) or is_torch_class(cls))
+        + 8 * known(cls, "waits_in_description")
     )
 
 

@@ -419,3 +419,30 @@ def test_nanobind_functions_of_read_only_memory():
         assert module.sum(sx.host_view(usm(VALUES)[:, 1])) == VALUES[:, 1].sum()
         """
     )
+
+
+def test_threads_exchange_arrays_of_one_queue_that_is_out_of_order():
+    """Two threads in ``SyclQueue.wait()`` crash, which dpnp calls to describe an array."""
+    survives(
+        """
+        import threading
+        import dpnp
+        arrays = [dpnp.full(1024, number, dtype="float32") for number in range(8)]
+        assert not arrays[0].sycl_queue.is_in_order
+        right = []
+        def exchange(number):
+            for _ in range(500):
+                for way in (lambda x: sx.exchange(x, np), sx.as_tensor, sx.host_view):
+                    taken = np.asarray(way(arrays[number]))
+                    if (taken != number).any():
+                        return
+            right.append(number)
+        threads = [threading.Thread(target=exchange, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(right) == list(range(8)), right
+        del arrays
+        """
+    )

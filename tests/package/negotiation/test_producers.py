@@ -7,7 +7,7 @@ import pytest
 import sycl_ext as sx
 from sycl_ext._negotiation.producers import PRODUCERS, known
 
-TRAITS = ("immutable", "inverted_readonly", "has_negative_bit")
+TRAITS = ("immutable", "inverted_readonly", "has_negative_bit", "waits_in_description")
 
 
 @pytest.mark.parametrize("row", PRODUCERS, ids=lambda row: row.package)

@@ -205,3 +205,55 @@ def test_arrays_without_dimensions_stay_writable(usm_type):
         theirs.flags["W"] = False
         for call in (sx.from_dlpack, sx.as_tensor, sx.host_view):
             assert call(theirs).readonly
+
+
+def watched(array, refused=None):
+    """An array as one of dpnp, whose description counts how often it is read."""
+
+    class Array:
+        __module__ = "dpnp"
+        reads = 0
+        sycl_queue = array.sycl_queue
+        __dlpack_device__ = array.__dlpack_device__
+
+        def __dlpack__(self, **keywords):
+            if refused is not None:
+                raise refused
+            return array.__dlpack__(**keywords)
+
+        @property
+        def __sycl_usm_array_interface__(self):
+            self.reads += 1
+            return array.__sycl_usm_array_interface__
+
+    return Array()
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_the_queue_is_not_waited_for(in_order, usm_type):
+    """Reading the description calls ``SyclQueue.wait()``, which two threads must not do at once."""
+    queue = dpctl.SyclQueue(property=["in_order"] if in_order else [])
+    array = watched(dpnp.arange(12, dtype="float32", usm_type=usm_type, sycl_queue=queue))
+    for way in (sx.as_tensor, lambda x: sx.as_tensor(x, device=sx.device(), copy=False)):
+        tensor = way(array)
+        assert array.reads == 0
+        assert (tensor.sycl_queue, tensor.base, tensor.usm_type) == (queue, array, usm_type)
+        assert tensor.tolist() == list(range(12))
+    sx.exchange(array, np)
+    sx.host_view(array)
+    sx.explain(array, np)
+    sx.empty(12).copy_from(array)
+    assert array.reads == 0
+
+
+def test_what_dpnp_does_not_export_is_described(usm_type):
+    device = dpctl.SyclDevice()
+    queue = dpctl.SyclQueue(dpctl.SyclContext(device), device)
+    private = dpnp.arange(12, usm_type=usm_type, sycl_queue=queue)
+    refused = watched(dpnp.arange(12, usm_type=usm_type), BufferError("not today"))
+    scalar = watched(dpnp.asarray(7, usm_type=usm_type))  # dpnp's capsule says read-only
+    for array in (private, refused, scalar):
+        tensor = sx.as_tensor(array)
+        assert tensor.sycl_queue == array.sycl_queue
+        assert not tensor.readonly
+    assert (refused.reads, scalar.reads) == (1, 1)
