@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/imports.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "python/conversation.hpp"
@@ -106,9 +108,39 @@ bool is_better_read_by_us(PyObject* x, const ImportRequest& request) {
          find_in_class(Py_TYPE(x), method) == find_in_class(ndarray_type(), method);
 }
 
+// A call of a producer's methods.  They may be made with us, of what the producer describes
+// (`def __dlpack__(self, **keywords): return as_tensor(self).__dlpack__(**keywords)`).
+class Question {
+ public:
+  explicit Question(PyObject* x) : asked_(x, PyThread_get_thread_ident()) {
+    open().push_back(asked_);
+  }
+  ~Question() {
+    std::vector<Asked>& all = open();  // not always the last one: greenlets take turns in a thread
+    all.erase(std::find(all.begin(), all.end(), asked_));
+  }
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+
+  static bool is_open(PyObject* x) {
+    const std::vector<Asked>& all = open();
+    return std::find(all.begin(), all.end(), Asked(x, PyThread_get_thread_ident())) != all.end();
+  }
+
+ private:
+  using Asked = std::pair<PyObject*, unsigned long>;  // the producer, and the thread that asks it
+
+  static std::vector<Asked>& open() {                 // under the GIL
+    static auto* const all = new std::vector<Asked>;  // never destroyed
+    return *all;
+  }
+
+  const Asked asked_;
+};
+
 // Whether DLPack is better asked than __sycl_usm_array_interface__, although that says more.
 bool is_better_not_described(PyObject* x) {
-  return traits_of(Py_TYPE(x)) & Traits::waits_in_description;
+  return traits_of(Py_TYPE(x)) & Traits::waits_in_description && !Question::is_open(x);
 }
 
 // The memory that an object describes in __sycl_usm_array_interface__; empty: it does not.
@@ -122,6 +154,8 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
                                   const ImportOptions& options) {
   const bool any = request.protocols == Protocols::any;
   const bool may_be_described = any && is_better_not_described(x);
+  std::optional<Question> question;
+  if (may_be_described) question.emplace(x);
   PyRef refusal;
   const std::optional<DLDevice> device = announced_device(x, &refusal);
   Answer answer;
@@ -144,6 +178,7 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
     }
   }
   if (may_be_described) {
+    question.reset();
     if (PyRef described = import_described(x)) return settle(std::move(described), false, request);
   }
   const PyRef pair(

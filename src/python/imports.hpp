@@ -8,7 +8,8 @@ namespace sycl_ext {
 
 struct ImportRequest {
   // DLPack alone, as from_dlpack; or any protocol: __sycl_usm_array_interface__ (which names queue
-  // and sub-device), DLPack, and the buffer protocol, in this order.
+  // and sub-device), DLPack, and the buffer protocol, in this order.  A producer whose description
+  // must not be read by two threads (Traits::waits_in_description) is asked for DLPack first.
   enum class Protocols { dlpack, any } protocols;
   // The memory stays where it is; host memory that is not USM comes as a tensor without an entry.
   bool in_place = false;
