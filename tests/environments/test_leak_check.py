@@ -33,6 +33,7 @@ SECOND = """
 import gc
 import pytest
 import sycl_ext as sx
+import waiting
 
 KEPT = []
 
@@ -43,6 +44,7 @@ def of_all_tests():
 def test_planted(of_all_tests):
     gc.enable()
     gc.collect()
+    waiting.PATIENCE = 0  # nothing will free it
     {}
 """
 PLANTED = {
