@@ -366,10 +366,14 @@ def _prepare(
     if attempt.device is not None:
         wish = True if attempt.copies else copy
         usm: _core.TensorBase = as_tensor(source, device=attempt.device, copy=wish)
-    elif copy is True or attempt.compact or (who.root_only and attempt.copies):
+    elif (
+        copy is True
+        or attempt.compact
+        or (attempt.copies and (who.memory == "usm" or who.root_only))
+    ):
         usm = sources.copy_to(source, _entry_for(source, who))
-    else:
-        usm = as_tensor(source)  # what copy there is to be made, its export makes
+    else:  # a consumer that does not take USM after all asks for no export, which makes the copy
+        usm = as_tensor(source)
     if who.drops_stream:
         _core.synchronize(usm)
     return usm

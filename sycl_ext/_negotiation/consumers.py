@@ -279,6 +279,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer("sycl_ext", any_context=True, reason="this package"),
 )
+_BY_PACKAGE = {row.package: row for row in CONSUMERS}
 
 
 def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
@@ -299,8 +300,9 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
         consumer = _module_named(consumer)
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
-    unknown = Consumer(package or "?", is_library=isinstance(consumer, ModuleType))
-    row = next((row for row in CONSUMERS if row.package == package), unknown)
+    row = _BY_PACKAGE.get(package) or Consumer(
+        package or "?", is_library=isinstance(consumer, ModuleType)
+    )
     if not isinstance(consumer, ModuleType):
         if not callable(consumer):
             kind = type(consumer)
