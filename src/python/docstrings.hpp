@@ -52,7 +52,8 @@ inline constexpr const char* as_tensor = R"doc(as_tensor(obj, /, *, device=None,
 Return the memory of anything that has some as a tensor, by the best protocol it offers.
 
 The protocols, best first: a tensor; ``__sycl_usm_array_interface__`` (it names queue and
-sub-device: dpnp, dpctl.memory); DLPack; the buffer protocol.
+sub-device: dpctl.memory); DLPack; the buffer protocol.  An array of dpnp is asked for DLPack first,
+because the other protocol waits for its queue; work on the tensor goes to that queue either way.
 
 Parameters
 ----------
