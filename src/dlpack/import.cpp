@@ -146,8 +146,9 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
                 : borrow_host(data, dtype, std::move(layout), readonly, std::move(owner)),
             copied};
   }
-  return {borrow_usm(data, dtype, std::move(layout), announced_entry(dl.device), readonly,
-                     std::move(owner), options.queue ? *options.queue : Queue()),
+  const Entry& entry = options.queue ? entry_of(*options.queue) : announced_entry(dl.device);
+  return {borrow_usm(data, dtype, std::move(layout), entry, readonly, std::move(owner),
+                     options.queue ? *options.queue : Queue()),
           copied};
 }
 

@@ -21,7 +21,8 @@ struct ImportOptions {
   const Memory* known = nullptr;
   // With `settle`: the entry that other host memory comes in on, because its device reads that.
   const Entry* host_reader = nullptr;
-  // The queue that work on kDLOneAPI memory goes to, one of its entry; nullptr: the entry's.
+  // The queue that work on kDLOneAPI memory goes to, and whose entry that memory is on: the
+  // announced one or a part of it; nullptr: the entry announced, and its queue.
   const Queue* queue = nullptr;
 };
 

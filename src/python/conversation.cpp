@@ -53,7 +53,8 @@ PyRef queue_of_producer(PyObject* x, long traits) {
   return queue;
 }
 
-// The queue of a dpctl.SyclQueue; empty: the object is none, or the queue is not the entry's.
+// The queue of a dpctl.SyclQueue; empty: the object is none, or the queue does not reach what is
+// announced as memory of the entry, a root device: a queue of a tile in its context does.
 Queue queue_on(const Entry& entry, PyObject* object) {
   const PyRef address(
       in_python([&] { return PyObject_CallOneArg(hooks().queue_address, object); }));
@@ -62,7 +63,9 @@ Queue queue_on(const Entry& entry, PyObject* object) {
   void* const at = PyLong_AsVoidPtr(address.get());
   if (!at) throw PythonError();
   Queue queue = Queue::from_address(at);
-  return &entry_of(queue) == &entry ? queue : Queue();
+  const Entry& own = entry_of(queue);
+  const bool reaches = own.default_context && entry.default_context && own.reaches(entry);
+  return &own == &entry || reaches ? queue : Queue();
 }
 
 // The keywords of one call of __dlpack__; nullptr: left out.

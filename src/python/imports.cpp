@@ -108,11 +108,12 @@ bool is_better_read_by_us(PyObject* x, const ImportRequest& request) {
          find_in_class(Py_TYPE(x), method) == find_in_class(ndarray_type(), method);
 }
 
-// A call of a producer's methods.  They may be made with us, of what the producer describes
-// (`def __dlpack__(self, **keywords): return as_tensor(self).__dlpack__(**keywords)`).
+// A call of a producer's methods.  They may be made with us, of what the producer describes, or
+// another one of its class (`def __dlpack__(self, **keywords): return
+// as_tensor(self.reshape(-1)).__dlpack__(**keywords)`).
 class Question {
  public:
-  explicit Question(PyObject* x) : asked_(x, PyThread_get_thread_ident()) {
+  explicit Question(PyTypeObject* type) : asked_(type, PyThread_get_thread_ident()) {
     open().push_back(asked_);
   }
   ~Question() {
@@ -122,13 +123,13 @@ class Question {
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;
 
-  static bool is_open(PyObject* x) {
+  static bool is_open(PyTypeObject* type) {
     const std::vector<Asked>& all = open();
-    return std::find(all.begin(), all.end(), Asked(x, PyThread_get_thread_ident())) != all.end();
+    return std::find(all.begin(), all.end(), Asked(type, PyThread_get_thread_ident())) != all.end();
   }
 
  private:
-  using Asked = std::pair<PyObject*, unsigned long>;  // the producer, and the thread that asks it
+  using Asked = std::pair<PyTypeObject*, unsigned long>;  // the class, and the thread that asks
 
   static std::vector<Asked>& open() {                 // under the GIL
     static auto* const all = new std::vector<Asked>;  // never destroyed
@@ -140,7 +141,7 @@ class Question {
 
 // Whether DLPack is better asked than __sycl_usm_array_interface__, although that says more.
 bool is_better_not_described(PyObject* x) {
-  return traits_of(Py_TYPE(x)) & Traits::waits_in_description && !Question::is_open(x);
+  return traits_of(Py_TYPE(x)) & Traits::waits_in_description && !Question::is_open(Py_TYPE(x));
 }
 
 // The memory that an object describes in __sycl_usm_array_interface__; empty: it does not.
@@ -155,7 +156,7 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
   const bool any = request.protocols == Protocols::any;
   const bool may_be_described = any && is_better_not_described(x);
   std::optional<Question> question;
-  if (may_be_described) question.emplace(x);
+  if (may_be_described) question.emplace(Py_TYPE(x));
   PyRef refusal;
   const std::optional<DLDevice> device = announced_device(x, &refusal);
   Answer answer;

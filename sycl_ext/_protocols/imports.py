@@ -74,6 +74,9 @@ def _carry_out_move(
 ) -> _core.TensorBase:
     note(found.route.value, tensor.nbytes, found.copies)
     if found.route is Route.VIEW:
+        if placement is not None and placement.queue is not None:
+            # It keeps its own queue; what the caller submits to this one comes after that work.
+            _core.order_after(placement.queue, tensor)
         return tensor
     kind = kind_for(tensor.usm_type, target)
     queue = placement.queue if placement is not None else None

@@ -233,6 +233,13 @@ def by_stream(tensor: sx.Tensor, form: Callable[[Any], Any], name: str) -> set[i
     return in_capsule(tensor.__dlpack__(stream=form(consumer), **V1), consumer)
 
 
+def on_queue(take: Callable[[Any], sx.Tensor], name: str) -> set[int]:
+    """What a queue finds that was given as the device, although a view keeps its own queue."""
+    consumer = _consumer(name)
+    tensor = take(consumer)
+    return read_by(consumer, tensor.ptr)
+
+
 def after_c_table(tensor: sx.Tensor, call: Callable[[Any], None]) -> set[int]:
     """What a consumer finds that has asked for a view, and submits to the work stream."""
     call(tensor)
@@ -291,6 +298,7 @@ READS: dict[str, Way] = {
     "to_device(part)": Way(lambda t: t.to_device(other_place("part"), copy=True).to_numpy()),
     "to_device(private)": Way(lambda t: t.to_device(other_place("private"), copy=True).to_numpy()),
     "to_device(default)": Way(lambda t: t.to_device(device(), copy=True).to_numpy()),
+    "to_device(another queue)": Way(lambda t: on_queue(t.to_device, "in-order"), default=True),
     "to_device(CPU)": Way(lambda t: t.to_device(other_place("CPU"), copy=True).to_numpy()),
     "pickle": Way(lambda t: pickle.loads(pickle.dumps(t)).to_numpy()),
     "deepcopy": Way(lambda t: copy.deepcopy(t).to_numpy()),
@@ -364,6 +372,8 @@ READS: dict[str, Way] = {
     # -- __sycl_usm_array_interface__
     "as_tensor": Way(lambda t: sx.as_tensor(t).to_numpy()),
     "as_tensor(copy=True)": Way(lambda t: sx.as_tensor(t, copy=True).to_numpy()),
+    "as_tensor(another queue)": Way(
+        lambda t: on_queue(lambda q: sx.as_tensor(t, device=q), "out-of-order"), default=True),
     "as_tensor(interface)": Way(lambda t: sx.as_tensor(interface_of(t)).to_numpy()),
     "as_tensor(interface, copy=True)": Way(
         lambda t: sx.as_tensor(interface_of(t), copy=True).to_numpy()),

@@ -51,6 +51,16 @@ def test_dpnp_alone_does_not_exchange_them(places, source):
             exchange()
 
 
+@SOURCES
+@pytest.mark.parametrize("properties", [[], ["in_order"]])
+def test_the_queue_stays(places, source, properties):
+    """Level Zero has tiles in the default context, and dpnp names their card in its capsules."""
+    device = places.sources[source]
+    queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property=properties)
+    tensor = sx.as_tensor(dpnp.tensor.empty(6, sycl_queue=queue))
+    assert (tensor.device, tensor.sycl_queue) == (device, queue)
+
+
 @pytest.mark.parametrize("source", ["sub-device", "private"])
 def test_the_same_with_us(places, source):
     array = as_dpnp_users_do(places, source)

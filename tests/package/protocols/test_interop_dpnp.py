@@ -259,9 +259,10 @@ def test_what_dpnp_does_not_export_is_described(usm_type):
     assert (refused.reads, scalar.reads) == (1, 1)
 
 
+@pytest.mark.parametrize("of", [lambda array: array, lambda array: type(array)()])
 @pytest.mark.parametrize("way", [sx.as_tensor, sx.from_dlpack, sx.host_view])
-def test_dlpack_may_be_made_of_the_description(way, usm_type):
-    """As a subclass of dpnp's array may do that wants our exports."""
+def test_dlpack_may_be_made_of_the_description(way, of, usm_type):
+    """Of the array, or of a view: as a subclass of dpnp's may do that wants our exports."""
     array = dpnp.arange(12, dtype="float32", usm_type=usm_type)
 
     class Array:
@@ -269,10 +270,10 @@ def test_dlpack_may_be_made_of_the_description(way, usm_type):
         sycl_queue = array.sycl_queue
 
         def __dlpack_device__(self):
-            return sx.as_tensor(self).__dlpack_device__()
+            return sx.as_tensor(of(self)).__dlpack_device__()
 
         def __dlpack__(self, **keywords):
-            return sx.as_tensor(self).__dlpack__(**keywords)
+            return sx.as_tensor(of(self)).__dlpack__(**keywords)
 
         @property
         def __sycl_usm_array_interface__(self):
