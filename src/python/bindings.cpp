@@ -3,6 +3,7 @@
 // logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
 #include "python/functions.hpp"
+#include "runtime/no_device.hpp"
 #include "runtime/runtimes.hpp"
 
 namespace {

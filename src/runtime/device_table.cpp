@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_table.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,66 +8,19 @@
 #include <new>
 #include <optional>
 #include <shared_mutex>
-#include <sycl/backend.hpp>
-#include <sycl/detail/backend_traits_cuda.hpp>
-#include <sycl/detail/backend_traits_hip.hpp>
-#include <sycl/ext/oneapi/backend/hip.hpp>
-#include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <unordered_map>
 #include <utility>
 
 #include "base/append_only.hpp"
 #include "base/fork.hpp"
+#include "runtime/device_info.hpp"
+#include "runtime/no_device.hpp"
 #include "runtime/sycl_handles.hpp"
 
 namespace sycl_ext {
 
 namespace {
-
-sycl::context default_context(const sycl::platform& platform) {
-#ifdef SYCL_KHR_DEFAULT_CONTEXT
-  return platform.khr_get_default_context();
-#else
-  return platform.ext_oneapi_get_default_context();
-#endif
-}
-
-// The words of dpctl's filter strings.
-std::string backend_name(sycl::backend backend) {
-  static const std::map<sycl::backend, const char*> names{
-      {sycl::backend::opencl, "opencl"},
-      {sycl::backend::ext_oneapi_level_zero, "level_zero"},
-      {sycl::backend::ext_oneapi_cuda, "cuda"},
-      {sycl::backend::ext_oneapi_hip, "hip"},
-      {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
-  };
-  const auto found = names.find(backend);
-  return found == names.end() ? "unknown" : found->second;
-}
-
-std::string type_name(const sycl::device& device) {
-  static const std::map<sycl::info::device_type, const char*> names{
-      {sycl::info::device_type::cpu, "cpu"},
-      {sycl::info::device_type::gpu, "gpu"},
-      {sycl::info::device_type::accelerator, "accelerator"},
-  };
-  const auto found = names.find(device.get_info<sycl::info::device::device_type>());
-  return found == names.end() ? "unknown" : found->second;
-}
-
-sycl::info::partition_affinity_domain domain_named(const std::string& name) {
-  using Domain = sycl::info::partition_affinity_domain;
-  static const std::map<std::string, Domain> domains{
-      {"numa", Domain::numa},         {"L4_cache", Domain::L4_cache},
-      {"L3_cache", Domain::L3_cache}, {"L2_cache", Domain::L2_cache},
-      {"L1_cache", Domain::L1_cache}, {"next_partitionable", Domain::next_partitionable},
-  };
-  if (const auto found = domains.find(name); found != domains.end()) return found->second;
-  std::string known;
-  for (const auto& [word, domain] : domains) known += "'" + word + "', ";
-  fail(Error::Kind::value, "partition is '", name, "'; it must be one of ", known, "'cslice'");
-}
 
 struct PairKey {
   sycl::device device;
@@ -84,154 +35,6 @@ struct PairHash {
     return std::hash<sycl::device>()(key.device) * 31 + std::hash<sycl::context>()(key.context);
   }
 };
-
-// The device that a sub-device is a part of; nullopt: it is none.  On Level Zero a device tells how
-// it was partitioned only if this process did it; its parent it knows in any case.
-std::optional<sycl::device> parent_of(const sycl::device& device) {
-  using Partition = sycl::info::partition_property;
-  const bool partitioned =
-      device.get_info<sycl::info::device::partition_type_property>() != Partition::no_partition;
-  if (!partitioned && device.get_backend() == sycl::backend::opencl) return std::nullopt;
-  try {
-    return device.get_info<sycl::info::device::parent_device>();
-  } catch (const sycl::exception&) {
-    if (partitioned) throw;
-    return std::nullopt;
-  }
-}
-
-// The devices that a composite device is made of: the root devices of the tiles of a card, whose
-// own device is not listed (ZE_FLAT_DEVICE_HIERARCHY=COMBINED).
-std::vector<sycl::device> components_of(const sycl::device& device) {
-  using Components = sycl::ext::oneapi::experimental::info::device::component_devices;
-  if (!device.has(sycl::aspect::ext_oneapi_is_composite)) return {};
-  return device.get_info<Components>();
-}
-
-// What two contexts have in common that a driver cannot tell apart; 0: each is its own.  The second
-// Level Zero adapter gives every context of all devices the driver's default context.
-std::uintptr_t native_context(const sycl::context& context) {
-  constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
-  if (context.get_backend() != level_zero) return 0;
-  try {
-    return reinterpret_cast<std::uintptr_t>(sycl::get_native<level_zero>(context));
-  } catch (const sycl::exception&) {  // an adapter without native handles
-    return 0;
-  }
-}
-
-// The number of a device in CUDA or HIP; -1: it is another library's.
-int native_ordinal(const sycl::device& device) {
-  constexpr auto cuda = sycl::backend::ext_oneapi_cuda, hip = sycl::backend::ext_oneapi_hip;
-  try {
-    if (device.get_backend() == cuda) return sycl::get_native<cuda>(device);
-    if (device.get_backend() == hip) return sycl::get_native<hip>(device);
-  } catch (const sycl::exception&) {  // an adapter without native handles
-  }
-  return -1;
-}
-
-// Whether a sub-device may use the default context of its root: OpenCL says no.
-bool can_live_in(const sycl::context& context, const sycl::device& device) {
-  try {
-    make_queue(context, device);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-// Whether a context serves a device: it lists it, or (on Level Zero) the device that it is cut
-// from.
-bool is_served(const sycl::device& device, const sycl::context& context) {
-  const auto devices = context.get_devices();
-  const auto listed = [&](const sycl::device& one) {
-    return std::find(devices.begin(), devices.end(), one) != devices.end();
-  };
-  if (listed(device)) return true;
-  for (auto whole = parent_of(device); whole; whole = parent_of(*whole)) {
-    if (listed(*whole)) return can_live_in(context, device);
-  }
-  return false;
-}
-
-// Everything about an entry that the runtime is asked for; no lock is held meanwhile.
-std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context) {
-  auto entry = std::make_unique<Entry>();
-  entry->name = device.get_info<sycl::info::device::name>();
-  entry->backend = backend_name(device.get_backend());
-  entry->device_type = type_name(device);
-  entry->driver_version = device.get_info<sycl::info::device::driver_version>();
-  entry->fp16 = device.has(sycl::aspect::fp16);
-  entry->fp64 = device.has(sycl::aspect::fp64);
-  entry->usm_device = device.has(sycl::aspect::usm_device_allocations);
-  entry->usm_shared = device.has(sycl::aspect::usm_shared_allocations);
-  entry->usm_host = device.has(sycl::aspect::usm_host_allocations);
-  entry->usm_system = device.has(sycl::aspect::usm_system_allocations);
-  // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
-  entry->single_device =
-      device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
-  // is_cpu() alone would trust backends that nobody has tried.
-  entry->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
-  entry->sycl =
-      std::make_shared<const EntryHandles>(EntryHandles{device, context, native_context(context)});
-  return entry;
-}
-
-// Whether a context knows a pointer that was allocated in another one.  Asked of the runtime: what
-// drivers do differs, and may change.
-bool knows_pointers_of(const sycl::context& allocating, const sycl::device& device,
-                       const sycl::context& asked) {
-  for (const sycl::usm::alloc kind :
-       {sycl::usm::alloc::host, sycl::usm::alloc::shared, sycl::usm::alloc::device}) {
-    try {
-      void* const block = sycl::malloc(64, device, allocating, kind);
-      if (!block) continue;
-      bool known = false;
-      try {
-        known = sycl::get_pointer_type(block, asked) != sycl::usm::alloc::unknown;
-      } catch (const sycl::exception&) {  // not known
-      }
-      sycl::free(block, allocating);
-      return known;
-    } catch (const sycl::exception&) {  // another kind, perhaps
-    }
-  }
-  return false;
-}
-
-// For messages.
-std::string ways_to_cut(const sycl::device& device) {
-  using Property = sycl::info::partition_property;
-  static const std::map<Property, const char*> names{
-      {Property::partition_equally, "a number of compute units"},
-      {Property::partition_by_counts, "a list of numbers of compute units"},
-      {Property::partition_by_affinity_domain, "an affinity domain"},
-      {Property::ext_intel_partition_by_cslice, "'cslice'"},
-  };
-  std::string ways;
-  for (const Property property : device.get_info<sycl::info::device::partition_properties>()) {
-    const auto found = names.find(property);
-    if (found != names.end()) ways += (ways.empty() ? "" : ", ") + std::string(found->second);
-  }
-  return ways.empty() ? "nothing" : ways;
-}
-
-std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition) {
-  using Property = sycl::info::partition_property;
-  switch (partition.kind) {
-    case Partition::Kind::equally:
-      return device.create_sub_devices<Property::partition_equally>(partition.counts.at(0));
-    case Partition::Kind::counts:
-      return device.create_sub_devices<Property::partition_by_counts>(partition.counts);
-    case Partition::Kind::affinity_domain:
-      return device.create_sub_devices<Property::partition_by_affinity_domain>(
-          domain_named(partition.domain));
-    case Partition::Kind::cslice:
-      return device.create_sub_devices<Property::ext_intel_partition_by_cslice>();
-  }
-  return {};
-}
 
 // Runs `list`; a failure names the variable that decides which devices there are.
 template <class List>
@@ -579,38 +382,6 @@ int entry_count() { return static_cast<int>(table().entries().size()); }
 int entries_so_far() noexcept {
   const Table* const made = made_table.load(std::memory_order_acquire);
   return made ? static_cast<int>(made->entries().size()) : 0;
-}
-
-namespace {
-
-struct NoDeviceAdvice {
-  std::string text = "`python -m sycl_ext doctor` says why", driver;
-};
-
-NoDeviceAdvice& advice() {
-  static auto* const only = new NoDeviceAdvice;
-  return *only;
-}
-
-}  // namespace
-
-void set_no_device_advice(std::string text, std::string driver) {
-  advice() = {std::move(text), std::move(driver)};
-}
-
-std::string no_device_advice() {
-  const std::string& driver = advice().driver;
-  if (driver.empty()) return advice().text;
-  if (void* const loaded = dlopen(driver.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
-    dlclose(loaded);
-    return advice().text;
-  }
-  const char* const reason = dlerror();
-  return "the driver of the CPU device does not load into this process (" +
-         std::string(reason ? reason : driver) +
-         "); if a library that was imported before has loaded what it does not work with, call "
-         "sycl_ext.devices() before that import; " +
-         advice().text;
 }
 
 const Entry* find_entry(int id) {

@@ -140,12 +140,6 @@ int entries_so_far() noexcept;
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
 const Entry& default_entry();
 
-// What errors advise where there is no device.  The package says at import what it knows then, and
-// which driver should give one (empty: none is known): if that does not load into this process, the
-// loader's reason is the advice.
-std::string no_device_advice();
-void set_no_device_advice(std::string advice, std::string driver);
-
 // Entry of a device and a context, appended when it is new: one lookup by hash, however many
 // entries there are.  The arguments are addresses of a sycl::device and a sycl::context.
 //

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only header that spells <sycl/...>: what stands behind Queue and Entry.  It is
-// included by queue.cpp, untrusted.cpp, device_table.cpp, usm.cpp and ipc.cpp (which needs one SYCL
-// header more), and by nothing else, which keeps a clean build short. Only calls that hide no
-// kernel are used (the module is compiled by a plain C++ compiler).
+// The only header that spells <sycl/...>: what stands behind Queue and Entry.  Of headers only
+// device_info.hpp includes it, and of src/ nothing outside of this folder, which keeps a clean
+// build short. Only calls that hide no kernel are used (the module is compiled by a plain C++
+// compiler).
 #pragma once
 
 #include <atomic>
