@@ -44,6 +44,18 @@ def bits(array: Any) -> bytes:
     return np.asarray(array).tobytes()
 
 
+def numbers(usm_type: str = "shared", shape: tuple[int, ...] | int = (2, 3)) -> sx.Tensor:
+    """A tensor of `values`."""
+    return sx.empty(shape, usm_type=usm_type).copy_from(values(shape))
+
+
+def numbered(shape: tuple[int, ...] | int, dtype: str = "int32", **where: Any) -> tuple:
+    """A tensor of 0, 1, 2, ..., and the NumPy array that it must be equal to."""
+    tensor = sx.empty(shape, dtype, **where)
+    array = np.arange(prod(tensor.shape), dtype=dtype).reshape(shape)
+    return tensor.copy_from(array), array
+
+
 @dataclass(frozen=True)
 class Layout:
     shape: tuple[int, ...]  # of the base

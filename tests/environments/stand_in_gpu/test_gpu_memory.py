@@ -9,26 +9,12 @@ import dpnp
 import numpy as np
 import pytest
 
-import environments
 import samples
 import sycl_ext as sx
-from producers import Foreign, Liar, Producer, as_strided, check_export, over
+from gpu_samples import HOST, VERSIONED, numbers, read
+from producers import Foreign, Producer, as_strided, check_export
 from samples import LAYOUTS, SAME_SHAPE, assert_equal, assert_same_view, bits, values
 from sycl_ext.testing.structs import IS_COPIED, READ_ONLY, managed_in
-
-VERSIONED = {"max_version": (1, 0)}
-HOST = {"dl_device": (1, 0), **VERSIONED}
-
-
-def numbers(device, usm_type="device", shape=(2, 3), dtype="float32"):
-    return sx.empty(shape, dtype, usm_type=usm_type, device=device).copy_from(values(shape, dtype))
-
-
-def read(capsule):
-    managed = managed_in(capsule)
-    dl = managed.dl_tensor
-    return (dl.device.device_type, dl.device.device_id), managed.flags, dl.data
-
 
 # ---- the table -----------------------------------------------------------------------------------
 
@@ -367,167 +353,6 @@ def test_no_second_hop_is_hidden(gpu):
     tensor = sx.from_dlpack(producer, device=gpu, copy=True)
     assert tensor.device is gpu
     assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-
-
-# ---- two devices ---------------------------------------------------------------------------------
-
-
-def test_to_the_other_gpu(gpus, strict):
-    """Directly where they reach each other; else through the host, and only when told so."""
-    tensor = numbers(gpus[0])
-    target = (14, gpus[1].id)
-    if strict:
-        moved = tensor.to_device(gpus[1])
-        assert bits(moved.to_numpy()) == bits(values((2, 3)))
-        assert read(tensor.__dlpack__(dl_device=target, **VERSIONED))[:2] == (target, IS_COPIED)
-    else:
-        for refused in (
-            lambda: tensor.to_device(gpus[1]),
-            lambda: tensor.__dlpack__(dl_device=target, **VERSIONED),
-            lambda: sx.from_dlpack(Producer(tensor), device=gpus[1]),
-        ):
-            with pytest.raises(BufferError, match="two copies.*through the host.*copy=True"):
-                refused()
-    moved = tensor.to_device(gpus[1], copy=True)
-    assert (moved.device, moved.usm_type) == (gpus[1], "device")
-    assert bits(moved.to_numpy()) == bits(values((2, 3)))
-    capsule = tensor.__dlpack__(dl_device=target, copy=True, **VERSIONED)
-    assert read(capsule)[:2] == (target, IS_COPIED)
-    assert bits(sx.from_dlpack(capsule).to_numpy()) == bits(values((2, 3)))
-    for refused in (
-        lambda: tensor.to_device(gpus[1], copy=False),
-        lambda: tensor.__dlpack__(dl_device=target, copy=False),
-    ):
-        with pytest.raises(sx.CopyRefusedError, match="copy=False"):
-            refused()
-
-
-def test_shared_memory_reaches_the_other_gpu_directly(gpus):
-    for usm_type in ("shared", "host"):
-        moved = numbers(gpus[0], usm_type).to_device(gpus[1])
-        assert (moved.device, moved.usm_type) == (gpus[1], usm_type)
-        assert bits(moved.to_numpy()) == bits(values((2, 3)))
-
-
-def test_gpu_and_cpu(gpu, cpu):
-    """One copy each way: the CPU's memory is the host's."""
-    tensor = numbers(gpu)
-    down = tensor.to_device(cpu)
-    assert down.device is cpu
-    assert bits(down.to_numpy()) == bits(values((2, 3)))
-    up = down.to_device(gpu)
-    assert up.device is gpu
-    assert bits(up.to_numpy()) == bits(values((2, 3)))
-
-
-def test_memory_under_the_wrong_id(gpus, cpu):
-    tensor = numbers(gpus[0])
-    for wrong, words in ((gpus[1].id, rf"\(14, {gpus[0].id}\)"), (cpu.id, "not USM")):
-        managed = over(tensor, device=(14, wrong))
-        with pytest.raises(BufferError, match=words):
-            sx.from_dlpack(managed.capsule())
-        assert managed.deleted == 1
-        liar = Liar(tensor, (14, wrong))
-        with pytest.raises(BufferError, match="announced"):
-            sx.from_dlpack(liar)
-        assert set(liar.deleted) == {1}
-
-
-def test_an_extent_beyond_the_allocation(gpu, pools):
-    """Where memory comes out of a pool, the driver knows the slab alone: that one's end is seen.
-
-    The runtime is asked for the last byte, so that one has to be nobody's: in the block's own page,
-    or far from all blocks.
-    """
-    memory = dpctl.memory.MemoryUSMDevice(64, queue=gpu.sycl_queue)
-    interface = memory.__sycl_usm_array_interface__
-    assert sx.as_tensor(memory).nbytes == 64
-    has_pages = not pools and gpu.backend == "level_zero"
-    for shape in (65, 4096, 2**38) if has_pages else (2**38,):
-        memory_like = type(
-            "X", (), {"__sycl_usm_array_interface__": {**interface, "shape": (shape,)}}
-        )
-        with pytest.raises(BufferError, match="beyond"):
-            sx.as_tensor(memory_like())
-
-
-def test_an_extent_from_one_gpu_to_the_other(gpus):
-    """Both ends are USM of one context, and what lies between them is nobody's."""
-    low, high = sorted(
-        (sx.empty(1 << 16, "uint8", device=gpu) for gpu in gpus), key=lambda t: t.ptr
-    )
-    interface = {**low.__sycl_usm_array_interface__, "shape": (high.ptr + 1 - low.ptr,)}
-    spanning = type("Spanning", (), {"__sycl_usm_array_interface__": interface})()
-    with pytest.raises(BufferError, match="beyond|two devices"):
-        sx.as_tensor(spanning)
-
-
-def test_device_memory_called_host_memory(gpu):
-    """A producer that calls device USM (1, 0): it is taken for what it is, and never touched."""
-    tensor = numbers(gpu)
-    managed = over(tensor, device=(1, 0))
-    taken = sx.from_dlpack(managed.capsule())
-    assert (taken.usm_type, taken.device) == ("device", gpu)
-    assert bits(taken.to_numpy()) == bits(values((2, 3)))
-    environments.python(  # a process of its own, which dies when the memory is touched
-        """
-import numpy as np
-import sycl_ext as sx
-from producers import Ignoring
-
-tensor = sx.zeros(3, device="gpu")
-view = sx.host_view(Ignoring(tensor, device=(1, 0)))
-assert np.asarray(view).tolist() == [0, 0, 0]
-""",
-        inherit=True,
-    )
-
-
-# ---- tiles and private contexts ------------------------------------------------------------------
-
-
-def test_tiles(gpu, tiles, strict, usm_type):
-    assert len(tiles) == 2
-    for tile in tiles:
-        assert (tile.kind, tile.root_id, tile.parent) == ("sub_device", gpu.id, gpu)
-        tensor = numbers(tile, usm_type)
-        assert tensor.device is tile
-        assert tensor.__dlpack_device__() == (14, gpu.id)
-        assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-        own = tensor.__dlpack__(dl_device=(14, tile.id), **VERSIONED)
-        assert read(own) == ((14, tile.id), 0, tensor.ptr)
-        again = sx.from_dlpack(own)
-        assert (again.device, again.ptr) == (tile, tensor.ptr)
-        if not strict:  # Level Zero: tiles live in the default context of their GPU
-            assert tile.default_context
-            assert read(tensor.__dlpack__(**VERSIONED)) == ((14, gpu.id), 0, tensor.ptr)
-            assert sx.from_dlpack(tensor.__dlpack__()).ptr == tensor.ptr
-        for other in (gpu, *tiles):
-            assert bits(tensor.to_device(other, copy=True).to_numpy()) == bits(values((2, 3)))
-
-
-def test_a_tile_is_always_the_same_entry(gpu, tiles):
-    assert gpu.create_sub_devices("next_partitionable") == tiles
-    assert gpu.create_sub_devices("numa") == tiles
-
-
-def test_a_private_context(gpu, usm_type):
-    private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
-    assert (private.kind, private.root_id) == ("context", gpu.id)
-    tensor = numbers(private, usm_type)
-    own = tensor.__dlpack__(dl_device=(14, private.id), **VERSIONED)
-    assert read(own) == ((14, private.id), 0, tensor.ptr)
-    assert sx.from_dlpack(own).device is private
-    if gpu.backend == "opencl" and usm_type == "device":  # whose contexts share no memory
-        with pytest.raises(BufferError, match="two copies, through the host.*pass copy=True"):
-            tensor.__dlpack__(**VERSIONED)
-        taken = sx.from_dlpack(tensor.__dlpack__(copy=True, **VERSIONED))
-        assert bits(taken.to_numpy()) == bits(values((2, 3)))
-        return
-    assert read(tensor.__dlpack__(**VERSIONED))[:2] == ((14, gpu.id), IS_COPIED)
-    taken = sx.from_dlpack(tensor.__dlpack__(**VERSIONED))
-    assert taken.device is gpu
-    assert bits(taken.to_numpy()) == bits(values((2, 3)))
 
 
 # ---- other libraries -----------------------------------------------------------------------------

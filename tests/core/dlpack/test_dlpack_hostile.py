@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes in and is wrong or hostile: capsules, and producers.
+
+Each refused capsule gives an error that names what was wrong, and its deleter has run once.
+"""
+
+import threading
+
+import dpctl
+import dpctl.memory
+import numpy as np
+import pytest
+
+import samples
+import sycl_ext as sx
+from producers import (
+    Consumed,
+    Homeless,
+    Liar,
+    NoCapsule,
+    Producer,
+    Raising,
+    Reentrant,
+    over,
+)
+from samples import bits, numbers, values
+from sycl_ext.testing.structs import (
+    IS_SUBBYTE_TYPE_PADDED,
+    managed_in,
+    new_capsule,
+)
+
+# ---- hostile capsules ----------------------------------------------------------------------------
+
+
+class Elsewhere:
+    """Memory of a context that is not the default one."""
+
+    def __init__(self):
+        context = dpctl.SyclContext([dpctl.SyclDevice()])
+        queue = dpctl.SyclQueue(context, dpctl.SyclDevice())
+        self.memory = dpctl.memory.MemoryUSMShared(64, queue=queue)
+        self.address = self.memory._pointer
+
+
+elsewhere = Elsewhere()
+plain = np.zeros(16, "float32")
+plain_address = plain.__array_interface__["data"][0]
+
+#: fields of a capsule -> words of the error
+HOSTILE = {
+    "newer major version": ({"version": (2, 0)}, r"version 2\.0.*1\.x"),
+    "older major version": ({"version": (0, 9)}, r"version 0\.9"),
+    "absurd version": ({"version": (2**32 - 1, 2**32 - 1)}, "version 4294967295"),
+    "negative ndim": ({"ndim": -1}, "-1 dimensions"),
+    "ndim of 65": ({"ndim": 65}, "65 dimensions"),
+    "absurd ndim": ({"ndim": 2**31 - 1}, "2147483647 dimensions"),
+    "NULL shape": ({"shape": None, "strides": None, "ndim": 1}, "NULL shape"),
+    "NULL shape with strides": ({"shape": None, "strides": (1,), "ndim": 1}, "NULL shape"),
+    "negative length": ({"shape": (2, -3)}, r"shape\[1\] is -3"),
+    "most negative length": ({"shape": (-(2**63),), "strides": (1,)}, r"shape\[0\] is -9223"),
+    "unknown dtype code": ({"dtype": (99, 32, 1)}, "code 99"),
+    "opaque handle": ({"dtype": (3, 64, 1)}, "code 3"),
+    "odd bits": ({"dtype": (2, 24, 1)}, "bits 24"),
+    "no bits": ({"dtype": (2, 0, 1)}, "bits 0"),
+    "one-bit bool": ({"dtype": (6, 1, 1)}, "bits 1"),
+    "lanes": ({"dtype": (2, 32, 4)}, "lanes 4"),
+    "no lanes": ({"dtype": (2, 32, 0)}, "lanes 0"),
+    "float4": ({"dtype": (17, 4, 2)}, "code 17"),
+    "padded sub-byte dtype": ({"flags": IS_SUBBYTE_TYPE_PADDED}, "sub-byte"),
+    "CUDA": ({"device": (2, 0)}, r"\(2, 0\).*kDLOneAPI"),
+    "CUDA host": ({"device": (3, 0)}, r"\(3, 0\)"),
+    "device type 0": ({"device": (0, 0)}, r"\(0, 0\)"),
+    "negative device type": ({"device": (-1, 0)}, r"\(-1, 0\)"),
+    "device id that is not there": (
+        {"device": (14, 1_000_000)},
+        r"\(14, 1000000\).*no such device",
+    ),
+    "negative device id": ({"device": (14, -1)}, r"\(14, -1\).*no such device"),
+    "NULL with elements": ({"data": 0}, "NULL pointer"),
+    "NULL with an offset": ({"data": 0, "byte_offset": 64}, "NULL pointer"),
+    "offset that overflows": ({"byte_offset": 2**64 - 8}, "byte_offset|USM"),
+    # Far enough that no other block is there: only the first and the last byte are looked at.
+    "extent beyond the allocation": ({"shape": (2**38,), "strides": None}, "end beyond"),
+    "begin before the allocation": ({"shape": (2**38,), "strides": (-1,)}, "not USM"),
+    "stride beyond the allocation": ({"shape": (2,), "strides": (2**38,)}, "end beyond"),
+    "plain memory as USM": ({"data": plain_address}, r"not USM.*default\s+context"),
+    "wild pointer as USM": ({"data": 0xDEAD0000}, "0xdead0000.*not USM"),
+    "pointer at the end of the world": ({"data": 2**64 - 4}, "address space|not USM"),
+    "USM of another context": ({"data": elsewhere.address}, r"not USM.*default\s+context"),
+    "more elements than fit": ({"shape": (2**62, 4), "strides": (0, 0)}, "overflow"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile(case, versioned, usm_type):
+    fields, words = HOSTILE[case]
+    if not versioned and {"version", "flags"} & set(fields):
+        versioned = True  # the legacy struct has none
+    live = sx.live_exports()
+    managed = over(numbers(usm_type), **{"versioned": versioned, **fields})
+    capsule = managed.capsule()
+    with pytest.raises(BufferError, match=words):
+        sx.from_dlpack(capsule)
+    assert managed.deleted == 1
+    with pytest.raises(BufferError, match="consumed before"):
+        sx.from_dlpack(capsule)
+    del capsule
+    assert managed.deleted == 1
+    del managed
+    assert sx.live_exports() == live
+
+
+@pytest.mark.parametrize("case", [case for case in HOSTILE if "device" not in HOSTILE[case][0]])
+def test_hostile_producers(case):
+    """The same through an object: its refusal is final, and it was asked once."""
+    fields, words = HOSTILE[case]
+    producer = Producer(numbers(), **fields)
+    producer.made_now = lambda: over(numbers())._struct.dl_tensor
+    with pytest.raises(BufferError, match=words):
+        sx.from_dlpack(producer)
+    assert producer.deleted
+    assert set(producer.deleted) == {1}
+
+
+@pytest.mark.parametrize(
+    "name", [b"dltensor_versiones", b"", None, b"used_dltensor", b"arrow_array"]
+)
+def test_capsules_of_another_name(name):
+    managed = over(numbers())
+    capsule = new_capsule(managed.address, name)
+    with pytest.raises(
+        BufferError, match="consumed before" if name == b"used_dltensor" else "named"
+    ):
+        sx.from_dlpack(capsule)
+    assert managed.deleted == 0
+
+
+def test_an_export_of_ours_that_somebody_changed():
+    """It is known again, and believed no more than a third party's."""
+    changes = {
+        "shape": (lambda dl: dl.shape.__setitem__(0, 10**6), "USM|beyond|block"),
+        "negative length": (lambda dl: dl.shape.__setitem__(0, -1), "-1"),
+        "stride": (lambda dl: dl.strides.__setitem__(0, -50), "USM|beyond|block"),
+        "overflow": (lambda dl: dl.strides.__setitem__(0, 2**62), "overflow|address space"),
+        "address": (lambda dl: setattr(dl, "data", dl.data + 2**30), "USM|beyond|block"),
+        "offset": (lambda dl: setattr(dl, "byte_offset", 4096), "USM|beyond|block"),
+        "dtype": (lambda dl: setattr(dl.dtype, "bits", 64), "USM|beyond|block"),
+        "no dtype": (lambda dl: setattr(dl.dtype, "code", 99), "code 99"),
+        "device": (lambda dl: setattr(dl.device, "device_id", 77), "77"),
+        "ndim": (lambda dl: setattr(dl, "ndim", 99), "99 dimensions"),
+    }
+    live = sx.live_exports()
+    for change, words in changes.values():
+        for usm_type in samples.USM_TYPES:
+            # a megabyte, which no pool serves
+            tensor = sx.empty((512, 512), "float32", usm_type=usm_type)
+            capsule = tensor.__dlpack__(max_version=(1, 0))
+            change(managed_in(capsule).dl_tensor)
+            with pytest.raises(BufferError, match=words):
+                sx.from_dlpack(capsule)
+            del capsule
+            assert sx.live_exports() == live
+
+
+# ---- hostile producers ---------------------------------------------------------------------------
+
+
+def test_a_liar():
+    """The capsule contradicts ``__dlpack_device__``."""
+    for array, announces in ((values(3), (14, 0)), (numbers(), (1, 0)), (numbers(), (14, 1))):
+        producer = Liar(array, announces)
+        with pytest.raises(
+            BufferError, match=r"capsule is on device \(\d+, 0\), but .* was announced"
+        ):
+            sx.from_dlpack(producer)
+        assert set(producer.deleted) == {1}
+
+
+@pytest.mark.parametrize("answer", [None, 14, (14,), (14, 0, 0), ("a", 0), "14"])
+def test_no_device(answer):
+    with pytest.raises((TypeError, BufferError), match="pair"):
+        sx.from_dlpack(Liar(values(3), answer))
+
+
+def test_a_device_as_a_list_of_numpy_integers():
+    sx.from_dlpack(Liar(values(3), [np.int32(1), np.int64(0)]))
+
+
+def test_no_dlpack_device():
+    class Half:
+        def __dlpack__(self):
+            raise AssertionError("not to be called")
+
+    for producer in (Half(), 3, None, "x", object(), [1, 2]):
+        with pytest.raises(TypeError, match=f"{type(producer).__name__} has no __dlpack"):
+            sx.from_dlpack(producer)
+
+
+def test_no_dlpack():
+    class Half:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    with pytest.raises((TypeError, BufferError), match="__dlpack__"):
+        sx.from_dlpack(Half())
+
+
+def test_a_producer_that_cannot_say_where_it_is():
+    with pytest.raises(BufferError, match="Homeless.*could not determine") as caught:
+        sx.from_dlpack(Homeless(values(3)))
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+REFUSALS = (
+    BufferError,
+    RuntimeError,
+    ValueError,
+    NotImplementedError,
+    AssertionError,
+    AttributeError,
+    MemoryError,
+    OSError,
+)
+
+
+@pytest.mark.parametrize("error_type", REFUSALS)
+def test_a_producer_that_refuses(error_type):
+    """Whatever it raises, one family comes out, with its own words as the cause."""
+    for array in (values(3), numbers()):
+        error = error_type("none of your business")
+        with pytest.raises(
+            sx.ExchangeError, match=f"Raising.*{error_type.__name__}: none of"
+        ) as caught:
+            sx.from_dlpack(Raising(array, error))
+        assert caught.value.__cause__ is error
+        assert isinstance(caught.value, BufferError)
+
+
+@pytest.mark.parametrize("error_type", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_no_refusal_goes_through(error_type):
+    with pytest.raises(error_type):
+        sx.from_dlpack(Raising(values(3), error_type()))
+
+
+@pytest.mark.parametrize("answer", [None, 42, "capsule", object(), np.zeros(3)])
+def test_no_capsule(answer):
+    for array in (values(3), numbers()):
+        with pytest.raises((TypeError, BufferError), match=f"{type(answer).__name__}.*capsule"):
+            sx.from_dlpack(NoCapsule(array, answer))
+
+
+def test_a_consumed_capsule():
+    for array in (values(3), numbers()):
+        producer = Consumed(array)
+        with pytest.raises(BufferError, match="consumed before"):
+            sx.from_dlpack(producer)
+        assert set(producer.deleted) == {1}
+
+
+def test_a_producer_that_uses_us_meanwhile():
+    for array in (values(3), numbers()):
+        producer = Reentrant(array)
+        tensor = sx.from_dlpack(producer)
+        del tensor
+        assert producer.deleted == [1]
+
+
+def test_a_producer_that_imports_itself_for_ever():
+    class Endless(Producer):
+        def __dlpack__(self, **keywords):
+            return sx.from_dlpack(self).__dlpack__(**keywords)
+
+    with pytest.raises((RecursionError, BufferError), match="recursion"):
+        sx.from_dlpack(Endless(values(3)))
+
+
+def test_a_producer_whose_deleter_imports():
+    """A deleter that runs Python, and uses the package."""
+    seen = []
+
+    class Noisy:
+        def __init__(self, array):
+            self.array = array
+
+        def __del__(self):
+            seen.append(bits(sx.from_dlpack(self.array).copy().to_numpy()))
+
+    array = values(3)
+    tensor = sx.from_dlpack(over(array, keep=Noisy(array)).capsule())
+    del tensor
+    assert seen == [bits(array)]
+    with pytest.raises(BufferError):
+        sx.from_dlpack(over(array, keep=Noisy(array), ndim=-1).capsule())
+    assert len(seen) == 2
+
+
+def test_many_threads_consume_one_capsule():
+    for _ in range(20):
+        managed = over(values(3))
+        capsule = managed.capsule()
+        results, start = [], threading.Barrier(4)
+
+        def consume(capsule=capsule, results=results, start=start):
+            start.wait()
+            try:
+                results.append(sx.from_dlpack(capsule).size)
+            except BufferError:
+                results.append(None)
+
+        threads = [threading.Thread(target=consume) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(results, key=str) == [3, None, None, None]
+        del capsule
+        assert managed.deleted == 1

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a `Tensor` becomes for Python and NumPy: an array, a buffer, a number, a list, a text."""
+
+import gc
+import operator
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import buffers
+import samples
+import sycl_ext as sx
+from samples import LAYOUTS, assert_equal, bits, numbered
+
+# ---- NumPy ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_to_numpy(name, usm_type):
+    tensor, array = LAYOUTS[name].tensor("int16", usm_type)
+    for copy in (None, False):
+        view = tensor.to_numpy(copy=copy)
+        assert view.strides == tuple(stride * 2 for stride in tensor.strides)
+        assert view.flags.writeable
+        if array.size:
+            assert view.__array_interface__["data"][0] == tensor.ptr
+    copied = tensor.to_numpy(copy=True)
+    assert bits(copied) == bits(view) == bits(array)
+    assert copied.flags.c_contiguous
+    assert copied.flags.writeable
+    assert not np.shares_memory(copied, view)
+
+
+def test_to_numpy_shows_later_writes(usm_type):
+    tensor = sx.zeros(3, "int32", usm_type=usm_type)
+    view, copy = tensor.to_numpy(), tensor.to_numpy(copy=True)
+    tensor.copy_from(np.array([1, 2, 3], "int32"))
+    assert view.tolist() == [1, 2, 3]
+    assert copy.tolist() == [0, 0, 0]
+    view[0] = 9
+    assert tensor[0].to_numpy() == 9
+
+
+def test_read_only_to_numpy():
+    view = sx.zeros(3).as_readonly()
+    assert not view.to_numpy().flags.writeable
+    assert not view.to_numpy(copy=False).flags.writeable
+    assert view.to_numpy(copy=True).flags.writeable
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        view.to_numpy().flags.writeable = True
+
+
+def test_numpy_dtypes():
+    for dtype in samples.DTYPE_NAMES:
+        tensor, array = LAYOUTS["sliced"].tensor(dtype)
+        assert_equal(tensor, array)
+
+
+def test_array(usm_type):
+    tensor, array = numbered((2, 3), usm_type=usm_type)
+    view = np.asarray(tensor)
+    assert np.shares_memory(view, tensor.to_numpy())
+    np.testing.assert_array_equal(view, array)
+    assert np.asarray(tensor, dtype="float64").dtype == "float64"
+    assert not np.shares_memory(np.array(tensor), view)
+    np.testing.assert_allclose(tensor, array)
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(tensor, dtype="float64", copy=False)
+    assert np.shares_memory(tensor.__array__(copy=False), view)
+    assert not np.shares_memory(tensor.__array__(copy=True), view)
+    assert not np.shares_memory(tensor.__array__("float64", copy=True), view)
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_memoryview(name, usm_type):
+    for dtype in samples.NUMPY_DTYPES:
+        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
+        for readonly in (False, True):
+            buffer = memoryview(tensor.as_readonly() if readonly else tensor)
+            again = np.asarray(buffer)
+            assert buffer.readonly == readonly
+            assert (again.dtype, again.shape) == (array.dtype, array.shape)
+            assert again.strides == tuple(stride * array.itemsize for stride in tensor.strides)
+            assert bits(again) == bits(array)
+            if array.size:
+                assert again.__array_interface__["data"][0] == tensor.ptr
+
+
+def test_writing_through_a_memoryview(usm_type):
+    tensor = sx.zeros(3, "uint8", usm_type=usm_type)
+    memoryview(tensor)[1] = 7
+    assert tensor.to_numpy().tolist() == [0, 7, 0]
+    with pytest.raises(TypeError, match="read-only"):
+        memoryview(tensor.as_readonly())[1] = 8
+
+
+def test_a_memoryview_keeps_the_memory():
+    buffer = memoryview(sx.zeros(1000, "uint8").copy_from(np.full(1000, 5, "uint8")))
+    gc.collect()
+    assert bytes(buffer) == b"\5" * 1000
+
+
+def test_bytes_of_a_buffer(usm_type):
+    tensor, array = LAYOUTS["sliced"].tensor("int32", usm_type)
+    assert memoryview(tensor).tobytes() == array.tobytes()
+    assert bytes(tensor.copy()) == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    "dtype", [name for name in samples.DTYPE_NAMES if name not in samples.NUMPY_DTYPES]
+)
+def test_dtypes_without_a_buffer_format(dtype):
+    with pytest.raises(BufferError, match=rf"{dtype}.*DLPack"):
+        memoryview(sx.zeros(3, dtype))
+
+
+def test_bfloat16_as_plain_bytes():
+    """A consumer that asks for no format gets the bytes."""
+    tensor = sx.zeros(3, "bfloat16").copy_from(np.array([1, 2, 3], ml_dtypes.bfloat16))
+    found = buffers.ask(tensor, buffers.SIMPLE)
+    assert (found["buf"], found["len"], found["itemsize"]) == (tensor.ptr, 6, 2)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+NUMBERS = [bool, int, float, complex, operator.index, lambda x: x.item()]
+
+
+def number_or_error(call, x):
+    try:
+        return call(x)
+    except (TypeError, ValueError, OverflowError, DeprecationWarning) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+@pytest.mark.parametrize("call", NUMBERS)
+def test_one_element_is_a_number(call, shape, usm_type):
+    """As NumPy says.  The byte 53 is the digit 5 in text."""
+    for dtype in samples.DTYPE_NAMES:
+        for value in (53, 0, 1):
+            array = np.full(shape, value).astype(samples.numpy_dtype(dtype))
+            tensor = sx.empty(shape, dtype, usm_type=usm_type).copy_from(array)
+            wanted = number_or_error(call, array)
+            for x in (tensor, tensor.as_readonly(), sx.host_view(tensor)):
+                assert repr(number_or_error(call, x)) == repr(wanted)  # NaN, too
+
+
+def test_what_numpy_does_not_convert_names_the_way_out(usm_type):
+    for call in (int, float, complex):
+        if number_or_error(call, np.zeros(1)) is TypeError:  # older NumPy converts it
+            for x in (tensor := sx.zeros(1, usm_type=usm_type), sx.host_view(tensor)):
+                with pytest.raises(TypeError, match=rf"{call.__name__}\(x\): .*write x.item\(\)"):
+                    call(x)
+
+
+@pytest.mark.parametrize("spec", [".2f", ">20", "08.3e", "+", "d", "x", "what?"])
+def test_formats_are_those_of_the_number(spec, usm_type):
+    for dtype in samples.DTYPE_NAMES:
+        tensor = sx.zeros((), dtype, usm_type=usm_type)
+        for x in (tensor, sx.host_view(tensor)):
+            wanted = number_or_error(lambda x: format(x, spec), tensor.item())
+            assert number_or_error(lambda x: format(x, spec), x) == wanted
+
+
+def test_other_tensors_are_formatted_as_text():
+    """An empty format is `str`, of all of them."""
+    for tensor in (sx.zeros(()), sx.zeros(1), sx.zeros((2, 3))):
+        for x in (tensor, sx.host_view(tensor)):
+            assert f"{x}" == str(x)
+            if x.ndim:
+                assert f"{x:>200}" == str(x).rjust(200)
+                with pytest.raises(TypeError, match=rf"{type(x).__name__} of .*x.tolist\(\)"):
+                    format(x, ".2f")
+
+
+def test_item_is_a_number_of_python():
+    for dtype in samples.DTYPE_NAMES:
+        assert type(sx.zeros((), dtype).item()) in (bool, int, float, complex)
+        assert type(sx.zeros(1, dtype).tolist()[0]) in (bool, int, float, complex)
+
+
+def test_lists(usm_type):
+    for shape in ((), (0,), (3,), (2, 0), (2, 3)):
+        tensor, array = numbered(shape, usm_type=usm_type)
+        for x in (tensor, tensor.as_readonly(), sx.host_view(tensor)):
+            assert x.tolist() == array.tolist()
+    assert tensor.T.tolist() == array.T.tolist()
+    assert tensor[::-1, ::2].tolist() == array[::-1, ::2].tolist()
+
+
+def test_lists_of_narrow_floats_have_their_values():
+    for dtype in samples.DTYPE_NAMES:
+        array = np.array([0, 1, 2]).astype(samples.numpy_dtype(dtype))
+        wanted = array if array.dtype.kind in "biufc" else array.astype("float32")
+        assert repr(sx.as_tensor(array).tolist()) == repr(wanted.tolist())  # NaN, too
+
+
+@pytest.mark.parametrize("shape", [(0,), (2,), (0, 3), (1, 2)])
+def test_several_elements_or_none_are_no_number(shape, usm_type):
+    tensor = sx.zeros(shape, "uint8", usm_type=usm_type)
+    for x in (tensor, sx.host_view(tensor)):
+        for call in (int, float, complex):
+            with pytest.raises(TypeError, match=f"one element, and this one has {tensor.size}"):
+                call(x)
+        with pytest.raises(TypeError, match=re.escape(str(shape))):
+            operator.index(x)
+        for call in (bool, lambda x: x.item()):
+            with pytest.raises(ValueError, match=f"{tensor.size}"):
+                call(x)
+
+
+def test_an_index_is_an_integer_of_no_dimensions():
+    assert [10, 20, 30][sx.zeros((), "uint8")] == 10
+    for tensor in (sx.zeros(1, "uint8"), sx.zeros((), "float32"), sx.zeros((), "bool")):
+        with pytest.raises(TypeError, match="only"):
+            operator.index(tensor)
