@@ -135,6 +135,9 @@ def test_a_package_that_will_load_another_runtime(tmp_path, how):
         f"Metadata-Version: 2.1\nName: jax-oneapi-plugin\nVersion: 0.11.2\n{needs}"
     )
     (folder / "RECORD").write_text(f"jax.libs/{wants},,\n" if how == "brings" else "")
+    if how == "brings":  # from Python 3.12 on, files that are missing are none of a package
+        (tmp_path / "jax.libs").mkdir()
+        (tmp_path / "jax.libs" / wants).touch()
     code, report = examine("--quick", PYTHONPATH=str(tmp_path))
     finding = only(report)
     assert (code, finding.id, finding.severity) == (0, "another-runtime", "warning")
