@@ -139,9 +139,31 @@ class Question {
   const Asked asked_;
 };
 
+bool waits_in_description(PyObject* x) {
+  return traits_of(Py_TYPE(x)) & Traits::waits_in_description;
+}
+
 // Whether DLPack is better asked than __sycl_usm_array_interface__, although that says more.
 bool is_better_not_described(PyObject* x) {
-  return traits_of(Py_TYPE(x)) & Traits::waits_in_description && !Question::is_open(Py_TYPE(x));
+  return waits_in_description(x) && !Question::is_open(Py_TYPE(x));
+}
+
+// What x.flags.writable says; std::nullopt: there is no such thing.
+std::optional<bool> is_writable(PyObject* x) {
+  static PyObject* const flags_name = intern("flags");
+  static PyObject* const writable_name = intern("writable");
+  const PyRef flags = get_attribute(x, flags_name);
+  const PyRef writable = flags ? get_attribute(flags.get(), writable_name) : nullptr;
+  if (!writable) return std::nullopt;
+  const int truth = hang_at_thread_end([&] { return PyObject_IsTrue(writable.get()); });
+  if (truth < 0) throw PythonError();
+  return truth != 0;
+}
+
+PyRef as_writable(PyObject* tensor) {
+  Tensor writable = tensor_of(tensor);
+  writable.readonly = false;
+  return PyRef(wrap_tensor(std::move(writable), base_of(tensor)));
 }
 
 // The memory that an object describes in __sycl_usm_array_interface__; empty: it does not.
@@ -176,6 +198,12 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
     const bool may_be_wrong = tensor.readonly && tensor.layout.ndim() == 0;
     if ((any && !may_be_described) || !may_be_wrong) {
       return settle(std::move(answer.tensor), false, request);
+    }
+    if (waits_in_description(x)) {
+      if (const std::optional<bool> writable = is_writable(x)) {
+        if (*writable) answer.tensor = as_writable(answer.tensor.get());
+        return settle(std::move(answer.tensor), false, request);
+      }
     }
   }
   if (may_be_described) {

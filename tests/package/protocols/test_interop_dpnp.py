@@ -246,6 +246,21 @@ def test_the_queue_is_not_waited_for(in_order, usm_type):
     assert array.reads == 0
 
 
+@pytest.mark.parametrize("writable", [True, False])
+def test_flags_tell_whether_a_number_is_writable(writable, usm_type):
+    """dpnp's capsules of 0 dimensions say that none is."""
+    number = dpnp.asarray(7, usm_type=usm_type)
+    number.flags["W"] = writable
+    array = watched(number)
+    array.flags = number.flags
+    for way in (sx.as_tensor, sx.from_dlpack):
+        tensor = way(array)
+        assert (tensor.item(), tensor.readonly) == (7, not writable)
+    assert sx.as_tensor(array).sycl_queue == number.sycl_queue
+    assert sx.as_tensor(array).base is array
+    assert array.reads == 0
+
+
 def test_what_dpnp_does_not_export_is_described(usm_type):
     device = dpctl.SyclDevice()
     queue = dpctl.SyclQueue(dpctl.SyclContext(device), device)
