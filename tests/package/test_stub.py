@@ -70,8 +70,9 @@ def module_names():
                 or (made_by_pybind11 and not is_enum)
             ):
                 found[f"{name}.{member}"] = what
-    if not hasattr(_core.TensorBase, "__buffer__"):  # Python shows that slot from 3.12 on
-        found["TensorBase.__buffer__"] = None
+    found["TensorBase.__buffer__"] = (
+        None  # Python shows that slot from 3.12 on, in words of its own
+    )
     return found
 
 
