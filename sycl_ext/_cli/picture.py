@@ -78,7 +78,7 @@ def as_bytes(path: Path, values: NDArray[Any]) -> Pixels:
     if not np.isfinite(values).all():
         raise CommandError(f"{path} has values that are not finite; try numpy.nan_to_num")
     scaled = values.astype(np.float64)
-    low, high = float(scaled.min()), float(scaled.max())
+    low, high = float(np.min(scaled)), float(np.max(scaled))
     scaled = (scaled - low) / ((high - low) or 1.0)
     return (255 * scaled).astype(np.uint8)
 

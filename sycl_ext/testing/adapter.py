@@ -76,15 +76,15 @@ class Adapter:
     """
 
     distribution: str
-    make: Callable[[np.ndarray], Any] | None = None
+    make: Callable[[np.ndarray[Any, Any]], Any] | None = None
     take: Callable[..., Any] | None = None
     host: Callable[[Any], Any] = np.asarray
     producer: Callable[[Any], Any] | None = None
     index: Callable[[Any, Any], Any] | None = _index
     write: Callable[[Any, Any], None] = _write
-    readonly: Callable[[np.ndarray], Any] | None = None
-    pending: Callable[[], tuple[Any, np.ndarray] | None] | None = None
-    on_queue: Callable[[np.ndarray, Any], Any] | None = None
+    readonly: Callable[[np.ndarray[Any, Any]], Any] | None = None
+    pending: Callable[[], tuple[Any, np.ndarray[Any, Any]] | None] | None = None
+    on_queue: Callable[[np.ndarray[Any, Any], Any], Any] | None = None
     modules: tuple[str, ...] = ()
     takes_host: bool = True
     dtype: str = "float32"

@@ -37,8 +37,8 @@ class Capsules:
 def numpy() -> Adapter:
     """``numpy.ndarray``."""
 
-    def readonly(values: np.ndarray) -> np.ndarray:
-        array: np.ndarray = values.copy()
+    def readonly(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        array: np.ndarray[Any, Any] = values.copy()
         array.flags.writeable = False
         return array
 
@@ -83,7 +83,7 @@ def jax() -> Adapter:
     library: Any = import_module("jax")
     xp: Any = import_module("jax.numpy")
 
-    def pending() -> tuple[Any, np.ndarray]:
+    def pending() -> tuple[Any, np.ndarray[Any, Any]]:
         ones = xp.ones((200, 200), "float32")
         for _ in range(20):
             ones = ones @ ones / 200
@@ -119,7 +119,7 @@ def onnxruntime() -> Adapter:
     library: Any = import_module("onnxruntime").OrtValue
     state: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
 
-    def make(values: np.ndarray) -> Any:
+    def make(values: np.ndarray[Any, Any]) -> Any:
         value = library.ortvalue_from_shape_and_type(values.shape, values.dtype)  # its own memory
         value.update_inplace(values)
         return value._ortvalue
@@ -151,7 +151,7 @@ def mlx() -> Adapter:
     """``mlx.core.array``."""
     xp: Any = import_module("mlx.core")
 
-    def pending() -> tuple[Any, np.ndarray]:
+    def pending() -> tuple[Any, np.ndarray[Any, Any]]:
         ones = xp.ones((100, 100))
         for _ in range(20):
             ones = ones @ ones / 100
@@ -211,7 +211,7 @@ def dpnp() -> Adapter:
     def host(array: Any) -> Any:
         return array if isinstance(array, np.ndarray) else xp.asnumpy(array)
 
-    def readonly(values: np.ndarray) -> Any:
+    def readonly(values: np.ndarray[Any, Any]) -> Any:
         array = xp.asarray(values)
         array.flags.writable = False
         return array
@@ -228,7 +228,7 @@ def dpnp() -> Adapter:
     )
 
 
-def _pending_of_dpnp(xp: Any) -> tuple[Any, np.ndarray]:
+def _pending_of_dpnp(xp: Any) -> tuple[Any, np.ndarray[Any, Any]]:
     """Return the sum of many numbers, in memory that the host reaches."""
     count, steps = 1_000_000, 10
     zeros = xp.zeros(count, dtype="int64", usm_type="shared")
@@ -250,7 +250,7 @@ def _sources() -> tuple[Any, Any, Any]:
     return queue, zeros, ones
 
 
-def _pending_copies() -> tuple[Any, np.ndarray]:
+def _pending_copies() -> tuple[Any, np.ndarray[Any, Any]]:
     """Return memory to which a device copies zeros, many times, and then ones."""
     queue, zeros, ones = _sources()
     memory: Any = import_module("dpctl.memory")
@@ -264,7 +264,7 @@ def sycl_ext() -> Adapter:
     """``sycl_ext.Tensor``."""
     sx: Any = import_module("sycl_ext")
 
-    def make(values: np.ndarray, **where: Any) -> Any:
+    def make(values: np.ndarray[Any, Any], **where: Any) -> Any:
         return sx.empty(values.shape, values.dtype, **where).copy_from(values)
 
     def write(tensor: Any, value: Any) -> None:

@@ -35,11 +35,12 @@ PATIENCE = 10
 MARGIN = 4096
 
 
-def aligned(values: np.ndarray) -> np.ndarray:
+def aligned(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Copy an array to a multiple of 256 bytes, as the header wants it, with a margin of zeros."""
     room = np.zeros(MARGIN + values.nbytes + 256, "uint8")
     start = MARGIN + -address_of(room) % 256
-    made = room[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    made: np.ndarray[Any, Any] = room[start : start + values.nbytes].view(values.dtype)
+    made = made.reshape(values.shape)
     made[...] = values
     return made
 
@@ -68,7 +69,7 @@ def expect(condition: object, message: str) -> None:
         raise BrokenError(message)
 
 
-def same(found: Any, wanted: np.ndarray, what: str = "the result") -> None:
+def same(found: Any, wanted: np.ndarray[Any, Any], what: str = "the result") -> None:
     """Fail unless these elements, of this shape, were found."""
     array = np.asarray(found)
     expect(array.shape == wanted.shape, f"{what} has shape {array.shape}, not {wanted.shape}")
@@ -94,7 +95,7 @@ class Bench:
 
     # ---- the library as a producer
 
-    def make(self, values: np.ndarray | None = None) -> Any:
+    def make(self, values: np.ndarray[Any, Any] | None = None) -> Any:
         """Make an array."""
         if self.adapter.make is None:
             raise NotOfferedError("makes no arrays")
@@ -172,7 +173,7 @@ class Bench:
             raise NotOfferedError("has no read-only arrays")
         return self.adapter.readonly(VALUES)
 
-    def pending(self) -> tuple[Any, np.ndarray]:
+    def pending(self) -> tuple[Any, np.ndarray[Any, Any]]:
         """Make an array whose elements are still being computed."""
         if self.memory == "host" and self.device(self.make())[0] != 1:
             raise NotOfferedError("the same for each memory")
@@ -183,7 +184,7 @@ class Bench:
             raise NotOfferedError("computes nothing in the background here")
         return made
 
-    def bytes_of(self, array: Any, values: np.ndarray) -> np.ndarray:
+    def bytes_of(self, array: Any, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Read an array as a consumer of the host would, without its library's help."""
         capsule = self.any_capsule(array)
         dl = c.managed_in(capsule).dl_tensor
@@ -214,11 +215,13 @@ class Bench:
         except (BufferError, ValueError) as error:
             raise NotOfferedError(f"refuses {keywords}: {error}") from None
 
-    def host(self, array: Any) -> np.ndarray:
+    def host(self, array: Any) -> np.ndarray[Any, Any]:
         """Return the elements of an array."""
         return np.asarray(self.adapter.host(array))
 
-    def struct(self, versioned: bool, array: np.ndarray | None = None, **fields: Any) -> Struct:
+    def struct(
+        self, versioned: bool, array: np.ndarray[Any, Any] | None = None, **fields: Any
+    ) -> Struct:
         """Return a struct over elements of an array, in the memory of this bench."""
         base = array = VALUES if array is None else array
         while isinstance(base.base, np.ndarray) and base is not VALUES:
@@ -230,12 +233,12 @@ class Bench:
         self.structs.append(made)
         return made
 
-    def given(self, array: np.ndarray | None = None, **fields: Any) -> Hands:
+    def given(self, array: np.ndarray[Any, Any] | None = None, **fields: Any) -> Hands:
         """Return a producer of such structs."""
         device = fields.get("device") or self._home(VALUES)[1]
         return Hands(lambda versioned: self.struct(versioned, array, **fields).capsule, device)
 
-    def _home(self, base: np.ndarray) -> tuple[int, tuple[int, int], Any]:
+    def _home(self, base: np.ndarray[Any, Any]) -> tuple[int, tuple[int, int], Any]:
         if self.memory == "host":
             return address_of(base), c.CPU, base
         array = self.make(base)
@@ -246,7 +249,7 @@ class Bench:
 
     # ---- what holds after an import
 
-    def right(self, call: Callable[[], Any], wanted: np.ndarray) -> None:
+    def right(self, call: Callable[[], Any], wanted: np.ndarray[Any, Any]) -> None:
         """There is one right result; an exception will do, too."""
         found = None
         try:

@@ -17,7 +17,7 @@ __all__ = ["Hands", "Struct", "address_of"]
 _kept: list[Struct] = []
 
 
-def address_of(array: np.ndarray) -> int:
+def address_of(array: np.ndarray[Any, Any]) -> int:
     """Return the address of the first element."""
     return int(array.__array_interface__["data"][0])
 
@@ -45,7 +45,7 @@ class Struct:
     def __init__(
         self,
         versioned: bool,
-        array: np.ndarray,
+        array: np.ndarray[Any, Any],
         data: int,
         device: tuple[int, int],
         keep: object = None,

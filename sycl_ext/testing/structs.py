@@ -226,7 +226,7 @@ def lengths(pointer: Any, ndim: int) -> tuple[int, ...] | None:
     return tuple(pointer[i] for i in range(ndim)) if pointer else None
 
 
-def elements(dl: DLTensor, dtype: np.dtype) -> np.ndarray:
+def elements(dl: DLTensor, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Copy the elements of a tensor in host memory, as its shape and strides say."""
     shape = lengths(dl.shape, dl.ndim) or ()
     if 0 in shape:

@@ -117,7 +117,7 @@ def null_strides_mean_compact(b: Bench) -> None:
     b.right(lambda: b.take(b.given(strides=None)), VALUES)
 
 
-UNUSUAL: dict[str, tuple[str, dict[str, Any], np.ndarray]] = {
+UNUSUAL: dict[str, tuple[str, dict[str, Any], np.ndarray[Any, Any]]] = {
     "negative_strides": ("Negative strides", {"array": VALUES[::-1]}, VALUES[::-1]),
     "zero_strides": ("Strides of 0", {"strides": (0, 1)}, np.stack([VALUES[0]] * 3)),
     "transposed": ("Columns first", {"array": VALUES.T}, VALUES.T),
@@ -140,7 +140,9 @@ UNUSUAL: dict[str, tuple[str, dict[str, Any], np.ndarray]] = {
 }
 
 
-def _layout_case(name: str, what: str, fields: dict[str, Any], wanted: np.ndarray) -> None:
+def _layout_case(
+    name: str, what: str, fields: dict[str, Any], wanted: np.ndarray[Any, Any]
+) -> None:
     def run(b: Bench) -> None:
         b.right(lambda: b.take(b.given(**fields)), wanted)
 
@@ -191,7 +193,7 @@ def buffer_error_goes_through(b: Bench) -> None:
 class _Copying(Hands):
     """A producer that does what ``copy`` says."""
 
-    def __init__(self, b: Bench, values: np.ndarray) -> None:
+    def __init__(self, b: Bench, values: np.ndarray[Any, Any]) -> None:
         super().__init__(lambda versioned: b.struct(versioned, values).capsule, b.given().device)
         self._copy: Any = lambda: b.struct(True, values.copy(), flags=c.IS_COPIED).capsule
 

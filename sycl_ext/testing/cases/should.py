@@ -351,7 +351,7 @@ def readonly_is_taken(b: Bench) -> None:
     same(b.host(b.take(Hands(make, b.given().device))), VALUES)
 
 
-def _layout_case(name: str, what: str, array: np.ndarray) -> None:
+def _layout_case(name: str, what: str, array: np.ndarray[Any, Any]) -> None:
     def run(b: Bench) -> None:
         same(b.host(b.take(b.given(array))), array)
 
