@@ -369,10 +369,10 @@ def _prepare(
     elif (
         copy is True
         or attempt.compact
-        or (attempt.copies and (who.memory == "usm" or who.root_only))
+        or (attempt.copies and (source.entry_id is None or who.root_only))
     ):
         usm = sources.copy_to(source, _entry_for(source, who))
-    else:  # a consumer that does not take USM after all asks for no export, which makes the copy
+    else:  # its export makes the copy, if it is asked for: `dpnp.asarray` reads the description
         usm = as_tensor(source)
     if who.drops_stream:
         _core.synchronize(usm)

@@ -295,3 +295,11 @@ def test_dlpack_may_be_made_of_the_description(way, of, usm_type):
             return array.__sycl_usm_array_interface__
 
     assert way(Array()).tolist() == list(range(12))
+
+
+def test_a_function_that_reads_the_description_gets_the_memory_where_it_is(usm_type):
+    """``dpnp.asarray`` computes on the sub-device, which a copy for an export would leave."""
+    part = sx.device().create_sub_devices([1, 1])[0]
+    tensor = sx.zeros(6, device=part, usm_type=usm_type)
+    assert sx.exchange(tensor, dpnp.asarray).sycl_device == part.sycl_device
+    assert dpnp.asnumpy(sx.exchange(np.ones(6), dpnp.asarray)).tolist() == [1] * 6
