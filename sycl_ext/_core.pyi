@@ -269,6 +269,9 @@ def adopt(
 ) -> Tensor:
     """The same host memory as USM of an entry."""
 
+def on_queue(tensor: TensorBase, queue: Queue) -> TensorBase:
+    """The same USM as a tensor of another queue, of the same device and context."""
+
 def allocate(
     entry: Entry,
     usm_type: str,

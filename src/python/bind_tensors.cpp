@@ -58,6 +58,16 @@ class CopyObject {
   std::shared_ptr<PendingCopy> copy_;
 };
 
+// The tensor whose memory one is that has a queue of its own for it; else the tensor itself.  So
+// views that go from queue to queue keep the first one alive, and not each other.
+PyObject* first_of_block(PyObject* tensor) {
+  const Memory& memory = tensor_of(tensor).memory;
+  auto* const owner = static_cast<PyObject*>(memory->owner_released_by(release_python_object));
+  if (!owner || !is_tensor(owner)) return tensor;
+  const Memory& kept = promised_tensor_of(owner).memory;
+  return kept->data == memory->data && kept->nbytes == memory->nbytes ? owner : tensor;
+}
+
 void require_alike(const Tensor& to, const Tensor& from) {
   if (to.dtype == from.dtype &&
       std::equal(to.layout.shape(), to.layout.shape() + to.layout.ndim(), from.layout.shape(),
@@ -272,6 +282,18 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("base"),
       py::arg("queue") = std::nullopt, "The same host memory as USM of an entry.");
+  m.def(
+      "on_queue",
+      [](const py::object& tensor, const Queue& queue) {
+        const Tensor& found = tensor_of(tensor.ptr());
+        if (found.memory->queue() == queue) return tensor;
+        PyObject* const first = first_of_block(tensor.ptr());
+        Py_INCREF(first);
+        Owner keep(first, release_python_object);
+        return own(wrap_tensor(on_queue(found, queue, std::move(keep)), base_of(tensor.ptr())));
+      },
+      py::arg("tensor"), py::arg("queue"),
+      "The same USM as a tensor of another queue, of the same device and context.");
   m.def(
       "from_usm",
       [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,

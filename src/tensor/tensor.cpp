@@ -182,4 +182,12 @@ Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue que
   return view;
 }
 
+Tensor on_queue(const Tensor& tensor, Queue queue, Owner owner) {
+  const Allocation& memory = *tensor.memory;
+  Tensor view = tensor;
+  view.memory = borrow(memory.data, memory.nbytes, memory.kind(), memory.entry(), std::move(queue),
+                       std::move(owner));
+  return view;
+}
+
 }  // namespace sycl_ext

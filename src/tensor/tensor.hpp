@@ -78,9 +78,12 @@ Tensor as_usm(Tensor tensor);
 
 // The tensor as memory of kind `kind` on `entry`, without touching the data: host memory that turns
 // out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
-// USM.  Memory that has an entry keeps it, and its kind: a second Memory over the first would not
-// know of its queue, and a chain of them would end in a stack overflow when it is freed.  An empty
-// queue stands for the entry's.
+// USM.  Memory that has an entry keeps it, its kind and its queue.  An empty queue stands for the
+// entry's.
 Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue queue = {});
+
+// The same USM as memory whose work goes to `queue`, of the entry's device and context; `owner`
+// keeps the tensor's memory, whose own queue it does not know.
+Tensor on_queue(const Tensor& tensor, Queue queue, Owner owner);
 
 }  // namespace sycl_ext

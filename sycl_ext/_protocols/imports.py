@@ -74,10 +74,10 @@ def _carry_out_move(
 ) -> _core.TensorBase:
     note(found.route.value, tensor.nbytes, found.copies)
     if found.route is Route.VIEW:
-        if placement is not None and placement.queue is not None:
-            # It keeps its own queue; what the caller submits to this one comes after that work.
-            _core.order_after(placement.queue, tensor)
-        return tensor
+        if placement is None or placement.queue is None:
+            return tensor
+        _core.order_after(placement.queue, tensor)
+        return _core.on_queue(tensor, placement.queue)
     kind = kind_for(tensor.usm_type, target)
     queue = placement.queue if placement is not None else None
     return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)

@@ -211,10 +211,9 @@ def by_stream(tensor: sx.Tensor, form: Callable[[Any], Any], name: str) -> set[i
 
 
 def on_queue(take: Callable[[Any], sx.Tensor], name: str) -> set[int]:
-    """What a queue finds that was given as the device, although a view keeps its own queue."""
-    consumer = _consumer(name)
-    tensor = take(consumer)
-    return read_by(consumer, tensor.ptr)
+    """What a queue finds that was given as the device, and so became the tensor's."""
+    tensor = take(_consumer(name))
+    return read_by(tensor.sycl_queue, tensor.ptr)
 
 
 def after_c_table(tensor: sx.Tensor, call: Callable[[Any], None]) -> set[int]:

@@ -4,6 +4,7 @@
 import gc
 import weakref
 
+import dpctl
 import numpy as np
 import pytest
 
@@ -25,6 +26,12 @@ CYCLES = {
     "a host view and a slice": lambda o: (t := sx.as_tensor(o), sx.host_view(t), t[:4]),
     "two imports": lambda o: [sx.as_tensor(o), sx.as_tensor(o)],
     "from_dlpack": lambda o: sx.from_dlpack(o),
+    "a tensor of another queue": lambda o: sx.as_tensor(o, device=dpctl.SyclQueue()),
+    "tensors of several queues": lambda o: [
+        t := sx.as_tensor(o),
+        u := t.to_device(dpctl.SyclQueue()),
+        u[2:].to_device(dpctl.SyclQueue()),
+    ],
     "a tensor of a tensor": lambda o: sx.from_dlpack(sx.as_tensor(o)),
 }
 

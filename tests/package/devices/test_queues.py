@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A queue given as ``device=`` becomes the tensor's, also of memory that is there already."""
+
+import weakref
+
+import dpctl
+import dpctl.memory
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+
+
+class Described:
+    """An array of a library that has ``__sycl_usm_array_interface__`` and no DLPack."""
+
+    def __init__(self, tensor):
+        self.__sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
+        self.tensor = tensor
+
+
+class Producer:
+    """An array of a library that has DLPack alone."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **keywords):
+        return self.tensor.__dlpack__(**keywords)
+
+
+SOURCES = {
+    "a tensor": lambda: sx.zeros((2, 3), "int32"),
+    "a tensor of a queue": lambda: sx.zeros((2, 3), "int32", device=new_queue()),
+    "a part of a tensor": lambda: sx.zeros((4, 6), "int32")[1:3, ::-2],
+    "a read-only tensor": lambda: sx.zeros((2, 3), "int32").as_readonly(),
+    "a host view": lambda: sx.host_view(sx.zeros((2, 3), "int32", usm_type="shared")),
+    "an array of no elements": lambda: sx.zeros((0, 3), "int32"),
+    "dpnp": lambda: dpnp.zeros((2, 3), dtype="int32"),
+    "another producer": lambda: Producer(sx.zeros((2, 3), "int32")),
+    "a description": lambda: Described(sx.zeros((2, 3), "int32")),
+    "dpctl.memory": lambda: dpctl.memory.MemoryUSMShared(24),
+    "NumPy": lambda: np.zeros((2, 3), "int32"),
+}
+
+
+def new_queue(*properties):
+    return dpctl.SyclQueue(property=list(properties))
+
+
+TAKES = {
+    "as_tensor": lambda x, queue: sx.as_tensor(x, device=queue),
+    "from_dlpack": lambda x, queue: sx.from_dlpack(x, device=queue),
+    "one device of a list": lambda x, queue: sx.as_tensor(x, device=[queue, 0]),
+    "to_device": lambda x, queue: sx.as_tensor(x).to_device(queue),
+    "an object with sycl_queue": lambda x, queue: sx.as_tensor(
+        x, device=dpnp.ones(1, sycl_queue=queue)
+    ),
+}
+WITHOUT_DLPACK = ("a description", "dpctl.memory")
+FACTS = ("ptr", "shape", "strides", "dtype", "usm_type", "readonly", "device")
+
+
+@pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
+@pytest.mark.parametrize(
+    ("name", "take"),
+    [
+        (name, take)
+        for name in SOURCES
+        for take in TAKES
+        if take != "from_dlpack" or name not in WITHOUT_DLPACK
+    ],
+)
+def test_a_view_has_the_queue(name, take, properties):
+    source, queue = SOURCES[name](), new_queue(*properties)
+    as_it_is = sx.as_tensor(source)
+    view = TAKES[take](source, queue)
+    assert {fact: getattr(view, fact) for fact in FACTS} == {
+        fact: getattr(as_it_is, fact) for fact in FACTS
+    }
+    for tensor in (view, view[:1], view.T, sx.as_tensor(view)):
+        assert tensor.sycl_queue == queue
+    assert view.__sycl_usm_array_interface__["syclobj"] == queue
+    assert as_it_is.sycl_queue != queue
+
+
+def test_dpnp_gets_the_queue():
+    queue = new_queue()
+    view = sx.as_tensor(sx.zeros(3), device=queue)
+    assert dpnp.asarray(view).sycl_queue == queue
+
+
+def test_the_queue_that_it_has():
+    """The tensor itself, as for its own device."""
+    queue = new_queue("in_order")
+    for tensor in (sx.zeros(3), sx.zeros(3, device=queue)):
+        assert tensor.to_device(tensor.sycl_queue) is tensor
+    tensor = sx.zeros(3, device=queue)
+    back = tensor.to_device(tensor.device.sycl_queue)
+    assert back.sycl_queue == tensor.device.sycl_queue
+    assert back.ptr == tensor.ptr
+
+
+def test_both_see_what_is_written():
+    first = sx.zeros(3, "int32")
+    second = first.to_device(new_queue())
+    second.copy_from(np.array([1, 2, 3], "int32"))
+    assert first.to_numpy().tolist() == [1, 2, 3]
+    first.copy_from(np.array([4, 5, 6], "int32"))
+    assert second.to_numpy().tolist() == [4, 5, 6]
+    assert second.base is first
+    assert sx.as_tensor(sx.host_view(second)).sycl_queue == second.sycl_queue != first.sycl_queue
+
+
+def test_the_view_keeps_the_memory():
+    first = sx.zeros(1000, "int32")
+    gone = weakref.ref(first)
+    view = first.to_device(new_queue())[1:]
+    del first
+    for _ in range(10):  # what was freed would be used again
+        sx.zeros(1000, "int32").copy_from(np.full(1000, 7, "int32"))
+    assert not view.to_numpy().any()
+    capsule = view.__dlpack__(max_version=(1, 0))
+    del view
+    assert gone() is not None
+    del capsule
+    assert gone() is None
+
+
+def test_from_queue_to_queue():
+    """Each keeps the first tensor, and none of those between."""
+    queues = [new_queue("in_order") for _ in range(3)]
+    first = tensor = sx.zeros(100, "int32")
+    between = []
+    for i in range(3000):
+        tensor = tensor.to_device(queues[i % 3])
+        between.append(weakref.ref(tensor))
+    assert [ref for ref in between if ref() is not None] == between[-1:]
+    assert tensor.base is first
+    assert tensor.sycl_queue == queues[2]
+    part = tensor[50:].to_device(queues[0])
+    assert (part.base, part.ptr, part.size) == (first, first.ptr + 200, 50)
+
+
+def test_a_queue_of_a_private_context(private):
+    """Where the memory is not is a copy, on that queue."""
+    queue = dpctl.SyclQueue(private.sycl_context, private.sycl_device, property="in_order")
+    theirs = sx.zeros(3, "int32", device=private)
+    view = theirs.to_device(queue)
+    assert (view.sycl_queue, view.ptr, view.device) == (queue, theirs.ptr, private)
+    ours = sx.zeros(3, "int32")
+    copy = sx.as_tensor(ours, device=queue)
+    assert (copy.sycl_queue, copy.device) == (queue, private)
+    assert copy.ptr != ours.ptr
+    with pytest.raises(sx.CopyRefusedError):
+        sx.as_tensor(ours, device=queue, copy=False)
