@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the doctor's facts come from: one function for each source.
 
-What can crash or hang, any code of the runtime, is done by `probe` in a process of its own.
+What can crash or hang, any code of the runtime, is asked in `processes` of its own.
 """
 
 from __future__ import annotations
@@ -13,32 +13,30 @@ import os
 import platform
 import re
 import shlex
-import signal
 import stat
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import unquote
 
 from sycl_ext._devices import icd
 from sycl_ext._doctor.facts import (
     ONCE,
-    SELECTORS,
-    DeviceFacts,
-    Driver,
     Facts,
     Gpu,
-    Library,
-    Measurement,
     Missing,
     Node,
     Runtime,
-    Step,
     User,
+)
+from sycl_ext._doctor.processes import (
+    Probed,
+    load_drivers,
+    run_probe,
+    test_fully,
+    without_selector,
 )
 from sycl_ext._ipc import peers
 
@@ -77,18 +75,6 @@ VARIABLES = (
 
 #: The libraries through which the runtime finds an Intel GPU.
 LEVEL_ZERO = ("libze_loader.so.1", "libze_intel_gpu.so.1")
-
-#: Seconds after which the full self-test of a device begins no further test, at least.
-FULL_SECONDS = 30
-
-#: How lines begin that a dying process adds to what it has to say.
-NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
-
-#: How a process is described that had to be ended.
-HANG = "it did not end within"
-
-#: The step in which a process died that had done everything.
-AT_EXIT = "exit"
 
 PCI = "sys/bus/pci/devices"
 INTEL, DISPLAY = "0x8086", "0x03"  # the vendor, and the class of all display controllers
@@ -146,7 +132,7 @@ def collect(
         full=full,
         steps=(*runtime.steps(), *tested.steps()),
         measurements=tested.measurements(),
-        libraries=runtime.libraries(),
+        libraries=runtime.libraries(package_files()),
         other_runtimes=other_runtimes(),
         devices=devices,
         devices_without_selector=without_selector(os.environ, timeout),
@@ -386,172 +372,7 @@ def vendor_folders(environment: Mapping[str, str]) -> list[Path]:
     return folders
 
 
-def load_drivers(named: list[tuple[str, str]], timeout: float) -> tuple[Driver, ...]:
-    """Try to load each driver."""
-    if not named:
-        return ()
-    order = {"what": "drivers", "paths": [path for path, _ in named]}
-    steps = {step.name: step for step in run_probe(order, os.environ, timeout).steps()}
-    unknown = steps.get(AT_EXIT, Step(AT_EXIT, "ok"))
-    return tuple(
-        Driver(path, named_by, steps.get(f"load {path}", unknown).detail)
-        for path, named_by in named
-    )
-
-
-# ---- the runtime ---------------------------------------------------------------------------------
-
-
-def without_selector(environment: Mapping[str, str], timeout: float) -> tuple[DeviceFacts, ...]:
-    """Return the devices that there are when no variable hides any; empty: no variable does."""
-    kept = {name: value for name, value in environment.items() if name not in SELECTORS}
-    if len(kept) == len(environment):
-        return ()
-    return run_probe({"what": "devices"}, kept, timeout).devices()
-
-
-def test_fully(
-    devices: tuple[DeviceFacts, ...], packages: tuple[str, ...], timeout: float
-) -> Probed:
-    """Test each device, one after the other, in a process of its own."""
-    found = Probed()
-    for device in devices:
-        prefix = f"device {device.id}: "
-        if not device.usm_types:
-            detail = "the device has no USM"
-            found.records.append({"step": f"{prefix}all", "outcome": "skipped", "detail": detail})
-            continue
-        seconds = max(FULL_SECONDS, timeout / 4)
-        order = {"what": "device", "device": device.id, "packages": packages, "seconds": seconds}
-        for record in run_probe(order, os.environ, timeout, after_hang=False).records:
-            if record.get("step") == AT_EXIT:
-                record["step"] = prefix + AT_EXIT
-            if record.get("step", record.get("by", "")).startswith(prefix):
-                found.records.append({**record, "device": device.id})
-    return found
-
-
-class Probed:
-    """What came back from the processes of `probe`."""
-
-    def __init__(self) -> None:
-        self.records: list[dict[str, Any]] = []
-        self.stderr: list[str] = []
-
-    def of(self, key: str) -> list[dict[str, Any]]:
-        """Return the records of one kind."""
-        return [record for record in self.records if key in record]
-
-    def steps(self) -> tuple[Step, ...]:
-        """Return each step once; a step that was repeated counts as it went first."""
-        found: dict[str, Step] = {}
-        for record in self.of("step"):
-            step = Step(record["step"], record["outcome"], record["detail"])
-            found.setdefault(step.name, step)
-        return tuple(found.values())
-
-    def devices(self) -> tuple[DeviceFacts, ...]:
-        """Return the device table."""
-        rows: list[dict[str, Any]] = next((record["devices"] for record in self.of("devices")), [])
-        return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
-
-    def measurements(self) -> tuple[Measurement, ...]:
-        """Return how fast the copies were."""
-        return tuple(
-            Measurement(record["device"], **values)
-            for record in self.of("measured")
-            for values in record["measured"]
-        )
-
-    def libraries(self) -> tuple[Library, ...]:
-        """Return what was loaded, in order."""
-        owners = package_files()
-        found: dict[str, Library] = {}
-        for record in self.of("libraries"):
-            for path in record["libraries"]:
-                library = Library(path, owners.get(path, ""), record["loaded_by"])
-                found.setdefault(path, library)
-        return tuple(found.values())
-
-    def messages(self) -> tuple[str, ...]:
-        """Return what the runtime wrote, each line once."""
-        return tuple(dict.fromkeys(self.stderr))
-
-
-def run_probe(
-    order: Mapping[str, Any],
-    environment: Mapping[str, str],
-    timeout: float,
-    *,
-    after_hang: bool = True,
-) -> Probed:
-    """Run `probe`, and again without the step that it died in, until it comes to its end.
-
-    After a step that hangs only with `after_hang`.
-    """
-    probed = Probed()
-    skip: list[str] = []
-    while True:
-        records, stderr, end = run_once({**order, "skip": skip}, environment, timeout)
-        probed.records += records
-        probed.stderr += stderr
-        if not end:
-            return probed
-        begun = [record["begin"] for record in records if "begin" in record]
-        done = [record["step"] for record in records if "step" in record]
-        crashed = begun[-1] if begun and begun[-1] not in done else AT_EXIT
-        detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
-        probed.records.append({"step": crashed, "outcome": "crashed", "detail": detail})
-        if crashed == AT_EXIT or (end.startswith(HANG) and not after_hang):
-            return probed
-        # What was tested need not be tested again; an import has to be made again.
-        skip += [crashed, *(name for name in done if name.startswith(("device ", "load ")))]
-
-
-def run_once(
-    order: Mapping[str, Any], environment: Mapping[str, str], timeout: float
-) -> tuple[list[dict[str, Any]], list[str], str]:
-    """Run `probe` once; return its records, its stderr, and how it died (empty: it did not)."""
-    source = Path(__file__).with_name("probe.py").read_text()
-    with tempfile.TemporaryDirectory() as scratch:
-        report, log = Path(scratch, "report"), Path(scratch, "log")
-        report.touch()
-        command = [sys.executable, "-c", source, json.dumps(order), str(report)]
-        with log.open("w") as stderr:
-            try:
-                end = how_it_ended(run_alone(command, environment, stderr, timeout))
-            except subprocess.TimeoutExpired:
-                end = f"{HANG} {timeout:g} s"
-        lines = [line.strip()[:300] for line in log.read_text(errors="replace").splitlines()]
-        records = [json.loads(line) for line in report.read_text().splitlines()]
-        return records, [line for line in lines if line], end
-
-
-def run_alone(
-    command: list[str], environment: Mapping[str, str], stderr: IO[str], timeout: float
-) -> int:
-    """Run a command, and return its exit code; on a timeout, it ends with all that it started."""
-    null = subprocess.DEVNULL
-    with subprocess.Popen(
-        command,
-        env=dict(environment),
-        stdin=null,
-        stdout=null,
-        stderr=stderr,
-        start_new_session=True,  # Ctrl-C is for the doctor, which then ends it
-    ) as process:
-        try:
-            return process.wait(timeout)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-
-
-def how_it_ended(returncode: int) -> str:
-    """Return how a process died; empty: it did not."""
-    if returncode < 0:
-        return signal.Signals(-returncode).name
-    return f"exit code {returncode}" if returncode else ""
+# ---- other SYCL runtimes -------------------------------------------------------------------------
 
 
 def package_files() -> dict[str, str]:

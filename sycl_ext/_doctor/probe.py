@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can crash, for the doctor: imports, drivers, and the tests of each device.
 
-`collect` runs this file in a process of its own, ``python -c <this file> ORDER REPORT``, so it
+`processes` runs this file in a process of its own, ``python -c <this file> ORDER REPORT``, so it
 imports nothing but the standard library at its top.  It appends each step to REPORT, as a line of
 JSON, before and after it is done: a process that dies has said in which step.  What is tried on a
 device is in `self_test`.

@@ -70,6 +70,7 @@ PURE = (
     "_doctor/checks",
     "_doctor/collect",
     "_doctor/facts",
+    "_doctor/processes",
     "_doctor/render",
     "_doctor/text",
 )

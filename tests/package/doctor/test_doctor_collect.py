@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from doctor_facts import EMPTY, card_at
-from sycl_ext._doctor import collect
+from sycl_ext._doctor import collect, processes
 from sycl_ext._doctor.facts import (
     Gpu,
     Missing,
@@ -42,14 +42,14 @@ def test_drivers_in_files(tmp_path):
     environment = {"OCL_ICD_VENDORS": str(tmp_path)}
     named = collect.named_drivers(environment, None)
     assert named == [("/a.so", str(tmp_path / "a.icd")), ("", str(tmp_path / "b.icd"))]
-    broken = collect.load_drivers(named, timeout=60)
+    broken = processes.load_drivers(named, timeout=60)
     assert "cannot open" in broken[0].error
     assert "no library is named" in broken[1].error
 
 
 def test_a_driver_that_hangs(tmp_path):
     os.mkfifo(tmp_path / "driver.so")  # nobody will ever write to it
-    (driver,) = collect.load_drivers([(str(tmp_path / "driver.so"), "a test")], timeout=2)
+    (driver,) = processes.load_drivers([(str(tmp_path / "driver.so"), "a test")], timeout=2)
     assert driver.error == "it did not end within 2 s"
 
 

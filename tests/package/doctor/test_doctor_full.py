@@ -11,7 +11,7 @@ import pytest
 
 import environments
 from doctor_facts import CPU, GPU, WELL
-from sycl_ext._doctor import checks, collect, render
+from sycl_ext._doctor import checks, processes, render
 from sycl_ext._doctor.facts import Facts, Measurement, Step
 from waiting import eventually
 
@@ -176,7 +176,7 @@ open({str(pid)!r}, "w").write(str(child.pid))
 time.sleep(1000)
 """
     with (tmp_path / "log").open("w") as log, pytest.raises(subprocess.TimeoutExpired):
-        collect.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
+        processes.run_alone([sys.executable, "-c", code], environments.clean_environment(), log, 5)
     state = Path(f"/proc/{pid.read_text()}/stat")
 
     def is_gone():  # or waits to be collected
@@ -264,6 +264,6 @@ def test_the_scope_is_collected(tmp_path):
 
 
 def test_a_device_without_usm_is_not_tried():
-    found = collect.test_fully((replace(CPU, usm_types=()),), (), 1)
+    found = processes.test_fully((replace(CPU, usm_types=()),), (), 1)
     assert found.steps() == (Step("device 0: all", "skipped", "the device has no USM"),)
     assert Facts().measurements == found.measurements() == ()
