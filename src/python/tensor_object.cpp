@@ -31,6 +31,7 @@ struct TensorObject {
   TensorObject* representative;    // nullptr: it is the representative itself
   long handles;                    // of the Memory, held by instances; of a representative
   bool cleared;                    // by the collector: it represents and is represented no more
+  bool is_lent;                    // it owns memory over its own: see lend()
   Tensor tensor;                   // never changes, but for clear()
   std::shared_ptr<LazyCopy> lazy;  // what fills the memory of `tensor`; empty: it is full
 };
@@ -111,10 +112,11 @@ const Memory& nothing() {
 }
 
 // An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array.
+// Memory that is lent stays until its users are cleared, whose queues it does not know.
 int clear(PyObject* self) {
   TensorObject* const object = cast(self);
   drop(std::exchange(object->base, nullptr));
-  if (!object->tensor.memory->owner_released_by(release_python_object)) return 0;
+  if (object->is_lent || !object->tensor.memory->owner_released_by(release_python_object)) return 0;
   PyObject* const representative = leave(object);
   Tensor source{nothing(), nullptr, object->tensor.dtype, Layout(1), true, true};
   std::swap(object->tensor, source);
@@ -464,6 +466,12 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
   if (!entry) entry = PyObject_CallFunction(hooks().numpy_dtype, "s", tensor.dtype->name);
   Py_XINCREF(entry);
   return entry;
+}
+
+Owner lend(PyObject* tensor) noexcept {
+  cast(tensor)->is_lent = true;
+  Py_INCREF(tensor);
+  return {tensor, release_python_object};
 }
 
 void wait_for_pending_work(const Tensor& tensor) {

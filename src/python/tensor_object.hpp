@@ -70,6 +70,9 @@ PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type)
 bool is_tensor(PyObject* object) noexcept;
 // What a view of the instance names as its base (borrowed): the instance's own base, or itself.
 PyObject* base_of(PyObject* object) noexcept;
+// What keeps the instance alive for memory over its memory.  The collector clears it no more: its
+// cycles end where that memory, which may have work of its own, is let go.
+Owner lend(PyObject* tensor) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and
