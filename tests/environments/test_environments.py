@@ -8,8 +8,8 @@ import pytest
 import environments
 
 #: Environments that differ little from another one, which runs every day: the stand-in adapter runs
-#: what the real adapters run.
-LONG = ("stand_in_gpu", "stand_in_gpu_strict", "level_zero_no_pools")
+#: what the real adapters run, and the two of Level Zero run the same.
+LONG = ("stand_in_gpu", "stand_in_gpu_strict", "level_zero_v1", "level_zero_no_pools")
 
 
 def runs():

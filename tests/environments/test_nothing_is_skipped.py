@@ -48,7 +48,7 @@ def test_a_skip_is_a_failure_where_all_is_required(code, tmp_path):
 @pytest.mark.parametrize(
     "test",
     [
-        "test_environments.py::test_environment[level_zero_v1]",
+        "test_environments.py::test_environment[level_zero_v2]",
         "test_context_environments.py::test_contexts[level_zero_v2]",
     ],
 )
