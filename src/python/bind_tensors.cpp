@@ -287,7 +287,7 @@ void bind_tensors(py::module_& m) {
       [](const py::object& tensor, const Queue& queue) {
         const Tensor& found = tensor_of(tensor.ptr());
         if (found.memory->queue() == queue) return tensor;
-        Owner keep = lend(first_of_block(tensor.ptr()));
+        Owner keep = keep_tensor(first_of_block(tensor.ptr()));
         return own(wrap_tensor(on_queue(found, queue, std::move(keep)), base_of(tensor.ptr())));
       },
       py::arg("tensor"), py::arg("queue"),

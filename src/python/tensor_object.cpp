@@ -31,7 +31,7 @@ struct TensorObject {
   TensorObject* representative;    // nullptr: it is the representative itself
   long handles;                    // of the Memory, held by instances; of a representative
   bool cleared;                    // by the collector: it represents and is represented no more
-  bool is_lent;                    // it owns memory over its own: see lend()
+  bool is_kept;                    // for memory over its own: see keep_tensor()
   Tensor tensor;                   // never changes, but for clear()
   std::shared_ptr<LazyCopy> lazy;  // what fills the memory of `tensor`; empty: it is full
 };
@@ -112,11 +112,11 @@ const Memory& nothing() {
 }
 
 // An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array.
-// Memory that is lent stays until its users are cleared, whose queues it does not know.
+// What is kept for other memory stays until that is let go, whose queue it does not know.
 int clear(PyObject* self) {
   TensorObject* const object = cast(self);
   drop(std::exchange(object->base, nullptr));
-  if (object->is_lent || !object->tensor.memory->owner_released_by(release_python_object)) return 0;
+  if (object->is_kept || !object->tensor.memory->owner_released_by(release_python_object)) return 0;
   PyObject* const representative = leave(object);
   Tensor source{nothing(), nullptr, object->tensor.dtype, Layout(1), true, true};
   std::swap(object->tensor, source);
@@ -468,8 +468,8 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
   return entry;
 }
 
-Owner lend(PyObject* tensor) noexcept {
-  cast(tensor)->is_lent = true;
+Owner keep_tensor(PyObject* tensor) noexcept {
+  cast(tensor)->is_kept = true;
   Py_INCREF(tensor);
   return {tensor, release_python_object};
 }

@@ -72,7 +72,7 @@ bool is_tensor(PyObject* object) noexcept;
 PyObject* base_of(PyObject* object) noexcept;
 // What keeps the instance alive for memory over its memory.  The collector clears it no more: its
 // cycles end where that memory, which may have work of its own, is let go.
-Owner lend(PyObject* tensor) noexcept;
+Owner keep_tensor(PyObject* tensor) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and

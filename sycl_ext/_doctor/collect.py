@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the doctor's facts come from: one function for each source.
 
-What can crash or hang, any code of the runtime, is asked in `processes` of its own.
+What can crash or hang, any code of the runtime, is left to `processes`.
 """
 
 from __future__ import annotations
@@ -372,7 +372,7 @@ def vendor_folders(environment: Mapping[str, str]) -> list[Path]:
     return folders
 
 
-# ---- other SYCL runtimes -------------------------------------------------------------------------
+# ---- libraries of installed packages -------------------------------------------------------------
 
 
 def package_files() -> dict[str, str]:

@@ -212,8 +212,10 @@ def by_stream(tensor: sx.Tensor, form: Callable[[Any], Any], name: str) -> set[i
 
 def on_queue(take: Callable[[Any], sx.Tensor], name: str) -> set[int]:
     """What a queue finds that was given as the device, and so became the tensor's."""
-    tensor = take(_consumer(name))
-    return read_by(tensor.sycl_queue, tensor.ptr)
+    consumer = _consumer(name)
+    tensor = take(consumer)
+    assert tensor.sycl_queue == consumer
+    return read_by(consumer, tensor.ptr)
 
 
 def after_c_table(tensor: sx.Tensor, call: Callable[[Any], None]) -> set[int]:
