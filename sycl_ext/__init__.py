@@ -7,29 +7,30 @@ from sycl_ext._devices import startup
 
 startup.leave_source_tree(__path__)  # before the other modules are loaded
 
-from sycl_ext._debug.paths import get_cmake_dir, get_include  # noqa: E402
-from sycl_ext._devices import icd, interpreter, startup  # noqa: E402
+from sycl_ext._devices import icd, interpreter  # noqa: E402
 
 __version__ = "0.1.0"
 
 interpreter.require_main_interpreter()  # before the core is loaded
-_trouble = icd.prepare()  # before the SYCL runtime is loaded
+_driver = icd.add_embedded_cpu()  # before the SYCL runtime lists devices
 
 if (failure := startup.load_core()) is not None:
+    from sycl_ext._debug.paths import get_cmake_dir, get_include
+
     # Python imports the package before `python -m sycl_ext doctor`, which finds out why.
     globals()["__getattr__"] = startup.attribute_error_of(failure)
 else:
     startup.restore_package()  # of an earlier import
 
-    from sycl_ext._debug import exit as _exit
+    from sycl_ext._debug.trace import ENABLED as _TRACES
     from sycl_ext._devices import no_device
-    from sycl_ext._devices.device import Device, device, devices, register_context
+    from sycl_ext._devices.device import Device, devices
+    from sycl_ext._devices.placement import device, register_context
     from sycl_ext._devices.runtimes import TwoRuntimesWarning, warn_of_others
-    from sycl_ext._exchange import hooks as _hooks
     from sycl_ext._negotiation.dlpack import DeviceType, SupportsDLPack
     from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, SyclError
     from sycl_ext._negotiation.rules import Plan, Route
-    from sycl_ext._tensor.async_copy import AsyncCopy
+    from sycl_ext._tensor import hooks as _hooks
     from sycl_ext._tensor.host_view import HostView, host_view
     from sycl_ext._tensor.tensor import (
         Tensor,
@@ -48,6 +49,7 @@ else:
             capsule_from_pointer,
             live_exports,
         )
+        from sycl_ext._debug.paths import get_cmake_dir, get_include
         from sycl_ext._devices.cached_memory import cached_memory, release_cached_memory
         from sycl_ext._exchange.exchange import exchange, explain
         from sycl_ext._exchange.libraries import register_pickle
@@ -55,6 +57,7 @@ else:
         from sycl_ext._exchange.staging import StagedRequest, staged, staged_request
         from sycl_ext._ipc.handles import IpcHandle, ipc_empty, ipc_handle, ipc_open
         from sycl_ext._ipc.reductions import register_multiprocessing
+        from sycl_ext._tensor.async_copy import AsyncCopy
         from sycl_ext._tensor.pickling import unpickle_to
 
     def __getattr__(name: str) -> Any:
@@ -63,12 +66,16 @@ else:
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
 
-    _exit.report_at_exit()
+    if _TRACES:
+        from sycl_ext._debug.exit import report_at_exit
+
+        report_at_exit()
     _hooks.connect()
 
 #: Public names that the first exchange does not need, and the modules that they are loaded from
 #: when somebody asks for them.
 _LOADED_LATER = {
+    "AsyncCopy": "_tensor.async_copy",
     "DLPACK_VERSION": "_debug.introspection",
     "ExportOrigin": "_debug.introspection",
     "IpcHandle": "_ipc.handles",
@@ -79,6 +86,8 @@ _LOADED_LATER = {
     "check_mpi": "_exchange.mpi",
     "exchange": "_exchange.exchange",
     "explain": "_exchange.exchange",
+    "get_cmake_dir": "_debug.paths",
+    "get_include": "_debug.paths",
     "ipc_empty": "_ipc.handles",
     "ipc_handle": "_ipc.handles",
     "ipc_open": "_ipc.handles",
@@ -141,5 +150,5 @@ __all__ = [
 if failure is None:
     startup.name_as_public(globals(), set(__all__) - set(_LOADED_LATER))
     warn_of_others()
-    no_device.prepare(_trouble)
+    no_device.prepare(_driver)
     startup.remember_package()

@@ -40,19 +40,6 @@ class Queue:
     @property
     def may_have_work(self) -> bool: ...
 
-class EntryKind:
-    """What an entry of the device table stands for."""
-
-    __members__: ClassVar[dict[str, EntryKind]]
-    context: ClassVar[EntryKind]
-    root: ClassVar[EntryKind]
-    sub_device: ClassVar[EntryKind]
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> int: ...
-
 class Entry:
     """An entry of the device table."""
 
@@ -90,7 +77,7 @@ class Entry:
     @property
     def id(self) -> int: ...
     @property
-    def kind(self) -> EntryKind: ...
+    def kind(self) -> Literal["root", "sub_device", "context"]: ...
     @property
     def name(self) -> str: ...
     @property
@@ -109,20 +96,6 @@ class Entry:
     def usm_shared(self) -> bool: ...
     @property
     def usm_system(self) -> bool: ...
-
-class PartitionKind:
-    """How a device is cut."""
-
-    __members__: ClassVar[dict[str, PartitionKind]]
-    affinity_domain: ClassVar[PartitionKind]
-    counts: ClassVar[PartitionKind]
-    cslice: ClassVar[PartitionKind]
-    equally: ClassVar[PartitionKind]
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> int: ...
 
 class TensorBase:
     """A typed, strided view of memory; the base of Tensor and HostView."""
@@ -335,9 +308,7 @@ def copy_to_entry(
 def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
     """A compact, page-aligned host copy."""
 
-def create_sub_devices(
-    entry: Entry, kind: PartitionKind, counts: Sequence[int], domain: str
-) -> list[int]:
+def create_sub_devices(entry: Entry, kind: str, counts: Sequence[int], domain: str) -> list[int]:
     """Ids of the entries of the parts of a device, appended when new."""
 
 def default_entry() -> Entry:
@@ -421,6 +392,9 @@ def live_exports() -> int:
 
 def live_origins() -> list[tuple[int, list[int], str, tuple[int, int], list[str]]]:
     """(address, shape, dtype, device, stack) of each export that is alive, oldest first."""
+
+def loaded_libraries() -> list[str]:
+    """The files of all libraries that are loaded, as the loader names them."""
 
 def loaded_libsycl() -> list[str]:
     """The files of all SYCL runtimes that are loaded, ours first."""

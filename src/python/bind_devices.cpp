@@ -17,12 +17,35 @@
 
 namespace sycl_ext {
 
-void bind_entries(py::module_& m) {
-  py::enum_<EntryKind>(m, "EntryKind", "What an entry of the device table stands for.")
-      .value("root", EntryKind::root)
-      .value("sub_device", EntryKind::sub_device)
-      .value("context", EntryKind::context);
+namespace {
 
+const char* kind_of(const Entry& entry) noexcept {
+  switch (entry.kind) {
+    case EntryKind::root:
+      return "root";
+    case EntryKind::sub_device:
+      return "sub_device";
+    case EntryKind::context:
+      break;
+  }
+  return "context";
+}
+
+Partition::Kind partition_kind_named(const std::string& name) {
+  constexpr std::pair<const char*, Partition::Kind> kinds[] = {
+      {"equally", Partition::Kind::equally},
+      {"counts", Partition::Kind::counts},
+      {"affinity_domain", Partition::Kind::affinity_domain},
+      {"cslice", Partition::Kind::cslice}};
+  for (const auto& [known, kind] : kinds) {
+    if (name == known) return kind;
+  }
+  throw py::value_error("no kind of partition is called '" + name + "'");
+}
+
+}  // namespace
+
+void bind_entries(py::module_& m) {
   // Entries are immortal, so Python never owns one.
   py::class_<Entry, std::unique_ptr<Entry, py::nodelete>>(m, "Entry",
                                                           "An entry of the device table.")
@@ -33,7 +56,7 @@ void bind_entries(py::module_& m) {
                                return entry.parent ? std::optional<int>(entry.parent->id)
                                                    : std::nullopt;
                              })
-      .def_readonly("kind", &Entry::kind)
+      .def_property_readonly("kind", &kind_of)
       .def_readonly("partition", &Entry::partition)
       .def_readonly("part", &Entry::part)
       .def_property_readonly("composite",
@@ -103,17 +126,12 @@ void bind_entries(py::module_& m) {
       [](std::uintptr_t device) -> const Entry& { return entry_of_device(address(device)); },
       py::arg("device_address"), py::return_value_policy::reference,
       "Entry of the sycl::device at an address that the caller vouches for.");
-  py::enum_<Partition::Kind>(m, "PartitionKind", "How a device is cut.")
-      .value("equally", Partition::Kind::equally)
-      .value("counts", Partition::Kind::counts)
-      .value("affinity_domain", Partition::Kind::affinity_domain)
-      .value("cslice", Partition::Kind::cslice);
   m.def(
       "create_sub_devices",
-      [](const Entry& entry, Partition::Kind kind, const py::sequence& counts,
+      [](const Entry& entry, const std::string& kind, const py::sequence& counts,
          const std::string& domain) {
         const Dims parts = read_dims(counts);
-        const Partition partition{kind, {parts.begin(), parts.end()}, domain};
+        const Partition partition{partition_kind_named(kind), {parts.begin(), parts.end()}, domain};
         std::vector<int> ids;
         const ReleasedGil released;
         for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
@@ -195,6 +213,8 @@ void bind_queues(py::module_& m) {
   m.def(
       "queue_at_untrusted", [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); },
       py::arg("address"), "The queue at an address; ValueError when no queue can be there.");
+  m.def("loaded_libraries", &loaded_libraries,
+        "The files of all libraries that are loaded, as the loader names them.");
   m.def("loaded_libsycl", &loaded_libsycl,
         "The files of all SYCL runtimes that are loaded, ours first.");
   m.def("has_other_libsycl", &has_other_libsycl,

@@ -13,7 +13,7 @@
 namespace sycl_ext {
 
 // What the core calls and uses of the Python package, which sets it once, at import: each row by
-// the name of its field (sycl_ext/_exchange/hooks.py).  Functions of Python are called for what is
+// the name of its field (sycl_ext/_tensor/hooks.py).  Functions of Python are called for what is
 // no view, and for what only Python can read.
 struct Hooks {
   // The classes of new tensors and of host views.

@@ -50,16 +50,24 @@ bool names_libsycl(const std::string& file) {
          file.find_first_not_of("0123456789abcdef", 8) == 8 + hash;
 }
 
-std::vector<std::string> loaded_libsycl() {
-  std::vector<std::string> paths{library_of(own_address())};
+std::vector<std::string> loaded_libraries() {
+  std::vector<std::string> paths;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& found = *static_cast<std::vector<std::string>*>(data);
-        const std::string path = info->dlpi_name ? info->dlpi_name : "";
-        if (names_libsycl(file_name(path))) found.push_back(tidy(path));
+        if (info->dlpi_name) {
+          static_cast<std::vector<std::string>*>(data)->emplace_back(info->dlpi_name);
+        }
         return 0;
       },
       &paths);
+  return paths;
+}
+
+std::vector<std::string> loaded_libsycl() {
+  std::vector<std::string> paths{library_of(own_address())};
+  for (const std::string& path : loaded_libraries()) {
+    if (names_libsycl(file_name(path))) paths.push_back(tidy(path));
+  }
   const auto again = std::find(paths.begin() + 1, paths.end(), paths.front());
   if (again != paths.end()) paths.erase(again);
   return paths;

@@ -21,6 +21,8 @@ std::string file_name(const std::string& path);
 // Whether a file name is that of a SYCL runtime, of any version, in any kind of package.
 bool names_libsycl(const std::string& file);
 
+// The files of all libraries that are loaded, as the loader names them.
+std::vector<std::string> loaded_libraries();
 // The files of all SYCL runtimes that are loaded, ours first.
 std::vector<std::string> loaded_libsycl();
 // Whether there is another one than ours.  Looks through the libraries again when one was loaded.

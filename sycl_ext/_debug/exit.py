@@ -7,7 +7,7 @@ import atexit
 import os.path
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import ENABLED, logger
+from sycl_ext._debug.trace import logger
 
 
 def report_live_exports() -> None:
@@ -21,7 +21,6 @@ def report_live_exports() -> None:
 
 
 def report_at_exit() -> None:
-    """Remember from now on where exports are asked for, and report at the exit, if so wanted."""
-    if ENABLED:
-        _core.trace_origins(os.path.dirname(os.path.dirname(__file__)))
-        atexit.register(report_live_exports)
+    """Remember from now on where exports are asked for, and report at the exit."""
+    _core.trace_origins(os.path.dirname(os.path.dirname(__file__)))
+    atexit.register(report_live_exports)

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import os.path
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 #: Any of these in the environment means that somebody has decided already.
 DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYCL_EXT_NO_ICD")
 
 DRIVER = "libintelocl.so"
+
+#: How the names of the runtime's adapters begin.
+ADAPTER = "libur_adapter_"
 
 #: What brings the driver: the extra ``cpu`` of this package, which may be on no index.
 CPU_PACKAGE: Final = "intel-opencl-rt>=2026.0,<2027"
@@ -51,23 +54,13 @@ def add_embedded_cpu() -> str | None:
 # ---- why the CPU device is missing all the same --------------------------------------------------
 
 
-def mapped_files() -> str:
-    """Return what this process has mapped, as the kernel tells it."""
-    try:
-        with open("/proc/self/maps", errors="replace") as maps:
-            return maps.read()
-    except OSError:  # another system
-        return ""
-
-
-def prepare() -> str:
-    """Name the embedded driver, and say what is known to keep its device away; empty: nothing."""
-    added = add_embedded_cpu()
-    early = listed_too_early(added, mapped_files()) if added is not None else ""
+def trouble(added: str | None, loaded: Iterable[str]) -> str:
+    """Say what is known to keep the embedded driver's device away; empty: nothing."""
+    early = "" if added is None else listed_too_early(added, loaded)
     return early or space_in_path(os.environ)
 
 
-def listed_too_early(added: str, maps: str) -> str:
+def listed_too_early(added: str, loaded: Iterable[str]) -> str:
     """Say that the devices were listed before the driver was named; empty: they were not.
 
     The SYCL runtime loads its adapters when it first lists the devices, and the OpenCL loader reads
@@ -77,10 +70,11 @@ def listed_too_early(added: str, maps: str) -> str:
     ----------
     added : str
         What `add_embedded_cpu` has named.
-    maps : str
-        The mapped files of the process at that time.
+    loaded : iterable of str
+        The libraries that the process has loaded when nothing of this package has listed devices.
     """
-    if "libur_adapter_" not in maps or os.path.basename(added) in maps:
+    names = [os.path.basename(path) for path in loaded]
+    if os.path.basename(added) in names or not any(name.startswith(ADAPTER) for name in names):
         return ""
     return (
         "devices were listed before sycl_ext was imported, so the CPU device of this environment "

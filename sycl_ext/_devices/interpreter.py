@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import _thread
 
 
 def require_main_interpreter() -> None:
@@ -12,14 +12,20 @@ def require_main_interpreter() -> None:
     The core lets go of the GIL and takes it again by calls that know the main interpreter alone; in
     another one they would wait for themselves.
     """
-    for name in ("_interpreters", "_xxsubinterpreters"):  # of CPython 3.13, and before
-        try:
-            interpreters = import_module(name)
-        except ImportError:
-            continue
-        if interpreters.get_current() != interpreters.get_main():
-            raise ImportError(  # pragma: no cover: coverage.py counts in the main one alone
-                "sycl_ext works in the main interpreter only, and this is a sub-interpreter; use "
-                "a thread or a process instead"
-            )
-        return
+    if not _is_main():
+        raise ImportError(  # pragma: no cover: coverage.py counts in the main one alone
+            "sycl_ext works in the main interpreter only, and this is a sub-interpreter; use "
+            "a thread or a process instead"
+        )
+
+
+def _is_main() -> bool:
+    tells = getattr(_thread, "_is_main_interpreter", None)  # of CPython 3.12 and later
+    if tells is not None:
+        return bool(tells())
+    import ctypes
+
+    api = ctypes.PyDLL(None)
+    own, main = api.PyInterpreterState_Get, api.PyInterpreterState_Main
+    own.restype = main.restype = ctypes.c_void_p
+    return bool(own() == main())

@@ -9,15 +9,18 @@ from sycl_ext._devices.runtimes import warn_user
 from sycl_ext._negotiation.errors import SyclError
 
 
-def prepare(trouble: str) -> None:
+def prepare(added: str | None) -> None:
     """Hand errors their advice, and warn where something keeps all devices away.
+
+    Devices are looked for only where a trouble is known.
 
     Parameters
     ----------
-    trouble : str
-        What `icd.prepare` has found; empty: nothing, and no device is looked for.
+    added : str or None
+        The driver that `icd.add_embedded_cpu` has named.
     """
-    driver = icd.embedded_driver()
+    trouble = icd.trouble(added, _core.loaded_libraries())
+    driver = added or icd.embedded_driver()
     _core.set_no_device_advice(
         icd.no_device_advice(trouble, driver), "" if trouble else driver or ""
     )

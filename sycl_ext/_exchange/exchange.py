@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
-from sycl_ext._devices.device import Device, by_id, is_torch_device, names_device, place
+from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.placement import is_torch_device, names_device, place
 from sycl_ext._negotiation.consumers import Consumer, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, Refusals, message_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._devices.device import device as find_device
+from sycl_ext._devices.placement import device as find_device
 from sycl_ext._tensor.host_view import host_view
 from sycl_ext._tensor.tensor import empty, zeros
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from sycl_ext import _core
 from sycl_ext._devices.description import DeviceWords, read_words
-from sycl_ext._devices.device import Device, by_id, place
+from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.placement import place
 from sycl_ext._ipc import records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block

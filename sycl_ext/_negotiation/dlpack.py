@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from enum import IntEnum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -11,7 +12,7 @@ __all__ = [
     "DLDevice",
     "DeviceType",
     "SupportsDLPack",
-    "SupportsUsmInterface",
+    "as_dl_device",
 ]
 
 #: A DLPack device: (device type, device id).
@@ -38,6 +39,17 @@ class DeviceType(IntEnum):
 HOST: DLDevice = (int(DeviceType.CPU), 0)
 
 
+def as_dl_device(pair: Any) -> DLDevice:
+    """Check a pair that somebody calls a DLPack device, and return it as plain ints."""
+    try:
+        device_type, device_id = pair
+        return (operator.index(device_type), operator.index(device_id))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"a DLPack device is a pair of ints such as (14, 0), not {pair!r}"
+        ) from error
+
+
 @runtime_checkable
 class SupportsDLPack(Protocol):
     """A producer of DLPack capsules."""
@@ -47,12 +59,3 @@ class SupportsDLPack(Protocol):
 
     def __dlpack_device__(self) -> DLDevice:
         """Return where the data is."""
-
-
-@runtime_checkable
-class SupportsUsmInterface(Protocol):
-    """An object that describes its USM in the ``__sycl_usm_array_interface__`` protocol."""
-
-    @property
-    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        """Return the description."""

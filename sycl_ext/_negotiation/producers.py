@@ -5,7 +5,7 @@ A producer without a row is taken at its word.  A row says where a library's arr
 else than the protocol that they speak.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
 
 from typing import NamedTuple
 

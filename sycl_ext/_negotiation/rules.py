@@ -6,7 +6,7 @@ table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_te
 `to_device`, `exchange`) asks it, and `explain` shows its answer.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
 
 import math
 from collections.abc import Sequence
@@ -199,9 +199,9 @@ class Plan(NamedTuple):
     error: type[BufferError] | None = None
     notes: tuple[str, ...] = ()
     device: DLDevice | None = None
-    candidates: tuple[Plan, ...] = ()
+    candidates: tuple["Plan", ...] = ()
 
-    def noting(self, *notes: str | None) -> Plan:
+    def noting(self, *notes: str | None) -> "Plan":
         """Return the plan with more notes; None is no note."""
         return self._replace(notes=self.notes + tuple(note for note in notes if note))
 
@@ -227,7 +227,7 @@ class Plan(NamedTuple):
     def __ge__(self, other: object) -> bool:
         return self.cost >= other.cost if isinstance(other, Plan) else NotImplemented
 
-    def check(self) -> Plan:
+    def check(self) -> "Plan":
         """Return the plan, or raise what a refusal raises."""
         if self.error is not None:
             raise self.error(self.reason)

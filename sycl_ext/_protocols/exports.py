@@ -7,9 +7,8 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
-from sycl_ext._devices.device import as_dl_device
 from sycl_ext._devices.queues import NO_SYNC, queue_from
-from sycl_ext._negotiation.dlpack import HOST
+from sycl_ext._negotiation.dlpack import HOST, as_dl_device
 from sycl_ext._protocols.sources import carry_out, facts_of, native_entry, plan_for
 
 __all__ = ["export"]

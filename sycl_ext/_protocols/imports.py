@@ -14,13 +14,13 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note
-from sycl_ext._devices.device import Device, Placement, as_dl_device, is_absent, place
+from sycl_ext._devices.device import Device
+from sycl_ext._devices.placement import Placement, is_absent, place
 from sycl_ext._devices.queues import is_torch_class, queue_from
-from sycl_ext._negotiation.dlpack import HOST, DLDevice
+from sycl_ext._negotiation.dlpack import HOST, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, Refusals, message_of
 from sycl_ext._negotiation.producers import known
 from sycl_ext._negotiation.rules import Plan, Route, cheapest
-from sycl_ext._protocols import usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.sources import as_usm, facts_of, kind_for, plan_for, tensor_device
 
@@ -218,7 +218,7 @@ def import_rest(
     in_place : bool
         Whether the memory stays where it is.
     """
-    described = None if in_place else usm_interface.described_usm(x)
+    described = None if in_place else _described_usm(x)
     if described is not None:
         return move(described, placement, copy)
     if announced is None:
@@ -231,6 +231,16 @@ def import_rest(
     with Refusals([] if refusal is None else [refusal]) as refusals:
         del refusal  # the producer may raise the same one again, through this frame
         return _import_copy(x, announced, placement, copy, in_place, refusals)
+
+
+def _described_usm(x: Any) -> _core.TensorBase | None:
+    """Return the memory that `x` describes in ``__sycl_usm_array_interface__``, if it does."""
+    interface = getattr(x, "__sycl_usm_array_interface__", None)
+    if interface is None:
+        return None
+    from sycl_ext._protocols.usm_interface import from_usm_interface
+
+    return from_usm_interface(x, interface)
 
 
 def _import_copy(

@@ -12,18 +12,13 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
-from sycl_ext._devices.device import Device, by_id, place
+from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.producers import known
 from sycl_ext._protocols.dtypes import name_from_typestr, typestr
 
-__all__ = ["described_usm", "usm_interface_of"]
-
-
-def described_usm(obj: Any) -> _core.TensorBase | None:
-    """Return the memory that `obj` describes in ``__sycl_usm_array_interface__``, if it does."""
-    interface = getattr(obj, "__sycl_usm_array_interface__", None)
-    return None if interface is None else from_usm_interface(obj, interface)
+__all__ = ["from_usm_interface", "usm_interface_of"]
 
 
 def usm_interface_of(tensor: _core.TensorBase, queue: Any) -> dict[str, Any]:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as text and as HTML: what they are, and their elements where the host reads them."""
+"""Tensors as text and as HTML: what they are, and their elements where the host reads them.
+
+The elements are shown as NumPy shows them, with its threshold (``numpy.set_printoptions``), where
+the host can read them and no work is pending on them: looking never waits, copies or fails.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +13,36 @@ import numpy as np
 
 from sycl_ext import _core
 
-__all__ = ["Display", "describe"]
+__all__ = ["as_html", "as_text", "describe"]
 
 
-class Display:
-    """What a class derived from ``TensorBase`` needs to be looked at.
+def as_text(tensor: _core.TensorBase) -> str:
+    """Return the ``repr``: elements and facts."""
+    name = type(tensor).__name__
+    elements = _elements(tensor, indent=len(name) + 1)
+    end = ",\n" + " " * (len(name) + 1) if "\n" in elements else ", "
+    return f"{name}({elements}{end if elements else ''}{_facts(tensor)})"
 
-    The elements are shown as NumPy shows them, with its threshold (``numpy.set_printoptions``),
-    where the host can read them and no work is pending on them: looking never waits, copies or
-    fails.
-    """
 
-    __slots__ = ()
+def as_html(tensor: _core.TensorBase) -> str:
+    """Return a table of the facts, and the elements."""
+    from html import escape
 
-    def __repr__(self) -> str:
-        tensor = cast("_core.TensorBase", self)
-        name = type(self).__name__
-        elements = _elements(tensor, indent=len(name) + 1)
-        end = ",\n" + " " * (len(name) + 1) if "\n" in elements else ", "
-        return f"{name}({elements}{end if elements else ''}{_facts(tensor)})"
-
-    def _repr_html_(self) -> str:
-        """Return a table and the elements, for notebooks."""
-        from html import escape
-
-        tensor = cast("_core.TensorBase", self)
-        cells = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in (*_fields(tensor).items(), ("nbytes", f"{tensor.nbytes:,}"))
-        )
-        elements = _elements(tensor)
-        shown = f"<pre>{escape(elements)}</pre>" if elements else ""
-        return f"<div><b>{type(self).__name__}</b><table>{cells}</table>{shown}</div>"
+    cells = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
+        for name, value in (*_fields(tensor).items(), ("nbytes", f"{tensor.nbytes:,}"))
+    )
+    elements = _elements(tensor)
+    shown = f"<pre>{escape(elements)}</pre>" if elements else ""
+    return f"<div><b>{type(tensor).__name__}</b><table>{cells}</table>{shown}</div>"
 
 
 def describe(x: object) -> str:
-    """Return what a tensor is, without its elements, for messages; else the ``repr``."""
-    if not issubclass(type(x), _core.TensorBase) or not isinstance(x, Display):
+    """Return what a tensor or host view is, without its elements, for messages; else the ``repr``.
+
+    `isinstance` would believe a proxy's ``__class__``.
+    """
+    if not issubclass(type(x), _core.TensorBase):
         return repr(x)
     return f"{type(x).__name__}({_facts(cast('_core.TensorBase', x))})"
 

@@ -13,7 +13,6 @@ from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.advice import Advice
-from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.scalars import Scalars
 
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ class HostView(Scalars, Advice, _core.TensorBase):
         return array.copy() if copy else array
 
     def __repr__(self) -> str:
+        from sycl_ext._tensor.display import describe
+
         what = "copy" if self.is_copy else "view"
         of = "" if self.base is None else f" of {describe(self.base)}"
         return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what}{of})"

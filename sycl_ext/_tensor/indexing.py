@@ -6,17 +6,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
-
-class View(NamedTuple):
-    """A strided view: offset of its first element, shape and strides, all in elements."""
-
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+#: A strided view: offset of its first element, shape and strides, all in elements.
+View: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
@@ -53,7 +48,7 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
                 )
             offset += (index % length) * stride
         axis += 1
-    return View(offset, tuple(new_shape), tuple(new_strides))
+    return offset, tuple(new_shape), tuple(new_strides)
 
 
 def _as_index(item: Any) -> int:

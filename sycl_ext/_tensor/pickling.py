@@ -26,7 +26,8 @@ from sycl_ext._devices.description import (
     read_partition,
     read_words,
 )
-from sycl_ext._devices.device import Device, Placement, by_id, place
+from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._protocols import sources
 

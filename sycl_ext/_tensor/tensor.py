@@ -14,13 +14,12 @@ import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import traced
-from sycl_ext._devices.device import Device, Placement, place
+from sycl_ext._devices.device import Device
+from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import CopyRefusedError
-from sycl_ext._protocols import imports, sources, usm_interface
+from sycl_ext._protocols import imports, sources
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._tensor.advice import Advice
-from sycl_ext._tensor.async_copy import AsyncCopy, check_wait
-from sycl_ext._tensor.display import Display
 from sycl_ext._tensor.indexing import as_shape, broadcast_strides, index_view, resolve_reshape
 from sycl_ext._tensor.scalars import Scalars
 
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
     import dpctl
     from numpy.typing import DTypeLike, NDArray
+
+    from sycl_ext._tensor.async_copy import AsyncCopy
 
 __all__ = [
     "Tensor",
@@ -44,7 +45,7 @@ __all__ = [
 UsmType = Literal["device", "shared", "host"]
 
 
-class Tensor(Scalars, Advice, Display, _core.TensorBase):
+class Tensor(Scalars, Advice, _core.TensorBase):
     """A typed, strided view of USM that every DLPack library can take.
 
     Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes
@@ -169,7 +170,10 @@ class Tensor(Scalars, Advice, Display, _core.TensorBase):
         ValueError
             When the shapes do not fit.
         """
-        waits = check_wait(wait)
+        if wait is not True:
+            from sycl_ext._tensor import async_copy
+
+            async_copy.check_wait(wait)
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
         source = _core.find_memory(obj)
@@ -180,8 +184,8 @@ class Tensor(Scalars, Advice, Display, _core.TensorBase):
             )
         strides = broadcast_strides(source.shape, source.strides, self.shape)
         spread = _core.view(source, 0, self.shape, strides, source)
-        if not waits:
-            return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
+        if not wait:
+            return async_copy.AsyncCopy(_core.begin_copy(self, spread), lambda: self)
         _core.copy_elements(self, spread)
         return self
 
@@ -220,6 +224,8 @@ class Tensor(Scalars, Advice, Display, _core.TensorBase):
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        from sycl_ext._protocols import usm_interface
+
         _core.note_offer_asked()
         return usm_interface.usm_interface_of(self, self.sycl_queue)
 
@@ -235,6 +241,17 @@ class Tensor(Scalars, Advice, Display, _core.TensorBase):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self.__copy__()
+
+    def __repr__(self) -> str:
+        from sycl_ext._tensor import display
+
+        return display.as_text(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a table and the elements."""
+        from sycl_ext._tensor import display
+
+        return display.as_html(self)
 
     def __len__(self) -> int:
         if not self.shape:

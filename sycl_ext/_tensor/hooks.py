@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
-from sycl_ext._devices import device
+from sycl_ext._devices import device, placement
 from sycl_ext._devices.queues import producer_queue, queue_address, queue_of_capsule
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
-from sycl_ext._protocols import exports, imports, sources, usm_interface
+from sycl_ext._protocols import imports, sources
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
-from sycl_ext._tensor import async_copy, host_view, tensor
+from sycl_ext._tensor import host_view, tensor
 
 
 def connect() -> None:
@@ -30,18 +32,39 @@ def connect() -> None:
         "order_behind": imports.order_behind,
         "wait_for_producer": imports.wait_for_producer,
         "read_device": imports.read_device,
-        "from_usm_interface": usm_interface.from_usm_interface,
+        "from_usm_interface": _from_usm_interface,
         "from_ndarray": imports.from_ndarray,
         "from_buffer": imports.from_buffer,
         "import_to_any": imports.import_to_any,
-        "place": device.place,
+        "place": placement.place,
         "move": imports.move,
         "as_usm": sources.as_usm,
         "import_rest": imports.import_rest,
-        "export_negotiated": exports.export,
+        "export_negotiated": _export_negotiated,
         "host_view": host_view.make_host_view,
         "refuse_host": host_view.refuse_host,
         "new_tensor": tensor.new_tensor,
-        "begin_to_numpy": async_copy.begin_to_numpy,
+        "begin_to_numpy": _begin_to_numpy,
     }
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
+
+
+# ---- of modules that the first exchange does not need --------------------------------------------
+
+
+def _from_usm_interface(*arguments: Any) -> Any:
+    from sycl_ext._protocols.usm_interface import from_usm_interface
+
+    return from_usm_interface(*arguments)
+
+
+def _export_negotiated(*arguments: Any) -> Any:
+    from sycl_ext._protocols.exports import export
+
+    return export(*arguments)
+
+
+def _begin_to_numpy(*arguments: Any) -> Any:
+    from sycl_ext._tensor.async_copy import begin_to_numpy
+
+    return begin_to_numpy(*arguments)

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one reader of every ``device=`` form: a device, and the queue that may stand for it."""
+
+# No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
+
+import re
+import sys
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from sycl_ext import _core
+from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
+from sycl_ext._negotiation.dlpack import HOST, DeviceType
+
+__all__ = [
+    "Placement",
+    "device",
+    "is_absent",
+    "is_torch_device",
+    "names_device",
+    "place",
+    "register_context",
+]
+
+
+class Placement(NamedTuple):
+    """Where a tensor goes: a device, and the queue that was given in its place, if any."""
+
+    device: Device
+    queue: _core.Queue | None = None
+
+
+def device(spec: Any = None) -> Device:
+    """Return the device that `spec` stands for.
+
+    Parameters
+    ----------
+    spec : optional
+        None for the default device; a `Device`; an id; a DLPack pair ``(14, id)``; a filter string
+        such as ``"level_zero:gpu:1"`` or ``"cpu"``; a ``dpctl.SyclDevice``, ``SyclQueue`` or
+        ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a ``torch.device`` of that type, for the device
+        that PyTorch calls so; anything with ``sycl_queue`` or ``__dlpack_device__``.
+
+    Returns
+    -------
+    Device
+
+    Raises
+    ------
+    ValueError
+        When there is no such device.
+    TypeError
+        When `spec` is in none of these forms.
+
+    Examples
+    --------
+    >>> import sycl_ext as sx
+    >>> sx.device((14, 0)) is sx.device(0) is sx.devices()[0]
+    True
+    """
+    return place(spec).device
+
+
+def place(spec: Any) -> Placement:
+    """Read any ``device=`` form; a queue given there becomes the queue of the tensor."""
+    if spec is None:
+        return Placement(by_id(_core.default_entry().id))
+    if isinstance(spec, Device):
+        return Placement(spec)
+    if isinstance(spec, str):
+        return Placement(_by_filter(spec))
+    if isinstance(spec, tuple):
+        return Placement(_by_pair(spec))
+    if is_dpctl_queue(spec):
+        queue = queue_from(spec)
+        return Placement(by_id(_core.entry_of_queue(queue).id), queue)
+    address = address_in_dpctl(spec, "SyclDevice")
+    if address is not None:
+        return Placement(by_id(_core.entry_of_device(address).id))
+    if address_in_dpctl(spec, "SyclContext") is not None:
+        return Placement(register_context(spec))
+    if isinstance(spec, Integral) and not isinstance(spec, bool):
+        return Placement(by_id(int(spec)))
+    if is_torch_device(spec):
+        return Placement(_of_torch(spec))
+    if hasattr(spec, "sycl_queue"):
+        queue = queue_from(spec.sycl_queue)  # an int is an address here, and no id
+        return Placement(by_id(_core.entry_of_queue(queue).id), queue)
+    if hasattr(spec, "__dlpack_device__"):
+        return Placement(_by_pair(spec.__dlpack_device__()))
+    raise TypeError(
+        f"device is a {type(spec).__name__}; use None, a Device, an id, (14, id), a filter string, "
+        "a torch.device, or a dpctl.SyclDevice, SyclQueue or SyclContext"
+    )
+
+
+def register_context(context_or_queue: Any, device: Any = None) -> Device:
+    """Append an entry for a context that is not a default context.
+
+    Parameters
+    ----------
+    context_or_queue : dpctl.SyclContext, dpctl.SyclQueue or "SyclContextRef" capsule
+    device : optional
+        Which device of the context, in any form; needed when it has several.
+
+    Returns
+    -------
+    Device
+        The same entry for the same context and device.
+
+    Raises
+    ------
+    ValueError
+        When the context has several devices and none is named, or lacks the device.
+
+    Examples
+    --------
+    >>> import dpctl, sycl_ext as sx
+    >>> private = dpctl.SyclContext([sx.device(0).sycl_device])
+    >>> entry = sx.register_context(private)
+    >>> entry.kind, entry is sx.register_context(private)
+    ('context', True)
+    """
+    wanted = None if device is None else place(device).device
+    address = address_in_dpctl(context_or_queue, "SyclContext")
+    if type(context_or_queue).__name__ == "PyCapsule":
+        address = _core.context_in_capsule(context_or_queue)
+    elif address is None:
+        queue = queue_from(context_or_queue)
+        found = by_id(_core.entry_of_queue(queue).id)
+        if wanted is not None and wanted._whole() is not found._whole():
+            raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
+        return found
+    of = 0 if wanted is None else wanted._entry.device_address
+    return by_id(_core.entry_of_context(address, of).id)
+
+
+def _by_pair(pair: Any) -> Device:
+    """Find the device of a DLPack pair."""
+    ok = len(pair) == 2 and all(isinstance(x, int) and not isinstance(x, bool) for x in pair)
+    if not ok:
+        raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
+    device_type, entry_id = (int(x) for x in pair)
+    if device_type == HOST[0]:
+        raise ValueError(
+            f"device is {(device_type, entry_id)}, the host, which is no SYCL device; use "
+            'host_view() or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
+        )
+    if device_type != DeviceType.ONE_API:
+        fits = all(0 <= number < 1 << 31 for number in (device_type, entry_id))
+        native = _core.entry_of_native(device_type, entry_id) if fits else None
+        if native is None:
+            raise ValueError(
+                f"device is {(device_type, entry_id)}; only kDLOneAPI devices (14, id) are SYCL "
+                "devices, and those of CUDA and ROCm that SYCL lists"
+            )
+        return by_id(native.id)
+    return by_id(entry_id)
+
+
+_FILTER = (
+    r"(?:(?P<backend>opencl|level_zero|cuda|hip|native_cpu)(?::|$))?"
+    r"(?:(?P<type>cpu|gpu|accelerator)(?::|$))?"
+    r"(?P<number>\d+)?"
+)
+
+
+_XPU = r"xpu(?::(?P<number>\d+))?"
+
+
+def names_device(text: str) -> bool:
+    """Whether a string is in the form of a device: a filter string, or what PyTorch calls one."""
+    text = text.strip().lower()
+    return any(re.fullmatch(form, text) for form in (_FILTER, _XPU)) or text in ("host", "cuda")
+
+
+def is_torch_device(spec: object) -> bool:
+    """Whether `spec` is a ``torch.device``; torch is not imported for that."""
+    cls = getattr(sys.modules.get("torch"), "device", None)
+    return isinstance(cls, type) and isinstance(spec, cls)
+
+
+def _of_torch(spec: Any) -> Device:
+    """Find the device that a ``torch.device`` stands for."""
+    if spec.type == "xpu":
+        return _by_xpu(spec.index)
+    if spec.type == "cpu":
+        raise ValueError(
+            f"device is {spec!r}, the host, which is no SYCL device; use host_view() or to_numpy() "
+            'to reach the host, and "cpu" for the SYCL CPU device'
+        )
+    raise ValueError(f"device is {spec!r}; of the devices of torch only 'xpu' is one of SYCL")
+
+
+def _by_xpu(number: int | None) -> Device:
+    """Find the device that PyTorch numbers so.
+
+    PyTorch counts GPUs of Level Zero, and may leave some of them out, so it is asked when it is
+    there: its queue tells the device.
+    """
+    xpu = getattr(sys.modules.get("torch"), "xpu", None)
+    name = "xpu" if number is None else f"xpu:{number}"
+    if xpu is not None and xpu.is_available():
+        if number is not None and number >= xpu.device_count():
+            raise ValueError(f"device is {name!r}, and torch has {xpu.device_count()} of them")
+        queue = queue_from(xpu.current_stream(number).sycl_queue)
+        return by_id(_core.entry_of_queue(queue).root_id)
+    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
+    gpus = [root for root in roots if (root.backend, root.device_type) == ("level_zero", "gpu")]
+    if (number or 0) < len(gpus):
+        return gpus[number or 0]
+    raise ValueError(
+        f"device is {name!r}, a GPU of Level Zero, and there are {len(gpus)} of them among the "
+        "root devices: " + (", ".join(root.filter_string for root in roots) or "none")
+    )
+
+
+def _by_filter(text: str) -> Device:
+    """Find a root device by its filter string: backend, type and number, each optional."""
+    lowered = text.strip().lower()
+    if (xpu := re.fullmatch(_XPU, lowered)) is not None:
+        return _by_xpu(None if xpu["number"] is None else int(xpu["number"]))
+    match = re.fullmatch(_FILTER, lowered)
+    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
+    if match is not None and any(match.groups()):
+        fitting = [
+            root
+            for root in roots
+            if match["backend"] in (None, root.backend)
+            and match["type"] in (None, root.device_type)
+        ]
+        number = int(match["number"] or 0)
+        if number < len(fitting):
+            return fitting[number]
+    hint = " (the host is reached through host_view() or to_numpy())" if "host" in text else ""
+    raise ValueError(
+        f"device is {text!r}, and no root device fits{hint}; there are: "
+        + (", ".join(root.filter_string for root in roots) or f"none; {_core.no_device_advice()}")
+    )
+
+
+def is_absent(spec: Any) -> bool:
+    """Whether it is the filter string of a device that is not among the root devices."""
+    if not isinstance(spec, str) or not names_device(spec):
+        return False
+    try:
+        _by_filter(spec)
+    except ValueError:
+        return True
+    return False
