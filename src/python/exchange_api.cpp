@@ -83,6 +83,12 @@ const Tensor& shareable(PyObject* object) {
   return tensor;
 }
 
+const Queue& queue_of(const Entry& entry) {
+  if (const Queue* const made = entry.made_queue()) return *made;
+  const ReleasedGil released;
+  return entry.queue();
+}
+
 // The table promises no synchronisation: a consumer asks for the stream of the device that the
 // struct names, the root device, and uses that.  So all work on the memory goes before what comes
 // later on that stream.  The host has no stream: there the work is waited for.
@@ -91,8 +97,7 @@ const Tensor& ordered(const Tensor& tensor) {
     wait_for_pending_work(tensor);
   } else if (tensor.memory->may_have_work()) {
     const Memory memory = tensor.memory;
-    const ReleasedGil released;
-    order_after(entry_at(memory->entry()->root_id).queue(), memory);
+    order_after(queue_of(entry_at(memory->entry()->root_id)), memory);
   }
   return tensor;
 }
