@@ -124,8 +124,9 @@ SUB_INTERPRETER_WHY = "its import in a sub-interpreter ends the process, or hang
 NUMPY = "https://github.com/numpy/numpy/issues/"
 PYTORCH = "https://github.com/pytorch/pytorch/"
 
-_numpy = partial(KnownDefect, "numpy", ">=2.1,<2.5")
-_numpy_2_4 = partial(KnownDefect, "numpy", ">=2.1")
+_numpy_before_2_5 = partial(KnownDefect, "numpy", ">=2.1,<2.5")
+_numpy_before_2_4 = partial(KnownDefect, "numpy", ">=2.1,<2.4")
+_numpy = partial(KnownDefect, "numpy", ">=2.1")
 _array_api_strict = partial(KnownDefect, "array-api-strict", ">=2.3")
 _torch = partial(KnownDefect, "torch", ">=2.10")
 _jax = partial(KnownDefect, "jax", ">=0.10")
@@ -139,11 +140,13 @@ _scikit_learn_intelex = partial(KnownDefect, "scikit-learn-intelex", ">=2026.2")
 _dpnp = partial(KnownDefect, "dpnp", ">=0.20")
 
 KNOWN_DEFECTS: tuple[KnownDefect, ...] = (
-    _numpy(DEVICE, DEVICE_WHY, f"{NUMPY}30937"),
-    _numpy_2_4(SHAPE, SHAPE_WHY),
-    _numpy_2_4(("consumer-strides_overflow", *OFFSET), OFFSET_WHY),
-    _numpy_2_4(NULL, NULL_WHY),
-    _numpy_2_4(DATA, DATA_WHY),
+    _numpy_before_2_5(DEVICE, DEVICE_WHY, f"{NUMPY}30937"),
+    _numpy_before_2_4(("producer-unsupported_device_is_a_buffer_error",), DEVICE_WHY),
+    _numpy_before_2_4(("producer-strides_are_always_written",), "strides are NULL in C order"),
+    _numpy(SHAPE, SHAPE_WHY),
+    _numpy(("consumer-strides_overflow", *OFFSET), OFFSET_WHY),
+    _numpy(NULL, NULL_WHY),
+    _numpy(DATA, DATA_WHY),
     _array_api_strict(SHAPE, SHAPE_WHY),
     _array_api_strict(("consumer-strides_overflow", *OFFSET), OFFSET_WHY),
     _array_api_strict(NULL, NULL_WHY),

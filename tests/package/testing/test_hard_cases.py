@@ -119,9 +119,9 @@ adapter = Adapter("numpy", make, np.from_dlpack, dtype="float64")
 
 def test_a_library_of_one_dtype(adapter):
     library = adapter(DOUBLES)
-    assert "error" not in library.hello()
+    version = library.hello()["version"]
     for case in CASES.values():
-        if case.level == "must":
+        if case.level == "must" and not find_defect("numpy", version, case.id, "host"):
             assert library.run(case, "host").what in ("passed", "not offered"), case
 
 
