@@ -195,8 +195,8 @@ def imports(pace: Pace) -> Iterator[Outcome]:
         Target("<=", 10, "ms"),
         None,
         "no lower bound",
-        "Of an editable installation, which looks longer for each module.  A quarter is the core, and "
-        "the rest the bytecode and the bodies of some thirty small modules.",
+        "Of an editable installation, which looks longer for each module.  A quarter is the core, "
+        "and the rest the bytecode and the bodies of some thirty small modules.",
     )
 
 
