@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
+from types import ModuleType
 from typing import Any, Final, NoReturn
 
 PACKAGE: Final = "sycl_ext"
@@ -132,7 +133,20 @@ def restore_package() -> None:
     that it had, the package itself included: the import system returns what stands in
     ``sys.modules`` when the file has run.
     """
-    sys.modules.update(_core().package_modules)
+    known = _core().package_modules
+    if PACKAGE in known:  # functions load modules when they are first called
+        known.update(_loaded_below(known[PACKAGE]))
+    sys.modules.update(known)
+
+
+def _loaded_below(package: ModuleType) -> dict[str, ModuleType]:
+    """Return the modules of a package that are loaded: the import system makes them attributes."""
+    found = {}
+    for name, module in vars(package).items():
+        full_name = f"{package.__name__}.{name}"
+        if isinstance(module, ModuleType) and module.__name__ == full_name:
+            found.update({full_name: module, **_loaded_below(module)})
+    return found
 
 
 def remember_package() -> None:

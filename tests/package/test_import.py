@@ -27,11 +27,15 @@ def forget(condition):
 
 t = first.zeros((2, 3), usm_type="shared")
 device = first.device()
+copy = t.copy_from(t, wait=False)  # loads a module
+pickle.dumps(t)  # and this one more
 {forget}
 import sycl_ext as again
 
 assert again.Tensor is first.Tensor and again.SyclError is first.SyclError
 assert sys.modules["sycl_ext"] is again
+assert isinstance(copy, again.AsyncCopy)
+assert type(t.copy_from(t, wait=False)) is type(copy)
 assert isinstance(t, again.Tensor) and isinstance(again.empty(3, device=device), first.Tensor)
 assert pickle.loads(pickle.dumps(t)).shape == (2, 3)
 assert np.array_equal(again.exchange(t, np), np.zeros((2, 3)))
