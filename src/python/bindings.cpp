@@ -3,6 +3,7 @@
 // logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
 #include "python/functions.hpp"
+#include "python/numpy_bridge.hpp"
 #include "runtime/no_device.hpp"
 #include "runtime/runtimes.hpp"
 
@@ -84,6 +85,7 @@ PYBIND11_MODULE(_core, m) {
       sycl_ext::set_python_error();
     }
   });
+  if (!sycl_ext::load_numpy()) throw py::error_already_set();
   sycl_ext::bind_queues(m);
   sycl_ext::bind_entries(m);
   sycl_ext::bind_copies(m);

@@ -1,20 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/numpy_bridge.hpp"
 
-#include <pybind11/numpy.h>
-
 #include <algorithm>
 #include <array>
 
 #include "python/tensor_object.hpp"
 
-namespace py = pybind11;
-
 namespace sycl_ext {
 
-bool is_ndarray(PyObject* object) { return py::detail::npy_api::get().PyArray_Check_(object); }
+namespace {
 
-PyTypeObject* ndarray_type() { return py::detail::npy_api::get().PyArray_Type_; }
+// NumPy's C API: a table whose places its ABI keeps.  pybind11 looks it up when it is first used,
+// and lets the GIL go meanwhile: the end of the process would meet a daemon thread in a destructor
+// there, and abort.
+void** api = nullptr;
+constexpr std::size_t array_type = 2, new_from_descr = 94, set_base_object = 282;
+constexpr int flag_writeable = 0x0400;
+
+template <class Function>
+Function* function_at(std::size_t place) {
+  return reinterpret_cast<Function*>(api[place]);
+}
+
+}  // namespace
+
+bool load_numpy() {
+  const PyRef module(PyImport_ImportModule("numpy._core.multiarray"));  // 1.26 has it, too
+  const PyRef capsule(module ? PyObject_GetAttrString(module.get(), "_ARRAY_API") : nullptr);
+  if (capsule) api = static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
+  return api;
+}
+
+bool is_ndarray(PyObject* object) { return PyObject_TypeCheck(object, ndarray_type()) != 0; }
+
+PyTypeObject* ndarray_type() { return static_cast<PyTypeObject*>(api[array_type]); }
 
 bool is_ndarray_subclass(PyObject* object) {
   return Py_TYPE(object) != ndarray_type() && is_ndarray(object);
@@ -30,17 +49,18 @@ PyObject* ndarray_over(PyObject* tensor_object) {
     strides[static_cast<std::size_t>(i)] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
   }
   static std::byte nothing;  // NumPy would allocate for a NULL pointer
-  const auto& api = py::detail::npy_api::get();
   PyObject* dtype = numpy_dtype_of(tensor);
   if (!dtype) throw PythonError();
   // PyArray_NewFromDescr takes the reference to dtype over.
-  PyRef array(api.PyArray_NewFromDescr_(
-      api.PyArray_Type_, dtype, ndim, shape.data(), strides.data(),
-      tensor.data ? tensor.data : &nothing,
-      tensor.readonly ? 0 : py::detail::npy_api::NPY_ARRAY_WRITEABLE_, nullptr));
+  PyRef array(function_at<PyObject*(PyTypeObject*, PyObject*, int, const Py_intptr_t*,
+                                    const Py_intptr_t*, void*, int, PyObject*)>(new_from_descr)(
+      ndarray_type(), dtype, ndim, shape.data(), strides.data(),
+      tensor.data ? tensor.data : &nothing, tensor.readonly ? 0 : flag_writeable, nullptr));
   if (!array) throw PythonError();
   Py_INCREF(tensor_object);  // taken over by PyArray_SetBaseObject
-  if (api.PyArray_SetBaseObject_(array.get(), tensor_object) < 0) throw PythonError();
+  if (function_at<int(PyObject*, PyObject*)>(set_base_object)(array.get(), tensor_object) < 0) {
+    throw PythonError();
+  }
   return array.release();
 }
 

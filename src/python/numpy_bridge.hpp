@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// numpy.ndarray objects, made through NumPy's C API (pybind11 finds it at run time, so no
+// numpy.ndarray objects, made through NumPy's C API (which is found at run time, so no
 // NumPy headers are needed, and every NumPy since 1.26 is served, ml_dtypes included).
 #pragma once
 
 #include <Python.h>
 
 namespace sycl_ext {
+
+// Finds NumPy's C API, when the core is loaded; false, with an exception set: there is none.
+bool load_numpy();
 
 bool is_ndarray(PyObject* object);
 bool is_ndarray_subclass(PyObject* object);  // and no numpy.ndarray itself

@@ -201,6 +201,21 @@ def test_what_the_first_exchange_does_not_need_is_loaded_later():
     )
 
 
+def test_numpys_functions_are_found_at_the_import():
+    """A first array that looked for them could be interrupted there, or met by the end."""
+    environments.python(
+        textwrap.dedent("""
+        import sys
+        import sycl_ext as sx
+        tensor, called = sx.zeros(3, usm_type="shared"), []
+        sys.setprofile(lambda frame, *_: called.append(frame.f_code.co_filename))
+        tensor.to_numpy()
+        sys.setprofile(None)
+        assert not [file for file in called if "numpy" in file.split("/")], called
+        """)
+    )
+
+
 def test_a_finder_of_before_python_3_4():
     """Which Python itself takes until 3.12."""
     environments.python(
