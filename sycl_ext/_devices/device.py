@@ -262,7 +262,8 @@ def by_id(entry_id: int) -> Device:
     if found is None:
         if entry_id.bit_length() > 31:
             raise ValueError(
-                f"there is no device {entry_id}; the table has {_core.entry_count()} entries"
+                f"a number of {entry_id.bit_length()} bits is the id of no device; the table has "
+                f"{_core.entry_count()} entries"
             )
         # setdefault: two threads may arrive here together, and both must get one object.
         found = _by_id.setdefault(entry_id, Device(_core.entry(entry_id)))

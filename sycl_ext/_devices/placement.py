@@ -5,6 +5,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -138,8 +139,8 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
 
 def _by_pair(pair: Any) -> Device:
     """Find the device of a DLPack pair."""
-    ok = len(pair) == 2 and all(isinstance(x, int) and not isinstance(x, bool) for x in pair)
-    if not ok:
+    is_pair = isinstance(pair, Sequence) and len(pair) == 2
+    if not is_pair or not all(isinstance(x, int) and not isinstance(x, bool) for x in pair):
         raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
     device_type, entry_id = (int(x) for x in pair)
     if device_type == HOST[0]:
@@ -162,11 +163,11 @@ def _by_pair(pair: Any) -> Device:
 _FILTER = (
     r"(?:(?P<backend>opencl|level_zero|cuda|hip|native_cpu)(?::|$))?"
     r"(?:(?P<type>cpu|gpu|accelerator)(?::|$))?"
-    r"(?P<number>\d+)?"
+    r"(?P<number>\d{1,9})?"
 )
 
 
-_XPU = r"xpu(?::(?P<number>\d+))?"
+_XPU = r"xpu(?::(?P<number>\d{1,9}))?"
 
 
 def names_device(text: str) -> bool:

@@ -56,7 +56,7 @@ PYTHON_ARROWS = {
 FOREIGN_HEADERS = {
     r"sycl/": ("runtime/",),
     r"(Python|frameobject|structmember)\.h": ("python/",),
-    r"pybind11/": ("python/bind.hpp", "python/numpy_bridge.cpp"),
+    r"pybind11/": ("python/bind.hpp",),
 }
 
 #: Modules that decide, and touch neither the core nor a device.
