@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_ext._devices import startup
 
+startup.require_main_interpreter()  # before the core is loaded
 startup.leave_source_tree(__path__)  # before the other modules are loaded
 
-from sycl_ext._devices import icd, interpreter  # noqa: E402
+from sycl_ext._devices import icd  # noqa: E402
 
 __version__ = "0.1.0"
 
-interpreter.require_main_interpreter()  # before the core is loaded
 _driver = icd.add_embedded_cpu()  # before the SYCL runtime lists devices
 
 if (failure := startup.load_core()) is not None:

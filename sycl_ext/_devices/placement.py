@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one reader of every ``device=`` form: a device, and the queue that may stand for it."""
 
-# No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
+from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
@@ -25,11 +25,13 @@ __all__ = [
 ]
 
 
-class Placement(NamedTuple):
+class Placement:
     """Where a tensor goes: a device, and the queue that was given in its place, if any."""
 
-    device: Device
-    queue: _core.Queue | None = None
+    __slots__ = ("device", "queue")
+
+    def __init__(self, device: Device, queue: _core.Queue | None = None) -> None:
+        self.device, self.queue = device, queue
 
 
 def device(spec: Any = None) -> Device:
