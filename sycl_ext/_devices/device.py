@@ -237,6 +237,8 @@ def _read_partition(partition: Any) -> tuple[str, list[int], str]:
         return "affinity_domain", [], partition
     equally = isinstance(partition, Integral) and not isinstance(partition, bool)
     try:
+        if isinstance(partition, (bytes, bytearray)):  # sequences of numbers, which nobody means
+            raise TypeError
         counts = [operator.index(count) for count in ([partition] if equally else partition)]
     except TypeError:
         raise TypeError(

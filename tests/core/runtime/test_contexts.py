@@ -75,6 +75,7 @@ def test_a_private_context_is_cut_as_its_device_is(root, private):
         ([1, 0], ValueError, r"partition is \[1, 0\].*compute unit"),
         (2**40, ValueError, "partition is"),
         (True, TypeError, "partition is True"),
+        (b"numa", TypeError, "partition is b'numa'"),
         ([1.0], TypeError, "partition is"),
     ],
 )
