@@ -271,7 +271,7 @@ def _place(source: Source, request: Request) -> Relation:
 
 
 def plan(source: Source, request: Request) -> Plan:
-    """Decide the route for an source and a request, with its reason in words."""
+    """Decide the route for a source and a request, with its reason in words."""
     found = relation(source, request)
     route = RULES[found][_COLUMN[request.copy]]
     if route is Route.REFUSE:
