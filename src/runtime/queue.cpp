@@ -261,8 +261,9 @@ bool Queue::is_idle(bool only_thread) const noexcept {
     const RuntimeCall call("asking whether a queue is idle");  // one for all that follow
     const std::int64_t abandoned = state_->abandoned;
     const bool is_done = only_thread ? is_empty(*state_) : is_over_soon(mark(*state_));
-    if (is_done) state_->settle(abandoned);
-    return is_done && !collect_errors(*state_);
+    if (!is_done || collect_errors(*state_)) return false;
+    state_->settle(abandoned);  // and with an error that nobody has been told of, it is not at rest
+    return true;
   } catch (...) {
     return false;  // wait() says what is wrong
   }

@@ -21,13 +21,34 @@ Tensor numbers() {
   return tensor;
 }
 
-// What another library does with the queue of an entry that it was handed.
-void submit_a_failure(const Queue& queue) {
-  auto theirs = *static_cast<const sycl::queue*>(queue.share());
+Queue new_queue() {
+  return Queue(make_queue(default_entry().sycl->context, default_entry().sycl->device));
+}
+
+Tensor numbers_on(const Queue& queue) {
+  const std::int64_t shape[] = {100};
+  return make_tensor(default_entry(), UsmKind::shared, dtype_named("uint8"),
+                     compact_layout(1, shape, Order::c, 1), queue);
+}
+
+// What another library does with a queue that it was handed.
+void submit_a_failure(sycl::queue theirs) {
   theirs.submit([](sycl::handler& handler) {
     handler.host_task([] { throw std::runtime_error("another library's task failed"); });
   });
   while (!theirs.ext_oneapi_empty()) std::this_thread::yield();
+}
+
+void submit_a_failure(const Queue& queue) {
+  submit_a_failure(*static_cast<const sycl::queue*>(queue.share()));
+}
+
+// The same with a queue that it gives back.
+void submit_a_failure_and_return(const Queue& queue) {
+  void* const reference = queue.new_reference_to_lend();
+  queue.lend(0);
+  submit_a_failure(*static_cast<const sycl::queue*>(reference));
+  Queue::delete_reference(reference);
 }
 
 }  // namespace
@@ -58,6 +79,18 @@ TEST(async_error_outlives_a_deleter) {
   CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
 }
 
+TEST(async_error_in_a_queue_that_was_given_back) {
+  const Queue queue = new_queue();
+  const Tensor tensor = numbers_on(queue);
+  submit_a_failure_and_return(queue);
+  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
+  synchronize(tensor);
+  CHECK(!queue.may_have_work());
+  submit_a_failure_and_return(queue);
+  numbers_on(queue).memory.reset();
+  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
+}
+
 TEST(async_errors_of_several_commands_are_one) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor.memory->queue());
@@ -68,11 +101,8 @@ TEST(async_errors_of_several_commands_are_one) {
 
 // What nobody waited for, such as the command of an interrupted wait, is asked about once.
 TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
-  const Entry& entry = default_entry();
-  const Queue queue(make_queue(entry.sycl->context, entry.sycl->device));
-  const std::int64_t shape[] = {100};
-  const Tensor tensor = make_tensor(entry, UsmKind::shared, dtype_named("uint8"),
-                                    compact_layout(1, shape, Order::c, 1), queue);
+  const Queue queue = new_queue();
+  const Tensor tensor = numbers_on(queue);
   CHECK(!queue.may_have_work());
   queue.submit_copy(tensor.data, tensor.data + 50, 50);
   CHECK(queue.may_have_work());
