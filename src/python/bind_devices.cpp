@@ -14,6 +14,7 @@
 #include "runtime/runtime_call.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
+#include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
 
@@ -29,6 +30,14 @@ const char* kind_of(const Entry& entry) noexcept {
       break;
   }
   return "context";
+}
+
+py::tuple usm_types_of(const Entry& entry) {
+  py::list names;
+  for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host, UsmKind::system}) {
+    if (has_usm(entry, kind)) names.append(usm_kind_name(kind));
+  }
+  return py::tuple(names);
 }
 
 Partition::Kind partition_kind_named(const std::string& name) {
@@ -69,9 +78,7 @@ void bind_entries(py::module_& m) {
       .def_readonly("driver_version", &Entry::driver_version)
       .def_readonly("fp16", &Entry::fp16)
       .def_readonly("fp64", &Entry::fp64)
-      .def_readonly("usm_device", &Entry::usm_device)
-      .def_readonly("usm_shared", &Entry::usm_shared)
-      .def_readonly("usm_host", &Entry::usm_host)
+      .def_property_readonly("usm_types", &usm_types_of)
       .def_readonly("usm_system", &Entry::usm_system)
       .def_readonly("host_memory", &Entry::host_memory)
       .def_property_readonly("device_address",

@@ -110,8 +110,7 @@ class Device:
     @property
     def usm_types(self) -> tuple[str, ...]:
         """The kinds of USM that the device offers; ``"system"`` when it reads any host memory."""
-        kinds = ("device", "shared", "host", "system")
-        return tuple(kind for kind in kinds if getattr(self._entry, f"usm_{kind}"))
+        return self._entry.usm_types
 
     def host_accessible(self, usm_type: str) -> bool:
         """Whether the host may read and write memory of this kind.

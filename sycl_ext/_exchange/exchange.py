@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, overload
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
@@ -37,8 +36,7 @@ class _Library(Protocol[Result_co]):
     def from_dlpack(self) -> Callable[..., Result_co]: ...
 
 
-@dataclass(frozen=True)
-class _Attempt:
+class _Attempt(NamedTuple):
     """One thing to hand to a consumer: where its memory is, and what it takes to get it there."""
 
     device: DLDevice | None  # None: as an unaware consumer of USM gets it
