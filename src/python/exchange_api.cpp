@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
+#include "python/conversation.hpp"
 #include "python/offer_watch.hpp"
 #include "python/producer_class.hpp"
 #include "python/routes.hpp"
@@ -168,8 +169,7 @@ bool has_lazy_state(PyObject* producer, const ProducerClass& its_class) {
   const auto is_set = [producer](PyObject* name, auto* get) {
     if (!name) return false;
     const PyRef value(in_python([=] { return get(producer, name); }));
-    if (!value && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
-    if (!value) PyErr_Clear();
+    if (!value) (void)take_exception();
     return value.get() != Py_False;
   };
   return is_set(its_class.requires_grad, PyObject_GetAttr) ||
@@ -191,8 +191,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
   const int failed = hang_at_thread_end(
       [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });
   if (failed != 0 || !managed) {
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
-    PyErr_Clear();  // the Python protocol says what is wrong
+    if (PyErr_Occurred()) (void)take_exception();  // the Python protocol says what is wrong
     return std::nullopt;
   }
   const int type = static_cast<int>(managed->dl_tensor.device.device_type);
@@ -211,8 +210,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
     const int id = tensor.memory->entry()->root_id;
     if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
       // A view without any order would be read too early; the Python protocol has an order.
-      if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
-      PyErr_Clear();
+      if (PyErr_Occurred()) (void)take_exception();
       return std::nullopt;
     }
     const Queue producer = queue_at_untrusted(stream);

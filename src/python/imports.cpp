@@ -241,7 +241,9 @@ PyObject* import_object(PyObject* object, const ImportRequest& request) {
     return settle(ask_python(hooks().from_ndarray, x), false, request);
   }
   if (std::optional<Imported> imported = import_through_api(x, options)) {
-    return settle(*std::move(imported), request);
+    // The Python protocol can forbid a copy.
+    const bool refused = imported->copied && request.copy == Py_False;
+    if (!refused) return settle(*std::move(imported), request);
   }
   if (request.protocols == Protocols::dlpack || producer_class(Py_TYPE(x)).has_dlpack ||
       get_attribute(x, dlpack)) {

@@ -327,7 +327,7 @@ class Table:
     def from_object(self, producer, out):
         if self.fails:
             return -1
-        self.made.append(over(producer.array))
+        self.made.append(over(producer.array, **producer.fields))
         out[0] = self.made[-1].hand_over()
         return 0
 

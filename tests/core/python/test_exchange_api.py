@@ -15,6 +15,7 @@ from producers import Producer, Table, over, with_table
 from samples import bits, values
 from sycl_ext.testing.structs import (
     CPU,
+    IS_COPIED,
     ONE_API,
     DLDataType,
     DLDevice,
@@ -172,6 +173,35 @@ def test_a_table_that_fails():
     made = with_table(Table(fails=True))(values(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert len(made.calls) == 1
+
+
+def test_a_table_that_copies():
+    """It has no way to be told copy=False; the method has."""
+    table = Table()
+    made = with_table(table)(values(3), flags=IS_COPIED)
+    with pytest.raises(sx.CopyRefusedError, match="copy=False, and the WithTable made a copy"):
+        sx.from_dlpack(made, copy=False)
+    assert [call["copy"] for call in made.calls] == [False]
+    assert (table.made[0].deleted, made.deleted) == (1, [1])
+    assert sx.from_dlpack(made).shape == (3,)
+    assert len(made.calls) == 1
+
+
+@pytest.mark.parametrize("name", ["requires_grad", "is_conj"])
+def test_recursion_is_no_answer(name):
+    """Another question at every level, and an endless recursion would not end."""
+    calls = []
+
+    def again(made, *_, **__):
+        calls.append(made)
+        return sx.from_dlpack(made)
+
+    cls = with_table(Table())
+    cls.__dlpack__ = again
+    setattr(cls, name, property(again) if name == "requires_grad" else again)
+    with pytest.raises(RecursionError):
+        sx.from_dlpack(cls(values(3)))
+    assert len(calls) < 10_000
 
 
 def test_the_table_of_another_type():
