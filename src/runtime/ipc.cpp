@@ -13,6 +13,7 @@
 #include <unistd.h>
 #endif
 
+#include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -107,12 +108,20 @@ std::optional<DriverAllocation> require_one_allocation(const char* what, const E
 
 struct Opened {
   void* pointer;
+  std::size_t nbytes;
   sycl::context context;
   Descriptor lease;  // goes after the mapping was closed
 };
 
+// Memory of other processes that is open here.
+Extents<Opened>& opened_memory() {
+  static auto* const all = new Extents<Opened>;  // never destroyed
+  return *all;
+}
+
 void close_ipc(void* state) {
   const std::unique_ptr<Opened> opened(static_cast<Opened*>(state));
+  opened_memory().remove(opened->pointer, opened->nbytes, opened.get());
   if (is_forked_child()) return;  // it is the parent's
   try {
     ipc::close(opened->pointer, opened->context);
@@ -153,9 +162,17 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
   const auto found = require_one_allocation("the tensor", *memory_->entry(), data, nbytes);
   if (found) exposed_ = found->nbytes;
   auto handle = std::make_unique<Handle>();
-  handle->value = sycl_call("getting an inter-process handle", [&] {
-    return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
-  });
+  try {
+    handle->value = sycl_call("getting an inter-process handle", [&] {
+      return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
+    });
+  } catch (const Error&) {
+    if (!opened_memory().find(data)) throw;
+    fail(Error::Kind::buffer,
+         "the tensor is in memory of another process that is open here, and the driver gives a "
+         "handle of it in that process alone: send its IpcHandle on, which any number of processes "
+         "can open, or copy the tensor to memory from sycl_ext.ipc_empty");
+  }
   // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
   if (handle->value->data().empty()) {
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
@@ -191,7 +208,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   require_ipc(entry);
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
   const sycl::context& context = entry.sycl->context;
-  auto opened = std::make_unique<Opened>(Opened{nullptr, context, std::move(lease)});
+  auto opened = std::make_unique<Opened>(Opened{nullptr, nbytes, context, std::move(lease)});
   opened->pointer = sycl_call("opening an inter-process handle", [&] {
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
   });
@@ -203,6 +220,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   // What is not mapped there is not closed either: the runtime goes by the pointer, and would close
   // another mapping.
   require_one_allocation("the inter-process handle", entry, data, nbytes);
+  opened_memory().add(data, nbytes, opened.get());
   Owner owner(opened.release(), close_ipc);
   UsmKind kind;
   const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);

@@ -48,6 +48,8 @@ for line in sys.stdin:
         elif what == "bytes":
             data, size = rest.split()
             t = sx.ipc_open(bytes.fromhex(data), device="level_zero:gpu:0", shape=int(size))
+        elif what == "relay":
+            sx.ipc_handle(dpnp.from_dlpack(t[10:]) if rest else t)
         elif what == "add":
             t.copy_from(t.to_numpy() + np.asarray(1, t.dtype))
         elif what == "close":
@@ -151,6 +153,21 @@ def test_a_tensor_of_another_process_can_be_handed_on(gpu):
     t = numbers(gpu)
     opened = sx.ipc_open(sx.ipc_handle(t))
     assert_equal(opened[10:], np.arange(10, 100, dtype="uint8"))
+
+
+@pytest.mark.parametrize("way", ["", "through dpnp"])
+def test_another_process_makes_no_handle_of_it(gpu, level_zero, way):
+    """Level Zero refuses; the handle that it came with can be sent on."""
+    handle, seen = sx.ipc_handle(numbers(gpu)), str(list(range(100)))
+    with Other("import dpnp\n") as other, Other() as third:
+        assert other.open(handle) == seen
+        answer = other.tell("relay", way)
+        if level_zero:
+            assert answer.startswith("BufferError: the tensor is in memory of another process")
+            assert "send its IpcHandle on" in answer
+        else:
+            assert answer == seen
+        assert third.open(pickle.loads(pickle.dumps(handle))) == seen
 
 
 def test_a_handle_says_how_much_it_shows(gpu):
