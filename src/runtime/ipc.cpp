@@ -220,8 +220,9 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   // What is not mapped there is not closed either: the runtime goes by the pointer, and would close
   // another mapping.
   require_one_allocation("the inter-process handle", entry, data, nbytes);
-  opened_memory().add(data, nbytes, opened.get());
-  Owner owner(opened.release(), close_ipc);
+  Opened* const closed_by_owner = opened.release();
+  Owner owner(closed_by_owner, close_ipc);
+  opened_memory().add(data, nbytes, closed_by_owner);
   UsmKind kind;
   const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));
