@@ -50,7 +50,7 @@ class Entry:
         """Another in-order queue of its device and context."""
 
     def queue(self) -> Queue:
-        """The entry's own in-order queue."""
+        """The queue that everybody in the process shares for the device and context."""
 
     @property
     def backend(self) -> str: ...
@@ -435,9 +435,6 @@ def open_ipc(
 def order_after(queue: Queue, tensor: TensorBase) -> None:
     """Later work on the queue sees all work on the tensor that was submitted so far."""
 
-def order_after_copies(queue: Queue, tensor: TensorBase) -> None:
-    """Later work on the queue sees the copies of the tensor that were begun so far."""
-
 def pending_copies() -> int:
     """For tests: copies that are under way, or have failed and told nobody."""
 
@@ -447,8 +444,11 @@ def queue_at(address: SupportsIndex) -> Queue:
 def queue_at_untrusted(address: SupportsIndex) -> Queue:
     """The queue at an address; ValueError when no queue can be there."""
 
-def queue_of(tensor: TensorBase) -> Queue | None:
-    """The queue that work on the tensor goes to; None for host memory."""
+def own_queue(tensor: TensorBase) -> Queue | None:
+    """The queue of a tensor that has one of its own; None: its device's serves."""
+
+def show_queue(tensor: TensorBase) -> None:
+    """Somebody may submit work on the tensor from now on, to its queue or that of its device."""
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""

@@ -41,16 +41,23 @@ class Extents final : ForkHandler {
   // The owner of the extent that contains the address, and of several the one that begins last;
   // nullptr: none.
   Owner* find(const void* address) const noexcept {
-    if (count_.load(std::memory_order_acquire) == 0) return nullptr;
+    Owner* found = nullptr;
+    visit(address, [&found](Owner* owner) { found = owner; });
+    return found;
+  }
+
+  // Calls `body` with that owner, which cannot be removed meanwhile.
+  template <class Body>
+  void visit(const void* address, const Body& body) const noexcept {
+    if (count_.load(std::memory_order_acquire) == 0) return;
     const std::uintptr_t wanted = number(address);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto it = extents_.upper_bound(wanted); it != extents_.begin();) {
       --it;
       const std::uintptr_t offset = wanted - it->first;
-      if (offset < it->second.nbytes) return it->second.owner;
+      if (offset < it->second.nbytes) return body(it->second.owner);
       if (offset >= longest_) break;
     }
-    return nullptr;
   }
 
  private:

@@ -17,8 +17,6 @@ struct Interpreter {
   };
   Released (*release_gil)() noexcept;
   void (*take_gil)(Released released);
-  // Whether the calling thread is Python's only one; it holds the GIL or has let it go by this.
-  bool (*is_only_thread)() noexcept;
   // Whether a signal may end what the calling thread waits for.
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.
@@ -27,11 +25,6 @@ struct Interpreter {
 
 // nullptr: there is no interpreter (the C++ tests).  What is set is valid for ever.
 inline std::atomic<const Interpreter*> interpreter{nullptr};
-
-inline bool is_only_python_thread() noexcept {
-  const Interpreter* const python = interpreter;
-  return python && python->is_only_thread();
-}
 
 // Releases the GIL when the thread holds it.  The caller holds no lock of the core: taking the GIL
 // back under one would be a deadlock.

@@ -19,10 +19,10 @@ std::atomic<const ExportObserver*> export_observer{nullptr};
 template <class Managed>
 struct Block {
   Managed managed;
-  Memory memory;
+  InUse use;
   std::int64_t dims[1];  // shape, then strides
 
-  explicit Block(const Memory& memory) noexcept : memory(memory) {}
+  Block(const Memory& memory, bool submits) noexcept : use(memory, submits) {}
 
   static std::size_t nbytes(int ndim) noexcept {
     return sizeof(Block) + 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
@@ -67,10 +67,12 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
          "cannot export a read-only tensor to a consumer that asked for DLPack 0.x "
          "(max_version=None); pass max_version=(1, 0) or copy=True");
   }
+  const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
+  submits ? tensor.memory->fetch_queues() : tensor.memory->show_to_host();
   const int ndim = tensor.layout.ndim();
   void* const raw = std::malloc(Block<Managed>::nbytes(ndim));
   if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
-  auto* block = new (raw) Block<Managed>(tensor.memory);
+  auto* block = new (raw) Block<Managed>(tensor.memory, submits);
   const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
   for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];
 
@@ -96,11 +98,19 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
 template <class Managed>
 const Memory* exported_memory(const Managed* managed) noexcept {
   if (managed->deleter != delete_managed<Managed>) return nullptr;
-  return &static_cast<const Block<Managed>*>(managed->manager_ctx)->memory;
+  return &static_cast<const Block<Managed>*>(managed->manager_ctx)->use.memory();
+}
+
+template <class Managed>
+void was_not_used(Managed* managed) noexcept {
+  if (!exported_memory(managed)) return;
+  static_cast<Block<Managed>*>(managed->manager_ctx)->use.was_not_used();
 }
 
 template const Memory* exported_memory(const DLManagedTensor*) noexcept;
 template const Memory* exported_memory(const DLManagedTensorVersioned*) noexcept;
+template void was_not_used(DLManagedTensor*) noexcept;
+template void was_not_used(DLManagedTensorVersioned*) noexcept;
 
 template DLManagedTensor* export_managed(const Tensor&, const ExportOptions&);
 template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOptions&);

@@ -25,6 +25,11 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options);
 template <class Managed>
 const Memory* exported_memory(const Managed* managed) noexcept;
 
+// Says of a managed tensor that nobody has submitted work on its memory; of one of somebody else's,
+// nothing.
+template <class Managed>
+void was_not_used(Managed* managed) noexcept;
+
 // Fills a DLTensor that lives no longer than `tensor`.
 DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;
 

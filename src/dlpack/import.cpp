@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/forced_unwind.hpp"
+#include "dlpack/export.hpp"
 #include "runtime/native_devices.hpp"
 
 namespace sycl_ext {
@@ -135,6 +136,7 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
          "has: ask the producer for a host copy");
   }
   if (options.known) {
+    was_not_used(managed);  // it came back to us
     return {
         view_known(*options.known, data, dtype, std::move(layout), dl.device, readonly, options),
         copied};

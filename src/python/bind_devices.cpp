@@ -92,7 +92,9 @@ void bind_entries(py::module_& m) {
                 entry.new_context_reference(), "SyclContextRef"));
           },
           "A new 'SyclContextRef' capsule.")
-      .def("queue", &Entry::queue_for_others, "The entry's own in-order queue.")
+      .def(
+          "queue", [](const Entry& entry) { return entry.queue(); },
+          "The queue that everybody in the process shares for the device and context.")
       .def("new_queue", &Entry::new_queue, "Another in-order queue of its device and context.");
 
   m.def(
@@ -174,8 +176,8 @@ void bind_entries(py::module_& m) {
 }
 
 void bind_queues(py::module_& m) {
-  static const Interpreter python{holds_gil,      release_gil_if_held, ReleasedGil::take,
-                                  is_only_thread, takes_signals,       handle_signals};
+  static const Interpreter python{holds_gil, release_gil_if_held, ReleasedGil::take, takes_signals,
+                                  handle_signals};
   interpreter = &python;
   m.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls, py::arg("check"),
         "For tests: whether a call that can wait ends the process when the GIL is held.");

@@ -105,13 +105,6 @@ void bind_copies(py::module_& m) {
   m.def(
       "pending_copies", [] { return pending_copies_now.load(); },
       "For tests: copies that are under way, or have failed and told nobody.");
-  m.def(
-      "order_after_copies",
-      [](const Queue& queue, const Tensor& tensor) {
-        order_after_copies(queue, tensor.memory->bytes());
-      },
-      py::arg("queue"), py::arg("tensor"),
-      "Later work on the queue sees the copies of the tensor that were begun so far.");
 }
 
 void bind_tensors(py::module_& m) {
@@ -234,12 +227,22 @@ void bind_tensors(py::module_& m) {
       py::arg("queue"), py::arg("tensor"),
       "Later work on the queue sees all work on the tensor that was submitted so far.");
   m.def(
-      "queue_of",
+      "own_queue",
       [](const Tensor& tensor) -> std::optional<Queue> {
-        if (!tensor.memory->queue()) return std::nullopt;
-        return tensor.memory->queue();
+        if (!tensor.memory->own_queue()) return std::nullopt;
+        return tensor.memory->own_queue();
       },
-      py::arg("tensor"), "The queue that work on the tensor goes to; None for host memory.");
+      py::arg("tensor"),
+      "The queue of a tensor that has one of its own; None: its device's serves.");
+  m.def(
+      "show_queue",
+      [](const Tensor& tensor) {
+        if (!tensor.memory->entry()) return;
+        tensor.memory->show();
+        order_after_copies(tensor.memory->queue(), tensor.memory->bytes());
+      },
+      py::arg("tensor"),
+      "Somebody may submit work on the tensor from now on, to its queue or that of its device.");
   m.def("live_allocations", &live_allocations,
         "Blocks of memory that are held now, our own and borrowed ones.");
   m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>(),

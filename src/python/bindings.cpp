@@ -2,6 +2,7 @@
 // The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
 // logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
+#include "python/dpctl_queue.hpp"
 #include "python/functions.hpp"
 #include "python/numpy_bridge.hpp"
 #include "runtime/no_device.hpp"
@@ -20,8 +21,7 @@ const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
     {"traits_of", &sycl_ext::Hooks::traits_of},
     {"queue_address", &sycl_ext::Hooks::queue_address},
     {"producer_queue", &sycl_ext::Hooks::producer_queue},
-    {"queue_of_capsule", &sycl_ext::Hooks::queue_of_capsule},
-    {"order_behind", &sycl_ext::Hooks::order_behind},
+    {"shared_queue", &sycl_ext::Hooks::shared_queue},
     {"wait_for_producer", &sycl_ext::Hooks::wait_for_producer},
     {"read_device", &sycl_ext::Hooks::read_device},
     {"from_usm_interface", &sycl_ext::Hooks::from_usm_interface},
@@ -53,6 +53,7 @@ void bind_hooks(py::module_& m) {
           hooks.*field = py::object(fields[name]).release().ptr();
         }
         hooks.trace = trace;
+        sycl_ext::fetch_queues_from_dpctl();
         for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
           sycl_ext::end_directly(type);
         }

@@ -83,6 +83,7 @@ int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
     const Tensor& tensor = tensor_of(self);
     require_buffer_request(tensor, flags);
     wait_for_pending_work(tensor);
+    tensor.memory->show_to_host();
     const int ndim = tensor.layout.ndim();
     auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);
     const auto itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());

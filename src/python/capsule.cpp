@@ -38,6 +38,7 @@ void destroy_capsule(PyObject* capsule) {
   if (!is_fresh<Managed>(name)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   if (!managed->deleter) return;
+  was_not_used(managed);
   std::optional<SavedException> saved;  // the deleter may be Python, and a consumer may have raised
   if (PyErr_Occurred()) saved.emplace();
   hang_at_thread_end([managed] { managed->deleter(managed); });

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "python/lent_queue.hpp"
+#include "python/dpctl_queue.hpp"
 #include "python/producer_class.hpp"
 #include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
+#include "runtime/untrusted.hpp"
 
 namespace sycl_ext {
 
@@ -53,16 +54,18 @@ PyRef queue_of_producer(PyObject* x, long traits) {
   return queue;
 }
 
-// The queue of a dpctl.SyclQueue; empty: the object is none, or the queue does not reach what is
-// announced as memory of the entry, a root device: a queue of a tile in its context does.
-Queue queue_on(const Entry& entry, PyObject* object) {
-  const PyRef address(
-      in_python([&] { return PyObject_CallOneArg(hooks().queue_address, object); }));
-  if (!address) throw PythonError();
-  if (address.get() == Py_None) return Queue();
-  void* const at = PyLong_AsVoidPtr(address.get());
-  if (!at) throw PythonError();
-  Queue queue = Queue::from_address(at);
+// The queue that a producer shows; empty: it does not reach what is announced as memory of the
+// entry, a root device.  A queue of a tile in its context does.
+Queue queue_on(const Entry& entry, PyObject* shown) {
+  Queue queue;
+  if (PyLong_Check(shown)) {
+    void* const at = PyLong_AsVoidPtr(shown);
+    if (!at && PyErr_Occurred()) throw PythonError();
+    queue = queue_at_untrusted(at);
+  } else {
+    queue = queue_of_dpctl(shown);
+    if (!queue) return queue;
+  }
   const Entry& own = entry_of(queue);
   const bool reaches = own.default_context && entry.default_context && own.reaches(entry);
   return &own == &entry || reaches ? queue : Queue();
@@ -113,6 +116,12 @@ struct Keywords {
   }
 };
 
+// Waits for the queue that a producer shows, if it shows one.  False with an exception set.
+bool wait_for_producer(PyObject* x) {
+  const PyRef waited(in_python([&] { return PyObject_CallOneArg(hooks().wait_for_producer, x); }));
+  return waited != nullptr;
+}
+
 // A producer of a release before the keywords: it was not told of a stream, so its queue is waited
 // for.  `error` is the TypeError of the call with keywords.
 PyRef ask_without_keywords(PyObject* x, PyRef error, PyRef* refusal) {
@@ -124,8 +133,7 @@ PyRef ask_without_keywords(PyObject* x, PyRef error, PyRef* refusal) {
     *refusal = is_type_error ? std::move(error) : std::move(second);
     return nullptr;
   }
-  const PyRef waited(in_python([&] { return PyObject_CallOneArg(hooks().wait_for_producer, x); }));
-  if (waited) return capsule;
+  if (wait_for_producer(x)) return capsule;
   *refusal = take_exception();
   return nullptr;
 }
@@ -133,12 +141,6 @@ PyRef ask_without_keywords(PyObject* x, PyRef error, PyRef* refusal) {
 constexpr const char* negated_text =
     "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() makes a "
     "tensor that can be exchanged";
-
-void order_behind(PyObject* tensor, PyObject* queue) {
-  const PyRef done(in_python(
-      [&] { return PyObject_CallFunctionObjArgs(hooks().order_behind, tensor, queue, nullptr); }));
-  if (!done) throw PythonError();
-}
 
 // The capsule as a tensor, checked.
 PyRef import_view(PyObject* x, PyObject* capsule, const DLDevice& announced,
@@ -196,14 +198,15 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
     return answer;
   }
   Keywords keywords;
-  PyRef queue;
-  std::optional<LentQueue> lent;
+  PyRef queue, shared;
   const Entry* const entry = device_type == kDLOneAPI ? find_entry(announced.device_id) : nullptr;
   if (entry) {
     queue = queue_of_producer(x, traits);
-    if (!queue) lent.emplace(*entry);
+    if (!queue) shared = shared_queue(*entry);
     // No queue of ours is for a producer of another runtime: its data has to be ready.
-    keywords.stream = lent ? lent->get() : queue.get() == Py_NotImplemented ? Py_None : queue.get();
+    keywords.stream = shared                             ? shared.get()
+                      : queue.get() == Py_NotImplemented ? Py_None
+                                                         : queue.get();
   }
   // A library without SYCL orders its work before what comes later on a stream of its own.
   PyRef stream;
@@ -225,10 +228,8 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
     }
     if (!capsule) return answer;
   }
-  lent.reset();
   const bool other_runtime = queue.get() == Py_NotImplemented;
-  const Queue kept =
-      request.keep_queue && queue && !other_runtime ? queue_on(*entry, queue.get()) : Queue();
+  const Queue kept = queue && !other_runtime ? queue_on(*entry, queue.get()) : Queue();
   try {
     answer.tensor = import_view(x, capsule.get(), announced, request, traits, kept);
   } catch (const Error& error) {
@@ -239,7 +240,7 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
     return answer;
   }
   if (!answer.tensor) throw PythonError();
-  if (queue && !kept && !other_runtime) order_behind(answer.tensor.get(), queue.get());
+  if (queue && !kept && !other_runtime && !wait_for_producer(x)) throw PythonError();
   return answer;
 }
 

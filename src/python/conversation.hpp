@@ -24,15 +24,15 @@ std::optional<DLDevice> announced_device(PyObject* x, PyRef* refusal);
 
 // Asks for a view of the memory where it is.
 //
-// USM is asked for with a stream, so that later work on our queue sees the producer's.  A producer
-// that shows a queue gets that one: it has nothing to do, and our queue is ordered after it.  A
-// producer that is too old for the keywords is asked without any, and its queue is waited for.
+// USM is asked for with a stream.  A producer that shows a queue gets that one: it has nothing to
+// do, and the queue is the tensor's from then on.  Another producer gets the queue that everybody
+// shares, and orders its work before what comes later there.  A producer that is too old for the
+// keywords is asked without any, and its queue is waited for.
 struct ViewRequest {
   bool never_copy = false;             // copy=False, which the producer is told
   bool settle = false;                 // as in ImportOptions
   const Entry* host_reader = nullptr;  // as in ImportOptions
   PyObject* base = nullptr;            // what the tensor names as its base (borrowed)
-  bool keep_queue = false;             // work on the tensor goes to the queue that x shows
 };
 Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& request);
 

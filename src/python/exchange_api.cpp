@@ -84,12 +84,6 @@ const Tensor& shareable(PyObject* object) {
   return tensor;
 }
 
-const Queue& queue_of(const Entry& entry) {
-  if (const Queue* const made = entry.made_queue()) return *made;
-  const ReleasedGil released;
-  return entry.queue();
-}
-
 // The table promises no synchronisation: a consumer asks for the stream of the device that the
 // struct names, the root device, and uses that.  So all work on the memory goes before what comes
 // later on that stream.  The host has no stream: there the work is waited for.
@@ -98,7 +92,7 @@ const Tensor& ordered(const Tensor& tensor) {
     wait_for_pending_work(tensor);
   } else if (tensor.memory->may_have_work()) {
     const Memory memory = tensor.memory;
-    order_after(queue_of(entry_at(memory->entry()->root_id)), memory);
+    order_after(entry_at(memory->entry()->root_id).queue(), memory);
   }
   return tensor;
 }
@@ -120,6 +114,7 @@ int borrow_from_object(void* object, DLTensor* out) {
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
     }
+    if (!tensor.on_host) tensor.memory->show();  // nobody says when such a consumer is done
     *out = borrow_dl_tensor(ordered(tensor), tensor.dl_device());
     OfferWatch::taken();
     return 0;
@@ -136,7 +131,7 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
 }
 
 // What a consumer launches its work on: the sycl::queue of the entry, as torch does for XPU; for a
-// name of CUDA or ROCm the stream behind that queue.
+// name of CUDA or ROCm a stream of ours.
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
   return guarded(-1, [&] {
     *out = nullptr;
@@ -201,23 +196,21 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
     if (managed->deleter) managed->deleter(managed);
     return std::nullopt;
   }
-  Imported imported = import_managed(
-      managed, {nullptr, options.settle, exported_memory(managed), options.host_reader});
-  const Tensor& tensor = imported.tensor;
-  if (tensor.memory->entry() && tensor.memory->kind() != UsmKind::system) {
-    // The table promises no synchronisation: later work on our queue has to see the producer's.
+  Queue queue;
+  if (type == kDLOneAPI) {
+    // The table promises no synchronisation: reads of the memory wait for the producer's queue.
     void* stream = nullptr;
-    const int id = tensor.memory->entry()->root_id;
+    const int id = managed->dl_tensor.device.device_id;
     if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
       // A view without any order would be read too early; the Python protocol has an order.
       if (PyErr_Occurred()) (void)take_exception();
+      if (managed->deleter) managed->deleter(managed);
       return std::nullopt;
     }
-    const Queue producer = queue_at_untrusted(stream);
-    const ReleasedGil released;
-    tensor.memory->queue().order_after(producer);
+    queue = queue_at_untrusted(stream);
   }
-  return imported;
+  return import_managed(managed, {nullptr, options.settle, exported_memory(managed),
+                                  options.host_reader, queue ? &queue : nullptr});
 }
 
 }  // namespace sycl_ext

@@ -105,6 +105,14 @@ std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
+// What an extension has while it works with a view.
+struct ViewOwner {
+  explicit ViewOwner(const Tensor& tensor) : tensor(tensor), use(tensor.memory, true) {}
+
+  const Tensor tensor;
+  const InUse use;
+};
+
 // The Python function of the package.
 PyObject* as_tensor_function() {
   static PyObject* function = nullptr;
@@ -144,12 +152,14 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
            " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
     }
     // An extension orders its work after the queue of the memory, which copies are not on.
+    memory.fetch_queues();
     order_after_copies(memory.queue(), memory.bytes());
-    auto* const owner = new Tensor(tensor);
+    auto* const owner = new ViewOwner(tensor);
+    const Layout& layout = owner->tensor.layout;
     *out = {tensor.size() == 0 ? nullptr : tensor.data,
-            owner->layout.shape(),
-            owner->layout.strides(),
-            owner->layout.ndim(),
+            layout.shape(),
+            layout.strides(),
+            layout.ndim(),
             tensor.dtype->code,
             tensor.dtype->bits,
             1,
@@ -212,19 +222,20 @@ PyObject* make(const sycl_ext_view* view, const void* queue) {
 }
 
 const void* queue_of_owner(void* owner) {
-  return static_cast<const Tensor*>(owner)->memory->queue().share();
+  return static_cast<const ViewOwner*>(owner)->tensor.memory->queue().share();
 }
 
 // Whose host memory it is reads it without asking any queue, so the work of the extension on it is
 // waited for here.  A thread without the GIL may be one of the runtime's, in a host task that this
 // work is waiting for.
 void release_owner(void* owner) {
-  const std::unique_ptr<Tensor> tensor(static_cast<Tensor*>(owner));
-  if (tensor->memory->kind() != UsmKind::system || !tensor->memory->may_have_work()) return;
+  const std::unique_ptr<ViewOwner> view(static_cast<ViewOwner*>(owner));
+  const Memory& memory = view->tensor.memory;
+  if (memory->kind() != UsmKind::system || !memory->may_have_work()) return;
   if (!holds_gil()) return;
   PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil: signals wait, too
   try {
-    synchronize(*tensor);
+    synchronize(memory);
   } catch (const Error&) {  // the next call that waits for the queue raises it
   }
   hang_at_thread_end([state] { PyEval_RestoreThread(state); });

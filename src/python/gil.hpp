@@ -71,15 +71,6 @@ inline Interpreter::Released release_gil_if_held() noexcept {
   return state_with_gil() ? ReleasedGil::release() : Interpreter::Released{nullptr, nullptr};
 }
 
-// Whether this thread, which holds the GIL or has released it by ReleasedGil, is the only one that
-// Python knows.  New threads come first in the list: only this thread's own state is read.
-inline bool is_only_thread() noexcept {
-  PyThreadState* mine = state_with_gil();
-  if (!mine) mine = python_is_alive() ? ReleasedGil::current() : nullptr;
-  return mine && !PyThreadState_Next(mine) &&
-         PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(mine)) == mine;
-}
-
 // Thrown where a call into Python has failed: the Python exception is set already.
 struct PythonError {};
 

@@ -188,7 +188,6 @@ PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
     wanted.settle = options.settle;
     wanted.host_reader = options.host_reader;
     wanted.base = any && (is_ndarray(x) || may_be_described) ? x : nullptr;
-    wanted.keep_queue = may_be_described;
     answer = ask_view(x, *device, wanted);
     refusal.swap(answer.refusal);
   }

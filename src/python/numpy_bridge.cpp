@@ -42,6 +42,7 @@ bool is_ndarray_subclass(PyObject* object) {
 PyObject* ndarray_over(PyObject* tensor_object) {
   const Tensor& tensor = tensor_of(tensor_object);
   if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
+  tensor.memory->show_to_host();
   const int ndim = tensor.layout.ndim();
   std::array<Py_intptr_t, max_ndim> shape, strides;
   std::copy_n(tensor.layout.shape(), ndim, shape.begin());

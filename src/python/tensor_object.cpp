@@ -194,7 +194,11 @@ PyObject* get_nbytes(PyObject* self, void*) {
 }
 
 PyObject* get_ptr(PyObject* self, void*) {
-  return guarded<PyObject*>(nullptr, [&] { return PyLong_FromVoidPtr(ready(cast(self)).data); });
+  return guarded<PyObject*>(nullptr, [&] {
+    const Tensor& tensor = ready(cast(self));
+    if (!tensor.on_host) tensor.memory->show();
+    return PyLong_FromVoidPtr(tensor.data);
+  });
 }
 
 PyObject* get_usm_type(PyObject* self, void*) {

@@ -28,10 +28,9 @@ struct Hooks {
   PyObject* traits_of = nullptr;
   // (dpctl.SyclQueue) -> the address of the queue in it; (another object) -> None
   PyObject* queue_address = nullptr;
-  // (producer) -> the queue that it shows; (entry id) -> what a producer there gets as stream;
-  // (tensor, queue): the tensor's queue after that one; (producer): waits for its queue
-  PyObject *producer_queue = nullptr, *queue_of_capsule = nullptr, *order_behind = nullptr,
-           *wait_for_producer = nullptr;
+  // (producer) -> the queue that it shows; (entry id) -> the dpctl.SyclQueue that everybody shares;
+  // (producer): waits for its queue
+  PyObject *producer_queue = nullptr, *shared_queue = nullptr, *wait_for_producer = nullptr;
   // (producer, what __dlpack_device__ returned) -> pair of ints
   PyObject* read_device = nullptr;
   // (object, its __sycl_usm_array_interface__), (numpy.ndarray), (object with a buffer) -> tensor

@@ -287,6 +287,7 @@ class Table final : ForkHandler {
 };
 
 std::atomic<const Table*> made_table{nullptr};
+std::atomic<QueueSource> queue_source{nullptr};
 
 // Never destroyed: a deleter may run after the static destructors.  When the constructor throws,
 // the next call tries again.
@@ -309,13 +310,24 @@ const sycl::context& context_at(const void* address) {
 
 }  // namespace
 
-const Queue& Entry::first_queue(QueueUse use) const {
+const Queue& Entry::first_commands(QueueUse use) const {
   LazyQueue& one = lazy(use);
   std::call_once(one.making, [&] {
     one.queue = Queue(make_queue(sycl->context, sycl->device));
     one.made.store(&one.queue, std::memory_order_release);
   });
   return one.queue;
+}
+
+const Queue& Entry::fetch_queue() const {
+  const QueueSource source = queue_source.load(std::memory_order_acquire);
+  auto fetched = std::make_unique<const Queue>(
+      source ? source(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
+  fetched->share();
+  const Queue* faster = nullptr;
+  if (!queue_.compare_exchange_strong(faster, fetched.get())) return *faster;
+  if (use) use->is_held();
+  return *fetched.release();
 }
 
 EntryPools& Entry::pools() const {
@@ -326,32 +338,15 @@ EntryPools& Entry::pools() const {
 }
 
 std::optional<long> Entry::own_references() const noexcept {
+  if (fetched_queue()) return std::nullopt;
   long references = 2;  // in `sycl`, and in the key of the table's map of devices and contexts
   for (const LazyQueue& one : queues_) {
     const Queue* const made = one.made.load(std::memory_order_acquire);
     if (!made) continue;
-    if (made->has_other_users()) return std::nullopt;
+    if (made->is_shared()) return std::nullopt;
     ++references;
   }
   return references;
-}
-
-Queue Entry::queue_for_others() const {
-  Queue copy = queue();
-  if (use) use->is_held();
-  return copy;
-}
-
-void* Entry::new_queue_reference_to_lend() const {
-  void* const reference = queue().new_reference_to_lend();
-  if (use) use->is_held();
-  return reference;
-}
-
-const void* Entry::queue_address() const {
-  const void* const address = queue().share();
-  if (use) use->address_is_known();
-  return address;
 }
 
 Queue Entry::new_queue() const {
@@ -375,6 +370,8 @@ const void* Entry::context_address() const noexcept {
   if (use) use->address_is_known();
   return &sycl->context;
 }
+
+void set_queue_source(QueueSource source) noexcept { queue_source = source; }
 
 int root_count() { return table().root_count(); }
 int entry_count() { return static_cast<int>(table().entries().size()); }

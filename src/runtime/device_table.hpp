@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device table: integer -> (device, context, in-order queue), the table that DLPack
-// lacks.  Entries 0..R-1 are the root devices in the order of sycl::device::get_devices(), each
-// with its platform's default context; entries for sub-devices and registered contexts follow in
-// order of registration.  Entries are immortal: never removed, renumbered or reused, so a plain
-// `const Entry*` is a valid handle for ever, and holding an entry is holding its context.
+// The device table: integer -> (device, context, queue), the table that DLPack lacks.  Entries
+// 0..R-1 are the root devices in the order of sycl::device::get_devices(), each with its platform's
+// default context; entries for sub-devices and registered contexts follow in order of registration.
+// Entries are immortal: never removed, renumbered or reused, so a plain `const Entry*` is a valid
+// handle for ever, and holding an entry is holding its context.
 //
 // Nothing is enumerated before the first call of this file.  The enumeration itself fails where the
 // environment asks for devices in a way that the runtime does not understand: every function that
@@ -46,10 +46,10 @@ struct EntryPools {
   LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
 };
 
-// The in-order queues of an entry.  Work on its memory goes to `own`; copies that go on while their
-// caller does have others, one for each direction, so that they wait neither for that work nor for
-// each other.
-enum class QueueUse { own, copies_to_device, copies_to_host };
+// The in-order queues of an entry to which only we submit.  Copies that go on while their caller
+// does have queues of their own, one for each direction, so that they wait neither for other
+// commands nor for each other.
+enum class QueueUse { commands, copies_to_device, copies_to_host };
 
 class Entry final : public ContextEntry {
  public:
@@ -92,23 +92,29 @@ class Entry final : public ContextEntry {
   // composite device and the other on a root device that it is made of.
   bool reaches(const Entry& other) const noexcept;
 
-  // The entry's own in-order queue, made when first needed.
-  const Queue& queue(QueueUse use = QueueUse::own) const {
+  // The queue that everybody in the process shares for this device and context: the one that dpctl
+  // keeps (dpctl.get_device_cached_queue), on which dpnp works.  It is out of order.  Fetched when
+  // first needed, which takes the GIL: the caller holds no lock.
+  const Queue& queue() const {
+    const Queue* const fetched = fetched_queue();
+    return fetched ? *fetched : fetch_queue();
+  }
+  // The same if it was fetched; nullptr: we have shown it to nobody.
+  const Queue* fetched_queue() const noexcept { return queue_.load(std::memory_order_acquire); }
+  // Its address, valid for ever.
+  const void* queue_address() const { return queue().share(); }
+  // Another one, in order, which nobody else has.
+  Queue new_queue() const;
+
+  // An in-order queue for our own commands, made when first needed.  Its errors come to us.
+  const Queue& commands(QueueUse use = QueueUse::commands) const {
     const Queue* const made = lazy(use).made.load(std::memory_order_acquire);
-    return made ? *made : first_queue(use);
+    return made ? *made : first_commands(use);
   }
   // The same if it was made; nullptr: no command was ever submitted to it.
-  const Queue* made_queue() const noexcept {
-    return lazy(QueueUse::own).made.load(std::memory_order_acquire);
+  const Queue* made_commands() const noexcept {
+    return lazy(QueueUse::commands).made.load(std::memory_order_acquire);
   }
-  // The same for somebody who may hand the queue on.
-  Queue queue_for_others() const;
-  // A new reference to that queue for Queue::lend.
-  void* new_queue_reference_to_lend() const;
-  // Its address, valid for ever.
-  const void* queue_address() const;
-  // Another one, which nobody else has.
-  Queue new_queue() const;
   std::optional<long> own_references() const noexcept override;
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
@@ -124,10 +130,17 @@ class Entry final : public ContextEntry {
     std::atomic<const Queue*> made{nullptr};
   };
   LazyQueue& lazy(QueueUse use) const noexcept { return queues_[static_cast<std::size_t>(use)]; }
-  const Queue& first_queue(QueueUse use) const;
+  const Queue& first_commands(QueueUse use) const;
+  const Queue& fetch_queue() const;
   mutable std::array<LazyQueue, 3> queues_;
-  mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the entry is
+  mutable std::atomic<const Queue*> queue_{nullptr};  // for ever, as the entry is
+  mutable std::atomic<EntryPools*> pools_{nullptr};   // for ever, as the entry is
 };
+
+// Where Entry::queue() comes from: dpctl, which only Python's side knows.  Called without a lock,
+// with or without the GIL.  nullptr (the C++ tests): each entry makes one.
+using QueueSource = Queue (*)(const Entry& entry);
+void set_queue_source(QueueSource source) noexcept;
 
 int root_count();
 int entry_count();

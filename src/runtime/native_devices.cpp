@@ -71,7 +71,8 @@ UsmKind kind_of_native(int type) {
 }
 
 std::uintptr_t native_stream(const Entry& entry) {
-  const auto& queue = *static_cast<const sycl::queue*>(entry.queue_address());
+  // In order, and so one stream; a queue that is out of order has many.
+  const auto& queue = *static_cast<const sycl::queue*>(entry.commands().share());
   return sycl_call("asking for the stream of a queue", [&] {
     const RuntimeCall call("asking for the stream of a queue");
     using sycl::backend;

@@ -138,7 +138,8 @@ void raise_pending(const QueueState& state) {
 
 }  // namespace
 
-std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device) {
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
+                                       const sycl::property_list& properties) {
   auto errors = std::make_shared<AsyncErrors>();
   auto handler = [errors](sycl::exception_list list) {
     for (const std::exception_ptr& pointer : list) {
@@ -155,7 +156,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
     }
   };
   return sycl_call("creating a queue", [&] {
-    sycl::queue queue(context, device, handler, {sycl::property::queue::in_order{}});
+    sycl::queue queue(context, device, handler, properties);
     return make_state(std::move(queue), false, std::move(errors));
   });
 }
@@ -222,7 +223,6 @@ bool Queue::same_context(const Queue& other) const {
 
 const void* Queue::share() const noexcept {
   state_->shared = true;
-  state_->address_is_known = true;
   return &state_->queue;
 }
 
@@ -235,33 +235,19 @@ void Queue::delete_reference(void* reference) noexcept {
   delete static_cast<sycl::queue*>(reference);
 }
 
-void* Queue::new_reference_to_lend() const { return new sycl::queue(state_->queue); }
-
-void Queue::lend(long unused_references) const noexcept {
-  if (!state_->follows_others) state_->follows_others = true;  // it may order it after its own work
-  state_->unused_references.store(unused_references, std::memory_order_relaxed);
-  state_->last_loan.store(++state_->loans, std::memory_order_release);
-}
-
-void Queue::take_back(long unused_references) const noexcept {
-  state_->unused_references.store(unused_references, std::memory_order_release);
-}
-
-bool Queue::has_other_users() const noexcept {
-  return state_.use_count() > 1 || state_->address_is_known ||
-         sycl::detail::getSyclObjImpl(state_->queue).use_count() > 1;
-}
+bool Queue::is_shared() const noexcept { return state_->shared; }
 
 bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 
-bool Queue::is_idle(bool only_thread) const noexcept {
+bool Queue::is_idle() const noexcept {
   if (!may_have_work()) return true;
   try {
     if (!state_->answers_at_once) return false;
     const RuntimeCall call("asking whether a queue is idle");  // one for all that follow
     const std::int64_t abandoned = state_->abandoned;
-    const bool is_done = only_thread ? is_empty(*state_) : is_over_soon(mark(*state_));
-    if (!is_done || collect_errors(*state_)) return false;
+    // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
+    // frees.
+    if (!is_over_soon(mark(*state_)) || collect_errors(*state_)) return false;
     state_->settle(abandoned);  // and with an error that nobody has been told of, it is not at rest
     return true;
   } catch (...) {

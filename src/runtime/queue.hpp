@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SYCL queue as the core sees it: something to wait for, to order after, to copy with.
 //
-// `Queue` is a shared handle.  It remembers whether anybody but us can submit to it: as long as
-// nobody can, there is never pending work on it (every operation of the core waits for itself),
-// and an export needs no synchronisation at all.
+// `Queue` is a shared handle.  It remembers whether anybody but us can submit to it.  On a queue to
+// which only we submit, work is pending only for as long as one of our own commands is.
 //
 // What takes the queue's lock or can wait is a RuntimeCall (runtime_call.hpp): the caller does not
 // hold the GIL.  Waits are for events: the v1 Level Zero adapter keeps a queue locked while the
@@ -61,22 +60,13 @@ class Queue {
   // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; shares the queue, too.
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
-  // The same for a third party that gives it back: until the last copy of such a reference is gone,
-  // others can submit to the queue, and what they have submitted is pending until it is found idle.
-  void* new_reference_to_lend() const;
-  // Before a third party gets such a reference, and after it: how many of them nobody has.  By one
-  // thread at a time.
-  void lend(long unused_references) const noexcept;
-  void take_back(long unused_references) const noexcept;
-
-  // Whether anybody has the queue but the owner of this handle.
-  bool has_other_users() const noexcept;
+  // Whether somebody else can submit to it.
+  bool is_shared() const noexcept;
 
   // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;
-  // True: nothing is pending, nor to be reported.  False: something may be.  `only_thread`: no
-  // other thread submits anything meanwhile.
-  bool is_idle(bool only_thread) const noexcept;
+  // True: nothing is pending, nor to be reported.  False: something may be.
+  bool is_idle() const noexcept;
   // For tests: whether something is pending, or to be reported.
   bool has_pending_work() const noexcept;
   // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong

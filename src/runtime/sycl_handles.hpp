@@ -40,32 +40,14 @@ struct QueueState {
   // queue. https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
   // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
   bool answers_at_once = false;
-  mutable std::atomic<bool> shared{false};            // a third party can submit to it
-  std::atomic<bool> follows_others{false};            // it was ordered after another queue
-  mutable std::atomic<bool> address_is_known{false};  // and may use it without a reference
+  mutable std::atomic<bool> shared{false};  // a third party can submit to it
+  std::atomic<bool> follows_others{false};  // it was ordered after another queue
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
-  // Loans of a reference to a third party so far (one thread lends at a time); the last that may
-  // not be over, 0: all are; and how many lent references there are that nobody has (Queue::lend).
-  std::uint64_t loans = 0;
-  mutable std::atomic<std::uint64_t> last_loan{0};
-  std::atomic<long> unused_references{0};
   std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
 
-  bool may_have_work() const noexcept {
-    return shared || is_lent() || pending != 0 || abandoned != settled;
-  }
-  // Whether a third party has a lent reference, or a copy of one; so does an exception's traceback.
-  bool is_lent() const noexcept {
-    std::uint64_t loan = last_loan;
-    if (loan == 0) return false;
-    const long without_loans = 1 + unused_references;  // 1: `queue`
-    if (sycl::detail::getSyclObjImpl(queue).use_count() > without_loans) return true;
-    ++abandoned;                                 // what was submitted before it came back
-    last_loan.compare_exchange_strong(loan, 0);  // fails: it was lent again meanwhile
-    return false;
-  }
+  bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
   // The first `count` commands whose event was dropped are done.
   void settle(std::int64_t count) const noexcept {
     std::int64_t known = settled;
@@ -95,9 +77,11 @@ struct EventState {
   std::atomic<bool> is_done{false};
 };
 
-// An in-order queue with an async handler of its own: an error in a queue without one would end
-// the process (std::terminate in the default handler).
-std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device);
+// A queue with an async handler of its own: an error in a queue without one would end the process
+// (std::terminate in the default handler).
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
+                                       const sycl::property_list& properties = {
+                                           sycl::property::queue::in_order{}});
 
 struct EntryHandles {
   sycl::device device;

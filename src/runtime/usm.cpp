@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
@@ -113,28 +114,22 @@ namespace {
 
 // The queue to remember besides the entry's: none when it is the same.
 Queue apart_from(const Entry* entry, Queue queue) {
-  if (entry && queue && queue == entry->queue()) return {};
-  return queue;
-}
-
-// Whether nobody else can submit, or wait for, anything: the threads that free, wait and copy in
-// the background do.
-bool is_alone() noexcept {
-  return deferred_frees() == 0 && interrupted_waits() == 0 && !any_pending_copies() &&
-         is_only_python_thread();
-}
-
-bool are_idle(const QueueSet& queues) noexcept {
-  const bool alone = is_alone();
-  const WithoutGil released;
-  return std::all_of(queues.begin(), queues.end(),
-                     [=](const Queue* queue) { return queue->is_idle(alone); });
+  if (!entry || !queue) return queue;
+  // In a private context the entry's is fetched only for somebody who asks for it.
+  const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
+  return shared && queue == *shared ? Queue() : queue;
 }
 
 // Whether this thread may ask queues whether they are idle.  In a thread of the runtime, where
 // dpctl drops what a command has used, the question would be a deadlock: somebody may keep the
 // queue locked who waits for the host task that runs there.
 thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
+
+// Blocks of ours of which the host has had a view.  Never destroyed.
+Extents<const Allocation>& seen_by_host() {
+  static auto* const blocks = new Extents<const Allocation>;
+  return *blocks;
+}
 
 void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 
@@ -234,7 +229,7 @@ Allocation::Allocation(HeldBlock&& block, Queue own_queue)
       nbytes(block_.nbytes),
       capacity(block_.capacity),
       private_block(data, nbytes, block_.entry) {
-  queue();  // it is made now, when that may fail
+  if (!is_ours() && block_.kind != UsmKind::system) fetch_queues();
 }
 
 Allocation::Allocation(HeldBlock&& block, const Entry& reader)
@@ -247,15 +242,13 @@ Allocation::Allocation(HeldBlock&& block, const Entry& reader)
       private_block(data, nbytes, nullptr) {}
 
 Allocation::~Allocation() {
-  // Where nobody has asked whose it is, nobody has submitted work on it.
-  const QueueSet busy = is_owner_known() ? busy_queues() : QueueSet();
-  if (busy.empty() || (may_ask && are_idle(busy))) return;
-  const bool is_borrowed = !is_ours();
-  free_after_work(queues(), share_block(std::move(block_)));
-  if (!is_borrowed) return;
-  // Its owner would like to have it back at once where nothing is pending after all.
-  const WithoutGil released;
-  settle_deferred_frees(std::chrono::milliseconds(20));
+  if (is_seen_by_host_) seen_by_host().remove(data, nbytes, this);
+  // Where nobody has asked whose it is, nobody has submitted work on it.  Work on a borrowed block
+  // is its owner's to wait for, unless somebody had it from us.
+  if (!is_owner_known()) return;
+  const QueueSet busy = busy_queues(was_handed_out() || own_queue_);
+  if (busy.empty() || (may_ask && settle(busy, false))) return;
+  free_after_work(busy, share_block(std::move(block_)));
 }
 
 void this_thread_may_ask_queues() noexcept { may_ask = true; }
@@ -277,6 +270,8 @@ std::uintptr_t Allocation::find_out_owner() const noexcept {
   try {
     entry = find_owner(data, &kind);
     if (entry) locate_usm("the array", data, nbytes, *entry, &kind);
+    if (entry && entry->default_context) entry->queue();  // others may submit work on it
+    if (entry) came_back(data);
   } catch (...) {  // not all of it is USM: memory like any other, which the reader reads
     kind = UsmKind::system;
     entry = nullptr;
@@ -290,52 +285,74 @@ std::uintptr_t Allocation::find_out_owner() const noexcept {
   return is_first ? found : known;
 }
 
-template <class Visit>
-void Allocation::visit_queues(const Visit& visit) const noexcept {
-  if (own_queue_) visit(own_queue_);
+void Allocation::show() const {
+  if (!entry()) return;
+  fetch_queues();
+  is_shown_ = true;
+}
+
+void Allocation::show_to_host() const {
+  if (!is_ours() || !entry() || is_seen_by_host_.exchange(true)) return;
+  seen_by_host().add(data, nbytes, this);
+}
+
+void came_back(const void* data) noexcept {
+  seen_by_host().visit(data, [](const Allocation* block) { block->is_shown_ = true; });
+}
+
+void Allocation::fetch_queues() const {
   const Entry* const mine = entry();
-  if (!mine) return;
-  if (const Queue* const made = mine->made_queue()) visit(*made);
-  if (mine->kind != EntryKind::sub_device || !mine->default_context) return;
-  if (const Queue* const made = find_entry(mine->root_id)->made_queue()) visit(*made);
+  if (!mine || !mine->default_context) return;
+  mine->queue();
+  if (mine->kind == EntryKind::sub_device) entry_at(mine->root_id).queue();
 }
 
-QueueSet Allocation::queues() const noexcept {
+QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   QueueSet set;
-  visit_queues([&set](const Queue& queue) { set.add(queue); });
-  return set;
-}
-
-QueueSet Allocation::busy_queues() const noexcept {
-  QueueSet set;
-  visit_queues([&set](const Queue& queue) {
-    if (queue.may_have_work()) set.add(queue);
-  });
+  const auto add = [&set](const Queue* queue) {
+    if (queue && queue->may_have_work()) set.add(*queue);
+  };
+  const Entry* const mine = entry();
+  if (mine) add(mine->made_commands());
+  if (!of_others) return set;
+  if (own_queue_) add(&own_queue_);
+  if (!mine) return set;
+  add(mine->fetched_queue());
+  if (mine->kind == EntryKind::sub_device && mine->default_context) {
+    add(find_entry(mine->root_id)->fetched_queue());
+  }
   return set;
 }
 
 bool Allocation::may_have_work() const noexcept {
-  bool may = has_pending_copies(bytes());
-  visit_queues([&may](const Queue& queue) { may = may || queue.may_have_work(); });
-  return may;
+  return has_pending_copies(bytes()) || !busy_queues().empty();
+}
+
+bool Allocation::settle(const QueueSet& queues, bool wait) const {
+  const std::int64_t gone = gone_.load(std::memory_order_acquire);
+  const bool has_users = users_.load(std::memory_order_acquire) != 0;
+  {
+    const WithoutGil released;
+    for (const Queue* queue : queues) {
+      if (queue->is_idle()) continue;
+      if (!wait) return false;
+      queue->wait();
+    }
+  }
+  if (!has_users) seen_.store(gone, std::memory_order_relaxed);
+  return true;
 }
 
 void Allocation::wait_for_work(const Bytes& part, bool writes) const {
   wait_for_copies(part, writes);
-  const QueueSet busy = busy_queues();
-  if (busy.empty()) return;
-  const bool alone = is_alone();
-  const WithoutGil released;
-  for (const Queue* queue : busy) {
-    if (!queue->is_idle(alone)) queue->wait();
-  }
+  if (const QueueSet busy = busy_queues(); !busy.empty()) settle(busy, true);
 }
 
 bool Allocation::is_idle() const noexcept {
   if (entry() && is_forked_child() && !is_cpu(*entry())) return false;
   if (has_pending_copies(bytes())) return false;
   const QueueSet busy = busy_queues();
-  return busy.empty() || (may_ask && are_idle(busy));
+  return busy.empty() || (may_ask && settle(busy, false));
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/deferred_free.hpp"
@@ -58,6 +59,10 @@ class Allocation {
   const Queue own_queue_;    // empty: the entry's serves
   mutable HeldBlock block_;  // written by who finds out whose it is, before anybody sees it
   mutable void* representative_ = nullptr;
+  // Who has the block and can submit work on it (class InUse): how many there are, how many have
+  // gone, and how many of those had gone when the block's queues were last seen idle.
+  mutable std::atomic<std::int64_t> users_{0}, gone_{0}, seen_{0};
+  mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
   const Entry* const reader_;                  // of a block whose owner is not known yet
   mutable std::atomic<std::uintptr_t> owner_;  // entry and kind; 0: not known yet
 
@@ -83,15 +88,26 @@ class Allocation {
   }
   // Whether kind and entry have been found out.
   bool is_owner_known() const noexcept { return owner_.load(std::memory_order_acquire) != 0; }
-  // The queue that our own work on the block goes to.  Empty when there is no entry.
+  // The queue that others are told to submit work on the block to: its own, or the entry's.  Empty
+  // when there is no entry.
   const Queue& queue() const { return own_queue_ || !entry() ? own_queue_ : entry()->queue(); }
+  const Queue& own_queue() const noexcept { return own_queue_; }
 
-  // Every queue whose work may touch the block: its own; that of its entry, which is what the copy
-  // engine and the exchange table tell others to use; and that of the root device, under whose id
-  // memory of a sub-device is handed out.
-  QueueSet queues() const noexcept;
-  // Those among them on which work may be pending.  Does not ask the runtime.
-  QueueSet busy_queues() const noexcept;
+  // From now on somebody has the block who can submit work on it, for as long as it lives: its
+  // address or its queue was shown.  Fetches the queues that such work goes to.
+  void show() const;
+  // The host gets a view, which may come back to us as somebody's host memory (came_back).
+  void show_to_host() const;
+  // Fetches the queues that others submit work to, so that they can be asked without the GIL.
+  void fetch_queues() const;
+
+  // The queues on which work may be pending that touches the block.  Does not ask the runtime.
+  //
+  // These are: the entry's queue for our own commands; and where others can submit work on the
+  // block, its own queue, that of its entry, and that of the root device, under whose id memory of
+  // a sub-device is handed out.  Others are: who has a block of ours (InUse), until the queues were
+  // seen idle after the last of them had gone; for ever whoever gave us the block, or a queue.
+  QueueSet busy_queues() const noexcept { return busy_queues(is_reachable_for_others()); }
   // Whether there may be any on them, or a copy that concerns the block.
   bool may_have_work() const noexcept;
   // Waits for all of it, without the GIL; of copies for those alone that concern `part`, which who
@@ -128,12 +144,53 @@ class Allocation {
     return owner != 0 ? owner : find_out_owner();
   }
   std::uintptr_t find_out_owner() const noexcept;
-  // Calls `visit` with each of them, with some twice.
-  template <class Visit>
-  void visit_queues(const Visit& visit) const noexcept;
+
+  friend class InUse;
+  friend void came_back(const void* data) noexcept;
+  bool was_handed_out() const noexcept {
+    return is_shown_ || users_.load(std::memory_order_acquire) != 0 ||
+           gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
+  }
+  bool is_reachable_for_others() const noexcept {
+    return was_handed_out() || own_queue_ || (!is_ours() && kind() != UsmKind::system);
+  }
+  QueueSet busy_queues(bool of_others) const noexcept;
+  // Asks the queues, and remembers when they are idle.  `wait`: until they are.
+  bool settle(const QueueSet& queues, bool wait) const;
 };
 
 using Memory = std::shared_ptr<const Allocation>;
+
+// A handle of somebody who can submit work on the memory.
+class InUse {
+ public:
+  // `submits`: false for a consumer on the host, which cannot.
+  InUse(Memory memory, bool submits) noexcept : memory_(std::move(memory)), submits_(submits) {
+    if (submits_) memory_->users_.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~InUse() {
+    if (!submits_) return;
+    memory_->gone_.fetch_add(1, std::memory_order_release);
+    memory_->users_.fetch_sub(1, std::memory_order_release);
+  }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+  const Memory& memory() const noexcept { return memory_; }
+  // It goes without having been used.
+  void was_not_used() noexcept {
+    if (submits_) memory_->users_.fetch_sub(1, std::memory_order_release);
+    submits_ = false;
+  }
+
+ private:
+  const Memory memory_;
+  bool submits_;
+};
+
+// Host memory at this address has turned out to be USM.  Where it is a block of ours of which the
+// host had a view, the block is one that others can submit work on from now on.
+void came_back(const void* data) noexcept;
 
 // An owner that keeps another handle.
 Owner keep_memory(Memory memory);

@@ -279,10 +279,10 @@ bool is_one_command(const CopyLoops& loops) {
 
 // Which queues of an entry a copy uses.
 const Queue& reading(const Entry& entry, By by) {
-  return entry.queue(by == By::caller ? QueueUse::own : QueueUse::copies_to_host);
+  return entry.commands(by == By::caller ? QueueUse::commands : QueueUse::copies_to_host);
 }
 const Queue& writing(const Entry& entry, By by) {
-  return entry.queue(by == By::caller ? QueueUse::own : QueueUse::copies_to_device);
+  return entry.commands(by == By::caller ? QueueUse::commands : QueueUse::copies_to_device);
 }
 
 void fetch(const CopyLoops& loops, const Entry& entry, By by) {
@@ -374,7 +374,7 @@ void settle(const Tensor& tensor) noexcept {
   if (!entry) return;
   for (const QueueUse use : {QueueUse::copies_to_device, QueueUse::copies_to_host}) {
     try {
-      entry->queue(use).wait();
+      entry->commands(use).wait();
     } catch (...) {  // the first error is told
     }
   }
@@ -404,8 +404,8 @@ std::shared_ptr<PendingCopy> submit_copy(const Tensor& to, const Tensor& from,
   const CopyLoops loops = loops_of(to, from);
   if (!loops.contiguous() || overlap(to, from)) return nullptr;
   const Queue& queue = to.memory->kind() == UsmKind::host
-                           ? source->queue(QueueUse::copies_to_host)
-                           : target->queue(QueueUse::copies_to_device);
+                           ? source->commands(QueueUse::copies_to_host)
+                           : target->commands(QueueUse::copies_to_device);
   if (!are_all_of(queue, to.memory) || !are_all_of(queue, from.memory)) return nullptr;
   auto before = pending_copies(what.written);
   for (auto& copy : pending_copies(what.read, false)) before.push_back(std::move(copy));
@@ -511,7 +511,7 @@ void fill_zero(const Tensor& compact) {
     std::memset(compact.data, 0, nbytes);
   } else {
     const WithoutGil released;
-    const Queue& queue = compact.memory->entry()->queue();
+    const Queue& queue = compact.memory->entry()->commands();
     const KeptWhileBusy kept(queue, compact.memory, compact.memory);
     queue.fill_zero(compact.data, nbytes);
   }

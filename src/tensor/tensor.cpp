@@ -70,7 +70,10 @@ Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool read
   }
   UsmKind kind = UsmKind::system;
   const Entry* entry = range.begin ? find_owner(range.begin, &kind) : nullptr;
-  if (entry) locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
+  if (entry) {
+    locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
+    came_back(range.begin);
+  }
   if (!entry) entry = reader;
   Memory memory = borrow(range.begin, range.nbytes, kind, entry, {}, std::move(owner));
   return {std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly,
@@ -174,6 +177,7 @@ Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue que
   if (tensor.memory->entry()) return as_usm(tensor);
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
+    came_back(tensor.memory->data);
   }
   Tensor view = tensor;
   view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, std::move(queue),

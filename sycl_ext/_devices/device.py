@@ -133,15 +133,15 @@ class Device:
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
-        """The in-order queue of the entry, as a ``dpctl.SyclQueue``."""
-        if self._queue is not None:
-            return self._queue
-        import dpctl
+        """The queue that dpctl keeps for the device and context of the entry.
 
-        queue = dpctl.SyclQueue(self._entry.queue().capsule())
-        if self.default_context:  # an object kept here would keep a private context in use for ever
-            self._queue = queue
-        return queue
+        Everybody in the process shares it, dpnp for instance; it is out of order.
+        """
+        if self._queue is None:
+            import dpctl
+
+            self._queue = dpctl.get_device_cached_queue((self.sycl_context, self.sycl_device))
+        return self._queue
 
     @property
     def sycl_context(self) -> dpctl.SyclContext:
@@ -151,7 +151,7 @@ class Device:
         import dpctl
 
         context = dpctl.SyclContext(self._entry.context_capsule())
-        if self.default_context:  # as above
+        if self.default_context:  # an object kept here would keep a private context in use for ever
             self._context = context
         return context
 
@@ -161,8 +161,7 @@ class Device:
         if self._sycl_device is None:
             import dpctl
 
-            # dpctl takes no capsule of a device.  The entry's own queue would have other users from
-            # then on, and be asked for pending work by each export.
+            # dpctl takes no capsule of a device.
             self._sycl_device = dpctl.SyclQueue(self._entry.new_queue().capsule()).sycl_device
         return self._sycl_device
 
@@ -270,6 +269,11 @@ def by_id(entry_id: int) -> Device:
         found = _by_id.setdefault(entry_id, Device(_core.entry(entry_id)))
         ids[found] = entry_id
     return found
+
+
+def shared_queue(entry_id: int) -> dpctl.SyclQueue:
+    """Return the queue of an entry, for the core."""
+    return by_id(entry_id).sycl_queue
 
 
 def devices() -> tuple[Device, ...]:

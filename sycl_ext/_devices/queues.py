@@ -77,13 +77,6 @@ def producer_queue(x: Any) -> object:
     return shown
 
 
-def queue_of_capsule(capsule: object) -> object:
-    """Return a new ``dpctl.SyclQueue`` of a ``SyclQueueRef`` capsule."""
-    import dpctl
-
-    return dpctl.SyclQueue(capsule)
-
-
 def queue_from(obj: Any) -> _core.Queue:
     """Return the queue that `obj` stands for.
 

@@ -30,7 +30,6 @@ __all__ = [
     "import_rest",
     "import_to_any",
     "move",
-    "order_behind",
     "place_in_list",
     "plan_for_any",
     "read_device",
@@ -176,13 +175,6 @@ def read_device(x: Any, answer: Any) -> DLDevice:
             "bits"
         )
     return device
-
-
-def order_behind(tensor: _core.TensorBase, producer: Any) -> None:
-    """Let later work on the tensor's queue see what a producer's queue has been given so far."""
-    queue = _core.queue_of(tensor)
-    if queue is not None:
-        queue.order_after(queue_from(producer))
 
 
 def wait_for_producer(x: Any) -> None:

@@ -27,9 +27,11 @@ def usm_interface_of(tensor: _core.TensorBase, queue: Any) -> dict[str, Any]:
     What the consumer submits to the queue comes after all work on the tensor: an in-order queue is
     ordered after it, and for an out-of-order queue it is waited for.
     """
-    own = _core.queue_of(tensor)
+    own = _core.own_queue(tensor)
     if own is not None:
         _core.order_after(own, tensor)
+    else:
+        _core.synchronize(tensor)
     return {
         "data": (tensor.ptr, tensor.readonly),
         "shape": tensor.shape,

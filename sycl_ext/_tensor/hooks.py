@@ -8,7 +8,7 @@ from typing import Any
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device, placement
-from sycl_ext._devices.queues import producer_queue, queue_address, queue_of_capsule
+from sycl_ext._devices.queues import producer_queue, queue_address
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import imports, sources
@@ -28,8 +28,7 @@ def connect() -> None:
         "traits_of": imports.traits_of,
         "queue_address": queue_address,
         "producer_queue": producer_queue,
-        "queue_of_capsule": queue_of_capsule,
-        "order_behind": imports.order_behind,
+        "shared_queue": device.shared_queue,
         "wait_for_producer": imports.wait_for_producer,
         "read_device": imports.read_device,
         "from_usm_interface": _from_usm_interface,

@@ -164,7 +164,7 @@ def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
     """Return a compact, writable copy on the same device, with the axes in the same order."""
     entry = sources.tensor_device(tensor)._entry
     kind = sources.kind_for(tensor.usm_type, sources.tensor_device(tensor), moves=False)
-    queue = _core.queue_of(tensor)
+    queue = _core.own_queue(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:
         return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
     axes = _memory_axes(tensor.shape, tensor.strides)

@@ -77,19 +77,18 @@ class Tensor(Scalars, Advice, _core.TensorBase):
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
-        """The queue that work on this tensor goes to: its own, or the one of its device.
+        """The queue for work on this tensor: its own, or the one of its device.
 
         What is submitted to it after that comes after the copies that were begun with
-        ``wait=False``.
+        ``wait=False``.  From then on every read of the tensor waits for the queue.
         """
-        queue = _core.queue_of(self)
-        if queue is not None:
-            _core.order_after_copies(queue, self)
-        if queue is None or queue == self.device._entry.queue():
+        _core.show_queue(self)
+        own = _core.own_queue(self)
+        if own is None:
             return self.device.sycl_queue
         import dpctl
 
-        return dpctl.SyclQueue(queue.capsule())
+        return dpctl.SyclQueue(own.capsule())
 
     @property
     def sycl_context(self) -> dpctl.SyclContext:
@@ -136,7 +135,7 @@ class Tensor(Scalars, Advice, _core.TensorBase):
     def copy(self, order: Literal["C", "F"] = "C") -> Tensor:
         """Return a compact, writable copy on the same device, of the same kind of USM."""
         kind = sources.kind_for(self.usm_type, self.device, moves=False)
-        return _core.copy_to_entry(self, self.device._entry, kind, order, _own_queue(self))
+        return _core.copy_to_entry(self, self.device._entry, kind, order, _core.own_queue(self))
 
     @overload
     def copy_from(self, obj: Any, /, *, wait: Literal[True] = True) -> Tensor: ...
@@ -266,12 +265,6 @@ class Tensor(Scalars, Advice, _core.TensorBase):
         raise TypeError("a tensor compares no elements; use: value in x.to_numpy()")
 
 
-def _own_queue(tensor: _core.TensorBase) -> _core.Queue | None:
-    """Return the queue of a tensor that was made with one of its own."""
-    queue = _core.queue_of(tensor)
-    return queue if tensor.entry_id is not None else None
-
-
 # ---- making tensors ------------------------------------------------------------------------------
 
 as_tensor = traced(_core.as_tensor)
@@ -357,7 +350,7 @@ def _new_like(x: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zer
     source = _core.find_memory(x)
     where = place(device)
     if device is None and source.entry_id is not None:
-        where = Placement(sources.tensor_device(source), _own_queue(source))
+        where = Placement(sources.tensor_device(source), _core.own_queue(source))
     if usm_type is None:
         usm_type = sources.kind_for(source.usm_type, where.device)
     name = source.dtype_name if dtype is None else dtype

@@ -5,6 +5,7 @@ dpnp 0.20 itself does not wait: its own ``from_dlpack(x, copy=True)`` copies unf
 """
 
 import ctypes
+import pickle
 
 import dpctl.memory
 import dpnp
@@ -97,3 +98,73 @@ def test_the_last_reference_goes_while_the_queue_works():
         result = dpnp.cos(dpnp.sin(array))
         del tensor, memory, array
     assert (result.asnumpy() == 1).all()
+
+
+# ---- dpnp writes into a view of a tensor ---------------------------------------------------------
+
+#: How dpnp gets the memory of a tensor.
+VIEWS = {
+    "exchange": lambda t: sx.exchange(t, dpnp),
+    "from_dlpack": dpnp.from_dlpack,
+    "interface": lambda t: dpnp.asarray(dpnp.tensor.asarray(t)),
+    "a view of a view": lambda t: sx.exchange(sx.from_dlpack(sx.exchange(t, dpnp)), dpnp),
+    "over NumPy": lambda t: sx.exchange(sx.as_tensor(sx.exchange(t, np)), dpnp),
+}
+
+WRITES = {
+    "assignment": lambda d, x: d.__setitem__(..., x + 1),
+    "out=": lambda d, x: dpnp.add(x, 1, out=d),
+    "in place": lambda d, x: d.__iadd__(x + 1),
+}
+
+
+def _staged(t):
+    with sx.staged(t) as buffer:
+        return np.array(buffer)
+
+
+READS = {
+    "to_numpy": lambda t: t.to_numpy(),
+    "to_numpy(copy=True)": lambda t: t.to_numpy(copy=True),
+    "to_numpy(wait=False)": lambda t: t.to_numpy(wait=False).result(),
+    "exchange": lambda t: sx.exchange(t, np),
+    "torch": lambda t: sx.exchange(t, "torch").numpy(),
+    "host_view": lambda t: np.from_dlpack(sx.host_view(t)),
+    "numpy.asarray": np.asarray,
+    "memoryview": lambda t: np.asarray(memoryview(t)),
+    "__dlpack__(dl_device=)": lambda t: np.from_dlpack(t, device="cpu"),
+    "copy": lambda t: t.copy().to_numpy(),
+    "copy_from": lambda t: sx.empty_like(t).copy_from(t).to_numpy(),
+    "copy_from(wait=False)": lambda t: sx.empty_like(t).copy_from(t, wait=False).result().to_numpy(),
+    "as_tensor(copy=True)": lambda t: sx.as_tensor(t, copy=True).to_numpy(),
+    "a view": lambda t: t[:].to_numpy(),
+    "tolist": lambda t: np.array(t[-8:].tolist()),
+    "staged": _staged,
+    "pickle": lambda t: pickle.loads(pickle.dumps(t)).to_numpy(),
+}
+HOST_VIEWS = {"exchange", "torch", "host_view", "numpy.asarray", "memoryview", "over NumPy"}
+
+
+def pending_ones():
+    """An array that becomes all ones some milliseconds after it was returned."""
+    x = dpnp.full(1 << 18, 0.5, dtype="float32")
+    for _ in range(12):
+        x = dpnp.maximum(dpnp.sin(x), 1)
+    return x
+
+
+@pytest.mark.parametrize("usm_type", ["shared", "device"])
+@pytest.mark.parametrize(
+    ("view", "write"),
+    [*((view, "assignment") for view in VIEWS), ("exchange", "out="), ("exchange", "in place")],
+)
+def test_writes_of_dpnp_are_read(view, write, usm_type):
+    for name, read in READS.items():
+        tensor = sx.zeros(1 << 18, "float32", usm_type=usm_type)
+        if not tensor.device.host_accessible(usm_type) and HOST_VIEWS & {name, view}:
+            continue
+        array = VIEWS[view](tensor)
+        WRITES[write](array, pending_ones())
+        if write == "out=":
+            del array  # the work goes on
+        assert (read(tensor) == 2).all(), name

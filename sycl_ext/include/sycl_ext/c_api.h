@@ -90,7 +90,8 @@ typedef struct {
   int32_t (*root_count)(void);
   int32_t (*get_entry)(int32_t id, sycl_ext_entry* out, sycl_ext_error* error); /* 0 */
   int32_t (*default_entry)(sycl_ext_error* error);                              /* an id */
-  /* The entry's own in-order sycl::queue; NULL: failed.  Others may use it, too. */
+  /* The sycl::queue that everybody in the process shares for the device and context of the entry.
+     It is out of order.  NULL: failed. */
   const void* (*queue_of_entry)(int32_t id, sycl_ext_error* error);
   /* Id of an entry, appended when it is new. */
   int32_t (*entry_of)(const void* device, const void* context, sycl_ext_error* error);

@@ -136,7 +136,7 @@ enum class copying { if_needed = -1, never = 0, always = 1 };
 
 // ---- the device table ---------------------------------------------------------------------------
 
-// One entry of the table, by its DLPack device id: a device, a context, an in-order queue.  Any
+// One entry of the table, by its DLPack device id: a device, a context, a queue.  Any
 // thread, with or without the GIL.  std::invalid_argument: there is no such entry.
 class device_entry {
  public:
@@ -173,7 +173,8 @@ class device_entry {
   const sycl::context& context() const noexcept {
     return *static_cast<const sycl::context*>(entry_.context);
   }
-  // The entry's own in-order queue.
+  // The queue that everybody in the process shares for the device and context, dpnp for instance.
+  // It is out of order: commands are ordered by events.
   sycl::queue queue() const {
     return *static_cast<const sycl::queue*>(detail::call(api().queue_of_entry, entry_.id));
   }
@@ -270,7 +271,8 @@ class usm_view {
   device_entry entry() const { return device_entry(view_.entry); }
   // Whether the host may read the memory (once the queue is idle).
   bool host_accessible() const { return kind() != usm_kind::device || entry().has_host_memory(); }
-  // The queue that work on the memory goes to: its producer's, or the in-order queue of the entry.
+  // The queue that work on the memory goes to: its producer's, or the shared queue of the entry,
+  // which is out of order.
   sycl::queue queue() const {
     return *static_cast<const sycl::queue*>(api().queue_of_owner(owner_.get()));
   }
@@ -350,8 +352,8 @@ sycl::event ready(const usm_view<T, N>& view) {
   return view.queue().ext_oneapi_submit_barrier();
 }
 
-// Whatever comes later to a view's queue, the release of the memory included, comes after `events`
-// of `worker`.  Those of another context are waited for here: a queue cannot wait for them.  So is
+// Whoever asks for the memory of a view later waits for `events` of `worker`, and its release comes
+// after them.  Those of another context are waited for here: a queue cannot wait for them.  So is
 // work on host memory, whose owner knows of no queue and may read it at any time.
 template <class T, int N>
 void finish(const usm_view<T, N>& view, const sycl::queue& worker,
