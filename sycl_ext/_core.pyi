@@ -448,7 +448,7 @@ def own_queue(tensor: TensorBase) -> Queue | None:
     """The queue of a tensor that has one of its own; None: its device's serves."""
 
 def show_queue(tensor: TensorBase) -> None:
-    """Somebody may submit work on the tensor from now on, to its queue or that of its device."""
+    """Somebody may submit work on the tensor from now on, to its queue or that of its device.  What comes later there sees the copies begun so far, and in an in-order queue all work."""
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""

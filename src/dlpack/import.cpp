@@ -83,6 +83,10 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
   }
   const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(options.settle && entry);
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
+  // Its producer has had a queue of ours, or has shown one of its own.
+  if (!on_host && (options.expected || options.queue)) memory->show();
+  const bool has_queue = !options.queue || *options.queue == memory->queue();
+  if (!on_host && entry && !has_queue) return on_queue(view, *options.queue, keep_memory(memory));
   // A host copy of ours is settled as any host memory is.
   if (on_host && options.host_reader) {
     return relabel(view, *options.host_reader, UsmKind::system);

@@ -237,12 +237,16 @@ void bind_tensors(py::module_& m) {
   m.def(
       "show_queue",
       [](const Tensor& tensor) {
-        if (!tensor.memory->entry()) return;
-        tensor.memory->show();
-        order_after_copies(tensor.memory->queue(), tensor.memory->bytes());
+        const Memory memory = tensor.memory;
+        if (!memory->entry()) return;
+        memory->show();
+        const Queue queue = memory->queue();
+        queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory->bytes());
       },
       py::arg("tensor"),
-      "Somebody may submit work on the tensor from now on, to its queue or that of its device.");
+      "Somebody may submit work on the tensor from now on, to its queue or that of its device.  "
+      "What "
+      "comes later there sees the copies begun so far, and in an in-order queue all work.");
   m.def("live_allocations", &live_allocations,
         "Blocks of memory that are held now, our own and borrowed ones.");
   m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>(),

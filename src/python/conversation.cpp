@@ -54,8 +54,7 @@ PyRef queue_of_producer(PyObject* x, long traits) {
   return queue;
 }
 
-// The queue that a producer shows; empty: it does not reach what is announced as memory of the
-// entry, a root device.  A queue of a tile in its context does.
+// The queue that a producer shows; empty: work on memory of the entry cannot go there.
 Queue queue_on(const Entry& entry, PyObject* shown) {
   Queue queue;
   if (PyLong_Check(shown)) {
@@ -66,9 +65,7 @@ Queue queue_on(const Entry& entry, PyObject* shown) {
     queue = queue_of_dpctl(shown);
     if (!queue) return queue;
   }
-  const Entry& own = entry_of(queue);
-  const bool reaches = own.default_context && entry.default_context && own.reaches(entry);
-  return &own == &entry || reaches ? queue : Queue();
+  return serves(queue, entry) ? queue : Queue();
 }
 
 // The keywords of one call of __dlpack__; nullptr: left out.
@@ -202,7 +199,10 @@ Answer ask_view(PyObject* x, const DLDevice& announced, const ViewRequest& reque
   const Entry* const entry = device_type == kDLOneAPI ? find_entry(announced.device_id) : nullptr;
   if (entry) {
     queue = queue_of_producer(x, traits);
-    if (!queue) shared = shared_queue(*entry);
+    if (!queue) {
+      entry->queue();  // reads of the memory wait for it
+      shared = shared_queue(*entry);
+    }
     // No queue of ours is for a producer of another runtime: its data has to be ready.
     keywords.stream = shared                             ? shared.get()
                       : queue.get() == Py_NotImplemented ? Py_None

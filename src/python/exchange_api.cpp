@@ -190,10 +190,13 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
     return std::nullopt;
   }
   const int type = static_cast<int>(managed->dl_tensor.device.device_type);
+  Owner owner(managed, [](void* taken) {
+    auto* const its = static_cast<DLManagedTensorVersioned*>(taken);
+    if (its->deleter) hang_at_thread_end([its] { its->deleter(its); });  // it may be Python
+  });
   if ((type == kDLOneAPI && has_other_libsycl()) || is_native_type(type)) {
     // The work stream may be of that runtime, or is no queue: the Python protocol asks for data
     // that is ready, or orders it.
-    if (managed->deleter) managed->deleter(managed);
     return std::nullopt;
   }
   Queue queue;
@@ -204,11 +207,17 @@ std::optional<Imported> import_through_api(PyObject* producer, const ImportOptio
     if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
       // A view without any order would be read too early; the Python protocol has an order.
       if (PyErr_Occurred()) (void)take_exception();
-      if (managed->deleter) managed->deleter(managed);
       return std::nullopt;
     }
     queue = queue_at_untrusted(stream);
+    const Entry* const announced = find_entry(id);
+    if (!announced || !serves(queue, *announced)) {
+      const ReleasedGil released;
+      queue.wait();
+      queue = Queue();
+    }
   }
+  (void)owner.release();
   return import_managed(managed, {nullptr, options.settle, exported_memory(managed),
                                   options.host_reader, queue ? &queue : nullptr});
 }

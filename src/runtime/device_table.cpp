@@ -421,6 +421,12 @@ const Entry& entry_of(const Queue& queue) {
   });
 }
 
+bool serves(const Queue& queue, const Entry& announced) {
+  const Entry& own = entry_of(queue);
+  return &own == &announced ||
+         (own.default_context && announced.default_context && own.reaches(announced));
+}
+
 const Entry& entry_of_context(const void* context, const void* device) {
   return sycl_call("looking up the device of a context", [&]() -> const Entry& {
     const sycl::context& wanted = context_at(context);

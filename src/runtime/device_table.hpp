@@ -162,6 +162,9 @@ const Entry& default_entry();
 const Entry& entry_of(const void* device, const void* context);
 // The same for the device and context of a queue.
 const Entry& entry_of(const Queue& queue);
+// Whether work on memory that is announced as an entry's, a root device's, may go to the queue: it
+// is the entry's, or in the default context that of a part of its device.
+bool serves(const Queue& queue, const Entry& announced);
 // Entry of a context: of its only device, or of `device` when that is given.
 const Entry& entry_of_context(const void* context, const void* device);
 // Entry of a root device, or the home of a sub-device.

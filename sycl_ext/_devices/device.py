@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_ext import _core
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
+from sycl_ext._negotiation.errors import SyclError
 
 if TYPE_CHECKING:
     import dpctl
@@ -140,7 +141,13 @@ class Device:
         if self._queue is None:
             import dpctl
 
-            self._queue = dpctl.get_device_cached_queue((self.sycl_context, self.sycl_device))
+            try:
+                found = dpctl.get_device_cached_queue((self.sycl_context, self.sycl_device))
+            except dpctl.SyclQueueCreationError as error:
+                raise SyclError(
+                    f"dpctl cannot make a queue for device {self.id}: {error}"
+                ) from error
+            self._queue = found
         return self._queue
 
     @property

@@ -8,7 +8,7 @@ import ctypes
 import functools
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,10 +113,10 @@ def memory_at(address: int, on: dpctl.SyclQueue) -> Any:
     return dpctl.memory.as_usm_memory(Interface(interface))
 
 
-def read_by(on: dpctl.SyclQueue, address: int) -> set[int]:
+def read_by(on: dpctl.SyclQueue, address: int, after: Sequence[dpctl.SyclEvent] = ()) -> set[int]:
     """What one command of a queue finds."""
     landing = dpctl.memory.MemoryUSMHost(NBYTES, queue=on)
-    on.memcpy_async(landing, memory_at(address, on), NBYTES).wait()
+    on.memcpy_async(landing, memory_at(address, on), NBYTES, list(after)).wait()
     return at(landing._pointer)
 
 
@@ -180,9 +180,13 @@ class WithoutStream(HandedOn):
 
 
 def imported(producer: Any, **how: Any) -> set[int]:
-    """What the first command of a tensor's queue finds, which takes no part in its import."""
+    """What the first command of a tensor's queue finds, which takes no part in its import.
+
+    The queue of a device is out of order, where an event has to say what comes first.
+    """
     tensor = sx.from_dlpack(producer, **how)
-    return read_by(tensor.sycl_queue, tensor.ptr)
+    queue = tensor.sycl_queue
+    return read_by(queue, tensor.ptr, [] if queue.is_in_order else [queue.submit_barrier()])
 
 
 def behind_a_table(tensor: sx.Tensor) -> producers.Producer:

@@ -135,7 +135,9 @@ READS = {
     "__dlpack__(dl_device=)": lambda t: np.from_dlpack(t, device="cpu"),
     "copy": lambda t: t.copy().to_numpy(),
     "copy_from": lambda t: sx.empty_like(t).copy_from(t).to_numpy(),
-    "copy_from(wait=False)": lambda t: sx.empty_like(t).copy_from(t, wait=False).result().to_numpy(),
+    "copy_from(wait=False)": lambda t: (
+        sx.empty_like(t).copy_from(t, wait=False).result().to_numpy()
+    ),
     "as_tensor(copy=True)": lambda t: sx.as_tensor(t, copy=True).to_numpy(),
     "a view": lambda t: t[:].to_numpy(),
     "tolist": lambda t: np.array(t[-8:].tolist()),

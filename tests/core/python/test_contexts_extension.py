@@ -357,12 +357,12 @@ def test_a_vector_becomes_a_tensor(table, root, private):
 
 def test_the_table_is_the_one_of_python(table, private, halves):
     kinds = ("root", "sub_device", "context")
-    for id_, root_id, parent_id, kind, default, host_memory, in_order in table.entries():
+    for id_, root_id, parent_id, kind, default, host_memory, in_context in table.entries():
         entry = sx.device(id_)
         parent = None if parent_id < 0 else sx.device(parent_id)
         assert (entry.root_id, entry.parent, entry.kind) == (root_id, parent, kinds[kind])
         assert (entry.default_context, entry.host_accessible("device")) == (default, host_memory)
-        assert in_order
+        assert in_context
 
 
 def test_whose_a_pointer_is(table, private):

@@ -66,7 +66,7 @@ def allocations(calls):
 def test_view(traced, route):
     calls = traced[f"view | {route}"]
     assert allocations(calls) == {}
-    assert commands(calls).keys() <= (ORDER if "dpnp" in route else set())
+    assert commands(calls).keys() <= ORDER
 
 
 @pytest.mark.parametrize("route", ROUTES["one copy"])

@@ -88,7 +88,7 @@ def test_view_legacy_and_copy_false_do_not_wait_either(bench):
 
 
 def test_the_producers_own_queue_needs_nothing(bench):
-    tensor = bench.tensor()
+    tensor = bench.tensor(device=bench.queue("in_order"))
     queue, memory = tensor.sycl_queue, usm(tensor)
     with bench.held():
         work = bench.write(queue, memory, 7)
@@ -224,13 +224,13 @@ exchange_calls = pytest.mark.parametrize("call", [ExchangeApi.take, ExchangeApi.
 @exchange_calls
 @pytest.mark.parametrize("own_queue", [False, True], ids=["entry's queue", "device=queue"])
 def test_exchange_api_orders_the_work_stream(bench, own_queue, call):
-    """It does not wait: the consumer submits to the work stream, which comes after our work."""
+    """The work stream is out of order, where a barrier does not protect what comes later."""
     tensor = bench.tensor(device=bench.queue() if own_queue else None)
     memory, landing = usm(tensor), usm(bench.tensor("host"))
     with bench.held():
         work = bench.write(tensor.sycl_queue, memory, 7)
-        call(tensor)
-        assert is_pending(work)
+        with bench.blocked(lambda: call(tensor)):
+            assert is_pending(work)
         consumer = tensor.device.sycl_queue
         later = consumer.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
@@ -295,13 +295,14 @@ def test_without_the_wait_later_work_sees_stale_data(bench, consumer):
 
 
 def test_import_of_dpnp_does_not_wait(bench):
-    """dpnp is given our queue as ``stream``, and orders it after its own."""
-    array = dpnp.empty(LENGTH, dtype=DTYPE, sycl_queue=bench.queue())
+    """Its queue is the tensor's from then on."""
+    array = dpnp.empty(LENGTH, dtype=DTYPE, sycl_queue=bench.queue("in_order"))
     memory, landing = usm(array), usm(bench.tensor("host"))
     with bench.held():
         work = bench.write(array.sycl_queue, memory, 7)
         tensor = sx.from_dlpack(array)
         assert is_pending(work)
+        assert tensor.sycl_queue == array.sycl_queue
         later = tensor.sycl_queue.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
     assert at(landing._pointer) == {7}

@@ -45,9 +45,9 @@ def test_the_context_of_a_root_is_the_default_context():
 
 def test_the_queue_of_an_entry():
     queue = sx.device().sycl_queue
-    assert isinstance(queue, dpctl.SyclQueue)
-    assert queue.is_in_order
+    assert queue is dpctl.get_device_cached_queue(sx.device().sycl_device)
     assert queue == sx.device().sycl_queue
+    assert queue == sx.zeros(3).sycl_queue
     assert queue.sycl_context == sx.device().sycl_context
     assert queue.sycl_device == sx.device().sycl_device
 

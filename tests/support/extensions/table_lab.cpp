@@ -273,7 +273,7 @@ PyObject* numbers(PyObject*, PyObject* args) {
   });
 }
 
-// entries() -> [(id, root id, parent id, kind, default context, host memory, queue in order)]
+// entries() -> [(id, root id, parent id, kind, default context, host memory, queue in its context)]
 PyObject* entries(PyObject*, PyObject*) {
   return guarded([&] {
     PyObject* const list = PyList_New(0);
@@ -288,7 +288,7 @@ PyObject* entries(PyObject*, PyObject*) {
       PyObject* const item = Py_BuildValue(
           "(iiiiNNN)", entry.id(), entry.root_id(), entry.parent_id(), kind,
           PyBool_FromLong(entry.is_default_context()), PyBool_FromLong(entry.has_host_memory()),
-          PyBool_FromLong(queue.is_in_order() && queue.get_context() == entry.context()));
+          PyBool_FromLong(queue.get_context() == entry.context()));
       PyList_Append(list, item);
       Py_DECREF(item);
     }
