@@ -17,7 +17,7 @@ std::size_t BlockPool::rounded(std::size_t nbytes) noexcept {
 
 void* BlockPool::take(std::size_t nbytes) noexcept {
   auto& blocks = classes_[static_cast<std::size_t>(class_of(nbytes))];
-  const std::lock_guard<SpinLock> lock(lock_);
+  const std::lock_guard<Ranked<SpinLock>> lock(lock_);
   if (blocks.empty()) return nullptr;
   void* block = blocks.back();
   blocks.pop_back();
@@ -27,7 +27,7 @@ void* BlockPool::take(std::size_t nbytes) noexcept {
 bool BlockPool::keep(void* block, std::size_t nbytes) noexcept {
   const int index = class_of(nbytes);
   auto& blocks = classes_[static_cast<std::size_t>(index)];
-  const std::lock_guard<SpinLock> lock(lock_);
+  const std::lock_guard<Ranked<SpinLock>> lock(lock_);
   if ((blocks.size() + 1) * (smallest << index) > kept_bytes) return false;
   try {
     blocks.push_back(block);
@@ -38,7 +38,7 @@ bool BlockPool::keep(void* block, std::size_t nbytes) noexcept {
 }
 
 std::size_t BlockPool::kept() noexcept {
-  const std::lock_guard<SpinLock> lock(lock_);
+  const std::lock_guard<Ranked<SpinLock>> lock(lock_);
   std::size_t nbytes = 0;
   for (std::size_t index = 0; index < classes_.size(); ++index) {
     nbytes += classes_[index].size() * (smallest << index);
@@ -47,7 +47,7 @@ std::size_t BlockPool::kept() noexcept {
 }
 
 LargeBlockPool::Block LargeBlockPool::take(std::size_t nbytes) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   for (auto it = blocks_.rbegin(); it != blocks_.rend(); ++it) {
     if (it->nbytes < nbytes || it->nbytes / 2 > nbytes) continue;
     const Block found = *it;
@@ -61,7 +61,7 @@ LargeBlockPool::Block LargeBlockPool::take(std::size_t nbytes) noexcept {
 std::vector<LargeBlockPool::Block> LargeBlockPool::keep(Block block) {
   if (block.nbytes > largest_) return {block};
   std::vector<Block> gone;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   gone.reserve(blocks_.size() + 1);  // nothing may fail once the block is kept
   blocks_.push_back(block);
   nbytes_ += block.nbytes;
@@ -74,13 +74,13 @@ std::vector<LargeBlockPool::Block> LargeBlockPool::keep(Block block) {
 }
 
 std::vector<LargeBlockPool::Block> LargeBlockPool::drain() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   nbytes_ = 0;
   return std::move(blocks_);
 }
 
 std::size_t LargeBlockPool::kept() noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return nbytes_;
 }
 

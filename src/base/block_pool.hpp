@@ -7,11 +7,10 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "base/fork.hpp"
+#include "base/lock.hpp"
 
 namespace sycl_ext {
 
@@ -27,7 +26,7 @@ class SpinLock {
   std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
 };
 
-class BlockPool final : ForkHandler {
+class BlockPool {
  public:
   static constexpr std::size_t smallest = 64, largest = std::size_t{64} << 10;
 
@@ -46,7 +45,7 @@ class BlockPool final : ForkHandler {
   void drain(Release release) {
     std::array<std::vector<void*>, 11> kept;
     {
-      const std::lock_guard<SpinLock> lock(lock_);
+      const std::lock_guard<Ranked<SpinLock>> lock(lock_);
       kept.swap(classes_);
     }
     for (const auto& blocks : kept) {
@@ -55,20 +54,16 @@ class BlockPool final : ForkHandler {
   }
 
  private:
-  void before_fork() noexcept override { lock_.lock(); }
-  void after_fork_in_parent() noexcept override { lock_.unlock(); }
-  void after_fork_in_child() noexcept override { lock_.unlock(); }
-
   static constexpr std::size_t kept_bytes = std::size_t{256} << 10;  // in each class
   static int class_of(std::size_t nbytes) noexcept;
 
-  SpinLock lock_;
+  Ranked<SpinLock> lock_{Rank::pools};
   std::array<std::vector<void*>, 11> classes_;  // 64 bytes to 64 KiB, powers of two
 };
 
 // The same for a few large blocks, each of its own size: memory that has been touched before is
 // several times as fast to fill as memory that is fresh from the kernel.
-class LargeBlockPool final : ForkHandler {
+class LargeBlockPool {
  public:
   // Keeps blocks of up to `largest` bytes, and up to `kept_bytes` of them in all.
   LargeBlockPool(std::size_t largest, std::size_t kept_bytes) noexcept
@@ -89,12 +84,8 @@ class LargeBlockPool final : ForkHandler {
   std::size_t kept() noexcept;
 
  private:
-  void before_fork() noexcept override { mutex_.lock(); }
-  void after_fork_in_parent() noexcept override { mutex_.unlock(); }
-  void after_fork_in_child() noexcept override { mutex_.unlock(); }
-
   const std::size_t largest_, kept_bytes_;
-  std::mutex mutex_;
+  Mutex mutex_{Rank::pools};
   std::vector<Block> blocks_;  // oldest first
   std::size_t nbytes_ = 0;
 };

@@ -7,19 +7,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 
-#include "base/fork.hpp"
+#include "base/lock.hpp"
 
 namespace sycl_ext {
 
 // Extents of memory, each with an owner; they may overlap and be there several times.  Any thread
 // may call; as long as there are none, a question takes no lock.
 template <class Owner>
-class Extents final : ForkHandler {
+class Extents {
  public:
   void add(const void* begin, std::size_t nbytes, Owner* owner) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     extents_.emplace(number(begin), Extent{nbytes, owner});
     longest_ = std::max(longest_, nbytes);
     count_.store(extents_.size(), std::memory_order_release);
@@ -27,7 +26,7 @@ class Extents final : ForkHandler {
 
   // One extent that was added with the same arguments.
   void remove(const void* begin, std::size_t nbytes, Owner* owner) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     const auto [first, last] = extents_.equal_range(number(begin));
     for (auto it = first; it != last; ++it) {
       if (it->second.nbytes != nbytes || it->second.owner != owner) continue;
@@ -51,7 +50,7 @@ class Extents final : ForkHandler {
   void visit(const void* address, const Body& body) const noexcept {
     if (count_.load(std::memory_order_acquire) == 0) return;
     const std::uintptr_t wanted = number(address);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     for (auto it = extents_.upper_bound(wanted); it != extents_.begin();) {
       --it;
       const std::uintptr_t offset = wanted - it->first;
@@ -61,10 +60,6 @@ class Extents final : ForkHandler {
   }
 
  private:
-  void before_fork() noexcept override { mutex_.lock(); }
-  void after_fork_in_parent() noexcept override { mutex_.unlock(); }
-  void after_fork_in_child() noexcept override { mutex_.unlock(); }
-
   struct Extent {
     std::size_t nbytes;
     Owner* owner;
@@ -73,7 +68,7 @@ class Extents final : ForkHandler {
     return reinterpret_cast<std::uintptr_t>(address);
   }
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_{Rank::extents};
   std::multimap<std::uintptr_t, Extent> extents_;
   std::size_t longest_ = 0;
   std::atomic<std::size_t> count_{0};

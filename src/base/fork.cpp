@@ -6,62 +6,71 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/lock.hpp"
+
 namespace sycl_ext {
 
 namespace {
 
 std::atomic<bool> watched{false}, forked{false};
+std::atomic<int> generation{0};
 
 }  // namespace
 
-// The list of handlers.  Never destroyed: a handler may go after the static destructors.
-struct ForkHandlers {
-  std::mutex mutex;
-  ForkHandler* first = nullptr;
+// All that a fork concerns, in the order of their ranks.  A thread that holds a lock of the core
+// never waits for the mutex of the list, so a fork can hold it and wait for every lock.
+struct ForkList {
+  static inline std::mutex mutex;
+  static inline AtFork* first = nullptr;
 
-  static ForkHandlers& instance() {
-    static ForkHandlers* const list = new ForkHandlers;
-    return *list;
-  }
-  ForkHandlers() {
-    pthread_atfork([] { instance().before(); }, [] { instance().in_parent(); },
-                   [] { instance().in_child(); });
-  }
-  void add(ForkHandler* handler) noexcept {
+  static void add(AtFork* one) noexcept {
     const std::lock_guard<std::mutex> lock(mutex);
-    handler->next_ = first;
-    if (first) first->previous_ = handler;
-    first = handler;
+    AtFork* before = nullptr;
+    AtFork* after = first;
+    for (; after && after->rank_ < one->rank_; after = after->next_) before = after;
+    one->previous_ = before;
+    one->next_ = after;
+    (before ? before->next_ : first) = one;
+    if (after) after->previous_ = one;
   }
-  void remove(ForkHandler* handler) noexcept {
+  static void remove(AtFork* one) noexcept {
     const std::lock_guard<std::mutex> lock(mutex);
-    (handler->previous_ ? handler->previous_->next_ : first) = handler->next_;
-    if (handler->next_) handler->next_->previous_ = handler->previous_;
+    (one->previous_ ? one->previous_->next_ : first) = one->next_;
+    if (one->next_) one->next_->previous_ = one->previous_;
   }
-  // No thread holds two of the handlers' locks, so their order does not matter.
-  void before() noexcept {
+  static void before_fork() noexcept {
     mutex.lock();
-    for (ForkHandler* one = first; one; one = one->next_) one->before_fork();
+    for (AtFork* one = first; one; one = one->next_) one->before_fork();
   }
-  void in_parent() noexcept {
-    for (ForkHandler* one = first; one; one = one->next_) one->after_fork_in_parent();
-    mutex.unlock();
-  }
-  void in_child() noexcept {
-    if (watched) forked = true;
-    for (ForkHandler* one = first; one; one = one->next_) one->after_fork_in_child();
+  static void after_fork(bool in_child) noexcept {
+    for (AtFork* one = first; one; one = one->next_) one->after_fork(in_child);
     mutex.unlock();
   }
 };
 
-ForkHandler::ForkHandler() { ForkHandlers::instance().add(this); }
-ForkHandler::~ForkHandler() { ForkHandlers::instance().remove(this); }
+namespace {
+
+[[maybe_unused]] const int handlers =
+    pthread_atfork([] { ForkList::before_fork(); }, [] { ForkList::after_fork(false); },
+                   [] {
+                     ++generation;
+                     if (watched) forked = true;
+                     ForkList::after_fork(true);
+                   });
+
+}  // namespace
+
+AtFork::AtFork(Rank rank) noexcept : rank_(rank) {
+  check_locks(!is_a_lock_held(), "a lock is made under another one");
+  ForkList::add(this);
+}
+
+AtFork::~AtFork() { ForkList::remove(this); }
+
+int process_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 
 bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
 
-void watch_for_forks() {
-  ForkHandlers::instance();
-  watched = true;
-}
+void watch_for_forks() noexcept { watched = true; }
 
 }  // namespace sycl_ext

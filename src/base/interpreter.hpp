@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "base/lock.hpp"
+
 namespace sycl_ext {
 
 struct Interpreter {
@@ -31,6 +33,7 @@ inline std::atomic<const Interpreter*> interpreter{nullptr};
 class WithoutGil {
  public:
   WithoutGil() noexcept {
+    check_locks(!AtFork::is_a_lock_held(), "the GIL is released under a lock");
     if (python_) released_ = python_->release_gil();
   }
   ~WithoutGil() {

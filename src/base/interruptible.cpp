@@ -7,13 +7,12 @@
 #include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "base/lock.hpp"
 
 namespace sycl_ext {
 
@@ -21,7 +20,10 @@ namespace {
 
 constexpr std::chrono::milliseconds between_signals{50};
 
-std::atomic<int> interrupted{0};
+PerProcess<std::atomic<int>>& interrupted = *new PerProcess<std::atomic<int>>;
+
+// Of all waits and of the threads that serve them.
+Mutex& mutex = *new Mutex(Rank::waits);
 
 }  // namespace
 
@@ -38,32 +40,31 @@ struct Wait {
       raised = std::current_exception();
     }
     body = nullptr;  // what it owns goes before the wait counts as over
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<Mutex> lock(mutex);
     error = std::move(raised);
     done = true;
-    if (is_interrupted) --interrupted;
+    if (is_interrupted) --*interrupted;
     changed.notify_all();
   }
 
   // In a thread that waits.  True: it is over.
   bool is_over_after(std::chrono::milliseconds timeout) {
-    std::unique_lock<std::mutex> lock(mutex);
+    std::unique_lock<Mutex> lock(mutex);
     return changed.wait_for(lock, timeout, [this] { return done; });
   }
   void until_it_is_over() {
-    std::unique_lock<std::mutex> lock(mutex);
+    std::unique_lock<Mutex> lock(mutex);
     changed.wait(lock, [this] { return done; });
   }
   void interrupt() noexcept {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<Mutex> lock(mutex);
     if (done) return;
     is_interrupted = true;
-    ++interrupted;
+    ++*interrupted;
   }
 
   std::function<void()> body;
-  std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable_any changed;
   bool done = false, is_interrupted = false;
   std::exception_ptr error;
 };
@@ -75,7 +76,7 @@ class Threads {
  public:
   // Throws std::system_error when there is no thread to be had.
   void run(std::shared_ptr<Wait> wait) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex);
     waits_.push_back(std::move(wait));
     if (idle_ >= waits_.size()) return changed_.notify_one();
     try {
@@ -86,11 +87,9 @@ class Threads {
     }
   }
 
-  std::mutex& mutex() noexcept { return mutex_; }
-
  private:
   void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<Mutex> lock(mutex);
     for (;;) {
       ++idle_;
       changed_.wait(lock, [this] { return !waits_.empty(); });
@@ -104,36 +103,14 @@ class Threads {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::deque<std::shared_ptr<Wait>> waits_;
   std::size_t idle_ = 0;
 };
 
 // A child has none of the threads, and starts with new ones.  Never destroyed: the threads stay
 // until the process ends.
-class ThreadsOfProcess final : ForkHandler {
- public:
-  Threads& get() noexcept { return *threads_; }
-  int forks() const noexcept { return forks_; }
-
- private:
-  void before_fork() noexcept override { threads_->mutex().lock(); }
-  void after_fork_in_parent() noexcept override { threads_->mutex().unlock(); }
-  void after_fork_in_child() noexcept override {
-    threads_ = new Threads;  // the old condition variable counts threads that are gone
-    interrupted = 0;
-    ++forks_;
-  }
-
-  Threads* threads_ = new Threads;
-  int forks_ = 0;  // between the first process and this one
-};
-
-ThreadsOfProcess& of_process() {
-  static ThreadsOfProcess* const instance = new ThreadsOfProcess;
-  return *instance;
-}
+PerProcess<Threads>& threads = *new PerProcess<Threads>;
 
 }  // namespace
 
@@ -152,16 +129,16 @@ void AfterSignals::ask() {
   for (const AfterSignals* one = innermost; one; one = one->outer_) one->check_();
 }
 
-int interrupted_waits() noexcept { return interrupted; }
+int interrupted_waits() noexcept { return *interrupted; }
 
 namespace {
 
 // Waits, and handles signals meanwhile.  `interrupt`: to be called when one ends the wait.
 template <class Interrupt>
 void wait_with_signals(Wait* wait, const Interpreter& python, const Interrupt& interrupt) {
-  const int forks = of_process().forks();
-  const auto require_same_process = [forks] {
-    if (of_process().forks() == forks) return;
+  const int process = process_generation();
+  const auto require_same_process = [process] {
+    if (process_generation() == process) return;
     // The thread that waits is the parent's, and may hold the lock of the wait for ever.
     fail(Error::Kind::runtime,
          "a signal handler forked the process in the middle of a wait; only the parent waits on, "
@@ -172,7 +149,7 @@ void wait_with_signals(Wait* wait, const Interpreter& python, const Interrupt& i
       python.handle_signals();
       AfterSignals::ask();
     } catch (...) {
-      if (of_process().forks() == forks) interrupt();
+      if (process_generation() == process) interrupt();
       throw;
     }
     require_same_process();
@@ -186,7 +163,7 @@ void wait_interruptibly(std::function<void()> body) {
   if (!python || !python->is_interruptible()) return body();
   const auto wait = std::make_shared<Wait>(std::move(body));
   try {
-    of_process().get().run(wait);
+    threads->run(wait);
   } catch (const std::system_error&) {  // no thread: a wait that signals do not end
     return wait->body();
   }
@@ -197,21 +174,23 @@ void wait_interruptibly(std::function<void()> body) {
 void run_in_background(std::function<void()> body) {
   const auto wait = std::make_shared<Wait>(std::move(body));
   try {
-    of_process().get().run(wait);
+    threads->run(wait);
   } catch (const std::system_error&) {
     wait->run();
   }
 }
 
-Completion::Completion() : wait_(std::make_shared<Wait>([] {})), forks_(of_process().forks()) {}
+Completion::Completion() : wait_(std::make_shared<Wait>([] {})) {}
 
 Completion::~Completion() {
-  if (of_process().forks() == forks_) return;
+  if (process_generation() == process_) return;
   // A condition variable that somebody waited for in the parent cannot be destroyed.
   new std::shared_ptr<Wait>(std::move(wait_));
 }
 
-void Completion::set() { wait_->run(); }
+void Completion::set() {
+  if (process_generation() == process_) wait_->run();
+}
 
 void Completion::wait() const {
   const std::shared_ptr<Wait> wait = wait_;

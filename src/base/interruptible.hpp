@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 
+#include "base/fork.hpp"
+
 namespace sycl_ext {
 
 // Runs `wait`, which blocks and must own all that it needs.
@@ -20,8 +22,8 @@ void run_in_background(std::function<void()> body);
 
 struct Wait;
 
-// What one thread says, once, and others wait for.  In a forked child only the destructor may be
-// called: who would say it is in the parent.
+// What one thread says, once, and others wait for.  A forked child must not wait for one of its
+// parent: the thread that would say it is not there.
 class Completion {
  public:
   Completion();
@@ -35,7 +37,7 @@ class Completion {
 
  private:
   std::shared_ptr<Wait> wait_;
-  const int forks_;
+  const int process_ = process_generation();
 };
 
 // While one lives, each wait of this thread asks `check` after signal handlers have run, which may

@@ -2,10 +2,7 @@
 // The bytes of a host view that is a copy: copied when they are first needed.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "tensor/tensor.hpp"
@@ -13,7 +10,7 @@
 namespace sycl_ext {
 
 // Made once, by the first thread that needs it; the others wait.
-class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
+class LazyCopy {
  public:
   LazyCopy(Tensor target, Tensor source) : target_(std::move(target)), source_(std::move(source)) {}
 
@@ -21,36 +18,14 @@ class LazyCopy : public std::enable_shared_from_this<LazyCopy> {
   void make();
 
  private:
-  // Unlocks while this thread copies.
-  class Copying {
-   public:
-    Copying(LazyCopy* copy, bool is_nested, std::unique_lock<std::mutex>* lock)
-        : copy_(copy), is_nested_(is_nested), lock_(lock) {
-      copy->copies_ = true;
-      copy->copier_ = std::this_thread::get_id();
-      lock->unlock();
-    }
-    ~Copying() {
-      if (is_nested_) return;
-      if (!lock_->owns_lock()) lock_->lock();
-      copy_->copies_ = false;
-      copy_->changed_.notify_all();
-    }
-    Copying(const Copying&) = delete;
-    Copying& operator=(const Copying&) = delete;
+  struct Copier;
 
-   private:
-    LazyCopy* const copy_;
-    const bool is_nested_;
-    std::unique_lock<std::mutex>* const lock_;
-  };
+  void copy() const;
+  bool is_made() const;
 
   const Tensor target_, source_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool copies_ = false, is_made_ = false;
-  bool in_child_ = false;  // whether the copying thread is one of a forked child
-  std::thread::id copier_;
+  std::shared_ptr<Copier> copier_;  // nullptr: no thread copies
+  bool is_made_ = false;
 };
 
 }  // namespace sycl_ext

@@ -2,10 +2,10 @@
 #include "python/origins.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "base/lock.hpp"
 #include "python/gil.hpp"
 
 namespace sycl_ext {
@@ -19,18 +19,15 @@ struct Numbered {
   Origin origin;
 };
 
-// Never destroyed: a deleter may run after the static destructors.
 struct Registry {
   std::string package;
-  std::mutex mutex;
+  Mutex mutex{Rank::origins};
   std::uint64_t made = 0;
   std::unordered_map<const void*, Numbered> alive;
 };
 
-Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
-}
+// Never destroyed: a deleter may run after the static destructors.
+Registry& registry = *new Registry;
 
 std::string text_of(PyObject* string) {
   const char* text = string ? PyUnicode_AsUTF8(string) : nullptr;
@@ -54,7 +51,7 @@ std::vector<std::string> stack_of_caller() {
   while (frame && stack.size() < max_frames) {
     const PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     const std::string file = text_of(attribute(code.get(), "co_filename").get());
-    if (file.rfind(registry().package, 0) != 0) {
+    if (file.rfind(registry.package, 0) != 0) {
       stack.push_back(file + ":" + std::to_string(PyFrame_GetLineNumber(frame)) + " in " +
                       text_of(attribute(code.get(), "co_name").get()));
     }
@@ -73,23 +70,21 @@ void remember(const void* managed, const DLTensor& tensor) noexcept {
                   tensor.dtype,
                   tensor.device,
                   stack_of_caller()};
-    Registry& all = registry();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    all.alive.insert_or_assign(managed, Numbered{++all.made, std::move(origin)});
+    const std::lock_guard<Mutex> lock(registry.mutex);
+    registry.alive.insert_or_assign(managed, Numbered{++registry.made, std::move(origin)});
   } catch (...) {  // no memory for a convenience
   }
 }
 
 void forget(const void* managed) noexcept {
-  Registry& all = registry();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.alive.erase(managed);
+  const std::lock_guard<Mutex> lock(registry.mutex);
+  registry.alive.erase(managed);
 }
 
 }  // namespace
 
 void trace_origins(std::string package) {
-  registry().package = std::move(package);
+  registry.package = std::move(package);
   static const ExportObserver observer{remember, forget};
   set_export_observer(&observer);
 }
@@ -97,9 +92,8 @@ void trace_origins(std::string package) {
 std::vector<Origin> live_origins() {
   std::vector<Numbered> found;
   {
-    Registry& all = registry();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    for (const auto& entry : all.alive) found.push_back(entry.second);
+    const std::lock_guard<Mutex> lock(registry.mutex);
+    for (const auto& entry : registry.alive) found.push_back(entry.second);
   }
   std::sort(found.begin(), found.end(),
             [](const Numbered& a, const Numbered& b) { return a.number < b.number; });

@@ -2,9 +2,8 @@
 #include "runtime/context_use.hpp"
 
 #include <algorithm>
-#include <mutex>
 
-#include "base/fork.hpp"
+#include "base/lock.hpp"
 #include "runtime/sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -23,28 +22,21 @@ long references_to(const SyclObject& object) noexcept {
 
 // The contexts in use, by the numbers with which they came into use.  Never destroyed: a block may
 // come to its end after the static destructors.
-struct ContextList final : ForkHandler {
+struct ContextList {
   struct Listed {
     ContextUse* use;
     std::uint32_t number;
   };
-  std::mutex mutex;  // nothing is taken after it
+  Mutex mutex{Rank::contexts};
   std::vector<Listed> listed;
   std::size_t room = 0;  // for so many
   std::atomic<std::size_t> size{0}, look_at{looked_at_from};
   std::atomic<std::uint32_t> end{0};
 
-  static ContextList& instance() {
-    static ContextList* const list = new ContextList;
-    return *list;
-  }
-
-  void before_fork() noexcept override { mutex.lock(); }
-  void after_fork_in_parent() noexcept override { mutex.unlock(); }
-  void after_fork_in_child() noexcept override { mutex.unlock(); }
+  static ContextList& instance;
 
   void add(ContextUse* use) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<Mutex> lock(mutex);
     if (use->is_in_use_) return;
     use->is_in_use_ = true;
     listed.push_back({use, end});
@@ -55,7 +47,7 @@ struct ContextList final : ForkHandler {
   PrivateContexts look(std::uint32_t first) {
     PrivateContexts found{{}, {}, end};
     if (size == 0) return found;
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<Mutex> lock(mutex);
     found.end = end;
     const auto begin = std::lower_bound(
         listed.begin(), listed.end(), first,
@@ -94,9 +86,11 @@ struct ContextList final : ForkHandler {
   }
 };
 
+ContextList& ContextList::instance = *new ContextList;
+
 void ContextUse::reserve() {
-  ContextList& list = ContextList::instance();
-  const std::lock_guard<std::mutex> lock(list.mutex);
+  ContextList& list = ContextList::instance;
+  const std::lock_guard<Mutex> lock(list.mutex);
   if (++list.room > list.listed.capacity()) list.listed.reserve(2 * list.room);
 }
 
@@ -117,16 +111,16 @@ bool ContextUse::has_users() const noexcept {
   return references_to(handles_->context) > own;
 }
 
-void ContextUse::list() noexcept { ContextList::instance().add(this); }
+void ContextUse::list() noexcept { ContextList::instance.add(this); }
 
-std::size_t private_contexts_in_use() noexcept { return ContextList::instance().size; }
+std::size_t private_contexts_in_use() noexcept { return ContextList::instance.size; }
 
 PrivateContexts look_at_private_contexts(std::uint32_t first) {
-  return ContextList::instance().look(first);
+  return ContextList::instance.look(first);
 }
 
 bool many_contexts_may_be_dropped() noexcept {
-  const ContextList& list = ContextList::instance();
+  const ContextList& list = ContextList::instance;
   return list.size >= list.look_at;
 }
 

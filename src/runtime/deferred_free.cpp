@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/fork.hpp"
+#include "base/lock.hpp"
 #include "runtime/runtime_call.hpp"
 
 namespace sycl_ext {
@@ -83,10 +82,12 @@ void abandon(std::shared_ptr<const void> what) noexcept {
   new (never_destroyed) Kept(std::move(what));
 }
 
+Mutex& mutex = *new Mutex(Rank::deferred_frees);
+
 class Reaper {
  public:
   void add(Deferred deferred) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex);
     deferred_.push_back(std::move(deferred));
     ++count_;
     ++added_;
@@ -104,22 +105,20 @@ class Reaper {
   std::size_t count() const noexcept { return count_; }
 
   bool wait(std::chrono::milliseconds timeout) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<Mutex> lock(mutex);
     const std::uint64_t before = freed_;
     passed_.wait_for(lock, timeout, [&] { return freed_ != before || count_ == 0; });
     return freed_ != before;
   }
 
   void settle(std::chrono::milliseconds timeout) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<Mutex> lock(mutex);
     const std::uint64_t added = added_;
     if (looked_at_ >= added) return;
     urgent_ = true;
     changed_.notify_one();
     passed_.wait_for(lock, timeout, [&] { return looked_at_ >= added; });
   }
-
-  std::mutex& mutex() noexcept { return mutex_; }
 
  private:
   void run() {
@@ -150,7 +149,7 @@ class Reaper {
       const std::size_t fresh_count = deferred.size();
       deferred.clear();
       const std::size_t dropped = drop_done(&waiting) + abandoned;
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex);
       count_ -= dropped;
       add_unfinished_work(-static_cast<int>(dropped));
       freed_ += dropped;
@@ -162,7 +161,7 @@ class Reaper {
   // Sleeps while there is nothing to do, and for a pause while something is pending.
   std::vector<Deferred> next(bool is_idle, std::chrono::microseconds pause) {
     // What comes in quick succession is handled together, and wakes nobody.
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<Mutex> lock(mutex);
     changed_.wait_for(lock, pause, [this] { return urgent_; });
     urgent_ = false;
     if (is_idle && deferred_.empty()) {
@@ -209,8 +208,7 @@ class Reaper {
     return dropped;
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_, passed_;
+  std::condition_variable_any changed_, passed_;
   std::vector<Deferred> deferred_;
   bool runs_ = false, sleeps_ = false, urgent_ = false;
   std::atomic<std::size_t> count_{0};
@@ -219,22 +217,7 @@ class Reaper {
 
 // In a child there is no such thread, and what it had was the parent's to free.  Never destroyed:
 // blocks come back after the static destructors.
-class ReaperOfProcess final : ForkHandler {
- public:
-  Reaper& get() noexcept { return *reaper_; }
-
- private:
-  void before_fork() noexcept override { reaper_->mutex().lock(); }
-  void after_fork_in_parent() noexcept override { reaper_->mutex().unlock(); }
-  void after_fork_in_child() noexcept override { reaper_ = new Reaper; }
-
-  Reaper* reaper_ = new Reaper;
-};
-
-Reaper& reaper() {
-  static ReaperOfProcess* const instance = new ReaperOfProcess;
-  return instance->get();
-}
+PerProcess<Reaper>& reaper = *new PerProcess<Reaper>;
 
 }  // namespace
 
@@ -247,24 +230,24 @@ void free_after_work(const QueueSet& queues, std::shared_ptr<const void> what) n
       if (queue->may_have_work()) deferred.queues[count++] = *queue;
     }
     deferred.what = what;
-    reaper().add(std::move(deferred));
+    reaper->add(std::move(deferred));
   } catch (...) {  // no memory to remember it with
     abandon(std::move(what));
   }
 }
 
-std::size_t deferred_frees() noexcept { return reaper().count(); }
+std::size_t deferred_frees() noexcept { return reaper->count(); }
 
 bool may_wait_for_deferred_frees() noexcept { return !frees && deferred_frees() > 0; }
 
 void settle_deferred_frees(std::chrono::milliseconds timeout) {
-  if (!frees) reaper().settle(timeout);
+  if (!frees) reaper->settle(timeout);
 }
 
 long abandoned_frees() noexcept { return abandoned_count.load(std::memory_order_relaxed); }
 
 void count_abandoned_free() noexcept { abandoned_count.fetch_add(1, std::memory_order_relaxed); }
 
-bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper().wait(timeout); }
+bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper->wait(timeout); }
 
 }  // namespace sycl_ext

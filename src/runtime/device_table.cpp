@@ -5,15 +5,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <new>
 #include <optional>
-#include <shared_mutex>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <unordered_map>
 #include <utility>
 
 #include "base/append_only.hpp"
-#include "base/fork.hpp"
+#include "base/lock.hpp"
 #include "runtime/device_info.hpp"
 #include "runtime/no_device.hpp"
 #include "runtime/sycl_handles.hpp"
@@ -54,7 +52,11 @@ void list_devices(const List& list) {
   }
 }
 
-class Table final : ForkHandler {
+// The locks of the only table: none is made while it is, under another one.
+Mutex& cutting = *new Mutex(Rank::sub_devices);
+Mutex& changing = *new Mutex(Rank::device_table);
+
+class Table {
  public:
   Table() {
     watch_for_forks();
@@ -133,7 +135,7 @@ class Table final : ForkHandler {
     const sycl::device& device = whole.sycl->device;
     const std::pair<int, std::string> key{home_of(device).id, partition.description()};
     // One cut at a time: the parts of a second cut would be other devices on OpenCL.
-    std::lock_guard<std::mutex> cutting(cutting_);
+    const std::lock_guard<Mutex> one_cut(cutting);
     if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
     // The list is made before its entries, so that none of them is in the table without it.
     decltype(cuts_) cut;
@@ -150,25 +152,9 @@ class Table final : ForkHandler {
  private:
   enum class Wanted { this_context, home };
 
-  void before_fork() noexcept override {
-    cutting_.lock();
-    asking_.lock();
-    mutex_.lock();
-  }
-  void after_fork_in_parent() noexcept override {
-    mutex_.unlock();
-    asking_.unlock();
-    cutting_.unlock();
-  }
-  void after_fork_in_child() noexcept override {
-    new (&mutex_) std::shared_mutex;  // it would not know its owner, whose thread id has changed
-    asking_.unlock();
-    cutting_.unlock();
-  }
-
   template <class Map>
   const Entry* look_up(const Map& map, const typename Map::key_type& key) const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(changing);
     const auto found = map.find(key);
     return found == map.end() ? nullptr : found->second;
   }
@@ -184,7 +170,7 @@ class Table final : ForkHandler {
   // The context of the table that the driver takes for the same one, or the context itself.
   sycl::context known_as(const sycl::context& context) const {
     const std::uintptr_t native = native_context(context);
-    std::shared_lock<std::shared_mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(changing);
     const auto found = native ? by_native_.find(native) : by_native_.end();
     return found == by_native_.end() ? context : found->second->sycl->context;
   }
@@ -200,7 +186,7 @@ class Table final : ForkHandler {
     }
     entry->driver_wide = entry->sycl->context != root.sycl->context && is_driver_wide(root, *entry);
     ContextUse::reserve();
-    std::unique_lock<std::shared_mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(changing);
     const auto home = homes_.find(device);
     if (wanted == Wanted::home && home != homes_.end()) return *home->second;
     const auto found = by_pair_.find({device, entry->sycl->context});
@@ -213,13 +199,17 @@ class Table final : ForkHandler {
     return append(std::move(entry), moves_in);
   }
 
-  // Asked once for each root device, when the first private context comes.
+  // Asked for each root device when the first private context comes.
   bool is_driver_wide(const Entry& root, const Entry& entry) {
-    const std::lock_guard<std::mutex> lock(asking_);
-    const auto found = driver_wide_.find(root.id);
-    if (found != driver_wide_.end()) return found->second;
-    return driver_wide_[root.id] =
-               knows_pointers_of(root.sycl->context, root.sycl->device, entry.sycl->context);
+    {
+      const std::lock_guard<Mutex> lock(changing);
+      const auto found = driver_wide_.find(root.id);
+      if (found != driver_wide_.end()) return found->second;
+    }
+    const bool answer =
+        knows_pointers_of(root.sycl->context, root.sycl->device, entry.sycl->context);
+    const std::lock_guard<Mutex> lock(changing);
+    return driver_wide_[root.id] = answer;
   }
 
   // Puts an entry into all the lists, or when memory runs out, into none.  The caller holds the
@@ -271,13 +261,10 @@ class Table final : ForkHandler {
   };
 
   int root_count_ = 0;
-  std::mutex cutting_;  // taken before mutex_
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
-  std::mutex asking_;  // nothing is taken after it
+  // Under `changing`; who reads the two lists needs no lock.
   std::map<int, bool> driver_wide_;
-
-  mutable std::shared_mutex mutex_;  // for the maps, and for writing to the lists
   AppendOnly<std::unique_ptr<Entry>> entries_;
   AppendOnly<const Entry*> default_contexts_;
   std::unordered_map<PairKey, const Entry*, PairHash> by_pair_;
@@ -286,18 +273,13 @@ class Table final : ForkHandler {
   std::unordered_map<std::uintptr_t, const Entry*> by_native_;
 };
 
-std::atomic<const Table*> made_table{nullptr};
 std::atomic<QueueSource> queue_source{nullptr};
+MadeOnce<Table> the_table{Rank::enumeration};
+MadeOnce<const Entry> entry_of_default_device{Rank::default_device};
+MadeOnce<const bool> devices_were_met{Rank::unlisted_devices};
 
-// Never destroyed: a deleter may run after the static destructors.  When the constructor throws,
-// the next call tries again.
 Table& table() {
-  static Table* const instance = [] {
-    auto* const made = new Table;
-    made_table.store(made, std::memory_order_release);
-    return made;
-  }();
-  return *instance;
+  return the_table.get([] { return new Table; });
 }
 
 const sycl::device& device_at(const void* address) {
@@ -377,7 +359,7 @@ int root_count() { return table().root_count(); }
 int entry_count() { return static_cast<int>(table().entries().size()); }
 
 int entries_so_far() noexcept {
-  const Table* const made = made_table.load(std::memory_order_acquire);
+  const Table* const made = the_table.made();
   return made ? static_cast<int>(made->entries().size()) : 0;
 }
 
@@ -401,11 +383,12 @@ const Entry& default_entry() {
   if (root_count() == 0) {
     fail(Error::Kind::runtime, "SYCL found no device; ", no_device_advice());
   }
-  static const Entry& entry = sycl_call("choosing the default device", [&]() -> const Entry& {
-    const sycl::device device(sycl::default_selector_v);
-    return table().root_of(device);
+  return entry_of_default_device.get([] {
+    return sycl_call("choosing the default device", [] {
+      const sycl::device device(sycl::default_selector_v);
+      return &table().root_of(device);
+    });
   });
-  return entry;
 }
 
 const Entry& entry_of(const void* device, const void* context) {
@@ -485,8 +468,8 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
 }
 
 void meet_unlisted_devices() noexcept {
-  static std::once_flag met;
-  std::call_once(met, [] {
+  static constexpr bool met = true;
+  devices_were_met.get([] {
     const auto meet = [](const auto& make) {
       try {
         make();
@@ -500,6 +483,7 @@ void meet_unlisted_devices() noexcept {
       meet([&] { make_parts(device, tiles); });
     }
     meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
+    return &met;
   });
 }
 

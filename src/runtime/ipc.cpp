@@ -113,15 +113,12 @@ struct Opened {
   Descriptor lease;  // goes after the mapping was closed
 };
 
-// Memory of other processes that is open here.
-Extents<Opened>& opened_memory() {
-  static auto* const all = new Extents<Opened>;  // never destroyed
-  return *all;
-}
+// Memory of other processes that is open here; never destroyed.
+Extents<Opened>& opened_memory = *new Extents<Opened>;
 
 void close_ipc(void* state) {
   const std::unique_ptr<Opened> opened(static_cast<Opened*>(state));
-  opened_memory().remove(opened->pointer, opened->nbytes, opened.get());
+  opened_memory.remove(opened->pointer, opened->nbytes, opened.get());
   if (is_forked_child()) return;  // it is the parent's
   try {
     ipc::close(opened->pointer, opened->context);
@@ -167,7 +164,7 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
       return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
     });
   } catch (const Error&) {
-    if (!opened_memory().find(data)) throw;
+    if (!opened_memory.find(data)) throw;
     fail(Error::Kind::buffer,
          "the tensor is in memory of another process that is open here, and the driver gives a "
          "handle of it in that process alone: send its IpcHandle on, which any number of processes "
@@ -222,7 +219,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   require_one_allocation("the inter-process handle", entry, data, nbytes);
   Opened* const closed_by_owner = opened.release();
   Owner owner(closed_by_owner, close_ipc);
-  opened_memory().add(data, nbytes, closed_by_owner);
+  opened_memory.add(data, nbytes, closed_by_owner);
   UsmKind kind;
   const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));

@@ -6,13 +6,13 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "base/lock.hpp"
 #include "runtime/deferred_free.hpp"
 #include "runtime/runtime_call.hpp"
 
@@ -53,26 +53,22 @@ std::exception_ptr error_in(const Queue& queue, const Event& event) noexcept {
 
 // The table of all.  Never destroyed: a copy may end after the static destructors.  Under the lock
 // nothing is called and nothing is dropped: the end of an event is a call into the runtime.
-class PendingCopies final : ForkHandler {
+class PendingCopies final : AtFork {
  public:
-  static PendingCopies& instance() {
-    static PendingCopies* const copies = new PendingCopies;
-    return *copies;
-  }
+  PendingCopies() : AtFork(Rank::pending_copies) {}
 
   void add(const std::shared_ptr<PendingCopy>& copy) {
     Copies dropped;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     copies_.push_back(copy);
     copy->number_ = ++last_number_;
-    copy->forks_ = forks_;
     dropped = take_out_what_is_over();
   }
 
   void end(PendingCopy* copy, std::exception_ptr error) {
     {
       Copies dropped;
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       copy->is_over_ = true;
       copy->error_ = std::move(error);
       dropped = take_out_what_is_over();
@@ -98,7 +94,7 @@ class PendingCopies final : ForkHandler {
   // Commands of one queue are waited for in order, by one thread while there are any.
   void wait_for(const Queue& queue, Command command) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       std::deque<Command>& commands = commands_[&queue.state()];
       commands.push_back(std::move(command));
       if (commands.size() > 1) return;
@@ -113,26 +109,26 @@ class PendingCopies final : ForkHandler {
   // What is to be raised; nullptr: nothing.
   std::exception_ptr error_of(PendingCopy* copy, bool again) {
     Copies dropped;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     const bool is_told = std::exchange(copy->is_told_, true);
     dropped = take_out_what_is_over();
     if (is_told && !again) return nullptr;
-    if (copy->forks_ == forks_ || copy->is_over_) return copy->error_;
+    if (copy->is_over_ || !is_lost(*copy)) return copy->error_;
     return std::make_exception_ptr(Error(Error::Kind::runtime, lost));
   }
 
   bool is_over(const PendingCopy& copy) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return copy.is_over_ || copy.forks_ != forks_;
+    const std::lock_guard<Mutex> lock(mutex_);
+    return copy.is_over_ || is_lost(copy);
   }
 
   // Until the first of the copies that a thread makes is over, or a signal handler raises.
   void wait_for_a_thread() {
     std::shared_ptr<PendingCopy> first;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       const auto found = std::find_if(copies_.begin(), copies_.end(), [this](const auto& copy) {
-        return !copy->event() && !copy->is_over_ && copy->forks_ == forks_;
+        return !copy->event() && !copy->is_over_ && !is_lost(*copy);
       });
       if (found != copies_.end()) first = *found;
     }
@@ -141,7 +137,7 @@ class PendingCopies final : ForkHandler {
 
   template <class Visit>
   void visit(const Bytes& bytes, bool writes, const Visit& visit) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     for (const auto& copy : copies_) {
       if (own_number != 0 && copy->number_ >= own_number) continue;
       if (copy->concerns(bytes, writes) && !is_of_no_interest(*copy)) visit(copy);
@@ -153,7 +149,7 @@ class PendingCopies final : ForkHandler {
 
   void wait_for_all_of(const Queue& queue) {
     for (bool is_last = false; !is_last;) {
-      std::unique_lock<std::mutex> lock(mutex_);
+      std::unique_lock<Mutex> lock(mutex_);
       Command next = std::move(commands_[&queue.state()].front());
       lock.unlock();
       end_command(queue, std::move(next));
@@ -165,21 +161,22 @@ class PendingCopies final : ForkHandler {
     }
   }
 
-  void before_fork() noexcept override { mutex_.lock(); }
-  void after_fork_in_parent() noexcept override { mutex_.unlock(); }
-  void after_fork_in_child() noexcept override {
-    ++forks_;
+  void after_fork(bool in_child) noexcept override {
+    if (!in_child) return;
     own_number = 0;
     copying_threads = 0;
     new std::map<const QueueState*, std::deque<Command>>(std::move(commands_));  // the parent's
     commands_.clear();
-    mutex_.unlock();
+  }
+
+  // Whether a thread of the parent made it.
+  static bool is_lost(const PendingCopy& copy) noexcept {
+    return copy.process_ != process_generation();
   }
 
   // An error stays until somebody was told of it, or the memory that it concerns is gone.
   bool is_of_no_interest(const PendingCopy& copy) const noexcept {
-    const bool is_lost = copy.forks_ != forks_;
-    if (!copy.is_over_ && !is_lost) return false;
+    if (!copy.is_over_ && !is_lost(copy)) return false;
     const bool is_fine = copy.is_over_ && !copy.error_;
     return is_fine || copy.is_told_ || copy.target_.expired();
   }
@@ -194,15 +191,14 @@ class PendingCopies final : ForkHandler {
     return dropped;
   }
 
-  std::mutex mutex_;
+  Mutex mutex_{Rank::pending_copies};
   Copies copies_;
   std::map<const QueueState*, std::deque<Command>> commands_;
   std::uint64_t last_number_ = 0;
-  int forks_ = 0;  // between the first process and this one
 };
 
 namespace {
-PendingCopies& table() { return PendingCopies::instance(); }
+PendingCopies& table = *new PendingCopies;
 }  // namespace
 
 PendingCopy::PendingCopy(const What& what, Event event)
@@ -217,9 +213,9 @@ std::shared_ptr<PendingCopy> PendingCopy::none() {
 
 std::shared_ptr<PendingCopy> PendingCopy::by_thread(const What& what, std::function<void()> body) {
   // Before it has a number: what runs now waits for copies with smaller numbers alone.
-  while (copying_threads >= most_copying_threads) table().wait_for_a_thread();
+  while (copying_threads >= most_copying_threads) table.wait_for_a_thread();
   const std::shared_ptr<PendingCopy> copy(new PendingCopy(what, {}));
-  table().add(copy);
+  table.add(copy);
   try {
     auto work = [copy, body = std::move(body)]() mutable {
       const UnfinishedWork pending;
@@ -232,13 +228,13 @@ std::shared_ptr<PendingCopy> PendingCopy::by_thread(const What& what, std::funct
       }
       own_number = 0;
       body = nullptr;  // what it reads and writes goes before it counts as over
-      table().end(copy.get(), std::move(error));
+      table.end(copy.get(), std::move(error));
       --copying_threads;
     };
     ++copying_threads;
     run_in_background(std::move(work));
   } catch (...) {  // no memory to hand it over
-    table().end(copy.get(), nullptr);
+    table.end(copy.get(), nullptr);
     throw;
   }
   return copy;
@@ -249,47 +245,47 @@ std::shared_ptr<PendingCopy> PendingCopy::by_command(const What& what, const Que
   std::shared_ptr<PendingCopy> copy;
   try {
     copy.reset(new PendingCopy(what, event));
-    table().add(copy);
+    table.add(copy);
   } catch (...) {  // no memory to remember it with
     (void)error_in(queue, event);
     throw;
   }
   try {
-    table().wait_for(queue, {copy, what});
+    table.wait_for(queue, {copy, what});
   } catch (...) {
-    table().end_command(queue, {copy, what});
+    table.end_command(queue, {copy, what});
   }
   return copy;
 }
 
-bool PendingCopy::is_done() { return table().is_over(*this); }
+bool PendingCopy::is_done() { return table.is_over(*this); }
 
 void PendingCopy::finish() {
-  if (!table().is_over(*this)) completion_.wait();
+  if (!table.is_over(*this)) completion_.wait();
 }
 
 void PendingCopy::wait() {
   finish();
-  if (const std::exception_ptr error = table().error_of(this, true)) std::rethrow_exception(error);
+  if (const std::exception_ptr error = table.error_of(this, true)) std::rethrow_exception(error);
 }
 
 void PendingCopy::wait_to_use(const Bytes& bytes) {
   finish();
   if (!bytes.overlap(written_)) return;
-  if (const std::exception_ptr error = table().error_of(this, false)) std::rethrow_exception(error);
+  if (const std::exception_ptr error = table.error_of(this, false)) std::rethrow_exception(error);
 }
 
 bool has_pending_copies(const Bytes& bytes, bool writes) noexcept {
   if (!any_pending_copies()) return false;
   bool found = false;
-  table().visit(bytes, writes, [&](const auto&) { found = true; });
+  table.visit(bytes, writes, [&](const auto&) { found = true; });
   return found;
 }
 
 std::vector<std::shared_ptr<PendingCopy>> pending_copies(const Bytes& bytes, bool writes) {
   std::vector<std::shared_ptr<PendingCopy>> found;
   if (!any_pending_copies()) return found;
-  table().visit(bytes, writes, [&](const auto& copy) { found.push_back(copy); });
+  table.visit(bytes, writes, [&](const auto& copy) { found.push_back(copy); });
   return found;
 }
 

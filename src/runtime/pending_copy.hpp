@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/fork.hpp"
 #include "base/interruptible.hpp"
 #include "runtime/queue.hpp"
 
@@ -71,10 +72,10 @@ class PendingCopy {
   const Bytes written_, read_;
   const std::weak_ptr<const Allocation> target_;
   const Event event_;
+  const int process_ = process_generation();
   Completion completion_;  // after is_over_
   // Under the lock of the table of all.
   std::uint64_t number_ = 0;
-  int forks_ = 0;
   bool is_over_ = false, is_told_ = false;
   std::exception_ptr error_;
 };

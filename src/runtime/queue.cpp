@@ -127,7 +127,7 @@ void raise_pending(const QueueState& state) {
   if (!state.errors) return;
   std::string text;
   {
-    std::lock_guard<std::mutex> lock(state.errors->mutex);
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
     text.swap(state.errors->first);
     state.errors->any = false;
   }
@@ -150,7 +150,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
         text = error.what();
       } catch (...) {
       }
-      std::lock_guard<std::mutex> lock(errors->mutex);
+      const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
       if (errors->first.empty()) errors->first = text;
       errors->any = true;
     }

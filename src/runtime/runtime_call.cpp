@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "base/forced_unwind.hpp"
-#include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "base/lock.hpp"
 
 namespace sycl_ext {
 
@@ -64,30 +64,33 @@ void end_process(int status, void*) {
 }
 
 // The threads that were in the runtime are not in the child.
-struct CallsOfParent final : ForkHandler {
+class CallsOfParent final : AtFork {
+ public:
+  CallsOfParent() : AtFork(Rank::runtime_calls) {}
+
+ private:
   void before_fork() noexcept override {
     forking = true;
     wait_a_little([] { return brief == is_in_brief_call(); });
   }
-  void after_fork_in_parent() noexcept override { forking = false; }
-  void after_fork_in_child() noexcept override {
-    long_calls = unfinished = 0;
-    brief = is_in_brief_call();
+  void after_fork(bool in_child) noexcept override {
+    if (in_child) {
+      long_calls = unfinished = 0;
+      brief = is_in_brief_call();
+    }
     forking = false;
   }
 };
+[[maybe_unused]] const CallsOfParent& calls_of_parent = *new CallsOfParent;
 
-bool prepare_the_end() {
-  new CallsOfParent;  // for ever
-  return on_exit(end_process, nullptr) == 0;
-}
+std::atomic<bool> is_end_prepared{false};
 
 }  // namespace
 
 RuntimeCall::RuntimeCall(const char* what, Duration duration) noexcept : duration_(duration) {
+  check_locks(!AtFork::is_a_lock_held(), "the SYCL runtime is called under a lock");
   if (duration_ == Duration::brief && own_brief++ > 0) return;
-  static const bool prepared = prepare_the_end();
-  (void)prepared;
+  if (!is_end_prepared && !is_end_prepared.exchange(true)) on_exit(end_process, nullptr);
   if (checks_gil.load(std::memory_order_relaxed)) {
     const Interpreter* const python = interpreter;
     if (python && python->holds_gil()) {

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <sycl/context.hpp>
 #include <sycl/device.hpp>
@@ -21,12 +20,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/lock.hpp"
 
 namespace sycl_ext {
 
 // Where the async handler of a queue leaves its text until the next wait().
 struct AsyncErrors {
-  std::mutex mutex;
+  static inline Mutex& mutex = *new Mutex(Rank::async_errors);
   std::string first;  // the first of several is the cause
   std::atomic<bool> any{false};
 };

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/lock.hpp"
 #include "base/process_memory.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/sycl_handles.hpp"
@@ -151,10 +152,11 @@ class Reference {
   }
 };
 
+MadeOnce<const Reference> the_reference{Rank::reference_queue};
+
 const Reference& reference() {
-  static const Reference* const instance =
-      sycl_call("creating a queue", [] { return new Reference; });
-  return *instance;
+  return the_reference.get(
+      [] { return sycl_call("creating a queue", [] { return new const Reference; }); });
 }
 
 // ---- the checks ---------------------------------------------------------------------------------

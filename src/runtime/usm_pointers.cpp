@@ -75,10 +75,7 @@ constexpr std::uint32_t nobodys = 1u << 24;
 constexpr std::size_t always_asked = 8;  // private contexts; more than these are asked once
 
 // Blocks of private contexts that are alive; never destroyed.
-Extents<const Entry>& private_blocks() {
-  static auto* const blocks = new Extents<const Entry>;
-  return *blocks;
-}
+Extents<const Entry>& private_blocks = *new Extents<const Entry>;
 
 const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind) {
   return kind == UsmKind::host ? entry : allocating_entry(pointer, entry);
@@ -95,11 +92,11 @@ PrivateBlock::PrivateBlock(const void* data, std::size_t nbytes, const Entry* en
     : data_(data),
       nbytes_(nbytes),
       entry_(entry && !entry->default_context && nbytes > 0 ? entry : nullptr) {
-  if (entry_) private_blocks().add(data_, nbytes_, entry_);
+  if (entry_) private_blocks.add(data_, nbytes_, entry_);
 }
 
 PrivateBlock::~PrivateBlock() {
-  if (entry_) private_blocks().remove(data_, nbytes_, entry_);
+  if (entry_) private_blocks.remove(data_, nbytes_, entry_);
 }
 
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
@@ -122,7 +119,7 @@ bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
   const std::size_t defaults = default_context_count();  // raises: there is no table to be had
   try {
-    const Entry* const ours = private_blocks().find(pointer);
+    const Entry* const ours = private_blocks.find(pointer);
     if (ours && classify(pointer, *ours, kind)) return &owning_entry(pointer, *ours, *kind);
     const std::optional<std::uint32_t> hint = seen().find(pointer);
     const Entry* const last =

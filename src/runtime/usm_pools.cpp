@@ -15,10 +15,8 @@ namespace sycl_ext {
 namespace {
 
 // Never destroyed: a block may come back after the static destructors.
-BlockPool& host_pool() {
-  static BlockPool* const pool = new BlockPool;
-  return *pool;
-}
+BlockPool& host_pool = *new BlockPool;
+LargeBlockPool& large_host_pool = *new LargeBlockPool(std::size_t{32} << 20, std::size_t{64} << 20);
 
 BlockPool& pool_of(const Entry& entry, UsmKind kind) {
   return entry.pools().small[static_cast<std::size_t>(kind)];
@@ -57,12 +55,6 @@ void drain_pools(const Entry& entry) noexcept {
   for (const auto& block : pools->staging.drain()) free_usm(block.data, entry);
 }
 
-LargeBlockPool& large_host_pool() {
-  static LargeBlockPool* const pool =
-      new LargeBlockPool(std::size_t{32} << 20, std::size_t{64} << 20);
-  return *pool;
-}
-
 // A kept block for at least `nbytes`, with its true size; {nullptr, 0}: none.
 KeptBlock take_kept(std::size_t nbytes, BlockPool& small, LargeBlockPool* large) noexcept {
   if (!BlockPool::serves(nbytes)) return large ? large->take(nbytes) : KeptBlock{nullptr, 0};
@@ -88,7 +80,7 @@ KeptBlock take_kept_usm(const Entry& entry, UsmKind kind, std::size_t nbytes) no
 }
 
 KeptBlock take_kept_host(std::size_t nbytes) noexcept {
-  return take_kept(nbytes, host_pool(), &large_host_pool());
+  return take_kept(nbytes, host_pool, &large_host_pool);
 }
 
 void keep_usm(const KeptBlock& block, const Entry& entry, UsmKind kind) noexcept {
@@ -98,7 +90,7 @@ void keep_usm(const KeptBlock& block, const Entry& entry, UsmKind kind) noexcept
 }
 
 void keep_host(const KeptBlock& block) noexcept {
-  give_back(block, host_pool(), &large_host_pool(), [](void* data) { std::free(data); });
+  give_back(block, host_pool, &large_host_pool, [](void* data) { std::free(data); });
 }
 
 void drain_pools_later(const std::vector<const ContextEntry*>& entries) {
@@ -114,7 +106,7 @@ std::vector<CachedMemory> cached_memory() {
   const auto add = [&found](const Entry* entry, UsmKind kind, std::size_t nbytes) {
     if (nbytes > 0) found.push_back({entry, kind, nbytes});
   };
-  add(nullptr, UsmKind::system, host_pool().kept() + large_host_pool().kept());
+  add(nullptr, UsmKind::system, host_pool.kept() + large_host_pool.kept());
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);
     if (!entry.made_pools()) continue;
@@ -130,8 +122,8 @@ void release_cached_memory() noexcept {
   // What is freed comes back to where we take from; an interrupted copy holds blocks that follow
   // it.
   for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
-  host_pool().drain([](void* block) { std::free(block); });
-  for (const auto& block : large_host_pool().drain()) std::free(block.data);
+  host_pool.drain([](void* block) { std::free(block); });
+  for (const auto& block : large_host_pool.drain()) std::free(block.data);
   for (int id = 0; id < entries_so_far(); ++id) {
     drain_pools(*find_entry(id));
   }

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything at once from eight threads: what TSan looks at.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/lock.hpp"
 #include "check.hpp"
 #include "dlpack/export.hpp"
 #include "dlpack/import.hpp"
@@ -130,4 +137,83 @@ TEST(threads_begin_copies) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK(settled_allocations() == live);
+}
+
+namespace {
+
+// Whether a child that runs `body` ends well; a child that hangs does not.
+template <class Body>
+bool ends_well_in_a_child(const Body& body) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    body();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+}  // namespace
+
+// The fork holds no lock of a greater rank while it waits for one, whichever was made first.
+TEST(threads_take_locks_while_another_forks) {
+  Mutex second(Rank::pools), first(Rank::origins);
+  std::atomic<bool> is_first_taken{false};
+  std::thread other([&] {
+    const std::lock_guard<Mutex> lock_first(first);
+    is_first_taken = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the fork waits by now, probably
+    const std::lock_guard<Mutex> lock_second(second);
+  });
+  while (!is_first_taken) std::this_thread::yield();
+  CHECK(ends_well_in_a_child([&] {
+    const std::lock_guard<Mutex> lock_first(first);
+    const std::lock_guard<Mutex> lock_second(second);
+  }));
+  other.join();
+}
+
+// A child that is forked while another thread makes something has it, or makes it itself.
+TEST(threads_make_once_while_another_forks) {
+  static MadeOnce<const int> number{Rank::default_device};
+  std::atomic<bool> begins{false};
+  const auto make = [&] {
+    begins = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return new const int(5);
+  };
+  std::thread other([&] { number.get(make); });
+  while (!begins) std::this_thread::yield();
+  CHECK(ends_well_in_a_child([&] {
+    if (number.get(make) != 5) _exit(1);
+  }));
+  other.join();
+}
+
+// A driver that starts a program forks in a call that is made under a lock.
+TEST(threads_fork_under_their_own_lock) {
+  Mutex own(Rank::sub_devices);
+  {
+    const std::lock_guard<Mutex> lock(own);
+    CHECK(ends_well_in_a_child([] {}));
+  }
+  CHECK(ends_well_in_a_child([&] { const std::lock_guard<Mutex> lock(own); }));
+}
+
+TEST(threads_take_locks_in_the_order_of_their_ranks) {
+  Mutex first(Rank::origins), second(Rank::pools), other(Rank::pools);
+  const auto take = [](Mutex* one, Mutex* then) {
+    return ends_well_in_a_child([&] {
+      close(STDERR_FILENO);
+      const rlimit no_core{0, 0};
+      setrlimit(RLIMIT_CORE, &no_core);
+      const std::lock_guard<Mutex> lock_one(*one);
+      const std::lock_guard<Mutex> lock_then(*then);
+    });
+  };
+  CHECK(take(&first, &second));
+  CHECK(!take(&second, &first) && !take(&second, &other));
 }
