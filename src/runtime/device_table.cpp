@@ -292,13 +292,19 @@ const sycl::context& context_at(const void* address) {
 
 }  // namespace
 
+namespace {
+
+// Keeps the queue in its place, unless another thread was faster.
+const Queue& publish(std::unique_ptr<const Queue> made, std::atomic<const Queue*>* place) {
+  const Queue* faster = nullptr;
+  return place->compare_exchange_strong(faster, made.get()) ? *made.release() : *faster;
+}
+
+}  // namespace
+
 const Queue& Entry::first_commands(QueueUse use) const {
-  LazyQueue& one = lazy(use);
-  std::call_once(one.making, [&] {
-    one.queue = Queue(make_queue(sycl->context, sycl->device));
-    one.made.store(&one.queue, std::memory_order_release);
-  });
-  return one.queue;
+  return publish(std::make_unique<const Queue>(make_queue(sycl->context, sycl->device)),
+                 &commands_[static_cast<std::size_t>(use)]);
 }
 
 const Queue& Entry::fetch_queue() const {
@@ -306,10 +312,8 @@ const Queue& Entry::fetch_queue() const {
   auto fetched = std::make_unique<const Queue>(
       source ? source(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
   fetched->share();
-  const Queue* faster = nullptr;
-  if (!queue_.compare_exchange_strong(faster, fetched.get())) return *faster;
   if (use) use->is_held();
-  return *fetched.release();
+  return publish(std::move(fetched), &queue_);
 }
 
 EntryPools& Entry::pools() const {
@@ -322,8 +326,8 @@ EntryPools& Entry::pools() const {
 std::optional<long> Entry::own_references() const noexcept {
   if (fetched_queue()) return std::nullopt;
   long references = 2;  // in `sycl`, and in the key of the table's map of devices and contexts
-  for (const LazyQueue& one : queues_) {
-    const Queue* const made = one.made.load(std::memory_order_acquire);
+  for (const auto& one : commands_) {
+    const Queue* const made = one.load(std::memory_order_acquire);
     if (!made) continue;
     if (made->is_shared()) return std::nullopt;
     ++references;

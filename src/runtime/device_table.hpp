@@ -108,12 +108,12 @@ class Entry final : public ContextEntry {
 
   // An in-order queue for our own commands, made when first needed.  Its errors come to us.
   const Queue& commands(QueueUse use = QueueUse::commands) const {
-    const Queue* const made = lazy(use).made.load(std::memory_order_acquire);
+    const Queue* const made = made_commands(use);
     return made ? *made : first_commands(use);
   }
   // The same if it was made; nullptr: no command was ever submitted to it.
-  const Queue* made_commands() const noexcept {
-    return lazy(QueueUse::commands).made.load(std::memory_order_acquire);
+  const Queue* made_commands(QueueUse use = QueueUse::commands) const noexcept {
+    return commands_[static_cast<std::size_t>(use)].load(std::memory_order_acquire);
   }
   std::optional<long> own_references() const noexcept override;
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
@@ -124,17 +124,12 @@ class Entry final : public ContextEntry {
   const void* context_address() const noexcept;
 
  private:
-  struct LazyQueue {
-    std::once_flag making;
-    Queue queue;
-    std::atomic<const Queue*> made{nullptr};
-  };
-  LazyQueue& lazy(QueueUse use) const noexcept { return queues_[static_cast<std::size_t>(use)]; }
   const Queue& first_commands(QueueUse use) const;
   const Queue& fetch_queue() const;
-  mutable std::array<LazyQueue, 3> queues_;
-  mutable std::atomic<const Queue*> queue_{nullptr};  // for ever, as the entry is
-  mutable std::atomic<EntryPools*> pools_{nullptr};   // for ever, as the entry is
+  // Made without a lock, under which a fork would wait for the runtime.  For ever, as the entry is.
+  mutable std::array<std::atomic<const Queue*>, 3> commands_{};
+  mutable std::atomic<const Queue*> queue_{nullptr};
+  mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the entry is
 };
 
 // Where Entry::queue() comes from: dpctl, which only Python's side knows.  Called without a lock,

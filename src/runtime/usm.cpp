@@ -126,10 +126,7 @@ Queue apart_from(const Entry* entry, Queue queue) {
 thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
 
 // Blocks of ours of which the host has had a view.  Never destroyed.
-Extents<const Allocation>& seen_by_host() {
-  static auto* const blocks = new Extents<const Allocation>;
-  return *blocks;
-}
+Extents<const Allocation>& seen_by_host = *new Extents<const Allocation>;
 
 void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 
@@ -242,7 +239,7 @@ Allocation::Allocation(HeldBlock&& block, const Entry& reader)
       private_block(data, nbytes, nullptr) {}
 
 Allocation::~Allocation() {
-  if (is_seen_by_host_) seen_by_host().remove(data, nbytes, this);
+  if (is_seen_by_host_) seen_by_host.remove(data, nbytes, this);
   // Where nobody has asked whose it is, nobody has submitted work on it.  Work on a borrowed block
   // is its owner's to wait for, unless somebody had it from us.
   if (!is_owner_known()) return;
@@ -293,11 +290,11 @@ void Allocation::show() const {
 
 void Allocation::show_to_host() const {
   if (!is_ours() || !entry() || is_seen_by_host_.exchange(true)) return;
-  seen_by_host().add(data, nbytes, this);
+  seen_by_host.add(data, nbytes, this);
 }
 
 void came_back(const void* data) noexcept {
-  seen_by_host().visit(data, [](const Allocation* block) { block->is_shown_ = true; });
+  seen_by_host.visit(data, [](const Allocation* block) { block->is_shown_ = true; });
 }
 
 void Allocation::fetch_queues() const {
