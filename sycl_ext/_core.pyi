@@ -462,6 +462,9 @@ def release_cached_memory() -> None:
 def no_device_advice() -> str:
     """What errors advise where there is no device."""
 
+def require_target(tensor: TensorBase) -> None:
+    """Raises a BufferError unless a copy may write to it."""
+
 def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides of the same elements in another shape of equal size; None when that takes a copy."""
 

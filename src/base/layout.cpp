@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/layout.hpp"
 
+#include <array>
+#include <cstdlib>
 #include <limits>
 
 #include "base/error.hpp"
@@ -17,6 +19,35 @@ bool multiply(std::int64_t a, std::int64_t b, std::int64_t* product) noexcept {
 
 bool add(std::int64_t a, std::int64_t b, std::int64_t* sum) noexcept {
   return !__builtin_add_overflow(a, b, sum);
+}
+
+std::int64_t floor_of_quotient(std::int64_t a, std::int64_t positive) noexcept {
+  return a >= 0 ? a / positive : -((positive - 1 - a) / positive);
+}
+
+// An axis with more than one index: the distance between two, the last, and how far all axes with
+// shorter distances reach together.
+struct Axis {
+  std::int64_t stride, last, below;
+};
+
+// Whether steps along the axes, shortest first, make up for a distance; if none of the longer axes
+// took a step (`moved`), at least one of these does.  True when the effort is used up.
+bool leads_back(const Axis* axes, int count, std::int64_t distance, bool moved,
+                int* effort) noexcept {
+  if (--*effort < 0) return true;
+  if (count == 0) return moved && distance == 0;
+  const auto [stride, last, below] = axes[count - 1];
+  // More or fewer steps than these cannot be made up for by the shorter axes.  The reverse of a way
+  // back is one, too, so the first axis that moves is tried in one direction.
+  const std::int64_t fewest =
+      std::max(moved ? -last : 0, -floor_of_quotient(distance + below, stride));
+  const std::int64_t most = std::min(last, floor_of_quotient(below - distance, stride));
+  for (std::int64_t steps = fewest; steps <= most; ++steps) {
+    const bool moves = moved || steps != 0;
+    if (leads_back(axes, count - 1, distance + steps * stride, moves, effort)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -76,6 +107,24 @@ bool has_negative_stride(const Layout& layout) noexcept {
     if (layout.shape()[i] > 1 && layout.strides()[i] < 0) return true;
   }
   return false;
+}
+
+bool shares_elements(const Layout& layout) noexcept {
+  std::array<Axis, max_ndim> axes;
+  int count = 0;
+  for (int i = 0; i < layout.ndim(); ++i) {
+    const std::int64_t length = layout.shape()[i], stride = std::abs(layout.strides()[i]);
+    if (length == 0) return false;
+    if (length > 1) axes[count++] = {stride, length - 1, 0};
+  }
+  std::sort(axes.begin(), axes.begin() + count,
+            [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+  if (count > 0 && axes[0].stride == 0) return true;
+  for (int i = 1; i < count; ++i) {
+    axes[i].below = axes[i - 1].below + axes[i - 1].last * axes[i - 1].stride;
+  }
+  int effort = 1 << 18;
+  return leads_back(axes.data(), count, 0, false, &effort);
 }
 
 bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noexcept {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace sycl_ext {
 
@@ -19,8 +20,14 @@ class Layout {
   Layout(int ndim, const std::int64_t* shape, const std::int64_t* strides);
   Layout(const Layout& other) : Layout(other.ndim_, other.shape(), other.strides()) {}
   Layout& operator=(const Layout& other) { return *this = Layout(other); }
-  Layout(Layout&&) noexcept = default;
-  Layout& operator=(Layout&&) noexcept = default;
+  // What was moved from has no axes.
+  Layout(Layout&& other) noexcept : ndim_(0) { *this = std::move(other); }
+  Layout& operator=(Layout&& other) noexcept {
+    ndim_ = std::exchange(other.ndim_, 0);
+    std::copy_n(other.inline_, 2 * inline_ndim, inline_);
+    heap_ = std::move(other.heap_);
+    return *this;
+  }
 
   int ndim() const noexcept { return ndim_; }
   std::int64_t* shape() noexcept { return values(); }
@@ -63,6 +70,11 @@ bool is_contiguous(const Layout& layout, Order order) noexcept;
 
 // Whether a stride of an axis with more than one element is negative.
 bool has_negative_stride(const Layout& layout) noexcept;
+
+// Whether two indices stand for one element: a stride of 0, windows that slide over each other.
+// Also true where that takes too long to find out, which needs several axes that interleave.  The
+// layout must have passed one of the checks of this file.
+bool shares_elements(const Layout& layout) noexcept;
 
 // Bytes that the elements occupy, relative to the first element: [begin, end).
 struct Extent {

@@ -211,6 +211,8 @@ void bind_tensors(py::module_& m) {
         copy_elements(to, from);
       },
       py::arg("target"), py::arg("source"), "Copies all elements.");
+  m.def("require_target", &require_target, py::arg("tensor"),
+        "Raises a BufferError unless a copy may write to it.");
   m.def(
       "synchronize",
       [](const Tensor& tensor) {

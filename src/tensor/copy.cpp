@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -60,13 +61,14 @@ Span span_of(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
   return span;
 }
 
-// The two halves of the loops, cut along the axis that reaches furthest on one side.
+// The two halves of loops of several elements, cut along the axis that reaches furthest on one
+// side.
 std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
   int widest = 0;
   std::int64_t reach = -1;
   for (int i = 0; i < loops.ndim; ++i) {
     const std::int64_t candidate = std::abs((loops.axes[i].count - 1) * (loops.axes[i].*side));
-    if (candidate > reach) {
+    if (loops.axes[i].count > 1 && candidate > reach) {
       reach = candidate;
       widest = i;
     }
@@ -245,21 +247,10 @@ bool fits_fetch(const CopyLoops& loops) {
   return span.nbytes <= block_bytes && span.nbytes <= loops.nbytes() + runs * command_bytes;
 }
 
-// Whether the elements of the target fill their span without gaps, which belong to somebody else:
-// in order of their strides, each axis starts where the one before it ends.  (The number of bytes
-// alone does not tell: elements that lie on each other count for the gaps.)
+// Whether the elements of the target, no two of which are one, fill their span without gaps: those
+// belong to somebody else.
 bool is_dense(const CopyLoops& loops) {
-  std::array<CopyAxis, max_ndim> axes;
-  std::copy_n(loops.axes.begin(), loops.ndim, axes.begin());
-  std::sort(axes.begin(), axes.begin() + loops.ndim,
-            [](const CopyAxis& a, const CopyAxis& b) { return std::abs(a.to) < std::abs(b.to); });
-  auto step = static_cast<std::int64_t>(loops.itemsize);
-  for (int i = 0; i < loops.ndim; ++i) {
-    if (axes[i].count == 1) continue;
-    if (std::abs(axes[i].to) != step) return false;
-    step *= axes[i].count;
-  }
-  return true;
+  return span_of(loops, &CopyAxis::to).nbytes == loops.nbytes();
 }
 
 // Each run of a target with gaps is a command, whose event is kept until it is done.
@@ -339,12 +330,6 @@ void copy_disjoint(const Tensor& to, const Tensor& from, By by) {
     return writing(entry, by).copy(loops.to, loops.from, loops.nbytes());
   }
   relay(loops, entry, source, by);
-}
-
-// Error(buffer) unless it may be written to.
-void require_writable(const Tensor& to) {
-  if (!to.readonly) return;
-  fail(Error::Kind::buffer, "the target of the copy is read-only; copy into a tensor that is not");
 }
 
 Bytes bytes_of(const Tensor& tensor) {
@@ -439,13 +424,30 @@ void order_after(const Queue& queue, const Memory& memory) {
 
 void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
 
+void require_target(const Tensor& to) {
+  if (to.readonly) {
+    fail(Error::Kind::buffer,
+         "the target of the copy is read-only; copy into a tensor that is not");
+  }
+  if (shares_elements(to.layout)) {
+    std::ostringstream strides;
+    for (int i = 0; i < to.layout.ndim(); ++i) strides << (i ? ", " : "") << to.layout.strides()[i];
+    fail(Error::Kind::buffer,
+         "several indices of the target of the copy share one element (its "
+         "strides are (",
+         strides.str(),
+         ")); copy into a tensor where each has its own, for instance "
+         "into its copy()");
+  }
+}
+
 void copy_elements(const Tensor& to, const Tensor& from) {
-  require_writable(to);
+  require_target(to);
   if (to.size() != 0) copy_elements(to, from, By::caller);
 }
 
 std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from) {
-  require_writable(to);
+  require_target(to);
   if (to.size() == 0) return PendingCopy::none();
   const WithoutGil released;
   const PendingCopy::What what{to.memory, from.memory, bytes_of(to), bytes_of(from)};

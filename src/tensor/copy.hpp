@@ -20,8 +20,12 @@ void synchronize(const Memory& memory);
 void order_after(const Queue& queue, const Memory& memory);
 void synchronize(const Tensor& tensor);
 
-// Copies the elements of `from` to `to`; both have one shape and one dtype.  Pending work on both
-// is waited for first.  Error(buffer): `to` is read-only.
+// Error(buffer) unless a copy may write to it: it is read-only, or several of its indices share one
+// element.
+void require_target(const Tensor& to);
+
+// Copies the elements of `from` to `to`, for which require_target() holds; both have one shape and
+// one dtype.  Pending work on both is waited for first.
 // `from` and `to` may overlap in any way (a temporary copy is then made).
 void copy_elements(const Tensor& to, const Tensor& from);
 

@@ -90,6 +90,8 @@ def _stage(t: Tensor, mode: Mode, comm: Any) -> tuple[HostView | Tensor, Callabl
         raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see as_tensor")
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
+    if mode != "r":
+        _core.require_target(t)  # now, and not when the block has ended
     contiguous = t.c_contiguous or t.f_contiguous
     seen = t.as_readonly() if mode == "r" else t
     verdict = mpi.verdict_on(comm, t.device.root_id)

@@ -163,7 +163,7 @@ class Tensor(Scalars, Advice, _core.TensorBase):
         Raises
         ------
         BufferError
-            When this tensor is read-only.
+            When this tensor is read-only, or several of its indices share one element.
         TypeError
             When the dtypes differ: no dtype is converted silently.
         ValueError

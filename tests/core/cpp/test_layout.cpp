@@ -39,6 +39,7 @@ TEST(layout_copies_and_moves) {
     Layout copy = layout, assigned;
     assigned = copy;
     const Layout moved = std::move(copy);
+    CHECK(copy.ndim() == 0);
     for (const Layout* one : {static_cast<const Layout*>(&assigned), &moved}) {
       CHECK(one->ndim() == ndim);
       CHECK(std::equal(one->shape(), one->shape() + ndim, layout.shape()));
@@ -74,6 +75,17 @@ TEST(layout_contiguity) {
   CHECK(is_contiguous(strided({1, 5}, {huge, 1}), Order::c));
   CHECK(!is_contiguous(strided({5}, {-1}), Order::c));
   CHECK(has_negative_stride(strided({5}, {-1})) && !has_negative_stride(strided({1}, {-1})));
+}
+
+TEST(layout_shares_elements) {
+  CHECK(!shares_elements(compact({2, 3, 4})) && !shares_elements(compact({2, 3, 4}, Order::f)));
+  CHECK(!shares_elements(compact({})) && !shares_elements(strided({3, 0}, {0, 0})));
+  CHECK(!shares_elements(strided({1, 5}, {0, -2})));
+  CHECK(shares_elements(strided({3}, {0})) && shares_elements(strided({2, 2}, {1, -1})));
+  CHECK(!shares_elements(strided({1'000'000, 2}, {3, 2})));
+  CHECK(shares_elements(strided({3, 1'000'000}, {3, 2})));
+  CHECK(!shares_elements(strided({2, 2}, {huge / 2, huge / 4})));
+  CHECK(shares_elements(strided({3, 2}, {huge / 8, huge / 8 * 2})));
 }
 
 TEST(layout_extent) {

@@ -116,6 +116,56 @@ def test_any_strides(axes, random, dtype):
     assert bits(target_base) == bits(wanted)
 
 
+#: Shape and strides of targets whose indices share elements.
+SHARED = [
+    ((3,), (0,)),
+    ((3, 2), (0, 1)),
+    ((2, 3), (1, 1)),  # windows
+    ((2, 3), (1, -1)),
+    ((4, 4), (2, 3)),
+    ((2, 2, 3), (3, 3, 4)),
+    ((7, 5, 4), (15, 10, 6)),
+]
+
+
+def assert_refused(target, source):
+    for wait in (True, False):
+        with pytest.raises(BufferError, match=r"share one element.*copy into a tensor"):
+            target.copy_from(source, wait=wait)
+    for mode in ("w", "rw"):
+        with pytest.raises(BufferError, match="share one element"), sx.staged(target, mode):
+            pass
+
+
+@pytest.mark.parametrize(("shape", "strides"), SHARED)
+def test_a_target_whose_indices_share_elements_is_refused(shape, strides, usm_type):
+    """As NumPy refuses a broadcast view; the order in which elements are written is nobody's."""
+    whole = sx.zeros(200, usm_type=usm_type)
+    target = as_strided(whole, shape, strides, 100)
+    assert_refused(target, np.ones(shape, "float32"))
+    assert_refused(target, sx.zeros(1))
+    assert not whole.to_numpy().any()
+    assert target.copy().copy_from(np.float32(1)).to_numpy().all()
+    with sx.staged(target, "r") as memory:
+        assert memory.shape == shape
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9)), max_size=4))
+def test_a_target_is_refused_exactly_when_indices_share_elements(axes):
+    shape, strides = tuple(n for n, _ in axes), tuple(step for _, step in axes)
+    places = sum(
+        (step * index for step, index in zip(strides, np.indices(shape), strict=True)),
+        np.zeros(shape, int),
+    )
+    target = as_strided(sx.zeros(400, "uint8", usm_type="shared"), shape, strides, 200)
+    if len(np.unique(places)) == places.size:
+        target.copy_from(np.ones(shape, "uint8"))
+        assert np.asarray(target).all()
+    else:
+        assert_refused(target, np.uint8(1))
+
+
 def test_rows_copy_among_each_other(private, halves, usm_type):
     """Root, private context and sub-devices, in all pairs."""
     entries = [sx.device(), private, *halves]

@@ -147,32 +147,38 @@ def test_overlapping_copies(gpu, slices):
         np.testing.assert_array_equal(tensor.to_numpy(), array)
 
 
-#: Targets whose elements lie on each other: as many bytes as their span has, and gaps all the same.
-ON_EACH_OTHER = [
-    ((2, 2, 2), (1, 1, 5)),
-    ((2, 2, 2), (5, 1, 1)),
-    ((2, 2, 2), (1, -1, 5)),
-    ((3, 3), (2, 2)),
-    ((2, 4), (0, 2)),
-    ((4, 2), (2, 0)),
-    ((2, 2, 3), (3, 3, 4)),
-]
-
-
-@pytest.mark.parametrize(("shape", "strides"), ON_EACH_OTHER)
-def test_the_gaps_of_a_target_are_left_alone(gpu, shape, strides):
-    offsets = np.zeros((), int)
+def elements_of(shape, strides):
+    """The place of each element, from the lowest one on."""
+    places = np.zeros((), int)
     for length, stride in zip(shape, strides, strict=True):
-        offsets = offsets[..., None] + stride * np.arange(length)
-    first = int(1 - offsets.min())
-    size = int(offsets.max()) + first + 2
-    whole = sx.empty(size, "int64", device=gpu).copy_from(np.full(size, -1))
-    target = as_strided(whole, shape, strides, first)
+        places = places[..., None] + stride * np.arange(length)
+    return places - places.min()
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [((3, 2), (3, 2)), ((3, 2), (3, -2)), ((5000, 2), (3, 2)), ((2, 3, 2), (1, 4, 2))],
+)
+def test_the_gaps_of_a_target_are_left_alone(gpu, shape, strides):
+    """Where axes interleave, too."""
+    places = elements_of(shape, strides)
+    whole = sx.empty(int(places.max()) + 1, "int64", device=gpu)
+    wanted = np.full(whole.shape, -1)
+    whole.copy_from(wanted)
+    target = as_strided(whole, shape, strides, int(places.flat[0]))
     target.copy_from(np.arange(target.size).reshape(shape))
-    found = whole.to_numpy()
-    written = np.isin(np.arange(size), offsets + first)
-    assert (found[~written] == -1).all()
-    assert (found[written] >= 0).all()
+    wanted[places] = np.arange(target.size).reshape(shape)
+    np.testing.assert_array_equal(whole.to_numpy(), wanted)
+
+
+@pytest.mark.parametrize("shape", [(8000, 2), (2, 8000), (8000,)])
+def test_a_target_of_one_element_many_times_is_refused(gpu, shape):
+    whole = sx.zeros(2, device=gpu)
+    target = as_strided(whole, shape, (0,) * (len(shape) - 1) + (int(shape[-1] == 2),))
+    for source in (np.ones(shape, "float32"), sx.zeros(shape, device=gpu)):
+        for wait in (True, False):
+            with pytest.raises(BufferError, match="share one element"):
+                target.copy_from(source, wait=wait)
 
 
 def test_zeros(gpu, usm_type):
