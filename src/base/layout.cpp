@@ -21,7 +21,7 @@ bool add(std::int64_t a, std::int64_t b, std::int64_t* sum) noexcept {
   return !__builtin_add_overflow(a, b, sum);
 }
 
-std::int64_t floor_of_quotient(std::int64_t a, std::int64_t positive) noexcept {
+std::int64_t divided_down(std::int64_t a, std::int64_t positive) noexcept {
   return a >= 0 ? a / positive : -((positive - 1 - a) / positive);
 }
 
@@ -40,9 +40,8 @@ bool leads_back(const Axis* axes, int count, std::int64_t distance, bool moved,
   const auto [stride, last, below] = axes[count - 1];
   // More or fewer steps than these cannot be made up for by the shorter axes.  The reverse of a way
   // back is one, too, so the first axis that moves is tried in one direction.
-  const std::int64_t fewest =
-      std::max(moved ? -last : 0, -floor_of_quotient(distance + below, stride));
-  const std::int64_t most = std::min(last, floor_of_quotient(below - distance, stride));
+  const std::int64_t fewest = std::max(moved ? -last : 0, -divided_down(distance + below, stride));
+  const std::int64_t most = std::min(last, divided_down(below - distance, stride));
   for (std::int64_t steps = fewest; steps <= most; ++steps) {
     const bool moves = moved || steps != 0;
     if (leads_back(axes, count - 1, distance + steps * stride, moves, effort)) return true;

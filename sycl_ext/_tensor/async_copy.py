@@ -59,11 +59,12 @@ class AsyncCopy(Generic[Result]):
     array([0, 1, 2, 3], dtype=int32)
     """
 
-    __slots__ = ("__weakref__", "_copy", "_make", "_result")
+    __slots__ = ("__weakref__", "_copy", "_made", "_make")
 
     def __init__(self, copy: _core.PendingCopy, make: Callable[[], Result]) -> None:
         self._copy = copy
-        self._make: Callable[[], Result] | None = make
+        self._make = make
+        self._made: list[Result] = []  # several threads may append; the first one counts
 
     def done(self) -> bool:
         """Whether the copy is over: `wait` returns, or raises, at once."""
@@ -90,10 +91,9 @@ class AsyncCopy(Generic[Result]):
             As for `wait`.
         """
         self._copy.wait()
-        if self._make is not None:
-            self._result = self._make()
-            self._make = None
-        return self._result
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0]
 
     def __await__(self) -> Generator[Any, Any, Result]:
         """Wait in a coroutine of asyncio, while others run, and return the `result`."""

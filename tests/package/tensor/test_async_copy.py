@@ -2,9 +2,11 @@
 """`AsyncCopy`: what goes on while its caller does, and what comes after it."""
 
 import asyncio
+import concurrent.futures
 import gc
 import pickle
 import re
+import threading
 import weakref
 
 import dpctl
@@ -15,6 +17,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from samples import LAYOUTS, bits, values
+from sycl_ext import _core
 from waiting import eventually
 
 SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
@@ -135,6 +138,22 @@ def test_a_view_is_a_view():
 
 
 # ---- asyncio -------------------------------------------------------------------------------------
+
+
+def test_threads_get_one_result(monkeypatch):
+    """The first to finish says which; the others are in the middle of it."""
+    begun = threading.Barrier(2, timeout=60)
+    as_ndarray = _core.as_ndarray
+
+    def slow(tensor):
+        begun.wait()
+        return as_ndarray(tensor)
+
+    monkeypatch.setattr(_core, "as_ndarray", slow)
+    copy = sx.zeros(3).to_numpy(wait=False)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first, second = [one.result() for one in [pool.submit(copy.result) for _ in range(2)]]
+    assert first is second is copy.result()
 
 
 def test_await():
