@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 
@@ -61,11 +62,21 @@ WAITING = (
 TOGETHER = ("test_contexts_extension.py", "test_level_zero_devices.py", "test_pending.py")
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--left-out", action="store_true", help="only the tests that earlier runs have left out"
+    )
+
+
 def pytest_collection_modifyitems(config, items):
     """Every day what is not marked ``long``; ``make test-long`` runs the rest.
 
     In the environments that it starts, ``make test-long`` runs everything.
     """
+    if config.getoption("--left-out"):
+        names = set(config.cache.get(LEFT_OUT, []))
+        config.hook.pytest_deselected(items=[one for one in items if one.nodeid not in names])
+        items[:] = [one for one in items if one.nodeid in names]
     if not (environments.LONG and "SYCL_EXT_ENVIRONMENT" in os.environ):
         others = [
             item for item in items if bool(item.get_closest_marker("long")) != environments.LONG
@@ -184,6 +195,30 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("SYCL_EXT_REQUIRE_ALL=1, and these were skipped", red=True)
         for nodeid in _skipped:
             terminalreporter.line(nodeid)
+
+
+# ---- what was left out ---------------------------------------------------------------------------
+
+#: In the cache of pytest: the names of tests that were skipped, and have not passed since.
+LEFT_OUT = "sycl_ext/left_out"
+
+
+def pytest_unconfigure(config):
+    """Remember what was skipped for ``--left-out``, and say which packages of Debian it needs."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    cache = getattr(config, "cache", None)
+    if terminal is None or cache is None or hasattr(config, "workerinput"):
+        return
+    skipped = terminal.stats.get("skipped", [])
+    passed = {report.nodeid for report in terminal.stats.get("passed", [])}
+    names = {*cache.get(LEFT_OUT, []), *(report.nodeid for report in skipped)} - passed
+    cache.set(LEFT_OUT, sorted(names))
+    needs = [re.search(r": install ([\w-]+), or set ", report.longrepr[2]) for report in skipped]
+    if packages := sorted({found[1] for found in needs if found}):
+        terminal.line(
+            f"{len([found for found in needs if found])} tests were left out; to run them: "
+            f"apt-get install --no-install-recommends {' '.join(packages)}"
+        )
 
 
 # ---- fixtures ------------------------------------------------------------------------------------

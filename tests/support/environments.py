@@ -24,6 +24,7 @@ import level_zero.build as level_zero
 import opencl_gpu.build as opencl_gpu
 from fake_gpu.build import build, environment, installed
 from kernels.build import environment as kernel_environment
+from stand_in_build import Missing
 
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parent
@@ -108,13 +109,13 @@ def _out_of_memory(_scratch: Path) -> dict[str, str]:
     return {**cpu(), **limits}
 
 
-def _pocl() -> str | None:
-    """PoCL, from Debian's ``libpocl2`` or from $SYCL_EXT_POCL."""
-    return os.environ.get("SYCL_EXT_POCL") or ctypes.util.find_library("pocl")
-
-
 def _no_usm(_scratch: Path) -> dict[str, str]:
-    return {**_opencl(_pocl() or "", _driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+    """PoCL, from Debian's ``libpocl2`` or from $SYCL_EXT_POCL."""
+    named = os.environ.get("SYCL_EXT_POCL")
+    pocl = named or ctypes.util.find_library("pocl")
+    if pocl is None or (named and not Path(named).is_file()):
+        raise Missing(named or "libpocl.so.2", "libpocl2", "SYCL_EXT_POCL")
+    return {**_opencl(pocl, _driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,7 @@ class Environment:
     """Tests in ``tests/environments/<folder>``, and the environment they run in."""
 
     folder: str
-    environment: Callable[[Path], dict[str, str]]
-    missing: Callable[[], str] = lambda: ""  # why it cannot run here
+    environment: Callable[[Path], dict[str, str]]  # raises Missing where it cannot run
     also: tuple[str, ...] = ()  # tests of other folders
 
 
@@ -145,21 +145,13 @@ ENVIRONMENTS = {
         lambda scratch: _opencl_gpu(scratch),
         also=("../ordering/test_pending_faults.py", "../ordering/test_sync_dpnp.py"),
     ),
-    "level_zero_v1": Environment(
-        "stand_in_gpu", lambda _scratch: _level_zero("v1"), level_zero.missing
-    ),
-    "level_zero_v2": Environment(
-        "stand_in_gpu", lambda _scratch: _level_zero("v2"), level_zero.missing
-    ),
+    "level_zero_v1": Environment("stand_in_gpu", lambda _scratch: _level_zero("v1")),
+    "level_zero_v2": Environment("stand_in_gpu", lambda _scratch: _level_zero("v2")),
     "level_zero_no_pools": Environment(
-        "stand_in_gpu", lambda _scratch: _level_zero("v2", pools=False), level_zero.missing
+        "stand_in_gpu", lambda _scratch: _level_zero("v2", pools=False)
     ),
     "out_of_memory": Environment("out_of_memory", _out_of_memory),
-    "no_usm": Environment(
-        "no_usm",
-        _no_usm,
-        lambda: "" if _pocl() else "no PoCL: install libpocl2, or set SYCL_EXT_POCL",
-    ),
+    "no_usm": Environment("no_usm", _no_usm),
 }
 
 

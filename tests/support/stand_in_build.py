@@ -3,8 +3,16 @@
 
 from __future__ import annotations
 
+import unittest
 from collections.abc import Iterable
 from pathlib import Path
+
+
+class Missing(unittest.SkipTest):
+    """A test environment needs a package that is not installed; pytest leaves the test out."""
+
+    def __init__(self, what: str, package: str, variable: str) -> None:
+        super().__init__(f"no {what}: install {package}, or set {variable}")
 
 
 def is_current(library: Path, inputs: Iterable[Path]) -> bool:

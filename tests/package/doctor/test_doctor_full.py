@@ -56,23 +56,19 @@ EVERYDAY = ("no_usm",)
 
 def cases():
     for name in ("cpu", *environments.ENVIRONMENTS):
-        missing = "" if name == "cpu" else environments.ENVIRONMENTS[name].missing()
-        marks = [pytest.mark.skipif(bool(missing), reason=missing)]
-        marks += [] if name in EVERYDAY else [pytest.mark.long]
-        yield pytest.param(name, marks=marks)
+        yield pytest.param(name, marks=[] if name in EVERYDAY else [pytest.mark.long])
 
 
 def run(scratch, *arguments, environment="cpu", **variables):
     """Run the full self-test in a test environment, each device for as long as it takes."""
-    set_up = (
-        environments.cpu
-        if environment == "cpu"
-        else environments.ENVIRONMENTS[environment].environment
-    )
     options = ("--full", "--quick", "--timeout=300", *arguments)
     return subprocess.run(
         [sys.executable, "-m", "sycl_ext", "doctor", *options],
-        env={**environments.clean_environment(), **set_up(scratch), **variables},
+        env={
+            **environments.clean_environment(),
+            **environments.variables_of(environment, scratch),
+            **variables,
+        },
         capture_output=True,
         text=True,
         timeout=400,

@@ -73,8 +73,6 @@ PLACES += [pytest.param(name, marks=pytest.mark.long) for name in RARER]
 
 @pytest.mark.parametrize("place", PLACES)
 def test_this_package_conforms(place, tmp_path):
-    if place != "cpu" and (missing := environments.ENVIRONMENTS[place].missing()):
-        pytest.skip(missing)
     report = tmp_path / "report.json"
     done = kit(
         "--dlpack=sycl_ext",
@@ -92,8 +90,6 @@ def test_this_package_conforms(place, tmp_path):
 @pytest.mark.long
 def test_a_device_without_usm(tmp_path):
     """There is nothing to check, and the kit says why."""
-    if missing := environments.ENVIRONMENTS["no_usm"].missing():
-        pytest.skip(missing)
     variables = environments.variables_of("no_usm", tmp_path)
     done = kit("--dlpack=sycl_ext", folder=tmp_path, variables=variables)
     assert done.returncode == pytest.ExitCode.INTERRUPTED

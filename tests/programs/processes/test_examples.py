@@ -46,8 +46,6 @@ def test_dask_works_on_more_than_a_worker_may_have():
 def test_a_dpnp_array_in_another_process(where, tmp_path):
     """A handle is some hundred bytes, whatever the array has; the other ways send it all."""
     device = "level_zero:gpu:0" if where != "cpu" else "cpu"
-    if where != "cpu" and (reason := environments.ENVIRONMENTS[where].missing()):
-        pytest.skip(reason)
     script = EXAMPLES / "two_processes" / "run.py"
     variables = environments.variables_of(where, tmp_path)
     shown = run(sys.executable, script, device, 1, variables=variables)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fake_gpu.build import compiler, installed, run
-from stand_in_build import built, is_current, setting_variables
+from stand_in_build import Missing, built, is_current, setting_variables
 
 #: The name by which the adapters' static loader looks for a loader; this one is the driver, too.
 LIBRARY = "libze_loader.so.1"
@@ -43,17 +43,11 @@ SETTINGS = (
 )
 
 
-def missing() -> str:
-    """Why the driver cannot be built here; empty: it can."""
-    header = Path(HEADERS or "/usr/include") / "level_zero" / "ze_api.h"
-    hint = "install libze-dev, or set SYCL_EXT_LEVEL_ZERO_HEADERS"
-    return "" if header.exists() else f"no {header}: {hint}"
-
-
 def build(out_dir: Path) -> Path:
     """Compile the driver into `out_dir`, unless it is newer than all it is made of."""
-    if reason := missing():
-        raise FileNotFoundError(reason)
+    header = Path(HEADERS or "/usr/include") / "level_zero" / "ze_api.h"
+    if not header.exists():
+        raise Missing(str(header), "libze-dev", "SYCL_EXT_LEVEL_ZERO_HEADERS")
     library = Path(out_dir) / LIBRARY
     callers = [installed("intel-sycl-rt", f"lib/lib{name}") for name in CALLERS[:2]]
     callers.append(installed("umf", f"lib/lib{CALLERS[2]}"))
