@@ -6,7 +6,8 @@
 // Any C++17 compiler builds it: the SYCL runtime compiles the source of the kernel when it is first
 // used on a device.  A SYCL compiler (-fsycl) compiles the kernel ahead of time instead.
 #include <mutex>
-#include <sycl/sycl.hpp>
+#include <sycl/kernel_bundle.hpp>
+#include <sycl/queue.hpp>
 #include <sycl_ext/sycl_ext.hpp>
 #include <unordered_map>
 

@@ -34,6 +34,21 @@ sycl_ext_SYCL_LIBRARY")
   return()
 endif()
 
+# Seen with g++ 16, not with 12 to 15: `put` is ambiguous in C++20, which is its default.
+set(sycl_ext_ipc "${sycl_ext_SYCL_INCLUDE_DIR}/sycl/ext/oneapi/experimental/ipc_event.hpp")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+   AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 16
+   AND NOT CMAKE_CXX_STANDARD LESS 20
+   AND EXISTS "${sycl_ext_ipc}"
+   AND NOT sycl_ext_FIND_QUIETLY)
+  file(STRINGS "${sycl_ext_ipc}" sycl_ext_ambiguous REGEX "return put\\(")
+  if(sycl_ext_ambiguous)
+    message(STATUS "sycl_ext: g++ ${CMAKE_CXX_COMPILER_VERSION} does not compile <sycl/sycl.hpp> of \
+this intel-sycl-rt as C++20, its default: include what is used, such as <sycl/queue.hpp> and \
+<sycl/usm.hpp>, or set CMAKE_CXX_STANDARD to 17")
+  endif()
+endif()
+
 add_library(sycl_ext::sycl INTERFACE IMPORTED)
 set_target_properties(
   sycl_ext::sycl

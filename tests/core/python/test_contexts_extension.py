@@ -6,6 +6,8 @@ import gc
 import re
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import dpctl
 import dpctl.memory
@@ -541,6 +543,48 @@ def test_what_the_kernel_refuses():
     example.axpy(2, x[:0], y[:0])
     example.axpy(2, x[::-1], y)
     assert y.tolist() == [2, 2, 2]
+
+
+# ---- the CMake package ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "standard", "call", "says"),
+    [
+        ("16.2", "", "put", True),
+        ("16.2", "20", "put", True),
+        ("16.2", "17", "put", False),
+        ("15.3", "20", "put", False),
+        ("16.2", "20", "ipc::event::put", False),
+    ],
+)
+def test_a_compiler_that_cannot_compile_all_of_sycl(version, standard, call, says, tmp_path):
+    headers = tmp_path / "sycl" / "ext" / "oneapi" / "experimental"
+    headers.mkdir(parents=True)
+    (headers / "ipc_event.hpp").write_text(f"  return {call}(handle, context);\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\n"
+        "project(user LANGUAGES NONE)\n"
+        "find_package(sycl_ext CONFIG REQUIRED)\n"
+    )
+    definitions = {
+        "sycl_ext_DIR": sx.get_cmake_dir(),
+        "sycl_ext_SYCL_INCLUDE_DIR": tmp_path,
+        "Python_EXECUTABLE": sys.executable,
+        "CMAKE_CXX_COMPILER_ID": "GNU",
+        "CMAKE_CXX_COMPILER_VERSION": version,
+        "CMAKE_CXX_STANDARD": standard,
+    }
+    configure = [
+        Path(sysconfig.get_path("scripts")) / "cmake",
+        "-S",
+        tmp_path,
+        "-B",
+        tmp_path / "build",
+    ]
+    configure += [f"-D{name}={value}" for name, value in definitions.items() if value]
+    done = subprocess.run(configure, capture_output=True, text=True, check=True)
+    assert ("does not compile <sycl/sycl.hpp>" in done.stdout) is says, done.stdout
 
 
 # ---- the page ------------------------------------------------------------------------------------

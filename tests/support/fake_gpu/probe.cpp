@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <sycl/sycl.hpp>
+#include <sycl/platform.hpp>
+#include <sycl/properties/all_properties.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
 #include <vector>
 
 namespace {

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <exception>
 #include <string>
-#include <sycl/sycl.hpp>
+#include <sycl/kernel_bundle.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
 #include <thread>
 
 namespace {
