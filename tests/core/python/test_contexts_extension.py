@@ -545,7 +545,7 @@ def test_what_the_kernel_refuses():
     assert y.tolist() == [2, 2, 2]
 
 
-# ---- the CMake package ----------------------------------------------------------------------------
+# ---- the CMake package ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
