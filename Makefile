@@ -19,17 +19,20 @@ unexport PYTHONDONTWRITEBYTECODE
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint architecture test test-long test-interop test-processes bench generate format clean distclean
+.PHONY: help demo setup lint architecture test test-left-out test-long test-interop test-processes
+.PHONY: bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage docs
 .PHONY: wheel wheel-here repair-wheel sdist conda afternoon
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
 	@echo "make test          lint, architecture, tests"
+	@echo "make test-left-out  the tests that it has left out, when what they need is installed"
 	@echo "make test-long     the tests that are not for every day (5 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  Dask on two workers, MPI on two ranks (1 minute)"
+	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
 	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
@@ -91,6 +94,10 @@ architecture: setup
 test: lint architecture
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
 
+# What it has left out for want of a package that the machine has now.
+test-left-out: setup
+	$(BIN)/python -m pytest -n $(WORKERS) --left-out $(PYTEST_OPTIONS)
+
 # What is marked `long`: environments that differ little from others, whole matrices, repetitions.
 test-long: setup
 	SYCL_EXT_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
@@ -108,6 +115,11 @@ afternoon:
 # Clusters and ranks of several processes: Dask, MPI.
 test-processes: setup
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
+
+# Both commands of README.md on a Debian with Python, g++ and make, and nothing else.
+BARE ?= bookworm sid
+bare:
+	for suite in $(BARE); do tools/bare.sh $$suite build/bare/$$suite || exit; done
 
 # ---- how fast it is -----------------------------------------------------------------------------
 
