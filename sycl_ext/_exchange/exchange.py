@@ -41,12 +41,7 @@ class _Attempt(NamedTuple):
 
     device: DLDevice | None  # None: as an unaware consumer of USM gets it
     plan: Plan
-    compact: bool = False  # a copy is needed whatever the plan says
-
-    @property
-    def copies(self) -> int:
-        """How often the data is copied."""
-        return self.plan.copies + self.compact
+    compact: bool = False  # the plan is a copy only because of the consumer
 
 
 @overload
@@ -184,7 +179,7 @@ def _hand_over(
     """Return what the consumer returns for the first attempt that it does not refuse."""
     forbidden: list[BufferError] = []
     for attempt in attempts:
-        error = _forbidden(attempt, copy, host_copy)
+        error = _forbidden(attempt, host_copy)
         if error is not None:
             forbidden.append(error)
             continue
@@ -203,7 +198,7 @@ def _hand_over(
             continue
         finally:
             watch.end()
-        note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, attempt.copies)
+        note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, attempt.plan.copies)
         return result
     # The best form was refused first: that refusal says most.
     raise _all_refused(source, who, refusals, forbidden) from (refusals[0] if refusals else None)
@@ -216,7 +211,9 @@ def _all_refused(
     forbidden: list[BufferError],
 ) -> BufferError:
     if forbidden:
-        return type(forbidden[-1])("; and ".join(dict.fromkeys(map(str, forbidden))))
+        a_copy_would_do = any(isinstance(error, CopyRefusedError) for error in forbidden)
+        error_type = CopyRefusedError if a_copy_would_do else BufferError
+        return error_type("; and ".join(dict.fromkeys(map(str, forbidden))))
     first = refusals[0]
     return ExchangeError(
         f"{who.package} refused {describe(source)}: {type(first).__name__}: {message_of(first)}"
@@ -295,13 +292,14 @@ def _attempts(
     offer = sources.facts_of(source)
 
     def attempt(where: DLDevice | None, found: Plan) -> _Attempt:
-        if needed is None:
-            return _Attempt(where, found)
-        return _Attempt(where, found.noting(needed), compact=found.copies == 0)
+        if needed is None or found.error is not None or found.copies:
+            return _Attempt(where, found.noting(needed))
+        return _Attempt(where, _compacted(found, where, needed, copy), compact=True)
 
     if wanted is not None:
-        plans = sorted(_candidates(offer, who, wanted, copy))
-        yield from (attempt(found.device, found) for found in plans)
+        plans = [_plan_there(offer, who, one, copy)._replace(device=one) for one in wanted]
+        attempts = [attempt(found.device, found) for found in plans]
+        yield from sorted(attempts, key=lambda attempt: attempt.plan.cost)
     elif who.takes_usm(source.usm_type) and source.entry_id is not None:
         own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
         found = sources.plan_for(offer, own, copy, ours=who.any_context, root_only=who.root_only)
@@ -318,10 +316,12 @@ def _attempts(
         yield _Attempt(HOST, sources.plan_for(offer, HOST, True))
 
 
-def _candidates(
-    offer: Source, who: Consumer, wanted: list[DLDevice], copy: bool | None
-) -> list[Plan]:
-    return [_plan_there(offer, who, one, copy)._replace(device=one) for one in wanted]
+def _compacted(view: Plan, where: DLDevice | None, needed: str, copy: bool | None) -> Plan:
+    """Plan for a consumer that needs a copy where another one would get a view."""
+    if copy is False:
+        reason = f"copy=False, and this consumer needs a copy: {needed}"
+        return Plan(Route.REFUSE, reason, CopyRefusedError, device=view.device)
+    return Plan(Route.HOST_COPY if where == HOST else Route.COPY, needed, device=view.device)
 
 
 def _plan_there(offer: Source, who: Consumer, device: DLDevice, copy: bool | None) -> Plan:
@@ -341,15 +341,13 @@ def _plan_there(offer: Source, who: Consumer, device: DLDevice, copy: bool | Non
     return sources.plan_for(offer, device, copy, ours=who.any_context, root_only=who.root_only)
 
 
-def _forbidden(attempt: _Attempt, copy: bool | None, host_copy: bool) -> BufferError | None:
-    """Say what forbids an attempt: the plan, or the user's arguments."""
-    if attempt.plan.error is not None:
-        return attempt.plan.error(attempt.plan.reason)
-    why = ". ".join((attempt.plan.reason, *attempt.plan.notes))
-    if attempt.copies and copy is False:
-        return CopyRefusedError(f"copy=False, and this consumer needs a copy: {why}")
-    by_host = attempt.device == HOST or attempt.plan.route is Route.VIA_HOST
-    if attempt.copies and by_host and not host_copy:
+def _forbidden(attempt: _Attempt, host_copy: bool) -> BufferError | None:
+    """Say what forbids an attempt: the plan, or ``host_copy=False``."""
+    plan = attempt.plan
+    if plan.error is not None:
+        return plan.error(plan.reason)
+    if plan.route in (Route.HOST_COPY, Route.VIA_HOST) and not host_copy:
+        why = ". ".join((plan.reason, *plan.notes))
         return CopyRefusedError(f"host_copy=False, and this consumer needs a host copy: {why}")
     return None
 
@@ -358,17 +356,17 @@ def _prepare(
     source: _core.TensorBase, who: Consumer, attempt: _Attempt, copy: bool | None
 ) -> _core.TensorBase:
     """Make what the attempt promises."""
-    if attempt.device == HOST and attempt.copies:
+    if attempt.device == HOST and attempt.plan.copies:
         return _core.as_host_view(_core.copy_to_host(source), None, HostView)
     if attempt.device == HOST:
         return _core.as_host_view(source, sources.root_of(source), HostView)
     if attempt.device is not None:
-        wish = True if attempt.copies else copy
+        wish = True if attempt.plan.copies else copy
         usm: _core.TensorBase = as_tensor(source, device=attempt.device, copy=wish)
     elif (
         copy is True
         or attempt.compact
-        or (attempt.copies and (source.entry_id is None or who.root_only))
+        or (attempt.plan.copies and (source.entry_id is None or who.root_only))
     ):
         usm = sources.copy_to(source, _entry_for(source, who))
     else:  # its export makes the copy, if it is asked for: `dpnp.asarray` reads the description
@@ -488,16 +486,11 @@ def explain(
         return Plan(Route.REFUSE, refusal, BufferError)
     wanted = _read_devices(device)
     attempts = list(_attempts(source, who, copy, True, wanted))
-    attempt = next((a for a in attempts if _forbidden(a, copy, True) is None), attempts[-1])
-    found = attempt.plan
-    if attempt.compact:
-        if copy is False:
-            return Plan(Route.REFUSE, found.notes[-1], CopyRefusedError)
-        route = Route.HOST_COPY if attempt.device == HOST else Route.COPY
-        found = Plan(route, found.notes[-1], device=found.device)
+    found = next((one.plan for one in attempts if one.plan.error is None), attempts[-1].plan)
     if wanted is None:
         return found
-    candidates = _candidates(offer, who, wanted, copy)
+    plan_of = {one.plan.device: one.plan for one in attempts}
+    candidates = [plan_of[one] for one in wanted]
     return cheapest(candidates) if found.error else found._replace(candidates=tuple(candidates))
 
 

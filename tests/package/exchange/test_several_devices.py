@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``device=[...]``: the first of several devices that takes no copy, else the cheapest."""
 
+import itertools
+import types
+
 import dpctl
 import dpnp
 import numpy as np
@@ -236,16 +239,36 @@ def test_a_library_on_the_devices_that_are_acceptable(private):
         sx.exchange(t, sx, device=[0], copy=False)
 
 
-def test_explain_is_what_happens(private):
-    for home in (0, private):
-        t = sx.zeros(5, "int32", device=home)
-        for consumer in (np, dpnp, sx):
-            for wanted in ([0], [private], [(1, 0)], [private, 0], [(1, 0), 0], [0, (1, 0)]):
-                plan = sx.explain(t, consumer, device=wanted)
-                assert plan.candidates
-                if plan.error is not None:
-                    with pytest.raises(plan.error):
-                        sx.exchange(t, consumer, device=wanted)
-                    continue
-                result = sx.exchange(t, consumer, device=wanted)
-                assert (sx.as_tensor(result).ptr == t.ptr) == (plan.copies == 0)
+def library_named(name):
+    """A stand-in for a library that the table of consumers knows."""
+    library = types.ModuleType(name)
+    library.from_dlpack = sx.as_tensor
+    return library
+
+
+SHAPES = {
+    "plain": lambda t: t,
+    "read-only": lambda t: t.as_readonly(),
+    "strided": lambda t: t[::2],
+    "reversed": lambda t: t[::-1],
+}
+LIBRARIES = (np, dpnp, sx, *map(library_named, ("torch", "jax", "tvm_ffi", "onedal", "other")))
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.__name__)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_explain_is_what_happens(library, shape, private):
+    """The route, the class of a refusal, and how many copies: also where the library needs one."""
+    lists = ([0], [private], [(1, 0)], [private, 0], [(1, 0), 0], [0, (1, 0)], [0, private])
+    for home, wanted, copy in itertools.product((0, private), lists, (None, False, True)):
+        t = SHAPES[shape](sx.zeros(5, "int32", device=home))
+        plan = sx.explain(t, library, device=wanted, copy=copy)
+        assert len(plan.candidates) == len(wanted)
+        if plan.error is not None:
+            with pytest.raises(plan.error) as caught:
+                sx.exchange(t, library, device=wanted, copy=copy)
+            assert type(caught.value) is plan.error
+            continue
+        assert plan in [one._replace(candidates=plan.candidates) for one in plan.candidates]
+        result = sx.exchange(t, library, device=wanted, copy=copy)
+        assert (sx.as_tensor(result).ptr == t.ptr) == (plan.copies == 0)
