@@ -22,22 +22,22 @@ import dpctl.memory, numpy as np
 import sycl_ext as sx
 
 device = sx.devices()[-1]
-tensor = sx.zeros((4, 4), device=device)
+tensor, handed = sx.zeros((4, 4), device=device), sx.zeros((4, 4), device=device)
 large = sx.zeros(64 << 20, "u1", device=device)
 memory = dpctl.memory.MemoryUSMDevice(64, queue=dpctl.SyclQueue(device.sycl_device))
 few, many = np.zeros((4, 4), "f4"), np.zeros(64 << 20, "u1")
 
 class Producer:
     def __dlpack_device__(self):
-        return tensor.__dlpack_device__()
+        return handed.__dlpack_device__()
     def __dlpack__(self, **keywords):
-        return tensor.__dlpack__(**keywords)
+        return handed.__dlpack__(**keywords)
 
 WORK = {
     "export": lambda: tensor.__dlpack__(max_version=(1, 3)),
     "import of a tensor": lambda: sx.from_dlpack(tensor),
     "import of a capsule of ours": lambda: sx.from_dlpack(Producer()),
-    "export after that import": lambda: tensor.__dlpack__(max_version=(1, 3)),
+    "export after that import": lambda: handed.__dlpack__(max_version=(1, 3)),
     "import of `dpctl.memory`": lambda: sx.as_tensor(memory),
     "host view of a NumPy array": lambda: sx.host_view(few),
     "`to_numpy(copy=True)`, 64 B": lambda: tensor.to_numpy(copy=True),

@@ -3,12 +3,15 @@
 
 import ctypes
 
+import dpctl
+
 import sycl_ext as sx
 from kernels import Kernels, is_usm
 
 
 def test_a_kernel_is_pending_until_its_gate_opens(root, usm_type):
-    queue, kernels = root.sycl_queue, Kernels(root.sycl_queue)
+    queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device, property="in_order")
+    kernels = Kernels(queue)
     first, second = (sx.zeros(100, "int64", usm_type=usm_type) for _ in range(2))
     last = ctypes.c_int64.from_address(second.ptr + second.nbytes - 8)
     with kernels.gate() as gate:

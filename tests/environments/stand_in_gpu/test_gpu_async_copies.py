@@ -124,10 +124,11 @@ def test_a_queue_is_ordered_after_a_command_without_a_wait(gpu, hold):
     """By `stream`, by ``__sycl_usm_array_interface__``, by `sycl_queue` and by the event."""
     source = pinned(SMALL, gpu)
     for way in ("stream", "interface", "sycl_queue", "event"):
-        t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
+        queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
+        own = way in ("interface", "sycl_queue")
+        t = sx.zeros(SMALL.shape, SMALL.dtype, device=queue if own else gpu)
         landing = sx.zeros(SMALL.shape, SMALL.dtype, usm_type="host", device=gpu)
         to, memory = (dpctl.memory.as_usm_memory(x) for x in (landing, t))
-        queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
         with hold():
             copy = t.copy_from(source, wait=False)
             after = []

@@ -25,7 +25,9 @@ class Xpu(types.ModuleType):
         self.seen = []
 
     def from_dlpack(self, x):
-        self.seen.append((x.__dlpack_device__()[0], bool(_core.queue_of(x).has_pending_work)))
+        self.seen.append(
+            (x.__dlpack_device__()[0], _core.entry(x.entry_id).queue().has_pending_work)
+        )
         if any(stride < 0 for stride in x.strides):
             raise RuntimeError("torch would end the process")
         if x.__dlpack_device__()[0] != 14:
