@@ -87,9 +87,11 @@ void bind_copies(py::module_& m) {
            "A new 'SyclEventRef' capsule of its command; None: a thread copies.");
   m.def(
       "begin_copy",
-      [](const Tensor& to, const Tensor& from) {
+      [](const py::object& tensor, const Tensor& from) {
+        const Tensor& to = tensor_of(tensor.ptr());
         require_alike(to, from);
-        return CopyObject(begin_copy(to, from));
+        const Memory& block = tensor_of(first_of_block(tensor.ptr())).memory;
+        return CopyObject(begin_copy(to, from, block));
       },
       py::arg("tensor"), py::arg("source"), "Begins to copy all elements.");
   m.def(

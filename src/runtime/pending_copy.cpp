@@ -178,7 +178,7 @@ class PendingCopies final : AtFork {
   bool is_of_no_interest(const PendingCopy& copy) const noexcept {
     if (!copy.is_over_ && !is_lost(copy)) return false;
     const bool is_fine = copy.is_over_ && !copy.error_;
-    return is_fine || copy.is_told_ || copy.target_.expired();
+    return is_fine || copy.is_told_ || copy.block_.expired();
   }
 
   Copies take_out_what_is_over() {
@@ -202,11 +202,11 @@ PendingCopies& table = *new PendingCopies;
 }  // namespace
 
 PendingCopy::PendingCopy(const What& what, Event event)
-    : written_(what.written), read_(what.read), target_(what.target), event_(std::move(event)) {}
+    : written_(what.written), read_(what.read), block_(what.block), event_(std::move(event)) {}
 
 std::shared_ptr<PendingCopy> PendingCopy::none() {
   const std::shared_ptr<PendingCopy> copy(
-      new PendingCopy({nullptr, nullptr, {nullptr, nullptr}, {nullptr, nullptr}}, {}));
+      new PendingCopy({nullptr, nullptr, {nullptr, nullptr}, {nullptr, nullptr}, {}}, {}));
   copy->is_over_ = true;
   return copy;
 }

@@ -35,6 +35,8 @@ class PendingCopy {
   struct What {
     std::shared_ptr<const Allocation> target, source;  // kept until it is done
     Bytes written, read;
+    // As long as it lives, somebody may read what was written, and is to be told of an error.
+    std::weak_ptr<const Allocation> block;
   };
 
   // One that was done at once.
@@ -70,7 +72,7 @@ class PendingCopy {
   void finish();
 
   const Bytes written_, read_;
-  const std::weak_ptr<const Allocation> target_;
+  const std::weak_ptr<const Allocation> block_;
   const Event event_;
   const int process_ = process_generation();
   Completion completion_;  // after is_over_

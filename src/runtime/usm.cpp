@@ -252,12 +252,15 @@ void this_thread_may_ask_queues() noexcept { may_ask = true; }
 
 Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
 
+const Memory* Allocation::kept() const noexcept {
+  if (block_.owner.get_deleter() != release_memory) return nullptr;
+  return static_cast<const Memory*>(block_.owner.get());
+}
+
 void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
-  void* const owner = block_.owner.get();
-  if (block_.owner.get_deleter() == release) return owner;
-  if (!owner || block_.owner.get_deleter() != release_memory) return nullptr;
-  const Memory& kept = *static_cast<const Memory*>(owner);
-  return kept.use_count() == 1 ? kept->owner_released_by(release) : nullptr;
+  if (block_.owner.get_deleter() == release) return block_.owner.get();
+  const Memory* const memory = kept();
+  return memory && memory->use_count() == 1 ? (*memory)->owner_released_by(release) : nullptr;
 }
 
 // Two threads may find out at once; the first that says so is right.

@@ -53,6 +53,9 @@ struct HeldBlock {
   bool is_held_ = true;  // false: moved from, or abandoned
 };
 
+class Allocation;
+using Memory = std::shared_ptr<const Allocation>;
+
 // A block, of a kind and an entry that never change.  Host memory that a device can read ("system"
 // USM) may be USM of some context, too: that is asked when it first matters, once.
 class Allocation {
@@ -119,6 +122,8 @@ class Allocation {
   // queue would have to be waited for to know.  Releases the GIL.
   bool is_idle() const noexcept;
 
+  // The handle of the same block that keeps this one's memory; nullptr: there is none.
+  const Memory* kept() const noexcept;
   // The owner of a borrowed block that `release` lets go, also when it is the block of another
   // handle that nobody else holds; nullptr: another kind of owner, or none.
   void* owner_released_by(void (*release)(void*)) const noexcept;
@@ -158,8 +163,6 @@ class Allocation {
   // Asks the queues, and remembers when they are idle.  `wait`: until they are.
   bool settle(const QueueSet& queues, bool wait) const;
 };
-
-using Memory = std::shared_ptr<const Allocation>;
 
 // A handle of somebody who can submit work on the memory.
 class InUse {

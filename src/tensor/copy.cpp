@@ -446,11 +446,14 @@ void copy_elements(const Tensor& to, const Tensor& from) {
   if (to.size() != 0) copy_elements(to, from, By::caller);
 }
 
-std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from) {
+std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from, Memory block) {
   require_target(to);
   if (to.size() == 0) return PendingCopy::none();
   const WithoutGil released;
-  const PendingCopy::What what{to.memory, from.memory, bytes_of(to), bytes_of(from)};
+  if (!block) block = to.memory;
+  while (const Memory* const kept = block->kept()) block = *kept;
+  const PendingCopy::What what{to.memory, from.memory, bytes_of(to), bytes_of(from),
+                               std::move(block)};
   if (const auto copy = submit_copy(to, from, what)) return copy;
   return PendingCopy::by_thread(what, [to, from] {
     try {
@@ -467,7 +470,7 @@ std::shared_ptr<PendingCopy> begin_wait(const Memory& memory) {
   if (!memory->may_have_work()) return PendingCopy::none();
   const WithoutGil released;
   const Bytes nothing{nullptr, nullptr};
-  return PendingCopy::by_thread({memory, memory, nothing, nothing},
+  return PendingCopy::by_thread({memory, memory, nothing, nothing, memory},
                                 [memory] { memory->wait_for_work(); });
 }
 

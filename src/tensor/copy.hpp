@@ -30,8 +30,9 @@ void require_target(const Tensor& to);
 void copy_elements(const Tensor& to, const Tensor& from);
 
 // The same, going on when this returns.  Both stay alive until it is done.  What is submitted,
-// copied or handed out later comes after it.
-std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from);
+// copied or handed out later comes after it.  `block` is the memory of the tensor whose block `to`
+// is a view of, if it is one by way of Python: an error is kept for who has that.
+std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from, Memory block = {});
 // A fresh host copy, compact in C order: USM where one command copies there, else pageable memory.
 std::pair<Tensor, std::shared_ptr<PendingCopy>> begin_copy_to_host(const Tensor& from);
 // Waits for the work that is pending on the memory, and counts as a copy.

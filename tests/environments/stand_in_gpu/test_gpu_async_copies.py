@@ -290,6 +290,25 @@ def test_an_error_arrives_at_the_wait(gpu, adapter, source):
         assert bits(given.to_numpy()) == bits(SMALL)
 
 
+@pytest.mark.parametrize("source", ["pageable", "pinned"])
+def test_an_error_outlives_the_view_that_the_copy_went_through(gpu, adapter, source):
+    t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
+    given = pinned(SMALL, gpu) if source == "pinned" else SMALL
+    view = t
+    for _ in range(2):
+        view = sx.as_tensor(view, device=dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device))
+    until_nobody_waits()
+    adapter.fakegpu_async_error_next()
+    copy = view[1:].copy_from(given[1:], wait=False)
+    del view
+    while not copy.done():
+        time.sleep(0.01)
+    del copy
+    with pytest.raises(sx.SyclError):
+        t.to_numpy()
+    assert not t.to_numpy().any()
+
+
 def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
     a, b = (sx.zeros(SMALL.shape, SMALL.dtype, device=gpu) for _ in range(2))
     source = pinned(SMALL, gpu)
