@@ -93,8 +93,8 @@ std::int32_t id_of_queue(const void* queue, sycl_ext_error* error) {
   return answered(error, -1, [&] { return entry_of(Queue::from_address(queue)).id; });
 }
 
-std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind) {
-  return answered(nullptr, -1, [&] {
+std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind, sycl_ext_error* error) {
+  return answered(error, -2, [&] {
     UsmKind kind;
     const Entry* const entry = find_owner(pointer, &kind);
     if (!entry) return -1;

@@ -44,7 +44,7 @@ PyRef attribute(PyObject* object, const char* name) {
 // The frames of the caller; empty for C code that does not hold the GIL.
 std::vector<std::string> stack_of_caller() {
   std::vector<std::string> stack;
-  if (!python_is_alive() || !PyGILState_Check()) return stack;
+  if (!holds_gil()) return stack;
   const SavedException saved;
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);

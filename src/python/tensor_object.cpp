@@ -107,7 +107,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 
 // Memory of no bytes that is there already when no exception may be thrown.
 const Memory& nothing() {
-  static const Memory memory = allocate_host(0);
+  static const Memory& memory = *new Memory(allocate_host(0));  // never destroyed
   return memory;
 }
 

@@ -15,6 +15,8 @@
 
 #include "base/extents.hpp"
 #include "base/fork.hpp"
+#include "base/interpreter.hpp"
+#include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
 // The older of two namespaces: the runtimes 2026.0 to 2026.2 all have it, and a module that is
@@ -119,7 +121,9 @@ Extents<Opened>& opened_memory = *new Extents<Opened>;
 void close_ipc(void* state) {
   const std::unique_ptr<Opened> opened(static_cast<Opened*>(state));
   opened_memory.remove(opened->pointer, opened->nbytes, opened.get());
-  if (is_forked_child()) return;  // it is the parent's
+  if (is_forked_child() || is_process_ending()) return;  // it is the parent's, or the system's
+  const WithoutGil released;
+  const RuntimeCall call("closing an inter-process handle");
   try {
     ipc::close(opened->pointer, opened->context);
   } catch (...) {  // nobody is left to be told
@@ -161,6 +165,7 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
   auto handle = std::make_unique<Handle>();
   try {
     handle->value = sycl_call("getting an inter-process handle", [&] {
+      const RuntimeCall call("getting an inter-process handle");
       return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
     });
   } catch (const Error&) {
@@ -179,10 +184,11 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
 }
 
 IpcExport::~IpcExport() {
-  if (is_forked_child()) {
-    static_cast<void>(handle_.release());  // the parent gives it back
+  if (is_forked_child() || is_process_ending()) {
+    static_cast<void>(handle_.release());  // the parent gives it back, or the system
     return;
   }
+  const RuntimeCall call("giving an inter-process handle back");
   try {
     ipc::put(*handle_->value, memory_->entry()->sycl->context);
   } catch (...) {  // the handle goes with the block, then
@@ -207,6 +213,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   const sycl::context& context = entry.sycl->context;
   auto opened = std::make_unique<Opened>(Opened{nullptr, nbytes, context, std::move(lease)});
   opened->pointer = sycl_call("opening an inter-process handle", [&] {
+    const RuntimeCall call("opening an inter-process handle");
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
   });
   auto* const data = static_cast<std::byte*>(opened->pointer);

@@ -69,8 +69,8 @@ class Descriptor {
 //
 // The bytes are believed: they hold a process, a descriptor and an offset that the runtime follows
 // without a check.  They must come from that process itself, not from a message (see
-// sycl_ext/_ipc/handles.py).  Closing neither locks nor waits; the adapters keep the mapping for
-// the next time the allocation is opened.
+// sycl_ext/_ipc/handles.py).  Closing releases the GIL; the adapters keep the mapping for the next
+// time the allocation is opened.
 Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes,
                 Descriptor lease = Descriptor());
 

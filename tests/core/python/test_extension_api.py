@@ -3,6 +3,7 @@
 
 import ctypes
 import gc
+from pathlib import Path
 
 import dpctl
 import pytest
@@ -22,6 +23,9 @@ Count = ctypes.CFUNCTYPE(ctypes.c_int32)
 GetEntry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
 QueueOfEntry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Error))
 EntryOf = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Error))
+EntryOfPointer = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(Error)
+)
 ViewOf = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.c_void_p)
 AsTensor = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_int32, ctypes.c_int32)
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -61,7 +65,7 @@ class Table(ctypes.Structure):
         ("entry_of", ctypes.c_void_p),
         ("entry_of_device", EntryOf),
         ("entry_of_queue", EntryOf),
-        ("entry_of_pointer", ctypes.c_void_p),
+        ("entry_of_pointer", EntryOfPointer),
         ("as_tensor", AsTensor),
         ("view_of", ViewOf),
         ("wrap", Wrap),
@@ -102,6 +106,22 @@ def test_rows_that_do_not_exist(table):
     assert table.queue_of_entry(-1, ctypes.byref(error)) is None
     assert b"there is no device -1" in error.message
     assert table.queue_of_entry(-1, None) is None
+
+
+def test_a_pointer_whose_owner_cannot_be_asked_for_is_not_host_memory():
+    """The devices cannot be listed; an extension must not read it as host memory."""
+    environments.python(
+        """
+import ctypes
+from test_extension_api import Error, find_table
+error = Error()
+assert find_table().entry_of_pointer(ctypes.addressof(error), None, ctypes.byref(error)) == -2
+assert error.kind == 6 and b"listing the SYCL devices" in error.message, (error.kind, error.message)
+assert find_table().entry_of_pointer(ctypes.addressof(error), None, None) == -2
+""",
+        {"ONEAPI_DEVICE_SELECTOR": "no selector"},
+        near=Path(__file__),
+    )
 
 
 def test_a_view_of_what_has_no_device(table):

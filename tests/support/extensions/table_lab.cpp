@@ -101,9 +101,9 @@ PyObject* times(PyObject*, PyObject*) {
       sycl_ext_entry found;
       api.get_entry(entry.id(), &found, nullptr);
     });
-    const int owner = api.entry_of_pointer(block, nullptr);
-    const double pointer = least([&] { api.entry_of_pointer(block, nullptr); });
-    const double host_pointer = least([&] { api.entry_of_pointer(host.data(), nullptr); });
+    const int owner = api.entry_of_pointer(block, nullptr, nullptr);
+    const double pointer = least([&] { api.entry_of_pointer(block, nullptr, nullptr); });
+    const double host_pointer = least([&] { api.entry_of_pointer(host.data(), nullptr, nullptr); });
     sycl::free(block, context);
     if (owner != entry.id()) throw std::runtime_error("the pointer was found in another entry");
     return Py_BuildValue("{sdsdsdsdsd}", "context and device", pair, "queue", by_queue, "id", by_id,
@@ -299,7 +299,8 @@ PyObject* entries(PyObject*, PyObject*) {
 PyObject* entry_of_pointer(PyObject*, PyObject* address) {
   return guarded([&] {
     std::int32_t kind = -1;
-    const int id = sycl_ext::api().entry_of_pointer(PyLong_AsVoidPtr(address), &kind);
+    const void* const pointer = PyLong_AsVoidPtr(address);
+    const int id = sycl_ext::detail::call(sycl_ext::api().entry_of_pointer, pointer, &kind);
     return Py_BuildValue("ii", id, kind);
   });
 }
