@@ -392,18 +392,22 @@ def _in_form(handed: _core.TensorBase, who: Consumer) -> Any:
         version = None if who.takes == "legacy capsule" else _core.DLPACK_VERSION
         return handed.__dlpack__(max_version=version)
     if handed.size == 0 and not who.null_data and handed.entry_id is not None:
-        return _EmptyProducer(handed)
+        return _EmptyProducer(handed, _entry_for(handed, who))
     return handed
 
 
 class _EmptyProducer:
-    """A producer of an array without elements that has an address all the same."""
+    """A producer of an array without elements that has an address all the same.
 
-    def __init__(self, tensor: _core.TensorBase) -> None:
-        entry = sources.tensor_device(tensor)._entry
-        usm_type = tensor.usm_type if tensor.usm_type != "system" else "host"
+    The address is of the entry where the consumer looks for it.
+    """
+
+    def __init__(self, tensor: _core.TensorBase, entry: _core.Entry) -> None:
+        moves = tensor.entry_id != entry.id
+        usm_type = sources.kind_for(tensor.usm_type, by_id(entry.id), moves=moves)
         anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
-        self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor)
+        readonly = tensor.readonly and not moves
+        self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor, readonly)
 
     def __dlpack_device__(self) -> DLDevice:
         return self._view.__dlpack_device__()

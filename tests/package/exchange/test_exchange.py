@@ -441,6 +441,21 @@ def test_one_copy_is_one(where, private, halves):
         assert sx.explain(tensor, library, copy=True).copies == 1
 
 
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("where", ["root", "private", "half"])
+def test_an_array_without_elements_has_an_address_in_the_context_of_dpnp(
+    where, copy, usm_type, private, halves
+):
+    import dpnp
+
+    device = {"private": private, "half": halves[0]}.get(where)
+    tensor = sx.zeros((0, 3), usm_type=usm_type, device=device).as_readonly()
+    array = sx.exchange(tensor, dpnp, copy=copy)
+    assert array.flags.writable == (sx.explain(tensor, dpnp, copy=copy).copies > 0)
+    assert (array.shape, array.dtype, array.usm_type) == ((0, 3), "float32", usm_type)
+    assert array.sycl_context == sx.device(0).sycl_context
+
+
 @pytest.mark.parametrize("consumer", [sx, sx.from_dlpack, sx.as_tensor])
 def test_this_package_takes_every_context(consumer, private, halves):
     for device in (private, halves[0]):
