@@ -76,6 +76,7 @@ class Relation(Enum):
         "the host can reach the memory, but a negative stride ends the process of some consumers "
         "(torch before the fix of pytorch#188023), so it is not handed to a consumer of host memory"
     )
+    NO_USM = "that device has no USM"
     UNKNOWN = "there is no such device in the device table"
 
 
@@ -92,6 +93,7 @@ RULES: dict[Relation, tuple[Route, Route, Route]] = {
     Relation.REACHABLE: (Route.HOST_VIEW, Route.HOST_VIEW, Route.HOST_COPY),
     Relation.UNREACHABLE: (Route.HOST_COPY, Route.REFUSE, Route.HOST_COPY),
     Relation.REVERSED: (Route.HOST_COPY, Route.REFUSE, Route.HOST_COPY),
+    Relation.NO_USM: (Route.REFUSE, Route.REFUSE, Route.REFUSE),
     Relation.UNKNOWN: (Route.REFUSE, Route.REFUSE, Route.REFUSE),
 }
 _COLUMN = {None: 0, False: 1, True: 2}
@@ -156,6 +158,8 @@ class Request(NamedTuple):
     right_kind : bool
         Whether the memory is of the kind of USM that is asked for, as the device types of CUDA and
         ROCm do.
+    has_usm : bool
+        Whether the device at `device` has USM at all.
     """
 
     device: DLDevice | None = None
@@ -168,6 +172,7 @@ class Request(NamedTuple):
     root_only: bool = False
     any_strides: bool = False
     right_kind: bool = True
+    has_usm: bool = True
 
 
 class Plan(NamedTuple):
@@ -255,8 +260,12 @@ def _place(source: Source, request: Request) -> Relation:
         return Relation.REVERSED if reversed_for_it else Relation.REACHABLE
     if wanted[0] != DeviceType.ONE_API or not request.known:
         return Relation.UNKNOWN
+    if source.entry is None and request.system_usm:
+        return Relation.SYSTEM_USM
+    if not request.has_usm:
+        return Relation.NO_USM
     if source.entry is None:
-        return Relation.SYSTEM_USM if request.system_usm else Relation.HOST_ONLY
+        return Relation.HOST_ONLY
     own_entry = wanted[1] == source.entry
     if wanted == source.root and not (request.ours and own_entry):
         # A third party takes memory under a root id for USM of the default context, also when it
@@ -383,6 +392,13 @@ def _refusal(found: Relation, source: Source, request: Request) -> Plan:
             Route.REFUSE,
             f"dl_device={wanted} is asked for, and {found.value}; `python -m sycl_ext devices` "
             "lists them, and (1, 0) is the host",
+            BufferError,
+        )
+    if found is Relation.NO_USM:
+        return Plan(
+            Route.REFUSE,
+            f"device {wanted[1]} is asked for, and {found.value}; choose another device "
+            "(`python -m sycl_ext devices` lists them)",
             BufferError,
         )
     where = f"from entry {source.entry} ({source.usm_type!r} USM) to {wanted}"

@@ -58,6 +58,7 @@ def plan_for(
     third party expects USM of the default context under a root id.
     """
     known, direct, system_usm, right_kind = device is None, True, False, True
+    has_usm = True
     native = None if device is None else native_entry(device)
     if native is not None:
         right_kind = _core.native_device(native, source.usm_type) == device
@@ -68,6 +69,7 @@ def plan_for(
         if known:
             target = _core.entry(wanted[1])
             system_usm = ours and target.usm_system
+            has_usm = any(kind != "system" for kind in target.usm_types)
             if source.entry is not None and source.entry != target.id:
                 direct = source.usm_type != "device" or _core.copies_directly(
                     _core.entry(source.entry), target
@@ -83,6 +85,7 @@ def plan_for(
         root_only,
         any_strides,
         right_kind,
+        has_usm,
     )
     return plan(source, request)
 

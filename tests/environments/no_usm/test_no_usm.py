@@ -48,8 +48,23 @@ def test_nothing_goes_there(bare, cpu):
             lambda copy=copy: sx.from_dlpack(np.zeros(3), device=bare, copy=copy),
             lambda copy=copy: tensor.__dlpack__(dl_device=(14, 0), copy=copy),
         ):
-            with pytest.raises(BufferError, match="no USM"):
+            with pytest.raises(BufferError, match="device 0 .*no USM"):
                 call()
+
+
+@pytest.mark.parametrize("copy", [None, False, True])
+@pytest.mark.parametrize("x", [lambda cpu: sx.zeros(3, device=cpu), lambda cpu: np.zeros(3)])
+def test_it_is_planned_as_a_refusal_and_passed_over_in_a_list(x, copy, bare, cpu):
+    x = x(cpu)
+    for wanted in (bare, [bare]):
+        plan = sx.explain(x, wanted, copy=copy)
+        assert (plan.route, plan.error) == (sx.Route.REFUSE, BufferError)
+        with pytest.raises(BufferError, match="device 0 .*no USM") as caught:
+            sx.exchange(x, wanted, copy=copy)
+        assert type(caught.value) is BufferError
+    assert sx.explain(x, [bare, cpu], copy=copy).device == (14, cpu.id)
+    assert sx.exchange(x, [bare, cpu], copy=copy).device is cpu
+    assert sx.from_dlpack(x, device=[bare, cpu], copy=copy).device is cpu
 
 
 def test_a_capsule_that_claims_to_be_there(cpu):

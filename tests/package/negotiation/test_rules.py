@@ -42,6 +42,9 @@ SYSTEM = usm("system", host_reachable=True)
 VIEW, COPY, HOST_VIEW, HOST_COPY = Route.VIEW, Route.COPY, Route.HOST_VIEW, Route.HOST_COPY
 NO, VIA_HOST = Route.REFUSE, Route.VIA_HOST
 
+#: Refused whatever `copy` is.
+HOPELESS = (Relation.UNKNOWN, Relation.NO_USM)
+
 #: source, wished device, facts about it -> relation; routes for copy=None, False, True
 TABLE = {
     # USM of the default context
@@ -169,6 +172,13 @@ TABLE = {
     "host memory, to a device that does not": (
         HOST_MEMORY, ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY),
     ),
+    # a device without USM
+    "device, to one without USM": (
+        usm("device"), OTHER, {"has_usm": False}, Relation.NO_USM, (NO, NO, NO),
+    ),
+    "host memory, to one without USM": (
+        HOST_MEMORY, ROOT, {"has_usm": False}, Relation.NO_USM, (NO, NO, NO),
+    ),
     # no such device
     "no such entry": (usm("device"), NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO)),
     "another kind of device": (usm("device"), CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
@@ -207,7 +217,7 @@ def test_every_cell(cell, copy, versioned, readonly):
         planned.check()
     assert str(caught.value) == planned.reason
     # Only a refusal that another `copy` would lift is a ValueError as well.
-    lifted = copy is False and not unspeakable and found is not Relation.UNKNOWN
+    lifted = copy is False and not unspeakable and found not in HOPELESS
     assert isinstance(caught.value, ValueError) == lifted
     if unspeakable:
         assert "read-only" in planned.reason
@@ -215,6 +225,8 @@ def test_every_cell(cell, copy, versioned, readonly):
     elif lifted:
         assert "copy=False" in planned.reason
         assert "pass copy=" in planned.reason
+    elif found is Relation.NO_USM:
+        assert "has no USM; choose another device" in planned.reason
     elif found is Relation.UNKNOWN:
         assert str(device) in planned.reason
     else:
@@ -231,7 +243,7 @@ def test_a_way_out_that_is_named_is_a_way_out():
     for source, device, facts, found, _ in TABLE.values():
         for copy in (None, False):
             planned = plan(source, Request(device, copy, **facts))
-            if planned.route is NO and found is not Relation.UNKNOWN:
+            if planned.route is NO and found not in HOPELESS:
                 advice = True if "pass copy=True" in planned.reason else None
                 assert plan(source, Request(device, advice, **facts)).route is not NO
 
