@@ -64,7 +64,7 @@ def leave_source_tree(path: list[str]) -> None:
     if found is None or not same_file(*(os.path.join(one, INIT) for one in (path[0], found))):
         return
     path[:] = [found]
-    for name in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
+    for name in [name for name in sys.modules.copy() if name.startswith(f"{PACKAGE}.")]:
         del sys.modules[name]
 
 
@@ -168,7 +168,7 @@ def restore_package() -> None:
 def _loaded_below(package: ModuleType) -> dict[str, ModuleType]:
     """Return the modules of a package that are loaded: the import system makes them attributes."""
     found = {}
-    for name, module in vars(package).items():
+    for name, module in vars(package).copy().items():
         full_name = f"{package.__name__}.{name}"
         if isinstance(module, ModuleType) and module.__name__ == full_name:
             found.update({full_name: module, **_loaded_below(module)})
@@ -177,8 +177,9 @@ def _loaded_below(package: ModuleType) -> dict[str, ModuleType]:
 
 def remember_package() -> None:
     """Keep the modules of the package for `restore_package`; the last thing that an import does."""
+    loaded = sys.modules.copy()  # other threads import meanwhile
     _core().package_modules.update(
-        {name: module for name, module in sys.modules.items() if name.partition(".")[0] == PACKAGE}
+        {name: module for name, module in loaded.items() if name.partition(".")[0] == PACKAGE}
     )
 
 

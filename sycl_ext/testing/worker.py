@@ -103,7 +103,9 @@ def main(name: str, package: ModuleType) -> None:
     _without_core_files()
     _end_with_the_parent()
     commands, out = _streams()
-    kit = {name: module for name, module in sys.modules.items() if name.startswith("sycl_ext.")}
+    kit = {
+        name: module for name, module in sys.modules.copy().items() if name.startswith("sycl_ext.")
+    }
     try:
         adapter = find(name)
         exchange_dtype(adapter.dtype)

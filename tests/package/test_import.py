@@ -201,6 +201,23 @@ def test_what_the_first_exchange_does_not_need_is_loaded_later():
     )
 
 
+def test_another_thread_imports_while_a_name_is_loaded():
+    environments.python(
+        textwrap.dedent("""
+        import sys, types
+        import sycl_ext as sx
+
+        class Name(str):
+            def partition(self, separator):  # as if another thread had its turn here
+                sys.modules[f"module_{len(sys.modules)}"] = types
+                return super().partition(separator)
+
+        sys.modules[Name("of_a_library")] = types
+        assert callable(sx.exchange)
+        """)
+    )
+
+
 def test_numpys_functions_are_found_at_the_import():
     """A first array that looked for them could be interrupted there, or met by the end."""
     environments.python(
