@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,13 +66,40 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            print(end="", flush=True)
+    except BrokenPipeError:  # the reader of the output, such as ``head``, has ended
+        # The interpreter writes the rest when it ends, which would fail once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = make_parser()
     options = parser.parse_args(arguments)
     if not hasattr(options, "run"):
         parser.print_help()
         return 0
     try:
+        _require_folder()
         return int(options.run(options))
     except (CommandError, ImportError) as error:  # ImportError: the core cannot be loaded
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def _require_folder() -> None:
+    """Raise CommandError in a working directory that was deleted.
+
+    The SYCL runtime of 2026.2 finds no device there, and does not come to its end.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise CommandError(
+            "the working directory was deleted, and the SYCL runtime finds no device in such a "
+            "one; change to a folder that exists (cd ~)"
+        ) from None

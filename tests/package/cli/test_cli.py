@@ -63,6 +63,36 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"sycl_ext {sx.__version__}\n"
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "command", ["sycl_ext devices", "sycl_ext --version", "sycl_ext_pytest cpu"]
+)
+def test_the_reader_of_the_output_has_ended(command, unbuffered):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        timeout=120,
+        check=False,
+    )
+    os.close(writer)
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("command", ["devices", "demo", "doctor"])
+def test_the_working_directory_was_deleted(command, tmp_path, monkeypatch, capsys):
+    """The SYCL runtime would list no device, and hang at its end."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main([command]) == 1
+    assert "the working directory was deleted" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("option", "folder", "file"),
     [
