@@ -97,7 +97,7 @@ def _require_folder() -> None:
     The SYCL runtime of 2026.2 finds no device there, and does not come to its end.
     """
     try:
-        os.getcwd()
+        Path.cwd()
     except FileNotFoundError:
         raise CommandError(
             "the working directory was deleted, and the SYCL runtime finds no device in such a "
