@@ -66,7 +66,7 @@ def row(device: sx.Device) -> tuple[str, ...]:
         device.backend,
         device.driver_version,
         " ".join(device.usm_types) or "none",
-        "all of it" if reached == list(device.usm_types) else " ".join(reached),
+        "all of it" if reached and reached == list(device.usm_types) else " ".join(reached) or "-",
         "yes" if device.has_fp64 else "no",
     )
 

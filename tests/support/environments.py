@@ -24,13 +24,11 @@ import level_zero.build as level_zero
 import opencl_gpu.build as opencl_gpu
 from fake_gpu.build import build, environment, installed
 from kernels.build import environment as kernel_environment
-from stand_in_build import Missing
+from stand_in_build import Missing, opencl
 
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parent
 ROOT = TESTS.parent
-#: For OCL_ICD_VENDORS: the loader finds no driver there.
-NO_ICD_FILES = HERE
 #: ``make test-long`` is running: what is marked ``long``, and everything in what that starts.
 LONG = os.environ.get("SYCL_EXT_LONG") == "1"
 #: Variables that change which devices there are, or what they can do.
@@ -57,48 +55,36 @@ OURS = (
 )
 
 
-def _opencl(*drivers: Path | str) -> dict[str, str]:
-    """The environment in which these OpenCL drivers exist, in this order, and no others."""
-    return {
-        "OCL_ICD_FILENAMES": os.pathsep.join(map(str, drivers)),
-        "OCL_ICD_VENDORS": str(NO_ICD_FILES),
-    }
-
-
 def _driver() -> Path:
     return installed("intel-opencl-rt", "lib/libintelocl.so")
 
 
 def cpu(_scratch: Path | None = None) -> dict[str, str]:
     """The first environment: the OpenCL CPU device, alone."""
-    return {**_opencl(_driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+    return {**opencl(_driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
 def _two_platforms(scratch: Path) -> dict[str, str]:
     """Two copies of one driver are two platforms."""
-    return {**_opencl(*opencl_gpu.drivers(2, scratch)), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+    return {**opencl(*opencl_gpu.drivers(2, scratch)), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
 def _stand_in_gpu(scratch: Path, **settings: object) -> dict[str, str]:
     build(scratch)
-    return {**_opencl(_driver()), **environment(scratch, **settings)}
+    return environment(scratch, **settings)
 
 
 def _opencl_gpu(_scratch: Path, **settings: object) -> dict[str, str]:
     folder = ROOT / "build" / "opencl_gpu"  # stays: it may hold a copy of the driver
     opencl_gpu.build(folder)
-    devices = opencl_gpu.environment(folder, **settings)
-    return {**_opencl(_driver()), **devices, **kernel_environment()}
+    return {**opencl_gpu.environment(folder, **settings), **kernel_environment()}
 
 
 def _level_zero(adapter: str, **settings: object) -> dict[str, str]:
     """The real Level Zero adapters on the stand-in driver, which is built once for a checkout."""
     folder = ROOT / "build" / "level_zero"
     level_zero.build(folder)
-    return {
-        **_opencl(_driver()),
-        **level_zero.environment(folder, adapter, **settings),
-    }
+    return level_zero.environment(folder, adapter, **settings)
 
 
 def _out_of_memory(_scratch: Path) -> dict[str, str]:
@@ -115,7 +101,7 @@ def _no_usm(_scratch: Path) -> dict[str, str]:
     pocl = named or ctypes.util.find_library("pocl")
     if pocl is None or (named and not Path(named).is_file()):
         raise Missing(named or "libpocl.so.2", "libpocl2", "SYCL_EXT_POCL")
-    return {**_opencl(pocl, _driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
+    return {**opencl(pocl, _driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
 @dataclass(frozen=True)

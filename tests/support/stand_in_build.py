@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import unittest
 from collections.abc import Iterable
 from pathlib import Path
+
+#: For OCL_ICD_VENDORS: the loader finds no driver there.
+NO_ICD_FILES = Path(__file__).resolve().parent
 
 
 class Missing(unittest.SkipTest):
@@ -28,6 +32,14 @@ def built(out_dir: Path, name: str) -> Path:
     if not library.exists():
         raise FileNotFoundError(f"{library} is not there: call build({str(out_dir)!r}) first")
     return library
+
+
+def opencl(*drivers: Path | str) -> dict[str, str]:
+    """The variables with which these OpenCL drivers exist, in this order, and no others."""
+    return {
+        "OCL_ICD_FILENAMES": os.pathsep.join(map(str, drivers)),
+        "OCL_ICD_VENDORS": str(NO_ICD_FILES),
+    }
 
 
 def setting_variables(known: tuple[str, ...], settings: dict[str, object]) -> dict[str, str]:

@@ -4,6 +4,7 @@
 from dataclasses import replace
 
 import environments
+from stand_in_build import NO_ICD_FILES
 from sycl_ext._doctor import collect
 from sycl_ext._doctor.facts import (
     DeviceFacts,
@@ -19,7 +20,7 @@ from sycl_ext._doctor.facts import (
 )
 
 ROOT = environments.ROOT
-EMPTY = str(environments.NO_ICD_FILES)
+EMPTY = str(NO_ICD_FILES)
 
 
 def card_at(root, address, vendor, kind):

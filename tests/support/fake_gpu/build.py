@@ -12,7 +12,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from stand_in_build import built, is_current, setting_variables
+from stand_in_build import built, is_current, opencl, setting_variables
 
 # The runtime looks for adapters by name; this is one that no wheel fills.
 LIBRARY = "libur_adapter_native_cpu.so.0"
@@ -63,7 +63,7 @@ def environment(out_dir: Path, *, with_cpu: bool = True, **settings: object) -> 
     library = built(out_dir, LIBRARY)
     if with_cpu:
         variables = {
-            "OCL_ICD_FILENAMES": str(installed("intel-opencl-rt", "lib/libintelocl.so")),
+            **opencl(installed("intel-opencl-rt", "lib/libintelocl.so")),
             "UR_ADAPTERS_SEARCH_PATH": str(library.parent),
         }
     else:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fake_gpu.build import compiler, installed, run
-from stand_in_build import Missing, built, is_current, setting_variables
+from stand_in_build import Missing, built, is_current, opencl, setting_variables
 
 #: The name by which the adapters' static loader looks for a loader; this one is the driver, too.
 LIBRARY = "libze_loader.so.1"
@@ -115,7 +115,7 @@ def environment(
     """
     library = built(out_dir, LIBRARY)
     variables = {
-        "OCL_ICD_FILENAMES": str(installed("intel-opencl-rt", "lib/libintelocl.so")),
+        **opencl(installed("intel-opencl-rt", "lib/libintelocl.so")),
         "SYCL_UR_USE_LEVEL_ZERO_V2": {"v1": "0", "v2": "1"}[adapter],
         "ZEL_LIBRARY_PATH": str(library.parent),
         "ZE_FLAT_DEVICE_HIERARCHY": hierarchy,

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from fake_gpu.build import compiler, installed, run
-from stand_in_build import built, is_current
+from stand_in_build import built, is_current, opencl
 
 LIBRARY = "libopencl_gpu.so"
 SOURCE = Path(__file__).resolve().parents[3] / "sycl_ext_pytest" / "opencl_gpu.cpp"
@@ -75,7 +75,7 @@ def environment(
     """
     library = built(out_dir, LIBRARY)
     return {
-        "OCL_ICD_FILENAMES": os.pathsep.join(map(str, drivers(cpus + gpus, out_dir))),
+        **opencl(*drivers(cpus + gpus, out_dir)),
         "OPENCL_LAYERS": str(library),
         "OPENCL_GPU_CPUS": str(cpus),
         "OPENCL_GPU_SYSTEM_USM": str(int(system_usm)),
