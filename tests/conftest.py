@@ -216,8 +216,8 @@ def pytest_unconfigure(config):
     needs = [re.search(r": install ([\w-]+), or set ", report.longrepr[2]) for report in skipped]
     if packages := sorted({found[1] for found in needs if found}):
         terminal.line(
-            f"{len([found for found in needs if found])} tests were left out; to run them: "
-            f"apt-get install --no-install-recommends {' '.join(packages)}"
+            f"left out: {sum(map(bool, needs))} tests; to run them: apt-get install "
+            f"--no-install-recommends {' '.join(packages)} && make test-left-out"
         )
 
 
