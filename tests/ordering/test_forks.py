@@ -160,6 +160,45 @@ assert np.asarray(view)[9] == 9
     )
 
 
+@pytest.mark.parametrize("generation", [1, 2])
+def test_a_child_makes_the_host_copy_that_its_parent_was_making(generation):
+    """The thread that was at it is not in the child, be it one of the first process or not."""
+    environments.python(
+        f"""
+import os, signal, threading, time, warnings
+import numpy as np
+import sycl_ext as sx
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+NEXT = 50  # the exit status that asks for one more try
+
+def read_in_a_child():
+    view, ends = sx.host_view(tensor[::-1]), []
+    other = threading.Thread(target=lambda: (view.ptr, ends.append(1)))
+    other.start()
+    time.sleep(0.005)  # it copies by now, most likely
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a hang
+        if ends:
+            os._exit(NEXT)
+        os._exit(int(np.asarray(view)[0] != 7))
+    other.join()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+tensor = sx.as_tensor(np.full(10_000_000, 7, "float32"), device="opencl:cpu:0")
+for _ in range({generation} - 1):
+    child = os.fork()
+    if child:
+        os._exit(abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+for _ in range(50):
+    if (status := read_in_a_child()) != NEXT:
+        break
+os._exit(abs(status))
+"""
+    )
+
+
 def test_a_child_that_is_forked_in_the_middle_of_a_wait(gpu_environment):
     """The wait is its parent's: it has no end in the child, and is an error there."""
     environments.python(
