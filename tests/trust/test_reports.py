@@ -190,6 +190,26 @@ def test_pytorch_what_cannot_be_exported_says_why(tensor, words):
     assert sx.explain(tensor(), np).route.value == "refused"
 
 
+class OnMetal(torch.Tensor):
+    """Of a device that SYCL does not know: only a copy to the host can be had."""
+
+    def __dlpack_device__(self):
+        return (8, 0)
+
+    def __dlpack__(self, *, dl_device=None, **keywords):
+        if dl_device != (1, 0):
+            raise BufferError("only to the host")
+        return self.as_subclass(torch.Tensor).__dlpack__()
+
+
+def test_pytorch_a_copy_to_the_host_of_what_is_negated_is_refused():
+    tensor = torch.tensor([1 + 2j, 3 + 4j])
+    assert sx.from_dlpack(tensor.imag.as_subclass(OnMetal)).tolist() == [2, 4]
+    for way in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        with pytest.raises(sx.ExchangeError, match=r"negative bit(.|\n)*resolve_neg"):
+            way(tensor.conj().imag.as_subclass(OnMetal))
+
+
 def test_pytorch_what_is_not_negated_any_more_is_exchanged():
     negated = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
     for way in (sx.from_dlpack, sx.as_tensor, sx.host_view):

@@ -186,6 +186,14 @@ def test_no_device(answer):
         sx.from_dlpack(Liar(values(3), answer))
 
 
+@pytest.mark.parametrize(
+    "answer", [(14, 2**31), (14, 2**32), (14, 2**64), (14, -(2**32)), (14 + 2**32, 0)]
+)
+def test_a_device_of_more_than_32_bits(answer):
+    with pytest.raises(BufferError, match="device"):
+        sx.from_dlpack(Liar(numbers(), answer))
+
+
 def test_a_device_as_a_list_of_numpy_integers():
     sx.from_dlpack(Liar(values(3), [np.int32(1), np.int64(0)]))
 

@@ -258,6 +258,34 @@ def test_a_deleter_without_the_gil_drops_python_objects():
 # ---- the end -------------------------------------------------------------------------------------
 
 
+def test_other_threads_run_while_a_large_block_is_dropped():
+    """Without a release of the GIL in there, no other thread gets it: the interval is hours."""
+    ticks, is_over = 0, False
+
+    def tick():
+        nonlocal ticks
+        while not is_over:
+            ticks += 1
+            time.sleep(0)  # lets the GIL go
+
+    def ticks_in_a_drop():
+        memory = [sx.host_view(np.zeros(1 << 29, "uint8"), copy=True)]  # not USM: freed right there
+        before = ticks
+        memory.clear()
+        return ticks - before
+
+    thread = threading.Thread(target=tick)
+    interval = sys.getswitchinterval()
+    thread.start()
+    try:
+        sys.setswitchinterval(3600)
+        assert any(ticks_in_a_drop() for _ in range(5))
+    finally:
+        sys.setswitchinterval(interval)
+        is_over = True
+        thread.join()
+
+
 def test_the_end_of_the_process():
     """With everything alive, in globals, cycles, threads and other libraries."""
     output = environments.python("""
