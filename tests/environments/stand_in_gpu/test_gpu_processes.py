@@ -301,6 +301,22 @@ def test_a_record_that_is_none(size, gpu, with_ipc):
     assert_equal(sx.ipc_open(handle), values((4, 6), "int32"))
 
 
+@pytest.mark.parametrize("beyond", [1, 100, mmap.PAGESIZE])
+def test_more_than_the_driver_has_there(beyond, gpu, with_ipc):
+    """It is refused before it is borrowed: the runtime would close another mapping there."""
+    t = shared_numbers(gpu)
+    handle = sx.ipc_handle(t)
+    data, whole = handle.to_bytes(), handle.exposed
+    words = rf"handle leads to {whole + beyond} bytes at \S+, and the driver has {whole} bytes"
+    if not whole:  # there is no driver to ask, and SYCL knows nothing of what is far behind
+        whole, words = 64 << 20, "the inter-process handle"
+    before = _core.live_allocations()
+    with pytest.raises(BufferError, match=words):
+        sx.ipc_open(data, device=gpu, shape=whole + beyond)
+    assert _core.live_allocations() == before
+    assert_equal(sx.ipc_open(handle), values((4, 6), "int32"))
+
+
 def test_memory_that_was_let_go(gpu, with_ipc):
     """Its descriptor may be that of another file by now, so nothing follows it."""
     sent = pickle.dumps(sx.ipc_handle(shared_numbers(gpu)))
