@@ -2,6 +2,7 @@
 """Copies that go on while their caller does, on GPUs that are held until a test releases them."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import threading
@@ -356,6 +357,28 @@ def test_each_call_of_the_runtime_may_fail(gpu, adapter, allocations_left):
         assert allocations_left() <= allocations
     assert errors >= calls // 3
     assert scenario() == wanted
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, number):
+    """Whichever call fails: a command of it that runs goes on, and its target lives as long."""
+    t = sx.empty(LARGE.shape, LARGE.dtype, device=gpu)
+    until_nobody_waits()
+    before = adapter.fakegpu_copies()
+    with hold() as held:
+        adapter.fakegpu_fail_at(number)
+        copy = t.copy_from(LARGE, wait=False)
+        del t
+        time.sleep(0.2)
+        adapter.fakegpu_fail_at(0)
+        was_over = copy.done()
+        held.release()
+    with contextlib.suppress(sx.SyclError, MemoryError):
+        copy.wait()
+    gpu.sycl_queue.wait()
+    time.sleep(0.2)
+    assert not (was_over and adapter.fakegpu_copies() > before)
+    until_nobody_waits()
 
 
 def test_a_full_device_is_told_at_the_call(gpu, adapter):
