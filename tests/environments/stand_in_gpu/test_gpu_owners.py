@@ -129,6 +129,7 @@ def test_inside_of_a_private_block_where_nothing_was(gpu, part):
     """Also behind a part of it that was taken in by itself, and that begins nearer."""
     contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
     private = [sx.register_context(context) for context in contexts][5]
+    queue = private.sycl_queue  # made now: what it maps may come to lie where a block was freed
     tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
     address = tensor.ptr
     del tensor
@@ -139,7 +140,7 @@ def test_inside_of_a_private_block_where_nothing_was(gpu, part):
         sx.as_tensor(at(address + 4096, 64), device=private, copy=False)
     tensor = made_at(
         address,
-        private.sycl_queue,
+        queue,
         lambda: sx.zeros(NBYTES, "uint8", usm_type="shared", device=private),
     )
     taken_in = sx.as_tensor(Part(tensor, *part)) if part else tensor
