@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from enum import Enum
 from numbers import Integral
 from typing import Any
 
@@ -142,6 +143,8 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
 def _by_pair(pair: Any) -> Device:
     """Find the device of a DLPack pair."""
     is_pair = isinstance(pair, Sequence) and len(pair) == 2
+    if is_pair and isinstance(pair[0], Enum):  # as the array API has it
+        pair = (pair[0].value, pair[1])
     if not is_pair or not all(isinstance(x, int) and not isinstance(x, bool) for x in pair):
         raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
     device_type, entry_id = (int(x) for x in pair)

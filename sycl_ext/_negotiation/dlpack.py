@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 __all__ = [
@@ -40,9 +40,19 @@ HOST: DLDevice = (int(DeviceType.CPU), 0)
 
 
 def as_dl_device(pair: Any) -> DLDevice:
-    """Check a pair that somebody calls a DLPack device, and return it as plain ints."""
+    """Check a pair that somebody calls a DLPack device, and return it as plain ints.
+
+    The array API has an `enum.Enum` as its first element, which need not be an int itself.
+
+    Examples
+    --------
+    >>> as_dl_device((Enum("DLDeviceType", {"kDLCPU": 1}).kDLCPU, 0))
+    (1, 0)
+    """
     try:
         device_type, device_id = pair
+        if isinstance(device_type, Enum):
+            device_type = device_type.value
         return (operator.index(device_type), operator.index(device_id))
     except (TypeError, ValueError) as error:
         raise TypeError(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, Literal
 
 import numpy as np
@@ -108,7 +109,7 @@ class Bench:
     def device(self, array: Any) -> tuple[int, int]:
         """Return the device of an array, as it says."""
         kind, number = self.producer(array).__dlpack_device__()
-        return int(kind), int(number)
+        return int(kind.value if isinstance(kind, Enum) else kind), int(number)
 
     def device_or(self, array: Any, other: tuple[int, int]) -> tuple[int, int]:
         """Return the device of an array, or another one when it does not say."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes in, well-behaved and old: `test_dlpack_hostile` has the rest."""
 
+import enum
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 import dpctl
@@ -26,6 +28,7 @@ from sycl_ext.testing.structs import (
     IS_COPIED,
     READ_ONLY,
     capsule_name,
+    managed_in,
 )
 
 # ---- round trips ---------------------------------------------------------------------------------
@@ -252,6 +255,28 @@ def test_a_producer_elsewhere_that_is_deaf():
         with pytest.raises(BufferError, match=r"\(2, 0\)"):
             take(producer)
     assert set(producer.deleted) == {1}
+
+
+@pytest.mark.parametrize("kind", [enum.Enum, enum.IntEnum])
+def test_a_device_type_that_is_an_enum(kind):
+    """As the array API has it, and Open3D."""
+    on_host, usm = kind("DLDeviceType", {"kDLCPU": 1, "kDLOneAPI": 14})
+
+    class Typed:
+        def __dlpack__(self, **keywords):
+            return values(3).__dlpack__(**keywords)
+
+        def __dlpack_device__(self):
+            return (on_host, 0)
+
+    for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        assert bits(take(Typed()).to_numpy()) == bits(values(3))
+    assert sx.device(types.SimpleNamespace(__dlpack_device__=lambda: (usm, 0))) is sx.device(0)
+    capsule = sx.zeros(3).__dlpack__(dl_device=(on_host, 0), max_version=(1, 0))
+    assert managed_in(capsule).dl_tensor.device.device_type == 1
+    for odd in ("kDLCPU", 1.0):
+        with pytest.raises(TypeError, match="a DLPack device is a pair of ints"):
+            sx.zeros(3).__dlpack__(dl_device=(enum.Enum("Odd", {"odd": odd}).odd, 0))
 
 
 def test_a_producer_elsewhere_that_is_old():

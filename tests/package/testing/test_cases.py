@@ -4,13 +4,15 @@
 `broken.py` has the faults.  A fault that ends the process runs in a worker, as in the kit itself.
 """
 
+import enum
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import broken
-from sycl_ext.testing import bench
+from sycl_ext.testing import adapters, bench
 from sycl_ext.testing.cases import CASES
 from sycl_ext.testing.runner import Library
 from sycl_ext.testing.worker import memories, run
@@ -65,3 +67,20 @@ def test_each_fault_is_noticed_by_a_case():
     for fault, (_, cases) in broken.FAULTS.items():
         for name in cases:
             assert any(id_.endswith(name) for id_ in CASES), (fault, name)
+
+
+class Enumerated:
+    """An array whose device type is no int, as the array API allows."""
+
+    def __init__(self, array):
+        self.__dlpack__ = array.__dlpack__
+
+    def __dlpack_device__(self):
+        return (enum.Enum("DLDeviceType", {"kDLCPU": 1}).kDLCPU, 0)
+
+
+@pytest.mark.parametrize("case", ["says_its_device", "same_device_in_the_struct"])
+def test_a_device_type_may_be_an_enum(case):
+    adapter = replace(adapters.numpy(), producer=Enumerated)
+    found = run(CASES[f"must-producer-{case}"], bench.Bench(adapter, "host"))
+    assert found["outcome"] == "passed", found
