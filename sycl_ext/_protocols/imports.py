@@ -318,7 +318,10 @@ def _all_refused(x: Any, announced: DLDevice, refusals: list[Exception]) -> Exce
 def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
     owner, array = array, np.asarray(array)  # a subclass may say anything about itself
-    name = dtype_name(array.dtype)
+    try:
+        name = dtype_name(array.dtype)
+    except ValueError as error:  # of an argument; here a producer cannot export
+        raise BufferError(str(error)) from None
     itemsize = array.itemsize
     if any(  # the stride of a length of 1 is never used
         stride % itemsize

@@ -105,6 +105,20 @@ def test_what_numpy_does_not_take(usm_type):
         np.from_dlpack(sx.host_view(sx.zeros(3, "bfloat16", usm_type=usm_type)))
 
 
+@pytest.mark.parametrize("dtype", [">i8", "M8[D]", "longdouble", "V4", "U1", "O"])
+def test_a_dtype_that_is_not_exchanged(dtype):
+    """A producer that cannot export, as NumPy itself says; a dtype= is a ValueError."""
+    x = np.zeros(3, dtype)
+    for take in (
+        *(sx.from_dlpack, sx.as_tensor, sx.host_view, sx.empty(3).copy_from),
+        *(lambda x: sx.exchange(x, np), lambda x: sx.from_dlpack(x, device=[0])),
+    ):
+        with pytest.raises(BufferError, match="byte order|is not exchanged") as caught:
+            take(x)
+        assert type(caught.value) is BufferError
+    assert sx.explain(x, np).error is BufferError
+
+
 def test_results_of_numpy():
     """Functions of NumPy take a tensor as an argument, and write into one."""
     tensor = sx.empty(5, "float64", usm_type="shared").copy_from(np.arange(5.0))
