@@ -125,9 +125,11 @@ PyRef ask_without_keywords(PyObject* x, PyRef error, PyRef* refusal) {
   static PyObject* const method = intern("__dlpack__");
   PyRef capsule(in_python([&] { return PyObject_CallMethodNoArgs(x, method); }));
   if (!capsule) {
-    const bool is_type_error = PyErr_ExceptionMatches(PyExc_TypeError);
+    // A warning that is raised as an error is about this second call.
+    const bool says_less =
+        PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_Warning);
     PyRef second = take_exception();
-    *refusal = is_type_error ? std::move(error) : std::move(second);
+    *refusal = says_less ? std::move(error) : std::move(second);
     return nullptr;
   }
   if (wait_for_producer(x)) return capsule;

@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 
 PACKAGE: Final = "sycl_ext"
 INIT: Final = "__init__.py"
+OLDEST_NUMPY: Final = (1, 26)
 
 
 def require_main_interpreter() -> None:
@@ -96,7 +97,14 @@ def same_file(one: str, other: str) -> bool:
 def load_core() -> ImportError | None:
     """Load the extension module, and with it the SYCL runtime; return why that fails."""
     try:
-        import_module("numpy")  # which the modules need that come next
+        version = import_module("numpy").__version__  # which the modules need that come next
+        if tuple(map(int, version.split(".")[:2])) < OLDEST_NUMPY:
+            needed = ".".join(map(str, OLDEST_NUMPY))
+            return ImportError(
+                f"sycl_ext needs NumPy >= {needed}, and {version} is installed; "
+                f"python -m pip install 'numpy>={needed}'",
+                name="numpy",
+            )
         import_module("sycl_ext._core")
     except ImportError as error:
         return error

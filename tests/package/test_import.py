@@ -104,6 +104,16 @@ def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
             get(other)
 
 
+@pytest.mark.parametrize("version", ["1.25.2", "1.26.0", "2.5.0.dev0+git20260101"])
+def test_the_oldest_numpy_is_named(version, monkeypatch):
+    monkeypatch.setattr(np, "__version__", version)
+    failure = startup.load_core()
+    if version == "1.25.2":
+        assert "needs NumPy >= 1.26, and 1.25.2 is installed; python -m pip" in str(failure)
+    else:
+        assert failure is None
+
+
 # ---- in a source tree ----------------------------------------------------------------------------
 
 SHOW = """

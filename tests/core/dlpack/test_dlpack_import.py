@@ -279,6 +279,18 @@ def test_a_device_type_that_is_an_enum(kind):
             sx.zeros(3).__dlpack__(dl_device=(enum.Enum("Odd", {"odd": odd}).odd, 0))
 
 
+@pytest.mark.parametrize("second", [TypeError, DeprecationWarning])
+def test_the_reason_of_the_first_call_is_told(second):
+    """pyarrow has nulls, and warns of a call without max_version; a filter makes that an error."""
+
+    class WithNulls(Producer):
+        def __dlpack__(self, **keywords):
+            raise TypeError("there are nulls") if keywords else second("pass max_version")
+
+    with pytest.raises(sx.ExchangeError, match="TypeError: there are nulls"):
+        sx.from_dlpack(WithNulls(values(3)))
+
+
 def test_a_producer_elsewhere_that_is_old():
     """It cannot be asked for the host."""
 
