@@ -77,7 +77,7 @@ def consumers() -> str:
         ("consumer", "takes", "read-only memory", "strides", "why"),
         (
             (
-                one.package,
+                one.package if one.since is None else f"{one.package} >= {one.since}",
                 memory[one.memory] + ("" if one.takes == "producer" else f", as a {one.takes}"),
                 *(one.readonly, one.strides, one.reason),
             )

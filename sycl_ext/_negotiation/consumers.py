@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["CONSUMERS", "Consumer", "find_consumer"]
+__all__ = ["CONSUMERS", "Consumer", "find_consumer", "row_of"]
 
 FP8 = (
     "float8_e3m4",
@@ -28,6 +28,8 @@ FP8 = (
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
+#: Those without a type in ONNX, and in torch.
+RARE_FP8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
 NARROW = ("bfloat16", *FP8)
 COMPLEX = ("complex64", "complex128")
 SMALL = ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64", "float16")
@@ -75,8 +77,8 @@ class Consumer:
         Dtypes that it would turn into narrower ones, without a word, as it is set up now.
     reason : str
         Why the row is needed, and the version it was seen with.
-    fixed_in : str or None
-        First version that needs no care with strides.
+    since : str or None
+        First version that the row is about; None: every version before the next row's.
     """
 
     package: str
@@ -96,7 +98,7 @@ class Consumer:
     lacks: tuple[str, ...] = ()
     narrows: Callable[[], tuple[str, ...]] = tuple
     reason: str = ""
-    fixed_in: str | None = None
+    since: str | None = None
 
     def takes_usm(self, usm_type: str) -> bool:
         """Whether this consumer is tried with USM of that kind as it is."""
@@ -112,7 +114,7 @@ class Consumer:
             return f"the memory is read-only, and {self.package} cannot be told so"
         if self.strides == "compact" and not contiguous:
             return f"{self.package} takes compact arrays only"
-        if self.strides == "nonnegative" and has_negative_stride and not self._is_fixed():
+        if self.strides == "nonnegative" and has_negative_stride:
             return f"{self.package} does not take negative strides"
         if address % self.alignment:
             return f"{self.package} needs addresses that are multiples of {self.alignment}"
@@ -134,14 +136,6 @@ class Consumer:
             return f"{self.package} does not survive arrays of 0 dimensions; pass x.reshape((1,))"
         return None
 
-    def _is_fixed(self) -> bool:
-        if self.fixed_in is None:
-            return False
-        from importlib.metadata import version  # slow to import, and seldom needed
-
-        have = version(self.package)
-        return _release(have) >= _release(self.fixed_in)
-
 
 def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".")[:3] if part.isdigit())
@@ -161,6 +155,15 @@ def _torch_usm_types() -> tuple[str, ...]:
     return ("device",) if xpu is not None and xpu.is_available() else ()
 
 
+ONNXRUNTIME: dict[str, Any] = {
+    "package": "onnxruntime",
+    "entry": "capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
+    "memory": "host",
+    "takes": "legacy capsule",
+    "strides": "compact",
+    "readonly": "refused",
+}
+#: A library whose versions differ has several rows, one after the other, oldest first.
 CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "numpy",
@@ -185,7 +188,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         drops_stream=True,
         strides="nonnegative",
         readonly="dropped",
-        lacks=("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"),
+        lacks=RARE_FP8,
         reason="2.13 on the CPU: RuntimeError on kDLOneAPI; aborts on negative strides "
         "(pytorch#188023); ignores the read-only flag; has five of the float8 dtypes; with XPU it "
         "takes USM of kind device, of a root device alone, and names no stream (pytorch#195825)",
@@ -213,15 +216,17 @@ CONSUMERS: tuple[Consumer, ...] = (
         "when it computes with one that is no multiple of 64",
     ),
     Consumer(
-        "onnxruntime",
-        entry="capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
-        memory="host",
-        takes="legacy capsule",
-        strides="compact",
-        readonly="refused",
+        **ONNXRUNTIME,
         lacks=("bool", *COMPLEX, *FP8),
         reason="1.31 takes a legacy capsule, of compact arrays, and has no complex dtypes; bool "
         "must be sent as uint8, with OrtValue.from_dlpack(capsule, True)",
+    ),
+    Consumer(
+        **ONNXRUNTIME,
+        since="1.32",
+        lacks=(*COMPLEX, *RARE_FP8),
+        reason="1.32 takes a legacy capsule, of compact arrays; it has bool and five of the float8 "
+        "dtypes, and no complex ones",
     ),
     Consumer(
         "pyarrow",
@@ -279,7 +284,25 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer("sycl_ext", any_context=True, reason="this package"),
 )
-_BY_PACKAGE = {row.package: row for row in CONSUMERS}
+_BY_PACKAGE = {
+    row.package: tuple(one for one in CONSUMERS if one.package == row.package) for row in CONSUMERS
+}
+
+
+def row_of(package: str, version: str) -> Consumer | None:
+    """Return the row that is about a version of a library; None: it has no row.
+
+    A version that cannot be read counts as the oldest one.
+
+    Examples
+    --------
+    >>> [("bool" in row_of("onnxruntime", one).lacks) for one in ("1.31.1", "1.32.0", "2.0", "")]
+    [True, False, False, True]
+    """
+    rows = _BY_PACKAGE.get(package, ())
+    have = _release(version)
+    found = [row for row in rows if row.since is None or _release(row.since) <= have]
+    return found[-1] if found else None
 
 
 def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
@@ -300,7 +323,8 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
         consumer = _module_named(consumer)
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
-    row = _BY_PACKAGE.get(package) or Consumer(
+    version = str(getattr(sys.modules.get(package), "__version__", ""))
+    row = row_of(package, version) or Consumer(
         package or "?", is_library=isinstance(consumer, ModuleType)
     )
     if not isinstance(consumer, ModuleType):

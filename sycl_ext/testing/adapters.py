@@ -127,7 +127,7 @@ def onnxruntime() -> Adapter:
     return Adapter(
         "onnxruntime",
         make,
-        lambda x: state.OrtValue.from_dlpack(x.__dlpack__(), False),
+        lambda x: state.OrtValue.from_dlpack(x.__dlpack__()),
         host=lambda value: value.numpy(),
         index=None,
         modules=("onnxruntime",),

@@ -131,6 +131,7 @@ _array_api_strict = partial(KnownDefect, "array-api-strict", ">=2.3")
 _torch = partial(KnownDefect, "torch", ">=2.10")
 _jax = partial(KnownDefect, "jax", ">=0.10")
 _tensorflow = partial(KnownDefect, "tensorflow*", ">=2.21")
+_onnxruntime_before_1_32 = partial(KnownDefect, "onnxruntime", ">=1.31,<1.32")
 _onnxruntime = partial(KnownDefect, "onnxruntime", ">=1.31")
 _pyarrow = partial(KnownDefect, "pyarrow", ">=26")
 _mlx = partial(KnownDefect, "mlx", ">=0.32")
@@ -212,22 +213,22 @@ KNOWN_DEFECTS: tuple[KnownDefect, ...] = (
         ("consumer-other_device_than_announced",),
         "after the error the deleter has run, and the capsule is not renamed",
     ),
-    _onnxruntime(("producer-dtype_bool",), "bool is exported as uint8"),
-    _onnxruntime(("consumer-null_deleter",), "a deleter that is NULL ends the process"),
-    _onnxruntime(("consumer-byte_offset_is_added",), "byte_offset is ignored"),
+    _onnxruntime_before_1_32(("producer-dtype_bool",), "bool is exported as uint8"),
+    _onnxruntime_before_1_32(("consumer-null_deleter",), "a deleter that is NULL ends the process"),
+    _onnxruntime_before_1_32(("consumer-byte_offset_is_added",), "byte_offset is ignored"),
     _onnxruntime(
         ("producer-knows_version_1", "producer-knows_every_keyword"),
         "__dlpack__ has no keyword but stream",
         "https://github.com/microsoft/onnxruntime/issues/24071",
     ),
-    _onnxruntime(("producer-strides_are_always_written",), "strides are NULL"),
+    _onnxruntime_before_1_32(("producer-strides_are_always_written",), "strides are NULL"),
     _onnxruntime(STREAMS[:2], STREAMS_WHY),
     _onnxruntime(LEGACY, LEGACY_WHY),
     _onnxruntime((*COMPACT, "consumer-takes_columns_first"), "compact arrays only"),
     _onnxruntime(DEVICE, DEVICE_WHY),
     _onnxruntime(("consumer-ndim_minus_1",), "ndim is not checked"),
     _onnxruntime(SHAPE, SHAPE_WHY),
-    _onnxruntime(OFFSET, OFFSET_WHY),
+    _onnxruntime_before_1_32(OFFSET, OFFSET_WHY),
     _onnxruntime(NULL, NULL_WHY),
     _onnxruntime(SUB_INTERPRETER, SUB_INTERPRETER_WHY),
     _pyarrow(("consumer-producer_without_keywords",), "a producer of 2021 is not asked again"),

@@ -216,13 +216,13 @@ def _load_onnxruntime():
     import onnxruntime
     from onnxruntime.capi.onnxruntime_pybind11_state import OrtValue
 
-    return onnxruntime, lambda x: OrtValue.from_dlpack(x.__dlpack__(), False)
+    return onnxruntime, lambda x: OrtValue.from_dlpack(x.__dlpack__())
 
 
 row(
     "onnxruntime",
     distribution="onnxruntime",
-    call="OrtValue.from_dlpack(x.__dlpack__(), False)",
+    call="OrtValue.from_dlpack(x.__dlpack__())",
     load=_load_onnxruntime,
     address=lambda value: value.data_ptr(),
     values=lambda value: value.numpy(),

@@ -24,14 +24,6 @@ PLAIN = {"contiguous": True, "has_negative_stride": False, "readonly": False, "a
         ({"strides": "nonnegative"}, {"has_negative_stride": True}, "does not take negative"),
         ({"strides": "any"}, {"contiguous": False, "has_negative_stride": True}, None),
         ({"alignment": 64}, {"address": 4096 + 8}, "multiples of 64"),
-        # The habit is gone since some version.
-        ({"strides": "nonnegative", "fixed_in": "1.0"}, {"has_negative_stride": True}, None),
-        (
-            {"strides": "nonnegative", "fixed_in": np.__version__},
-            {"has_negative_stride": True},
-            None,
-        ),
-        ({"strides": "nonnegative", "fixed_in": "999"}, {"has_negative_stride": True}, "negative"),
     ],
 )
 def test_what_cannot_be_a_view(habit, memory, words):
@@ -54,6 +46,28 @@ def test_jax_narrows_unless_it_was_told_not_to(monkeypatch, wide):
     config = types.SimpleNamespace(jax_enable_x64=wide)
     monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(config=config))
     assert (jax.refusal(dtype="int64", ndim=1) is None) == wide
+
+
+@pytest.mark.parametrize(
+    ("version", "bool_", "float8"), [("1.31.1", False, False), ("1.32.0", True, True)]
+)
+def test_a_row_is_about_versions(monkeypatch, version, bool_, float8):
+    """onnxruntime has bool and some of the float8 dtypes since 1.32."""
+    value = types.SimpleNamespace(from_dlpack=lambda capsule: capsule)
+    module = types.ModuleType("onnxruntime")
+    module.__version__ = version
+    module.capi = types.SimpleNamespace(
+        onnxruntime_pybind11_state=types.SimpleNamespace(OrtValue=value)
+    )
+    monkeypatch.setitem(sys.modules, "onnxruntime", module)
+    for dtype, has in (("bool", bool_), ("float8_e5m2", float8), ("float8_e3m4", False)):
+        tensor = sx.zeros(3, dtype, usm_type="shared")
+        assert (sx.explain(tensor, module).error is None) == has, dtype
+        if has:
+            assert '"dltensor"' in str(sx.exchange(tensor, "onnxruntime"))
+        else:
+            with pytest.raises(BufferError, match=f"onnxruntime has no {dtype}"):
+                sx.exchange(tensor, module)
 
 
 def test_a_dtype_that_a_consumer_lacks():
