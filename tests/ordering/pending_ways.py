@@ -23,6 +23,7 @@ import tvm_ffi
 import producers
 import sycl_ext as sx
 from kernels import Kernels
+from sycl_ext._exchange import mpi
 from sycl_ext.testing.structs import managed_in
 from sync.lab import ExchangeApi
 
@@ -237,6 +238,24 @@ def staged(tensor: sx.Tensor) -> set[int]:
         return numbers(np.asarray(view))
 
 
+class Aware:
+    """A communicator that takes memory of the device, as `check_mpi` found."""
+
+    def Create_keyval(self) -> int:  # noqa: N802
+        return 0
+
+    def Get_attr(self, _key: int) -> dict[int, mpi.MpiCheck]:  # noqa: N802
+        return {device().root_id: mpi.MpiCheck("", claimed=True)}
+
+
+def staged_for_aware_mpi(tensor: sx.Tensor) -> set[int]:
+    """As MPI reads it: at the address, and after nobody's queue."""
+    with sx.staged(tensor, "r", comm=Aware()) as memory:
+        assert type(memory) is sx.Tensor
+        assert memory.ptr == tensor.ptr
+        return at(memory.ptr)
+
+
 def other_place(name: str) -> sx.Device:
     return {
         "part": lambda: device().create_sub_devices(1)[0],
@@ -285,6 +304,7 @@ READS: dict[str, Way] = {
     "pickle": Way(lambda t: pickle.loads(pickle.dumps(t)).to_numpy()),
     "deepcopy": Way(lambda t: copy.deepcopy(t).to_numpy()),
     "staged": Way(staged),
+    "staged for a GPU-aware MPI": Way(staged_for_aware_mpi, host=True),
     "np.asarray": Way(lambda t: np.asarray(t), host=True),
     "__array__": Way(lambda t: t.__array__(), host=True),
     "memoryview": Way(lambda t: bytes(memoryview(t)), host=True),

@@ -10,6 +10,7 @@ from sycl_ext._doctor import checks, command, render
 from sycl_ext._doctor.facts import (
     Driver,
     Finding,
+    Library,
 )
 
 
@@ -29,6 +30,16 @@ def test_a_check_names_the_cause_and_the_cure(name):
     assert f"-> {cure}\n" in f"{text}\n"
     for line in text.splitlines():
         assert len(line) <= 80 or " " not in line.strip() or "->" in line, line
+
+
+def test_a_runtime_that_is_not_of_pip_may_be_anywhere():
+    """conda, and an installation of oneAPI, have no package of that name."""
+    libraries = (Library("/opt/intel/lib/libsycl.so.9", "", "import sycl_ext"),)
+    packages = {k: v for k, v in WELL.packages.items() if k != "intel-sycl-rt"}
+    ids = [found.id for found in checks.examine(replace(WELL, libraries=libraries))]
+    assert ids == ["other-runtime"]
+    facts = replace(WELL, libraries=libraries, packages=packages)
+    assert "other-runtime" not in [found.id for found in checks.examine(facts)]
 
 
 def test_every_check_is_tried():

@@ -7,6 +7,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from samples import LAYOUTS, assert_equal
+from sycl_ext._exchange import dask
 
 protocol = pytest.importorskip("distributed.protocol")
 
@@ -31,6 +32,12 @@ def test_the_bytes_are_sent_from_where_they_are():
     assert header["serializer"] == "dask"
     (frame,) = frames
     assert np.frombuffer(frame, np.uint8).__array_interface__["data"][0] == tensor.ptr
+
+
+def test_a_frame_without_bytes_may_be_lost(usm_type):
+    header, frames = dask.serialize(sx.zeros((0, 3), "int16", usm_type=usm_type))
+    for arrived in (dask.deserialize(header, frames), dask.deserialize(header, [])):
+        assert (arrived.shape, arrived.dtype, arrived.usm_type) == ((0, 3), "int16", usm_type)
 
 
 def test_within_other_objects():

@@ -509,8 +509,17 @@ def test_peers_that_reach_one_another_in_one_direction(tmp_path):
     build(tmp_path)
     environments.python(
         """
+import pytest
 import sycl_ext as sx
 first, second = (sx.device(f"level_zero:gpu:{number}") for number in range(2))
+for how in ([first], {"device": [first]}):  # the only way there is through the host
+    consumer, more = (sx, how) if isinstance(how, dict) else (how, {})
+    x = sx.zeros(3, device=second)
+    assert sx.exchange(x, consumer, copy=True, **more).device is first
+    with pytest.raises(sx.CopyRefusedError, match="host_copy=False"):
+        sx.exchange(x, consumer, copy=True, host_copy=False, **more)
+with pytest.raises(sx.CopyRefusedError, match="host_copy=False"):
+    sx.exchange(x, first, copy=True, host_copy=False)
 assert sx.explain(sx.zeros(3, device=first), second, copy=True).copies == 1
 assert sx.explain(sx.zeros(3, device=second), first, copy=True).copies == 2
 for source, target in ((first, second), (second, first)):

@@ -142,6 +142,29 @@ def test_a_capsule_is_used_once():
         sx.from_dlpack(capsule, device=["cpu", 0])
 
 
+class Held:
+    """A producer of host memory that gives nothing away."""
+
+    asked = 0
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **_):
+        self.asked += 1
+        raise BufferError("it is held by somebody else")
+
+
+@pytest.mark.parametrize("importer", [sx.from_dlpack, sx.as_tensor])
+def test_without_a_copy_a_producer_that_refuses_is_asked_once(importer, private):
+    """Another device of the list would change nothing, and the refusal is the producer's own."""
+    x = Held()
+    with pytest.raises(BufferError, match="it is held by somebody else") as caught:
+        importer(x, device=[private, 0], copy=False)
+    assert "devices will do" not in str(caught.value)
+    assert x.asked == 1
+
+
 class OnCuda:
     """A producer whose memory is out of reach, and that copies to the host when it is asked."""
 

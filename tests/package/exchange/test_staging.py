@@ -4,11 +4,14 @@
 Of a GPU: ``environments/stand_in_gpu``.
 """
 
+import subprocess
+
 import numpy as np
 import pytest
 
 import sycl_ext as sx
 from samples import LAYOUTS, assert_equal, bits
+from sycl_ext._exchange import mpi
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "0-d", "size 0"])
@@ -62,6 +65,24 @@ def test_read_only_memory():
             sx.staged(tensor.as_readonly(), mode).__enter__()
     with pytest.raises(ValueError, match="mode is 'x'"):
         sx.staged(tensor, "x").__enter__()
+
+
+def test_the_launcher_of_mpi_is_unknown_to_the_process_that_tries(monkeypatch):
+    """It would take itself for a rank, and wait for the others."""
+    started = []
+
+    def run(command, env, **_):
+        started.append(env)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(mpi.subprocess, "run", run)
+    for name in ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("OF_THE_USER", "1")
+    assert mpi._try_apart(sx.device()) == ""
+    (environment,) = started
+    assert environment["OF_THE_USER"] == "1"
+    assert not [name for name in environment if name.startswith(("PMI", "OMPI_"))]
 
 
 # ---- requests; with MPI and its lies: ``programs/processes/mpi_guard.py`` ------------------------

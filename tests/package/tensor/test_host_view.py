@@ -11,6 +11,7 @@ import samples
 import sycl_ext as sx
 from producers import AlwaysCopying, BeforeVersions, Liar, Producer, check_export, over
 from samples import LAYOUTS, bits, values
+from sycl_ext import _core
 from sycl_ext.testing.structs import IS_COPIED, managed_in
 
 
@@ -54,6 +55,18 @@ def test_every_layout(name, usm_type):
         assert bits(np.asarray(view)) == bits(array)
         assert view.is_copy == (array.size > 0 and min(tensor.strides, default=0) < 0)
         assert all(stride >= 0 for stride in view.strides)
+
+
+def test_a_host_view_with_negative_strides(usm_type):
+    """The C exchange table hands out such views; torch ends the process on one."""
+    tensor = numbers(usm_type)[::-1]
+    given = _core.as_host_view(tensor, tensor, sx.HostView)
+    assert given.strides == (-3, 1)
+    view = sx.host_view(given)
+    assert (view.strides, view.is_copy) == ((3, 1), True)
+    assert bits(np.asarray(view)) == bits(values((2, 3))[::-1])
+    with pytest.raises(sx.CopyRefusedError, match="negative stride"):
+        sx.host_view(given, copy=False)
 
 
 def private_queue():
