@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["CONSUMERS", "Consumer", "find_consumer", "row_of"]
+__all__ = ["CONSUMERS", "Consumer", "consumer_for", "find_consumer"]
 
 FP8 = (
     "float8_e3m4",
@@ -289,15 +289,15 @@ _BY_PACKAGE = {
 }
 
 
-def row_of(package: str, version: str) -> Consumer | None:
+def consumer_for(package: str, version: str) -> Consumer | None:
     """Return the row that is about a version of a library; None: it has no row.
 
     A version that cannot be read counts as the oldest one.
 
     Examples
     --------
-    >>> [("bool" in row_of("onnxruntime", one).lacks) for one in ("1.31.1", "1.32.0", "2.0", "")]
-    [True, False, False, True]
+    >>> [len(consumer_for("onnxruntime", have).lacks) for have in ("1.31.1", "1.32.0", "2.0", "")]
+    [11, 5, 5, 11]
     """
     rows = _BY_PACKAGE.get(package, ())
     have = _release(version)
@@ -324,7 +324,7 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
     version = str(getattr(sys.modules.get(package), "__version__", ""))
-    row = row_of(package, version) or Consumer(
+    row = consumer_for(package, version) or Consumer(
         package or "?", is_library=isinstance(consumer, ModuleType)
     )
     if not isinstance(consumer, ModuleType):

@@ -8,7 +8,7 @@ import pytest
 
 import seen
 from quirks import CASES, DTYPES, LAYOUTS, NAMES
-from sycl_ext._negotiation.consumers import WIDE, row_of
+from sycl_ext._negotiation.consumers import WIDE, consumer_for
 
 KIND = "consumer"
 
@@ -21,7 +21,7 @@ def outcome_of(name, *case):
 
 def entry_of(name):
     package = {"numpy 1.26": "numpy", "array_api_compat.torch": "torch"}.get(name, name)
-    return row_of(package, seen.consumer(name)["version"])
+    return consumer_for(package, seen.consumer(name)["version"])
 
 
 def narrows(name):

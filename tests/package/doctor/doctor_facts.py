@@ -108,6 +108,15 @@ BROKEN = {
         "left out",
         "python -m pip install 'numpy>=1.26'",
     ),
+    "an old NumPy": (
+        fails(
+            "import sycl_ext",
+            "ImportError: sycl_ext needs NumPy >= 1.26, and 1.25.2 is installed; python -m pip ...",
+        ),
+        "runtime",
+        "numpy is older than sycl_ext needs",
+        "python -m pip install 'numpy>=1.26'",
+    ),
     "no libumf": (
         replace(
             NO_DEVICE,
