@@ -6,6 +6,8 @@ dpnp 0.20 itself does not wait: its own ``from_dlpack(x, copy=True)`` copies unf
 
 import ctypes
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import dpctl.memory
 import dpnp
@@ -170,3 +172,32 @@ def test_writes_of_dpnp_are_read(view, write, usm_type):
         if write == "out=":
             del array  # the work goes on
         assert (read(tensor) == 2).all(), name
+
+
+@pytest.mark.parametrize("view", ["exchange", "interface"])
+def test_a_stencil_of_dpnp_in_a_tensor(view):
+    """Dozens of kernels in a row that read and write one block, on the queue of everybody."""
+    tensor = sx.zeros((64, 64), "float32", usm_type="shared")
+    array, expected = VIEWS[view](tensor), np.zeros((64, 64), "float32")
+    array[0], expected[0] = 1, 1
+    for _ in range(20):
+        for grid in (array, expected):
+            inner = grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]
+            grid[1:-1, 1:-1] = inner * 0.25
+    assert np.allclose(tensor.to_numpy(), expected)
+
+
+def test_eight_threads_share_arrays_with_dpnp():
+    """dpnp computes under a lock, which it needs; our reads need none."""
+    lock = threading.Lock()
+
+    def is_read(value):
+        tensor = sx.zeros(LENGTH, "float32", usm_type="shared")
+        with lock:
+            array = sx.exchange(tensor, dpnp)
+            array[...] = dpnp.maximum(dpnp.full(LENGTH, value, dtype="float32"), value) + 1
+        views = (tensor.to_numpy(), np.asarray(sx.host_view(tensor)), tensor.copy().to_numpy())
+        return all((view == value + 1).all() for view in views)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(is_read, range(64)))
