@@ -89,14 +89,23 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
 // its errors.
 void wait_for(sycl::event event, const QueueState& state) {
   const UnfinishedWork pending;
-  if ((state.shared || state.follows_others) && state.answers_at_once) {
+  const bool is_child = is_forked_child();
+  if ((state.shared || state.follows_others || is_child) && state.answers_at_once) {
     {
       const RuntimeCall call("flushing a queue");
       const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
     }
     constexpr std::chrono::microseconds longest_pause{500};
+    constexpr std::chrono::seconds longest_wait_of_child{10};
+    const auto end = std::chrono::steady_clock::now() + longest_wait_of_child;
     std::chrono::microseconds pause{10};
     while (!is_over_soon(event)) {
+      if (is_child && std::chrono::steady_clock::now() > end) {
+        fail(Error::Kind::runtime, "work on a queue has not ended in ",
+             longest_wait_of_child.count(),
+             " s in a forked process; what its parent had submitted before the fork ends only in "
+             "the parent: wait for it before the fork");
+      }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, longest_pause);
     }

@@ -4,6 +4,7 @@
 import pytest
 
 import environments
+from kernels.build import environment as kernel_environment
 from slow_view import SLOW_VIEW
 
 #: A child that allocates, and is ended when it hangs; returns its exit status.
@@ -230,4 +231,34 @@ status = os.waitpid(child, 0)[1]
 assert status == 0, status
 """,
         gpu_environment,
+    )
+
+
+@pytest.mark.long  # ten seconds, which the work is given
+def test_a_child_does_not_wait_for_ever_for_work_of_its_parent():
+    """A kernel that was pending at the fork ends only in the parent."""
+    environments.python(
+        """
+import os, signal, warnings
+import sycl_ext as sx
+from kernels import Kernels
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+tensor = sx.zeros(100, "int64", usm_type="shared")
+queue, address = tensor.sycl_queue, tensor.ptr
+kernels = Kernels(queue)
+with kernels.gate() as gate:
+    kernels.fill(queue, gate, address, tensor.nbytes, 7)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            tensor.to_numpy()
+        except sx.SyclError as error:
+            os._exit(0 if "wait for it before the fork" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+assert set(tensor.to_numpy().tolist()) == {7}
+""",
+        {**environments.cpu(), **kernel_environment()},
     )
