@@ -232,9 +232,10 @@ def interrupt(device: sx.Device) -> str:
 
     nbytes = min(LARGE, device.sycl_device.max_mem_alloc_size // 4)
     kind = own_kinds(device)[0]
+    # In order: the last command ends after the others.
+    queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
     source = sx.zeros(nbytes, "uint8", usm_type=kind, device=device)
-    target = sx.zeros(nbytes, "uint8", usm_type=kind, device=device)
-    queue = target.sycl_queue
+    target = sx.zeros(nbytes, "uint8", usm_type=kind, device=queue)
     memory, other = dpctl.memory.as_usm_memory(source), dpctl.memory.as_usm_memory(target)
 
     def submit() -> Any:

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <sycl/ext/oneapi/memcpy2d.hpp>
 #include <sycl/platform.hpp>
 #include <sycl/properties/all_properties.hpp>
 #include <sycl/queue.hpp>
