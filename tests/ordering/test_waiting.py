@@ -225,3 +225,59 @@ b.wait()
 assert bytes(after.copy_to_host()) == b"abcd"
 a.wait()
 """)
+
+
+def test_a_copy_behind_a_host_task_leaves_the_scheduler_to_others():
+    """The host task wants the GIL, which dpctl holds while it submits."""
+    environments.python(
+        """
+import dpctl, sycl_ext as sx, threading, time
+
+device = sx.device()
+queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
+
+class Blocks:
+    def __del__(self):
+        gate.wait()
+
+gate = threading.Event()
+source = sx.zeros(4, "uint8", usm_type="host", device=queue)
+target = sx.zeros(4, "uint8")
+queue._submit_keep_args_alive((Blocks(),), [])
+copies = [target.copy_from(source, wait=False), target.to_numpy(wait=False)]
+time.sleep(0.2)  # their threads wait
+device.sycl_queue._submit_keep_args_alive((), [])
+gate.set()
+for copy in copies:
+    copy.wait()
+"""
+    )
+
+
+def test_what_a_dropped_block_waits_for_is_flushed():
+    """OpenCL may leave commands where they are until somebody flushes or waits; nobody waits."""
+    output = environments.python(
+        """
+import dpctl, os, sycl_ext as sx, threading
+from sycl_ext import _core
+from waiting import eventually
+
+class Blocks:
+    def __del__(self):
+        gate.wait()
+
+gate = threading.Event()
+device = sx.device()
+queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
+block = sx.empty(100, "uint8", device=queue)
+queue._submit_keep_args_alive((Blocks(),), [])
+os.write(1, b"=== dropped\\n")
+del block
+assert _core.deferred_frees() == 1
+gate.set()
+assert eventually(lambda: not _core.deferred_frees())
+os.write(1, b"=== freed\\n")
+""",
+        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
+    )
+    assert "---> urQueueFlush" in output.split("===")[1]
