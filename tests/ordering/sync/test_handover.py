@@ -438,3 +438,39 @@ def test_borrowed_memory_goes_back_when_the_work_on_it_is_done(bench):
         assert sys.getrefcount(memory) == before + 1
     assert eventually(lambda: sys.getrefcount(memory) == before)
     assert not is_pending(work)
+
+
+# ---- whose work is looked for --------------------------------------------------------------------
+
+
+def dpnp_reads(tensor):
+    dpnp.from_dlpack(tensor)
+    np.asarray(tensor)  # the queues are seen idle
+
+
+#: What happens to a tensor before work that is not on its memory, for which no read waits.
+UNCONCERNED = {
+    "nothing": lambda t: None,
+    "an export that nobody took": lambda t: [t.__dlpack__(), t.__dlpack__(**V1)].clear(),
+    "a consumer that has gone": lambda t: (ExchangeApi.take(t), t.to_numpy())[1],
+    "an array of dpnp that has gone": dpnp_reads,
+    "views of the host": lambda t: (
+        sx.host_view(t),
+        memoryview(t),
+        np.from_dlpack(t, device="cpu"),
+        np.from_dlpack(sx.host_view(t)),
+    ),
+}
+
+
+@pytest.mark.parametrize("before", UNCONCERNED)
+def test_memory_that_nobody_else_writes_to_is_not_asked_about(bench, before):
+    tensor, other = bench.tensor("shared"), bench.tensor()
+    queue, memory = other.sycl_queue, usm(other)
+    queue.wait()
+    keep = UNCONCERNED[before](tensor)
+    with bench.held():
+        work = bench.write(queue, memory, 7)
+        assert of(tensor.to_numpy()) == {0}
+        assert is_pending(work)
+    del keep
