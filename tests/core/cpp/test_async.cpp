@@ -86,6 +86,7 @@ TEST(async_errors_of_several_commands_are_one) {
   submit_a_failure(tensor);
   CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
   synchronize(tensor);
+  tensor.memory->queue().wait();  // whatever it asks
 }
 
 // What nobody waited for, such as the command of an interrupted wait, is asked about once.

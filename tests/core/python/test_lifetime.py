@@ -106,6 +106,20 @@ def test_a_chain_of_imports():
     assert managed.deleted == 1
 
 
+@pytest.mark.parametrize("handed_out", [False, True])
+def test_what_is_borrowed_goes_back_at_once_where_no_work_is_pending(handed_out):
+    memory = numbers(usm_type="shared")
+    producer = type("X", (), {})()
+    producer.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+    owner = weakref.ref(producer)
+    tensor = sx.as_tensor(producer)
+    del producer
+    if handed_out:
+        tensor.sycl_queue.wait()
+    del tensor
+    assert owner() is None
+
+
 def test_base():
     array = values(4)
     tensor = sx.as_tensor(array)

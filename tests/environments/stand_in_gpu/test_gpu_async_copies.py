@@ -147,6 +147,35 @@ def test_a_queue_is_ordered_after_a_command_without_a_wait(gpu, hold):
         assert bits(landing.to_numpy()) == bits(SMALL), way
 
 
+#: Where no event can say what comes later: a queue that is out of order, or of another context.
+HOST_WAITS = {
+    "out-of-order": lambda t: t.__dlpack__(stream=queue_of(t), max_version=(1, 0)),
+    "another context": lambda t: t.__dlpack__(
+        stream=queue_of(t, dpctl.SyclContext([t.device.sycl_device]), "in_order"),
+        max_version=(1, 0),
+    ),
+    "interface": lambda t: t.__sycl_usm_array_interface__,
+    "sycl_queue": lambda t: t.sycl_queue,
+}
+
+
+def queue_of(tensor, context=None, *properties):
+    context = tensor.sycl_context if context is None else context
+    return dpctl.SyclQueue(context, tensor.device.sycl_device, property=list(properties))
+
+
+@pytest.mark.parametrize("way", HOST_WAITS)
+def test_where_no_event_orders_a_queue_the_copy_is_waited_for(gpu, hold, way):
+    source, t = pinned(SMALL, gpu), sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
+    with hold() as held:
+        copy = t.copy_from(source, wait=False)
+        thread, _ = blocked(lambda: HOST_WAITS[way](t))
+        assert not copy.done()
+        held.release()
+        thread.join(60)
+    copy.wait()
+
+
 def test_a_copy_comes_after_the_work_of_others(gpu, hold):
     """Both sides have a queue of their own, with work that is pending."""
     context, device = gpu.sycl_context, gpu.sycl_device

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that goes from one device to another: GPUs, the CPU, tiles, private contexts."""
 
+import threading
+
 import dpctl
 import dpctl.memory
 import pytest
+import tvm_ffi
 
 import environments
 import sycl_ext as sx
 from gpu_samples import VERSIONED, numbers, read
 from producers import Liar, Producer, over
 from samples import bits, values
+from sycl_ext import _core
 from sycl_ext.testing.structs import IS_COPIED
 
 # ---- two devices ---------------------------------------------------------------------------------
@@ -171,3 +175,32 @@ def test_a_private_context(gpu, usm_type):
     taken = sx.from_dlpack(tensor.__dlpack__(**VERSIONED))
     assert taken.device is gpu
     assert bits(taken.to_numpy()) == bits(values((2, 3)))
+
+
+@pytest.mark.parametrize("on_card", [True, False], ids=["the card's queue", "the tile's queue"])
+@pytest.mark.parametrize("way", ["to_numpy", "C table", "drop"])
+def test_work_on_memory_of_a_tile_is_waited_for(gpu, tiles, strict, hold, way, on_card):
+    """A consumer takes it under the id of the card, and works on the queue of that."""
+    if strict:
+        return  # no queue of the card reaches a tile's context
+    tensor = sx.zeros(100, "uint8", device=tiles[0])
+    source = sx.empty(100, "uint8", usm_type="host", device=tiles[0]).copy_from(
+        values(100, "uint8")
+    )
+    to, given = (dpctl.memory.as_usm_memory(x) for x in (tensor, source))
+    queue, blocks = (gpu if on_card else tiles[0]).sycl_queue, _core.live_allocations()
+    with hold() as held:
+        work = queue.memcpy_async(to, given, 100)
+        if way == "drop":
+            del to, tensor
+            assert _core.live_allocations() == blocks
+            held.release()
+        else:
+            take = sx.Tensor.to_numpy if way == "to_numpy" else tvm_ffi.from_dlpack
+            thread = threading.Thread(target=take, args=[tensor])
+            thread.start()
+            thread.join(0.05)
+            assert thread.is_alive()
+            held.release()
+            thread.join(60)
+    work.wait()
