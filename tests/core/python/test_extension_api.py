@@ -184,6 +184,43 @@ assert array.tobytes() == b"1" * 8
     )
 
 
+@pytest.mark.parametrize("own_queue", [False, True], ids=["device's queue", "own queue"])
+def test_the_queue_of_a_view_comes_after_copies(own_queue):
+    """An extension looks at the queue, which copies are not on."""
+    environments.python(
+        f"""
+import ctypes, threading
+import dpctl, dpctl.memory
+import sycl_ext as sx
+from test_extension_api import View, find_table
+
+class Gate:  # a host task of dpctl drops it, with the GIL: the queue waits for that
+    def __del__(self):
+        gate.wait(20)
+
+gate, device = threading.Event(), sx.device()
+own, before = (
+    dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order") for _ in range(2)
+)
+tensor = sx.zeros(8, "uint8", device=own if {own_queue} else device)
+source = sx.zeros(8, "uint8", usm_type="host", device=before)
+source.copy_from(b"1" * 8)
+memory, queue = dpctl.memory.as_usm_memory(tensor), tensor.sycl_queue
+landing = dpctl.memory.MemoryUSMHost(8, queue=queue)
+before._submit_keep_args_alive((Gate(),), [])
+copy = tensor.copy_from(source, wait=False)
+assert not copy.done()
+threading.Timer(0.3, gate.set).start()
+assert find_table().view_of(tensor, ctypes.addressof(View())) == 0
+queue.memcpy_async(landing, memory, 8)
+sx.as_tensor(landing).to_numpy()
+assert bytes(landing.copy_to_host()) == b"1" * 8
+copy.wait()
+""",
+        near=__file__,
+    )
+
+
 #: What is wrong with a view, and what is raised for it.
 WRONG_VIEWS = {
     "entry": ({"entry": 1_000_000}, ValueError),
