@@ -106,6 +106,18 @@ assert [(part.parent, part.root_id) for part in slices] == [(tile, gpus[1].id)] 
     )
 
 
+def test_two_contexts_of_one_native_context_are_one_entry(run):
+    labs.build_all()
+    run("""
+from extensions import labs
+
+table = labs.load("table_lab")
+private = sx.register_context(dpctl.SyclContext([gpus[0].sycl_device]))
+for entry in (gpus[0], private):
+    assert table.entry_of_second_context(entry.id) == entry.id
+""")
+
+
 def test_memory_of_a_card_whose_tiles_are_the_root_devices(run):
     found = run(
         """

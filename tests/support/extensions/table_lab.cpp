@@ -305,6 +305,20 @@ PyObject* entry_of_pointer(PyObject*, PyObject* address) {
   });
 }
 
+// entry_of_second_context(entry) -> id: of another sycl::context of the same context of Level Zero
+PyObject* entry_of_second_context(PyObject*, PyObject* id) {
+  return guarded([&] {
+    constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
+    const device_entry entry(static_cast<int>(PyLong_AsLong(id)));
+    const sycl::context second =
+        sycl::make_context<level_zero>({sycl::get_native<level_zero>(entry.context()),
+                                        {entry.device()},
+                                        sycl::ext::oneapi::level_zero::ownership::keep});
+    if (second == entry.context()) throw std::runtime_error("it is the same sycl::context");
+    return PyLong_FromLong(device_entry::of(entry.device(), second).id());
+  });
+}
+
 // entry_of_native_device(handle) -> id: of a device of Level Zero that came without SYCL
 PyObject* entry_of_native_device(PyObject*, PyObject* handle) {
   return guarded([&] {
@@ -317,6 +331,7 @@ PyObject* entry_of_native_device(PyObject*, PyObject* handle) {
 
 PyMethodDef methods[] = {
     {"entry_of_native_device", entry_of_native_device, METH_O, nullptr},
+    {"entry_of_second_context", entry_of_second_context, METH_O, nullptr},
     {"stress", stress, METH_VARARGS, nullptr},
     {"times", times, METH_NOARGS, nullptr},
     {"block", block, METH_VARARGS, nullptr},
