@@ -46,11 +46,6 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "numpy",
-        "test_invalid_dtype|test_invalid_byte_swapping",
-        "host_view says ValueError of an argument whose dtype DLPack does not have",
-    ),
-    Known(
-        "numpy",
         "test_writeable",
         "the struct of DLPack 0.x is of writable memory; NumPy takes it for read-only",
     ),
