@@ -53,7 +53,7 @@ void bind_hooks(py::module_& m) {
           hooks.*field = py::object(fields[name]).release().ptr();
         }
         hooks.trace = trace;
-        sycl_ext::fetch_queues_from_dpctl();
+        sycl_ext::ask_dpctl();
         for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
           sycl_ext::end_directly(type);
         }

@@ -14,7 +14,7 @@ PyRef shared_queue(const Entry& entry);
 // The queue in a dpctl.SyclQueue; empty: the object is none.  Under the GIL.
 Queue queue_of_dpctl(PyObject* object);
 
-// Has Entry::queue() ask dpctl.
-void fetch_queues_from_dpctl() noexcept;
+// Has Entry::queue() ask dpctl; and Queue, which events dpctl and dpnp have noted.
+void ask_dpctl() noexcept;
 
 }  // namespace sycl_ext

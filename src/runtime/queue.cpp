@@ -2,11 +2,16 @@
 #include "runtime/queue.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
+#include <sycl/backend.hpp>
+#include <sycl/detail/backend_traits_opencl.hpp>
+#include <sycl/ext/oneapi/experimental/profiling_tag.hpp>
 #include <thread>
 
 #include "base/fork.hpp"
+#include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
@@ -58,12 +63,39 @@ bool is_empty(const QueueState& state) {
   return state.queue.ext_oneapi_empty();
 }
 
-// The event of all that was submitted so far; empty when it is done.
+// Another queue over the same native queue.
+sycl::queue& twin_of(const QueueState& state) {
+  if (sycl::queue* const made = state.twin.load(std::memory_order_acquire)) return *made;
+  const auto native = sycl::get_native<sycl::backend::opencl>(state.queue);
+  auto made = std::make_unique<sycl::queue>(
+      sycl::make_queue<sycl::backend::opencl>(native, state.queue.get_context()));
+  sycl::queue* known = nullptr;
+  return state.twin.compare_exchange_strong(known, made.get()) ? *made.release() : *known;
+}
+
+// The event of all that the device was given so far; empty when it is done.
+//
+// On an out-of-order queue a barrier of SYCL would do harm, and would not even do that.  libsycl
+// has it wait for all host tasks of the queue, and everything that is submitted later wait for it;
+// dpctl's host tasks want the GIL, which somebody may hold who waits for a later command.  And once
+// a barrier has passed, the next one may miss commands that libsycl still holds back.
+// (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
+// https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)  So the device is
+// asked in a way that libsycl does not know as a barrier of that queue.
 std::optional<sycl::event> mark(const QueueState& state) {
   if (is_forked_child() && !is_cpu(state)) return std::nullopt;
   if (!state.answers_at_once && is_empty(state)) return std::nullopt;
   const RuntimeCall call("submitting a barrier");
-  return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
+  auto& queue = const_cast<sycl::queue&>(state.queue);
+  if (!state.in_order) {
+    if (queue.get_backend() == sycl::backend::opencl) {
+      return twin_of(state).ext_oneapi_submit_barrier();
+    }
+    if (queue.get_device().has(sycl::aspect::ext_oneapi_queue_profiling_tag)) {
+      return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
+    }
+  }
+  return queue.ext_oneapi_submit_barrier();
 }
 
 // A command that has failed has a status of its own.
@@ -83,54 +115,70 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
   return true;
 }
 
+// Whether somebody else submits to the queue, or to one that it was ordered after.
+bool depends_on_others(const QueueState& state) { return state.shared || state.follows_others; }
+
+// Asks until it is over.
+void poll(const sycl::event& event) {
+  constexpr std::chrono::microseconds longest_pause{500};
+  constexpr std::chrono::seconds longest_wait_of_child{10};
+  const bool is_child = is_forked_child();
+  const auto end = std::chrono::steady_clock::now() + longest_wait_of_child;
+  std::chrono::microseconds pause{10};
+  while (!is_over_soon(event)) {
+    if (is_child && std::chrono::steady_clock::now() > end) {
+      fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
+           " s in a forked process; what its parent had submitted before the fork ends only in "
+           "the parent: wait for it before the fork");
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, longest_pause);
+  }
+}
+
 // event.wait() keeps libsycl's scheduler locked while the command waits for a host task, which may
 // want the GIL; and dpctl holds the GIL while it submits, which takes that lock.  So on a queue
 // where others submit, or that was ordered after one, it is called when the command is over, for
 // its errors.
 void wait_for(sycl::event event, const QueueState& state) {
   const UnfinishedWork pending;
-  const bool is_child = is_forked_child();
-  if ((state.shared || state.follows_others || is_child) && state.answers_at_once) {
+  if ((depends_on_others(state) || is_forked_child()) && state.answers_at_once) {
     {
       const RuntimeCall call("flushing a queue");
       const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
     }
-    constexpr std::chrono::microseconds longest_pause{500};
-    constexpr std::chrono::seconds longest_wait_of_child{10};
-    const auto end = std::chrono::steady_clock::now() + longest_wait_of_child;
-    std::chrono::microseconds pause{10};
-    while (!is_over_soon(event)) {
-      if (is_child && std::chrono::steady_clock::now() > end) {
-        fail(Error::Kind::runtime, "work on a queue has not ended in ",
-             longest_wait_of_child.count(),
-             " s in a forked process; what its parent had submitted before the fork ends only in "
-             "the parent: wait for it before the fork");
-      }
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, longest_pause);
-    }
+    poll(event);
   }
   const RuntimeCall call("waiting for a command", RuntimeCall::Duration::as_long_as_work);
   event.wait();
 }
 
-// Later commands come after that one, which is of the same context.
-void follow(const std::shared_ptr<QueueState>& state, const sycl::event& event) {
+// Later commands come after these, which are of the same context.
+void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::event>& events) {
+  if (events.empty()) return;
   state->follows_others = true;
-  // As a dependency, too: what is only in a barrier's list is waited for when the barrier leaves
+  // As dependencies, too: what is only in a barrier's list is waited for when the barrier leaves
   // a host task behind, by the thread of that host task, and may be behind the next one.
   submit(state, [&](sycl::queue& queue) {
     return queue.submit([&](sycl::handler& barrier) {
-      barrier.depends_on(event);
-      barrier.ext_oneapi_barrier({event});
+      barrier.depends_on(events);
+      barrier.ext_oneapi_barrier(events);
     });
   });
 }
 
+// A command of somebody else is not waited for in the runtime: whose it is hears of its errors.
 void wait_for(EventState& state) {
-  wait_for(state.event, *state.queue);
+  if (state.queue) {
+    wait_for(state.event, *state.queue);
+  } else {
+    const UnfinishedWork pending;
+    poll(state.event);
+  }
   state.finish();
 }
+
+std::atomic<EventSource> event_source{nullptr};
 
 void raise_pending(const QueueState& state) {
   if (!state.errors) return;
@@ -181,6 +229,12 @@ void wait_for_all(std::vector<Event> events) {
     });
   });
 }
+
+Event Event::from_address(const void* address) {
+  return Event(std::make_shared<EventState>(*static_cast<const sycl::event*>(address), nullptr));
+}
+
+void set_event_source(EventSource source) noexcept { event_source = source; }
 
 bool Event::is_done() const noexcept {
   try {
@@ -250,10 +304,36 @@ bool Queue::is_shared() const noexcept { return state_->shared; }
 
 bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 
-bool Queue::is_idle() const noexcept {
+namespace {
+
+bool are_done(const std::vector<Event>& events) {
+  return std::all_of(events.begin(), events.end(), [](const Event& one) { return one.is_done(); });
+}
+
+}  // namespace
+
+// What is on an in-order queue has an order that libsycl keeps.
+std::vector<Event> Queue::noted_events() const {
+  std::vector<Event> events;
+  const EventSource source = event_source.load(std::memory_order_acquire);
+  if (in_order() || !source) return events;
+  source(&state_->queue,
+         [&events](const void* address) { events.push_back(Event::from_address(address)); });
+  return events;
+}
+
+bool Queue::is_idle() const {
+  if (!may_have_work()) return true;
+  const std::vector<Event> noted = noted_events();
+  const WithoutGil released;
+  return are_done(noted) && is_device_idle();
+}
+
+bool Queue::is_device_idle() const noexcept {
   if (!may_have_work()) return true;
   try {
     if (!state_->answers_at_once) return false;
+    const WithoutGil released;
     const RuntimeCall call("asking whether a queue is idle");  // one for all that follow
     const std::int64_t abandoned = state_->abandoned;
     // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
@@ -266,10 +346,12 @@ bool Queue::is_idle() const noexcept {
   }
 }
 
-bool Queue::has_pending_work() const noexcept {
+bool Queue::has_pending_work() const {
   if (!may_have_work()) return false;
   try {
-    return !marker().is_done() || collect_errors(*state_);
+    const std::vector<Event> noted = noted_events();
+    const WithoutGil released;
+    return !are_done(noted) || !marker().is_done() || collect_errors(*state_);
   } catch (...) {
     return true;  // wait() says what is wrong
   }
@@ -277,9 +359,13 @@ bool Queue::has_pending_work() const noexcept {
 
 void Queue::wait() const {
   if (!may_have_work()) return;
-  wait_interruptibly([state = state_] {
+  std::vector<Event> noted = noted_events();
+  const WithoutGil released;
+  wait_interruptibly([state = state_, events = std::move(noted)] {
     sycl_call("waiting for a queue", [&] {
       const std::int64_t abandoned = state->abandoned;
+      // First these: then the device has been given whatever came after them.
+      for (const Event& event : events) wait_for(*event.state_);
       if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
       state->settle(abandoned);
     });
@@ -317,8 +403,12 @@ bool Queue::order_after(const Queue& producer) const {
     producer.wait();
     return false;
   }
+  const std::vector<Event> noted = producer.noted_events();
   sycl_call("ordering one queue after another", [&] {
-    if (const std::optional<sycl::event> done = mark(producer.state())) follow(state_, *done);
+    std::vector<sycl::event> events;
+    for (const Event& event : noted) events.push_back(event.state_->event);
+    if (std::optional<sycl::event> done = mark(producer.state())) events.push_back(*done);
+    follow(state_, events);
   });
   return true;
 }
@@ -326,7 +416,7 @@ bool Queue::order_after(const Queue& producer) const {
 bool Queue::order_after(const Event& event) const {
   if (event.is_done()) return true;
   if (!in_order() || !same_context(Queue(event.state_->queue))) return false;
-  sycl_call("ordering a queue after a command", [&] { follow(state_, event.state_->event); });
+  sycl_call("ordering a queue after a command", [&] { follow(state_, {event.state_->event}); });
   return true;
 }
 

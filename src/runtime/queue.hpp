@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,8 @@ class Event {
  public:
   Event() = default;
   explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
+  // A copy of the `sycl::event` at an address: a command of somebody else.
+  static Event from_address(const void* address);
   explicit operator bool() const noexcept { return state_ != nullptr; }
   // Whether it is done (or will never be).
   bool is_done() const noexcept;
@@ -65,17 +68,20 @@ class Queue {
 
   // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;
-  // True: nothing is pending, nor to be reported.  False: something may be.
-  bool is_idle() const noexcept;
+  // True: nothing that was submitted is pending, nor to be reported.  False: something may be.
+  bool is_idle() const;
+  // The same of what the device has been given.  For memory that is let go: a command that libsycl
+  // still holds back keeps its own.
+  bool is_device_idle() const noexcept;
   // For tests: whether something is pending, or to be reported.
-  bool has_pending_work() const noexcept;
+  bool has_pending_work() const;
   // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong
   // asynchronously.
   void wait() const;
   // The same for commands of this queue, all that the caller has submitted.
   void finish(std::vector<Event> events) const;
-  // The event of all work submitted so far; empty when nothing is pending.  It has been handed to
-  // the device, so that it ends without anybody waiting for it.
+  // The event of all work that the device has been given so far; empty when nothing is pending.  It
+  // has been handed to the device, so that it ends without anybody waiting for it.
   Event marker() const;
 
   // Later work on this queue sees what `producer` has been given so far.  True: an event
@@ -95,8 +101,14 @@ class Queue {
 
  private:
   void tell_errors() const;
+  std::vector<Event> noted_events() const;
 
   std::shared_ptr<QueueState> state_;
 };
+
+// How to find the commands on an out-of-order queue whose events its users have noted, with the
+// address of the `sycl::queue` and a function to give the address of each `sycl::event` to.
+using EventSource = void (*)(const void* queue, const std::function<void(const void*)>& add);
+void set_event_source(EventSource source) noexcept;
 
 }  // namespace sycl_ext

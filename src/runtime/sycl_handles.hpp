@@ -45,7 +45,10 @@ struct QueueState {
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
-  std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
+  std::shared_ptr<AsyncErrors> errors = nullptr;    // nullptr: the queue is a third party's
+  mutable std::atomic<sycl::queue*> twin{nullptr};  // another one over its native queue: mark()
+
+  ~QueueState() { delete twin.load(); }
 
   bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
   // The first `count` commands whose event was dropped are done.
@@ -56,20 +59,22 @@ struct QueueState {
   }
 };
 
-// A command of ours, counted in `pending` when it was submitted.
+// A command of ours, counted in `pending` when it was submitted; or one of somebody else.
 struct EventState {
+  // No queue: the command is not ours.
   EventState(sycl::event event, std::shared_ptr<QueueState> queue) noexcept
       : event(std::move(event)), queue(std::move(queue)) {}
   ~EventState() {
-    if (!is_done) ++queue->abandoned;
-    if (!is_done) --queue->pending;
+    if (is_done || !queue) return;
+    ++queue->abandoned;
+    --queue->pending;
   }
   EventState(const EventState&) = delete;
   EventState& operator=(const EventState&) = delete;
 
   // Somebody has waited for it.
   void finish() noexcept {
-    if (!is_done.exchange(true)) --queue->pending;
+    if (!is_done.exchange(true) && queue) --queue->pending;
   }
 
   const sycl::event event;

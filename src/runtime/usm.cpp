@@ -244,7 +244,12 @@ Allocation::~Allocation() {
   // is its owner's to wait for, unless somebody had it from us.
   if (!is_owner_known()) return;
   const QueueSet busy = busy_queues(was_handed_out() || own_queue_);
-  if (busy.empty() || (may_ask && settle(busy, false))) return;
+  const auto is_idle = [](const Queue* queue) { return queue->is_device_idle(); };
+  if (busy.empty()) return;
+  if (may_ask) {
+    const WithoutGil released;
+    if (std::all_of(busy.begin(), busy.end(), is_idle)) return;
+  }
   free_after_work(busy, share_block(std::move(block_)));
 }
 
@@ -328,31 +333,27 @@ bool Allocation::may_have_work() const noexcept {
   return has_pending_copies(bytes()) || !busy_queues().empty();
 }
 
-bool Allocation::settle(const QueueSet& queues, bool wait) const {
+bool Allocation::settle(bool wait) const {
+  // Before the queues are chosen: who comes and goes meanwhile is asked about the next time.
   const std::int64_t gone = gone_.load(std::memory_order_acquire);
-  const bool has_users = users_.load(std::memory_order_acquire) != 0;
-  {
-    const WithoutGil released;
-    for (const Queue* queue : queues) {
-      if (queue->is_idle()) continue;
-      if (!wait) return false;
-      queue->wait();
-    }
+  for (const Queue* queue : busy_queues()) {
+    if (queue->is_idle()) continue;
+    if (!wait) return false;
+    queue->wait();
   }
-  if (!has_users) seen_.store(gone, std::memory_order_relaxed);
+  seen_.store(gone, std::memory_order_relaxed);
   return true;
 }
 
 void Allocation::wait_for_work(const Bytes& part, bool writes) const {
   wait_for_copies(part, writes);
-  if (const QueueSet busy = busy_queues(); !busy.empty()) settle(busy, true);
+  settle(true);
 }
 
-bool Allocation::is_idle() const noexcept {
+bool Allocation::is_idle() const {
   if (entry() && is_forked_child() && !is_cpu(*entry())) return false;
   if (has_pending_copies(bytes())) return false;
-  const QueueSet busy = busy_queues();
-  return busy.empty() || (may_ask && settle(busy, false));
+  return busy_queues().empty() || (may_ask && settle(false));
 }
 
 namespace {

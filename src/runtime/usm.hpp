@@ -120,7 +120,7 @@ class Allocation {
   Bytes bytes() const noexcept { return {data, data + nbytes}; }
   // Whether none is pending, and this process can still say so.  Never waits: false where the
   // queue would have to be waited for to know.  Releases the GIL.
-  bool is_idle() const noexcept;
+  bool is_idle() const;
 
   // The handle of the same block that keeps this one's memory; nullptr: there is none.
   const Memory* kept() const noexcept;
@@ -161,7 +161,7 @@ class Allocation {
   }
   QueueSet busy_queues(bool of_others) const noexcept;
   // Asks the queues, and remembers when they are idle.  `wait`: until they are.
-  bool settle(const QueueSet& queues, bool wait) const;
+  bool settle(bool wait) const;
 };
 
 // A handle of somebody who can submit work on the memory.

@@ -175,6 +175,45 @@ def test_writes_of_dpnp_are_read(view, write, usm_type):
 
 
 @pytest.mark.parametrize("view", ["exchange", "interface"])
+def test_reads_after_the_gil_was_held(view):
+    """oneMKL multiplies in host tasks on a CPU, and what comes after them is held back by libsycl.
+
+    dpctl's own host tasks, which want the GIL, are all still pending then.
+    """
+    matrix = dpnp.full((512, 512), 1 / 512)
+    for number, (name, read) in enumerate(READS.items(), 2):
+        tensor = sx.zeros(64, "int64", usm_type="shared")
+        array, product = VIEWS[view](tensor), dpnp.full((512, 512), float(number))
+        for _ in range(6):
+            product = product @ matrix
+        array[...] = product[0, :64]
+        del array, product
+        sorted(range(300_000, 0, -1))
+        assert (read(tensor) == number).all(), name
+
+
+def test_reads_while_threads_submit():
+    """dpnp waits with the GIL held for an assignment of a number, and its host tasks want it."""
+    row = dpnp.ones(64, dtype="int64")
+    tensors = [sx.zeros(64, "int64", usm_type="shared") for _ in range(4)]
+    arrays = [sx.exchange(tensor, dpnp) for tensor in tensors]
+    for array in arrays:  # each function is used for the first time in one thread
+        array[...] = row + row
+        array[...] = 1
+
+    def are_read(tensor, array):
+        for value in range(1000):
+            array[...] = row + row
+            array[...] = value
+            if not (tensor.to_numpy(copy=True) == value).all():
+                return False
+        return True
+
+    with ThreadPoolExecutor(len(tensors)) as pool:
+        assert all(pool.map(are_read, tensors, arrays))
+
+
+@pytest.mark.parametrize("view", ["exchange", "interface"])
 def test_a_stencil_of_dpnp_in_a_tensor(view):
     """Dozens of kernels in a row that read and write one block, on the queue of everybody."""
     tensor = sx.zeros((64, 64), "float32", usm_type="shared")
