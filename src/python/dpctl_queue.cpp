@@ -2,6 +2,7 @@
 #include "python/dpctl_queue.hpp"
 
 #include <cstdint>
+#include <optional>
 
 #include "base/error.hpp"
 #include "python/tensor_object.hpp"
@@ -80,15 +81,20 @@ bool add_noted_events(const void* queue, const std::function<void(const void*)>&
 }
 
 void event_source(const void* queue, const std::function<void(const void*)>& add) {
-  if (holds_gil()) {
-    if (!add_noted_events(queue, add)) throw PythonError();
-    return;
-  }
   if (!python_is_alive()) return;
-  const bool sees_exceptions = ReleasedGil::current();
-  const TakenGil taken;
+  std::optional<TakenGil> taken;
+  bool is_raised = ReleasedGil::current();  // what a signal handler raises in there
+  if (holds_gil()) {
+    is_raised = true;
+  } else {
+    taken.emplace();
+  }
+  if (is_raised && !PyErr_Occurred()) {
+    if (add_noted_events(queue, add)) return;
+    throw PythonError();
+  }
+  const SavedException pending;  // a destructor asks
   if (add_noted_events(queue, add)) return;
-  if (sees_exceptions) throw PythonError();
   PyErr_WriteUnraisable(Py_None);
   fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
 }

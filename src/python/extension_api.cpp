@@ -78,7 +78,8 @@ std::int32_t get_default_entry(sycl_ext_error* error) {
 }
 
 const void* queue_of_entry(std::int32_t id, sycl_ext_error* error) {
-  return answered<const void*>(error, nullptr, [&] { return entry_at(id).queue_address(); });
+  return answered<const void*>(
+      error, nullptr, [&] { return entry_at(id).commands(QueueUse::extensions).share(); });
 }
 
 std::int32_t id_of_pair(const void* device, const void* context, sycl_ext_error* error) {
@@ -104,6 +105,13 @@ std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind, sycl_ext
 }
 
 // ---- memory -------------------------------------------------------------------------------------
+
+// The queue that an extension submits its work on a view to.  It is in order, so that whatever the
+// extension leaves there, host tasks as well, can be waited for, and comes after the work that was
+// pending when the view was made.
+const Queue& queue_for_views(const Allocation& memory) {
+  return memory.own_queue() ? memory.own_queue() : memory.entry()->commands(QueueUse::extensions);
+}
 
 // What an extension has while it works with a view.
 struct ViewOwner {
@@ -151,9 +159,8 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
       fail(Error::Kind::type, "a ", Py_TYPE(object)->tp_name,
            " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
     }
-    // An extension orders its work after the queue of the memory, which copies are not on.
     memory.fetch_queues();
-    order_after_copies(memory.queue(), memory.bytes());
+    order_after(queue_for_views(memory), tensor.memory);
     auto* const owner = new ViewOwner(tensor);
     const Layout& layout = owner->tensor.layout;
     *out = {tensor.size() == 0 ? nullptr : tensor.data,
@@ -222,7 +229,7 @@ PyObject* make(const sycl_ext_view* view, const void* queue) {
 }
 
 const void* queue_of_owner(void* owner) {
-  return static_cast<const ViewOwner*>(owner)->tensor.memory->queue().share();
+  return queue_for_views(*static_cast<const ViewOwner*>(owner)->tensor.memory).share();
 }
 
 // Whose host memory it is reads it without asking any queue, so the work of the extension on it is

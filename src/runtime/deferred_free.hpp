@@ -16,7 +16,7 @@ namespace sycl_ext {
 // The few queues whose work may touch one block.
 class QueueSet {
  public:
-  static constexpr std::size_t capacity = 4;
+  static constexpr std::size_t capacity = 5;
 
   void add(const Queue& queue) noexcept { queues_[size_++] = &queue; }
   const Queue* const* begin() const noexcept { return queues_.data(); }

@@ -46,10 +46,10 @@ struct EntryPools {
   LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
 };
 
-// The in-order queues of an entry to which only we submit.  Copies that go on while their caller
-// does have queues of their own, one for each direction, so that they wait neither for other
-// commands nor for each other.
-enum class QueueUse { commands, copies_to_device, copies_to_host };
+// The in-order queues of an entry to which only we submit, and the one for C++ extensions.  Copies
+// that go on while their caller does have queues of their own, one for each direction, so that they
+// wait neither for other commands nor for each other.
+enum class QueueUse { commands, copies_to_device, copies_to_host, extensions };
 
 class Entry final : public ContextEntry {
  public:
@@ -127,7 +127,7 @@ class Entry final : public ContextEntry {
   const Queue& first_commands(QueueUse use) const;
   const Queue& fetch_queue() const;
   // Made without a lock, under which a fork would wait for the runtime.  For ever, as the entry is.
-  mutable std::array<std::atomic<const Queue*>, 3> commands_{};
+  mutable std::array<std::atomic<const Queue*>, 4> commands_{};
   mutable std::atomic<const Queue*> queue_{nullptr};
   mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the entry is
 };

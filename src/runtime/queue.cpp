@@ -5,14 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
-#include <sycl/backend.hpp>
-#include <sycl/detail/backend_traits_opencl.hpp>
-#include <sycl/ext/oneapi/experimental/profiling_tag.hpp>
 #include <thread>
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
+#include "runtime/device_mark.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -63,39 +61,14 @@ bool is_empty(const QueueState& state) {
   return state.queue.ext_oneapi_empty();
 }
 
-// Another queue over the same native queue.
-sycl::queue& twin_of(const QueueState& state) {
-  if (sycl::queue* const made = state.twin.load(std::memory_order_acquire)) return *made;
-  const auto native = sycl::get_native<sycl::backend::opencl>(state.queue);
-  auto made = std::make_unique<sycl::queue>(
-      sycl::make_queue<sycl::backend::opencl>(native, state.queue.get_context()));
-  sycl::queue* known = nullptr;
-  return state.twin.compare_exchange_strong(known, made.get()) ? *made.release() : *known;
-}
-
-// The event of all that the device was given so far; empty when it is done.
-//
-// On an out-of-order queue a barrier of SYCL would do harm, and would not even do that.  libsycl
-// has it wait for all host tasks of the queue, and everything that is submitted later wait for it;
-// dpctl's host tasks want the GIL, which somebody may hold who waits for a later command.  And once
-// a barrier has passed, the next one may miss commands that libsycl still holds back.
-// (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
-// https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)  So the device is
-// asked in a way that libsycl does not know as a barrier of that queue.
+// The event of all that was submitted so far, on an out-of-order queue of all that the device was
+// given; empty when it is done.
 std::optional<sycl::event> mark(const QueueState& state) {
   if (is_forked_child() && !is_cpu(state)) return std::nullopt;
   if (!state.answers_at_once && is_empty(state)) return std::nullopt;
   const RuntimeCall call("submitting a barrier");
-  auto& queue = const_cast<sycl::queue&>(state.queue);
-  if (!state.in_order) {
-    if (queue.get_backend() == sycl::backend::opencl) {
-      return twin_of(state).ext_oneapi_submit_barrier();
-    }
-    if (queue.get_device().has(sycl::aspect::ext_oneapi_queue_profiling_tag)) {
-      return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
-    }
-  }
-  return queue.ext_oneapi_submit_barrier();
+  if (!state.in_order) return mark_device(state.queue);
+  return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
 }
 
 // A command that has failed has a status of its own.

@@ -46,9 +46,6 @@ struct QueueState {
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
   std::shared_ptr<AsyncErrors> errors = nullptr;    // nullptr: the queue is a third party's
-  mutable std::atomic<sycl::queue*> twin{nullptr};  // another one over its native queue: mark()
-
-  ~QueueState() { delete twin.load(); }
 
   bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
   // The first `count` commands whose event was dropped are done.

@@ -323,6 +323,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   if (own_queue_) add(&own_queue_);
   if (!mine) return set;
   add(mine->fetched_queue());
+  add(mine->made_commands(QueueUse::extensions));
   if (mine->kind == EntryKind::sub_device && mine->default_context) {
     add(find_entry(mine->root_id)->fetched_queue());
   }

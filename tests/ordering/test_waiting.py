@@ -110,10 +110,9 @@ def test_every_queue_of_a_tensor_counts():
     """Its own, that of its device, and that of the root device."""
     environments.python(
         """
-import dpctl, dpctl.memory, threading
+import dpctl, dpctl.memory, dpctl.utils, threading
 import numpy as np
 import sycl_ext as sx
-from sycl_ext import _core
 
 device = sx.device()
 own = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
@@ -130,7 +129,8 @@ queue = device.sycl_queue
 event = queue.memcpy_async(dpctl.memory.MemoryUSMHost(8, queue=own), source, 8)
 queue._submit_keep_args_alive((Gate(),), [event])
 barrier = queue.submit_barrier()
-queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 8, [barrier])
+pending = queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 8, [barrier])
+dpctl.utils.SequentialOrderManager[queue].add_event_pair(pending, pending)
 threading.Timer(0.3, gate.set).start()
 assert np.asarray(t).tobytes() == b"1" * 8
 """

@@ -153,7 +153,7 @@ def test_host_memory_is_finished_when_its_owner_is_released():
     environments.python(
         """
 import ctypes, threading
-import dpctl, dpctl.memory
+import dpctl, dpctl.memory, dpctl.utils
 import numpy as np
 import sycl_ext as sx
 from test_extension_api import Table, View, find_table
@@ -175,7 +175,8 @@ class Gate:  # a host task of dpctl drops it, with the GIL: the queue waits for 
 event = queue.memcpy_async(dpctl.memory.MemoryUSMHost(8, queue=queue), source, 8)
 queue._submit_keep_args_alive((Gate(),), [event])
 barrier = queue.submit_barrier()
-queue.memcpy_async(array, source, 8, [barrier])
+pending = queue.memcpy_async(array, source, 8, [barrier])
+dpctl.utils.SequentialOrderManager[queue].add_event_pair(pending, pending)
 threading.Timer(0.3, gate.set).start()
 table.release_owner(view.owner)
 assert array.tobytes() == b"1" * 8
@@ -192,6 +193,7 @@ def test_the_queue_of_a_view_comes_after_copies(own_queue):
 import ctypes, threading
 import dpctl, dpctl.memory
 import sycl_ext as sx
+from sycl_ext import _core
 from test_extension_api import View, find_table
 
 class Gate:  # a host task of dpctl drops it, with the GIL: the queue waits for that
@@ -205,15 +207,18 @@ own, before = (
 tensor = sx.zeros(8, "uint8", device=own if {own_queue} else device)
 source = sx.zeros(8, "uint8", usm_type="host", device=before)
 source.copy_from(b"1" * 8)
-memory, queue = dpctl.memory.as_usm_memory(tensor), tensor.sycl_queue
-landing = dpctl.memory.MemoryUSMHost(8, queue=queue)
+memory = dpctl.memory.as_usm_memory(tensor)
+landing = dpctl.memory.MemoryUSMHost(8, queue=own)
 before._submit_keep_args_alive((Gate(),), [])
 copy = tensor.copy_from(source, wait=False)
 assert not copy.done()
 threading.Timer(0.3, gate.set).start()
-assert find_table().view_of(tensor, ctypes.addressof(View())) == 0
+view = View()
+assert find_table().view_of(tensor, ctypes.addressof(view)) == 0
+address = ctypes.cast(find_table().queue_of_owner, ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p))
+queue = dpctl.SyclQueue(_core.queue_at(address(view.owner)).capsule())
 queue.memcpy_async(landing, memory, 8)
-sx.as_tensor(landing).to_numpy()
+queue.wait()
 assert bytes(landing.copy_to_host()) == b"1" * 8
 copy.wait()
 """,

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device_mark.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <sycl/backend.hpp>
+#include <sycl/detail/backend_traits_opencl.hpp>
+#include <sycl/ext/oneapi/experimental/profiling_tag.hpp>
+#include <vector>
+
+namespace sycl_ext {
+
+namespace {
+
+// The functions of OpenCL that are needed, in the library that the runtime has loaded.
+struct OpenCl {
+  using Marker = cl_int (*)(cl_command_queue, cl_uint, const cl_event*, cl_event*);
+  using Info = cl_int (*)(cl_event, cl_uint, std::size_t, void*, std::size_t*);
+
+  void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  Marker const marker = find<Marker>("clEnqueueMarkerWithWaitList");
+  Info const info = find<Info>("clGetEventInfo");
+  cl_int (*const release_queue)(cl_command_queue) =
+      find<cl_int (*)(cl_command_queue)>("clReleaseCommandQueue");
+  cl_int (*const release_event)(cl_event) = find<cl_int (*)(cl_event)>("clReleaseEvent");
+
+  explicit operator bool() const noexcept {
+    return marker && info && release_queue && release_event;
+  }
+
+ private:
+  template <class Function>
+  Function find(const char* name) const noexcept {
+    return library ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
+  }
+};
+
+// Found once, without a lock: a fork would have to wait for it.
+const OpenCl& opencl() noexcept {
+  static std::atomic<const OpenCl*> found{nullptr};
+  if (const OpenCl* const functions = found.load(std::memory_order_acquire)) return *functions;
+  auto fresh = std::make_unique<const OpenCl>();
+  const OpenCl* faster = nullptr;
+  return found.compare_exchange_strong(faster, fresh.get()) ? *fresh.release() : *faster;
+}
+
+std::optional<sycl::event> mark_opencl(const sycl::queue& queue) {
+  constexpr cl_uint execution_status = 0x11D3;
+  constexpr cl_int complete = 0;
+  const cl_command_queue native = sycl::get_native<sycl::backend::opencl>(queue);
+  cl_event marker = nullptr;
+  const cl_int failed = opencl().marker(native, 0, nullptr, &marker);
+  opencl().release_queue(native);
+  if (failed != 0) {
+    throw sycl::exception(sycl::make_error_code(sycl::errc::runtime),
+                          "clEnqueueMarkerWithWaitList says " + std::to_string(failed));
+  }
+  const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(marker, opencl().release_event);
+  cl_int status = -1;
+  opencl().info(marker, execution_status, sizeof status, &status, nullptr);
+  if (status == complete) return std::nullopt;
+  return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{marker},
+                                                 queue.get_context());
+}
+
+}  // namespace
+
+std::optional<sycl::event> mark_device(sycl::queue queue) {
+  if (queue.get_backend() == sycl::backend::opencl && opencl()) return mark_opencl(queue);
+  if (queue.get_device().has(sycl::aspect::ext_oneapi_queue_profiling_tag)) {
+    return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
+  }
+  return queue.ext_oneapi_submit_barrier();
+}
+
+}  // namespace sycl_ext
