@@ -66,11 +66,19 @@ std::optional<sycl::event> mark_opencl(const sycl::queue& queue) {
                                                  queue.get_context());
 }
 
+// The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads
+// submit and one of them a tag: the event of a barrier in there is released twice.
+// https://github.com/oneapi-src/unified-runtime/issues/2347
+bool has_tags(const sycl::device& device) {
+  return device.has(sycl::aspect::ext_oneapi_queue_profiling_tag) &&
+         device.has(sycl::aspect::ext_oneapi_per_event_profiling);
+}
+
 }  // namespace
 
 std::optional<sycl::event> mark_device(sycl::queue queue) {
   if (queue.get_backend() == sycl::backend::opencl && opencl()) return mark_opencl(queue);
-  if (queue.get_device().has(sycl::aspect::ext_oneapi_queue_profiling_tag)) {
+  if (has_tags(queue.get_device())) {
     return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
   }
   return queue.ext_oneapi_submit_barrier();

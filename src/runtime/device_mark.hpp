@@ -7,7 +7,8 @@
 // has passed, the next one may miss commands that libsycl still holds back.
 // (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
 // https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)
-// So the device is asked in ways that libsycl does not take for a barrier of the queue.
+// So the device is asked in ways that libsycl does not take for a barrier of the queue, where there
+// is one: OpenCL and the v2 adapter of Level Zero.
 #pragma once
 
 #include <optional>

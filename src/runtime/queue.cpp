@@ -140,6 +140,15 @@ void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::ev
   });
 }
 
+// Before a barrier is submitted to a queue of somebody else, which may be harmful
+// (device_mark.hpp).
+void wait_a_while_until_empty(const QueueState& state) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (!is_empty(state) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 // A command of somebody else is not waited for in the runtime: whose it is hears of its errors.
 void wait_for(EventState& state) {
   if (state.queue) {
@@ -339,6 +348,7 @@ void Queue::wait() const {
       const std::int64_t abandoned = state->abandoned;
       // First these: then the device has been given whatever came after them.
       for (const Event& event : events) wait_for(*event.state_);
+      if (!state->in_order && !state->answers_at_once) wait_a_while_until_empty(*state);
       if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
       state->settle(abandoned);
     });
