@@ -30,7 +30,6 @@ enum class Rank {
   device_table,
   extents,
   lazy_copies,
-  pending_copies,
   deferred_frees,
   waits,
   async_errors,

@@ -153,7 +153,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
     }
     // An extension orders its work after the queue of the memory, which copies are not on.
     memory.fetch_queues();
-    order_after_copies(memory.queue(), memory.bytes());
+    order_after_copies(memory.queue(), tensor.memory);
     auto* const owner = new ViewOwner(tensor);
     const Layout& layout = owner->tensor.layout;
     *out = {tensor.size() == 0 ? nullptr : tensor.data,

@@ -329,10 +329,6 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   return set;
 }
 
-bool Allocation::may_have_work() const noexcept {
-  return has_pending_copies(bytes()) || !busy_queues().empty();
-}
-
 bool Allocation::settle(bool wait) const {
   // Before the queues are chosen: who comes and goes meanwhile is asked about the next time.
   const std::int64_t gone = gone_.load(std::memory_order_acquire);
@@ -345,14 +341,10 @@ bool Allocation::settle(bool wait) const {
   return true;
 }
 
-void Allocation::wait_for_work(const Bytes& part, bool writes) const {
-  wait_for_copies(part, writes);
-  settle(true);
-}
+void Allocation::wait_for_work() const { settle(true); }
 
 bool Allocation::is_idle() const {
   if (entry() && is_forked_child() && !is_cpu(*entry())) return false;
-  if (has_pending_copies(bytes())) return false;
   return busy_queues().empty() || (may_ask && settle(false));
 }
 
