@@ -374,9 +374,6 @@ def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
 def interrupted_waits() -> int:
     """Waits that a signal ended, and whose work is still pending."""
 
-def lazy_host_copy(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
-    """A host copy that is made when its bytes are first needed."""
-
 def live_allocations() -> int:
     """Blocks of memory that are held now, our own and borrowed ones."""
 
@@ -449,9 +446,6 @@ def show_queue(tensor: TensorBase) -> None:
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
-
-def raise_dropped_signal(tensor: object) -> None:
-    """Raises what a signal handler raised in the last buffer request, if nobody has seen it."""
 
 def release_cached_memory() -> None:
     """Gives the blocks that are kept for the next allocations back to the runtime."""

@@ -29,7 +29,6 @@ enum class Rank {
   contexts,
   device_table,
   extents,
-  lazy_copies,
   deferred_frees,
   waits,
   async_errors,

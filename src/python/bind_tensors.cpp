@@ -158,14 +158,6 @@ void bind_tensors(py::module_& m) {
       py::arg("tensor"), py::arg("base"), py::arg("cls"),
       "The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it.");
   m.def(
-      "lazy_host_copy",
-      [](const Tensor& tensor, const py::object& base, const py::type& cls) {
-        return own(
-            wrap_lazy_host_copy(tensor, base.ptr(), reinterpret_cast<PyTypeObject*>(cls.ptr())));
-      },
-      py::arg("tensor"), py::arg("base"), py::arg("cls"),
-      "A host copy that is made when its bytes are first needed.");
-  m.def(
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
         const Order wanted = read_order(order);

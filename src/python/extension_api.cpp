@@ -231,14 +231,11 @@ const void* queue_of_owner(void* owner) {
 void release_owner(void* owner) {
   const std::unique_ptr<ViewOwner> view(static_cast<ViewOwner*>(owner));
   const Memory& memory = view->tensor.memory;
-  if (memory->kind() != UsmKind::system || !memory->may_have_work()) return;
-  if (!holds_gil()) return;
-  PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil: signals wait, too
+  if (memory->kind() != UsmKind::system || !holds_gil()) return;
   try {
-    synchronize(memory);
+    wait_without_signals(memory);
   } catch (const Error&) {  // the next call that waits for the queue raises it
   }
-  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
 }
 
 const sycl_ext_api table{
