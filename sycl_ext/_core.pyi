@@ -208,17 +208,17 @@ class OfferWatch:
     def refused(self) -> bool:
         """Whether the memory was asked for, and not taken."""
 
-class PendingCopy:
-    """A copy that goes on while its caller does."""
+class Commands:
+    """Commands that go on while their caller does."""
 
     def done(self) -> bool:
         """Whether wait() returns, or raises, at once."""
 
     def event_capsule(self) -> CapsuleType | None:
-        """A new 'SyclEventRef' capsule of its command; None: a thread copies."""
+        """A new 'SyclEventRef' capsule of the command; None: there is not one of them."""
 
     def wait(self) -> None:
-        """Blocks until it is done; raises what went wrong in it."""
+        """Blocks until they are done; raises what went wrong in them."""
 
 class IpcExport:
     """An inter-process handle; keeps its memory."""
@@ -266,14 +266,11 @@ def as_ndarray_if_idle(tensor: TensorBase) -> NDArray[Any] | None:
 def as_usm(tensor: TensorBase, base: object) -> Tensor:
     """A host view of USM as that USM, the same memory."""
 
-def begin_copy(tensor: TensorBase, source: TensorBase) -> PendingCopy:
+def begin_copy(tensor: TensorBase, source: TensorBase) -> Commands:
     """Begins to copy all elements."""
 
-def begin_copy_to_host(tensor: TensorBase) -> tuple[Tensor, PendingCopy]:
+def begin_copy_to_host(tensor: TensorBase) -> tuple[Tensor, Commands]:
     """A compact host copy, and what is done when its elements are there."""
-
-def begin_wait(tensor: TensorBase) -> PendingCopy:
-    """What is done when the work that is pending on the tensor is."""
 
 def cached_memory() -> list[tuple[int | None, str, int]]:
     """Entry id (None: host memory), kind and bytes of the blocks that are kept."""
@@ -377,9 +374,6 @@ def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
 def interrupted_waits() -> int:
     """Waits that a signal ended, and whose work is still pending."""
 
-def lazy_host_copy(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
-    """A host copy that is made when its bytes are first needed."""
-
 def live_allocations() -> int:
     """Blocks of memory that are held now, our own and borrowed ones."""
 
@@ -435,8 +429,8 @@ def open_ipc(
 def order_after(queue: Queue, tensor: TensorBase) -> None:
     """Later work on the queue sees all work on the tensor that was submitted so far."""
 
-def pending_copies() -> int:
-    """For tests: copies that are under way, or have failed and told nobody."""
+def pending_commands(tensor: TensorBase) -> Commands:
+    """What is done when the work that is pending on the tensor is."""
 
 def queue_at(address: SupportsIndex) -> Queue:
     """The queue at an address that the caller vouches for."""
@@ -452,9 +446,6 @@ def show_queue(tensor: TensorBase) -> None:
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
-
-def raise_dropped_signal(tensor: object) -> None:
-    """Raises what a signal handler raised in the last buffer request, if nobody has seen it."""
 
 def release_cached_memory() -> None:
     """Gives the blocks that are kept for the next allocations back to the runtime."""

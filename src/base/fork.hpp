@@ -29,8 +29,6 @@ enum class Rank {
   contexts,
   device_table,
   extents,
-  lazy_copies,
-  pending_copies,
   deferred_frees,
   waits,
   async_errors,

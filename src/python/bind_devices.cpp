@@ -5,7 +5,6 @@
 
 #include "base/interruptible.hpp"
 #include "python/bind.hpp"
-#include "python/buffer_protocol.hpp"
 #include "python/extension_api.hpp"
 #include "python/signals.hpp"
 #include "python/sycl_capsule.hpp"
@@ -188,10 +187,6 @@ void bind_queues(py::module_& m) {
         "Waits that a signal ended, and whose work is still pending.");
   m.def("deferred_frees", &deferred_frees,
         "Blocks that will be freed when the work on them is done.");
-  m.def(
-      "raise_dropped_signal", [](const py::object& tensor) { raise_dropped_signal(tensor.ptr()); },
-      py::arg("tensor"),
-      "Raises what a signal handler raised in the last buffer request, if nobody has seen it.");
   py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
       .def_property_readonly("in_order", &Queue::in_order)
       .def_property_readonly("may_have_work", &Queue::may_have_work)

@@ -28,34 +28,34 @@ class GilReleasedFor {
   std::optional<ReleasedGil> released_;
 };
 
-// What Python holds of a copy that goes on: each call, and its end, is without the GIL.
-class CopyObject {
+// What Python holds of commands that go on: each call, and their end, is without the GIL.
+class Commands {
  public:
-  explicit CopyObject(std::shared_ptr<PendingCopy> copy) : copy_(std::move(copy)) {}
-  CopyObject(CopyObject&&) noexcept = default;
-  ~CopyObject() {
-    if (!copy_) return;
+  explicit Commands(std::vector<Event> events) : events_(std::move(events)) {}
+  Commands(Commands&&) noexcept = default;
+  ~Commands() {
+    if (events_.empty()) return;
     const SavedException saved;
     const ReleasedGil released;
-    copy_.reset();
+    events_.clear();
   }
-  bool is_done() const {
+  bool are_done() const {
     const ReleasedGil released;
-    return copy_->is_done();
+    return std::all_of(events_.begin(), events_.end(), [](const Event& e) { return e.is_done(); });
   }
   void wait() const {
-    const std::shared_ptr<PendingCopy> copy = copy_;
+    const std::vector<Event> events = events_;
     const ReleasedGil released;
-    copy->wait();
+    for (const Event& event : events) event.wait();
   }
   py::object event_capsule() const {
-    if (!copy_->event()) return py::none();
-    return own(
-        reference_capsule<Event::delete_reference>(copy_->event().new_reference(), "SyclEventRef"));
+    if (events_.size() != 1 || !events_.front()) return py::none();
+    return own(reference_capsule<Event::delete_reference>(events_.front().new_reference(),
+                                                          "SyclEventRef"));
   }
 
  private:
-  std::shared_ptr<PendingCopy> copy_;
+  std::vector<Event> events_;
 };
 
 // The tensor whose memory one is that has a queue of its own for it; else the tensor itself.  So
@@ -64,7 +64,7 @@ PyObject* first_of_block(PyObject* tensor) {
   const Memory& memory = tensor_of(tensor).memory;
   auto* const owner = static_cast<PyObject*>(memory->owner_released_by(release_python_object));
   if (!owner || !is_tensor(owner)) return tensor;
-  const Memory& kept = promised_tensor_of(owner).memory;
+  const Memory& kept = tensor_of(owner).memory;
   return kept->data == memory->data && kept->nbytes == memory->nbytes ? owner : tensor;
 }
 
@@ -80,33 +80,28 @@ void require_alike(const Tensor& to, const Tensor& from) {
 }  // namespace
 
 void bind_copies(py::module_& m) {
-  py::class_<CopyObject>(m, "PendingCopy", "A copy that goes on while its caller does.")
-      .def("done", &CopyObject::is_done, "Whether wait() returns, or raises, at once.")
-      .def("wait", &CopyObject::wait, "Blocks until it is done; raises what went wrong in it.")
-      .def("event_capsule", &CopyObject::event_capsule,
-           "A new 'SyclEventRef' capsule of its command; None: a thread copies.");
+  py::class_<Commands>(m, "Commands", "Commands that go on while their caller does.")
+      .def("done", &Commands::are_done, "Whether wait() returns, or raises, at once.")
+      .def("wait", &Commands::wait, "Blocks until they are done; raises what went wrong in them.")
+      .def("event_capsule", &Commands::event_capsule,
+           "A new 'SyclEventRef' capsule of the command; None: there is not one of them.");
   m.def(
       "begin_copy",
-      [](const py::object& tensor, const Tensor& from) {
-        const Tensor& to = tensor_of(tensor.ptr());
+      [](const Tensor& to, const Tensor& from) {
         require_alike(to, from);
-        const Memory& block = tensor_of(first_of_block(tensor.ptr())).memory;
-        return CopyObject(begin_copy(to, from, block));
+        return Commands({begin_copy(to, from)});
       },
       py::arg("tensor"), py::arg("source"), "Begins to copy all elements.");
   m.def(
       "begin_copy_to_host",
       [](const Tensor& tensor) {
         auto [to, copy] = begin_copy_to_host(tensor);
-        return std::make_pair(std::move(to), CopyObject(std::move(copy)));
+        return std::make_pair(std::move(to), Commands({std::move(copy)}));
       },
       py::arg("tensor"), "A compact host copy, and what is done when its elements are there.");
   m.def(
-      "begin_wait", [](const Tensor& tensor) { return CopyObject(begin_wait(tensor.memory)); },
+      "pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); },
       py::arg("tensor"), "What is done when the work that is pending on the tensor is.");
-  m.def(
-      "pending_copies", [] { return pending_copies_now.load(); },
-      "For tests: copies that are under way, or have failed and told nobody.");
 }
 
 void bind_tensors(py::module_& m) {
@@ -162,14 +157,6 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("tensor"), py::arg("base"), py::arg("cls"),
       "The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it.");
-  m.def(
-      "lazy_host_copy",
-      [](const Tensor& tensor, const py::object& base, const py::type& cls) {
-        return own(
-            wrap_lazy_host_copy(tensor, base.ptr(), reinterpret_cast<PyTypeObject*>(cls.ptr())));
-      },
-      py::arg("tensor"), py::arg("base"), py::arg("cls"),
-      "A host copy that is made when its bytes are first needed.");
   m.def(
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
@@ -245,7 +232,7 @@ void bind_tensors(py::module_& m) {
         if (!memory->entry()) return;
         memory->show();
         const Queue queue = memory->queue();
-        queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory->bytes());
+        queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
       },
       py::arg("tensor"),
       "Somebody may submit work on the tensor from now on, to its queue or that of its device.  "

@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "python/offer_watch.hpp"
-#include "python/signals.hpp"
 #include "python/tensor_object.hpp"
 
 namespace sycl_ext {
@@ -32,57 +31,16 @@ void require_buffer_request(const Tensor& tensor, int flags) {
   }
 }
 
-// Where a thread of Python is: a frame, and the instruction in it.
-struct Place {
-  const void* frame = nullptr;
-  long instruction = -1;
+}  // namespace
 
-  bool operator==(const Place& other) const {
-    return frame == other.frame && instruction == other.instruction;
-  }
-};
-
-Place place_of(PyFrameObject* frame) {
-  if (!frame) return {};
-  const PyRef instruction(PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_lasti"));
-  if (!instruction) throw PythonError();
-  return {frame, PyLong_AsLong(instruction.get())};
-}
-
-// An exception of a signal handler that ended a buffer request.  NumPy drops every exception of a
-// buffer request, this one included, and goes on to __array__ in the same call, which raises it
-// again.  (Not the exception itself, which would hold frames.)
-struct DroppedSignal {
-  const PyObject* tensor = nullptr;
-  Place place;
-  PyRef type, args;
-};
-DroppedSignal& dropped_signal() {
-  static auto* const dropped = new DroppedSignal;  // the interpreter goes before static objects do
-  return *dropped;
-}
-
-// The exception that is set.
-void remember_signal(const PyObject* tensor) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  DroppedSignal& dropped = dropped_signal();
-  Py_XINCREF(type);
-  dropped.type.reset(type);
-  dropped.args.reset(value ? PyObject_GetAttrString(value, "args") : nullptr);
-  dropped.tensor = tensor;
-  dropped.place = place_of(PyEval_GetFrame());
-  PyErr_Restore(type, value, traceback);
-}
-
-int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   OfferWatch::asked();
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(self);
     require_buffer_request(tensor, flags);
-    wait_for_pending_work(tensor);
+    // NumPy drops every exception of a buffer request, that of a signal handler included.
+    wait_without_signals(Memory(tensor.memory));
     tensor.memory->show_to_host();
     const int ndim = tensor.layout.ndim();
     auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);
@@ -110,32 +68,8 @@ int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
   });
 }
 
-}  // namespace
-
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  ended_by_signal = false;
-  const int result = fill_buffer(self, view, flags);
-  if (result >= 0 || !ended_by_signal) return result;
-  return guarded(-1, [&] {
-    remember_signal(self);
-    return result;
-  });
-}
-
 void release_buffer(PyObject*, Py_buffer* view) {
   delete[] static_cast<Py_ssize_t*>(view->internal);
-}
-
-void raise_dropped_signal(const PyObject* tensor) {
-  DroppedSignal& dropped = dropped_signal();
-  if (dropped.tensor != tensor) return;
-  dropped.tensor = nullptr;
-  const PyRef type = std::move(dropped.type), args = std::move(dropped.args);
-  const PyRef caller(reinterpret_cast<PyObject*>(PyFrame_GetBack(PyEval_GetFrame())));
-  const Place now = place_of(reinterpret_cast<PyFrameObject*>(caller.get()));
-  if (!(now == dropped.place)) return;  // another call: that one has raised it
-  PyErr_SetObject(type.get(), args.get());
-  throw PythonError();
 }
 
 }  // namespace sycl_ext

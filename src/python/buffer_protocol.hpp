@@ -6,12 +6,9 @@
 
 namespace sycl_ext {
 
-// The slots Py_bf_getbuffer and Py_bf_releasebuffer.  Pending work is waited for.
+// The slots Py_bf_getbuffer and Py_bf_releasebuffer.  Pending work is waited for; signals are
+// handled after that.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);
-
-// Raises what a signal handler raised when it ended the last buffer request to the tensor, unless
-// the exception has reached a handler of Python's.
-void raise_dropped_signal(const PyObject* tensor);
 
 }  // namespace sycl_ext

@@ -78,8 +78,8 @@ std::int32_t get_default_entry(sycl_ext_error* error) {
 }
 
 const void* queue_of_entry(std::int32_t id, sycl_ext_error* error) {
-  return answered<const void*>(
-      error, nullptr, [&] { return entry_at(id).commands(QueueUse::extensions).share(); });
+  return answered<const void*>(error, nullptr,
+                               [&] { return entry_at(id).extension_queue().share(); });
 }
 
 std::int32_t id_of_pair(const void* device, const void* context, sycl_ext_error* error) {
@@ -110,7 +110,7 @@ std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind, sycl_ext
 // extension leaves there, host tasks as well, can be waited for, and comes after the work that was
 // pending when the view was made.
 const Queue& queue_for_views(const Allocation& memory) {
-  return memory.own_queue() ? memory.own_queue() : memory.entry()->commands(QueueUse::extensions);
+  return memory.own_queue() ? memory.own_queue() : memory.entry()->extension_queue();
 }
 
 // What an extension has while it works with a view.
@@ -238,14 +238,11 @@ const void* queue_of_owner(void* owner) {
 void release_owner(void* owner) {
   const std::unique_ptr<ViewOwner> view(static_cast<ViewOwner*>(owner));
   const Memory& memory = view->tensor.memory;
-  if (memory->kind() != UsmKind::system || !memory->may_have_work()) return;
-  if (!holds_gil()) return;
-  PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil: signals wait, too
+  if (memory->kind() != UsmKind::system || !holds_gil()) return;
   try {
-    synchronize(memory);
+    wait_without_signals(memory);
   } catch (const Error&) {  // the next call that waits for the queue raises it
   }
-  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
 }
 
 const sycl_ext_api table{

@@ -63,7 +63,7 @@ PyRef get_attribute(PyObject* x, PyObject* name) {
 // Brings the tensor to where it is wanted.  `copied`: its producer has made it for us alone.
 PyObject* settle(PyRef tensor, bool copied, const ImportRequest& request) {
   if (!tensor) return nullptr;
-  const Tensor& found = promised_tensor_of(tensor.get());
+  const Tensor& found = tensor_of(tensor.get());
   if (!found.on_host) {
     // Host memory that the default device reads, as USM or as "system" memory: a view either way.
     if (!found.memory->is_owner_known() && is_plain(request)) return tensor.release();

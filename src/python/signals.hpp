@@ -27,16 +27,12 @@ inline bool takes_signals() noexcept {
   return is_main_thread();
 }
 
-// Whether the last wait of this thread was ended by a signal handler that raised.
-inline thread_local bool ended_by_signal = false;
-
 // Runs the handlers of signals that have come; throws PythonError when one raises.
 inline void handle_signals() {
   PyThreadState* const state = ReleasedGil::current();
   hang_at_thread_end([state] { PyEval_RestoreThread(state); });
   const bool raised = PyErr_CheckSignals() != 0;
   PyEval_SaveThread();
-  ended_by_signal = raised;
   if (raised) throw PythonError();
 }
 

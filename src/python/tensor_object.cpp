@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <new>
 #include <optional>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/interruptible.hpp"
 #include "python/buffer_protocol.hpp"
 #include "python/docstrings.hpp"
-#include "python/lazy_copy.hpp"
 #include "python/offer_watch.hpp"
 #include "python/routes.hpp"
 #include "python/signals.hpp"
@@ -28,12 +27,11 @@ namespace {
 struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
-  TensorObject* representative;    // nullptr: it is the representative itself
-  long handles;                    // of the Memory, held by instances; of a representative
-  bool cleared;                    // by the collector: it represents and is represented no more
-  bool is_kept;                    // for memory over its own: see keep_tensor()
-  Tensor tensor;                   // never changes, but for clear()
-  std::shared_ptr<LazyCopy> lazy;  // what fills the memory of `tensor`; empty: it is full
+  TensorObject* representative;  // nullptr: it is the representative itself
+  long handles;                  // of the Memory, held by instances; of a representative
+  bool cleared;                  // by the collector: it represents and is represented no more
+  bool is_kept;                  // for memory over its own: see keep_tensor()
+  Tensor tensor;                 // never changes, but for clear()
 };
 
 PyTypeObject* base_type = nullptr;
@@ -62,21 +60,6 @@ PyObject* leave(TensorObject* self) noexcept {
   }
   self->tensor.memory->representative() = nullptr;  // nobody else holds it: they would hold `self`
   return nullptr;
-}
-
-void make_ready(TensorObject* self) {
-  const std::shared_ptr<LazyCopy> lazy = self->lazy;
-  {
-    const ReleasedGil released;
-    lazy->make();
-  }
-  self->lazy.reset();
-}
-
-// The tensor with its bytes in place.
-inline const Tensor& ready(TensorObject* self) {
-  if (self->lazy) make_ready(self);
-  return self->tensor;
 }
 
 // ---- life ---------------------------------------------------------------------------------------
@@ -120,7 +103,6 @@ int clear(PyObject* self) {
   PyObject* const representative = leave(object);
   Tensor source{nothing(), nullptr, object->tensor.dtype, Layout(1), true, true};
   std::swap(object->tensor, source);
-  object->lazy.reset();
   object->handles = 0;  // `nothing` has no representative
   object->cleared = true;
   drop(representative);
@@ -142,7 +124,6 @@ void dealloc(PyObject* self) {
   drop(std::exchange(object->base, nullptr));
   PyObject* const representative = object->cleared ? nullptr : leave(object);
   Memory memory = std::move(object->tensor.memory);
-  object->lazy.~shared_ptr();
   object->tensor.~Tensor();
   if (memory.use_count() == 1 && memory->nbytes >= gil_threshold) {
     const ReleasedGil released;  // a large block takes the operating system a while
@@ -195,7 +176,7 @@ PyObject* get_nbytes(PyObject* self, void*) {
 
 PyObject* get_ptr(PyObject* self, void*) {
   return guarded<PyObject*>(nullptr, [&] {
-    const Tensor& tensor = ready(cast(self));
+    const Tensor& tensor = cast(self)->tensor;
     if (!tensor.on_host) tensor.memory->show();
     return PyLong_FromVoidPtr(tensor.data);
   });
@@ -262,8 +243,7 @@ PyGetSetDef getset[] = {
     {"entry_id", get_entry_id, nullptr, "Entry of the device table, or None for the host.",
      nullptr},
     {"host_accessible", get_host_accessible, nullptr, "Whether the host can read it.", nullptr},
-    {"is_host_copy", get_is_host_copy, nullptr, "Whether it is (or will be) a host copy of ours.",
-     nullptr},
+    {"is_host_copy", get_is_host_copy, nullptr, "Whether it is a host copy of ours.", nullptr},
     {"reversed", get_reversed, nullptr, "Whether a stride is negative.", nullptr},
     {"c_contiguous", get_c_contiguous, nullptr, "Compact in C order.", nullptr},
     {"f_contiguous", get_f_contiguous, nullptr, "Compact in Fortran order.", nullptr},
@@ -343,7 +323,7 @@ PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
   OfferWatch::asked();
   if (!parse_export_keywords(n_positional, args, keyword_names, &values)) return nullptr;
   return OfferWatch::handed_out(guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const Tensor& tensor = ready(cast(self));
+    const Tensor& tensor = cast(self)->tensor;
     const int versioned = versioned_wish(values[max_version]);
     const bool synchronise = values[stream] == Py_None;
     const bool is_read_here = !hooks().trace && values[dl_device] == Py_None && versioned >= 0 &&
@@ -394,8 +374,7 @@ bool is_python_thread() {
 }
 
 template <class T>
-PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type,
-                          std::shared_ptr<LazyCopy> lazy = nullptr) {
+PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   if (!type) type = reinterpret_cast<PyTypeObject*>(hooks().tensor_class);
   if (!type) {
     PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
@@ -408,7 +387,6 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type,
   }
   TensorObject* object = cast(self);
   new (&object->tensor) Tensor(std::forward<T>(tensor));
-  new (&object->lazy) std::shared_ptr<LazyCopy>(std::move(lazy));
   Py_XINCREF(base);
   object->base = base;
   join(object);
@@ -452,14 +430,6 @@ PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type) 
   return allocate_object(tensor, base, type);
 }
 
-PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type) {
-  Tensor target =
-      make_host_tensor(*source.dtype, compact_layout(source.layout.ndim(), source.layout.shape(),
-                                                     Order::c, source.dtype->itemsize()));
-  auto lazy = std::make_shared<LazyCopy>(target, std::move(source));
-  return allocate_object(std::move(target), base, type, std::move(lazy));
-}
-
 PyObject* base_of(PyObject* object) noexcept {
   return cast(object)->base ? cast(object)->base : object;
 }
@@ -484,6 +454,19 @@ void wait_for_pending_work(const Tensor& tensor) {
   memory->wait_for_work();
 }
 
+void wait_without_signals(const Memory& memory) {
+  if (!memory->may_have_work()) return;
+  PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil, which takes signals
+  std::exception_ptr error;
+  try {
+    memory->wait_for_work();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
+  if (error) std::rethrow_exception(error);
+}
+
 bool is_worth_releasing(const Tensor& tensor) noexcept {
   return tensor.nbytes() >= gil_threshold || !tensor.host_accessible() ||
          tensor.memory->may_have_work();
@@ -499,10 +482,8 @@ const Tensor& tensor_of(PyObject* object) {
   if (!is_tensor(object)) {
     fail(Error::Kind::type, "a sycl_ext tensor is needed, not a ", Py_TYPE(object)->tp_name);
   }
-  return ready(cast(object));
+  return cast(object)->tensor;
 }
-
-const Tensor& promised_tensor_of(PyObject* object) noexcept { return cast(object)->tensor; }
 
 PyObject*& error_class(Error::Kind kind) noexcept {
   static std::array<PyObject*, 7> classes{PyExc_BufferError, PyExc_BufferError, PyExc_TypeError,

@@ -63,9 +63,6 @@ void end_directly(PyObject* type) noexcept;
 PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type = nullptr);
 PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type = nullptr);
 
-// A host view that copies `source` to the host when its bytes are first asked for.
-PyObject* wrap_lazy_host_copy(Tensor source, PyObject* base, PyTypeObject* type);
-
 bool is_tensor(PyObject* object) noexcept;
 // What a view of the instance names as its base (borrowed): the instance's own base, or itself.
 PyObject* base_of(PyObject* object) noexcept;
@@ -77,16 +74,16 @@ PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and
 // after.
 void wait_for_pending_work(const Tensor& tensor);
+// The same, which no signal ends.
+void wait_without_signals(const Memory& memory);
 
 // Work on so many bytes releases the GIL.
 inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;
 // Whether copying the tensor may take long enough to release the GIL.
 bool is_worth_releasing(const Tensor& tensor) noexcept;
 
-// The tensor of an instance, its bytes in place.  Error(type) for another object.
+// The tensor of an instance.  Error(type) for another object.
 const Tensor& tensor_of(PyObject* object);
-// The same, without the copy that a host view may have yet to make; of an instance.
-const Tensor& promised_tensor_of(PyObject* object) noexcept;
 
 // Sets the Python exception for an exception in flight; call it in a catch (...).
 void set_python_error() noexcept;

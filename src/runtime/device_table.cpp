@@ -294,17 +294,27 @@ const sycl::context& context_at(const void* address) {
 
 namespace {
 
-// Keeps the queue in its place, unless another thread was faster.
-const Queue& publish(std::unique_ptr<const Queue> made, std::atomic<const Queue*>* place) {
-  const Queue* faster = nullptr;
-  return place->compare_exchange_strong(faster, made.get()) ? *made.release() : *faster;
+// Puts it in its place, instead of `old`, unless another thread was faster.
+template <class T>
+const T& publish(std::unique_ptr<const T> made, std::atomic<const T*>* place,
+                 const T* old = nullptr) {
+  return place->compare_exchange_strong(old, made.get()) ? *made.release() : *old;
 }
 
 }  // namespace
 
-const Queue& Entry::first_commands(QueueUse use) const {
+const Queue& Entry::first_commands() const {
+  const Commands* old = commands_;
+  if (old && old->process == process_generation()) return old->queue;
+  std::unique_ptr<const Commands> made(
+      new Commands{Queue(make_queue(sycl->context, sycl->device))});
+  return publish(std::move(made), &commands_, old).queue;
+}
+
+const Queue& Entry::extension_queue() const {
+  if (const Queue* const made = made_extension_queue()) return *made;
   return publish(std::make_unique<const Queue>(make_queue(sycl->context, sycl->device)),
-                 &commands_[static_cast<std::size_t>(use)]);
+                 &extension_queue_);
 }
 
 const Queue& Entry::fetch_queue() const {
@@ -324,12 +334,10 @@ EntryPools& Entry::pools() const {
 }
 
 std::optional<long> Entry::own_references() const noexcept {
-  if (fetched_queue()) return std::nullopt;
+  if (fetched_queue() || made_extension_queue()) return std::nullopt;
   long references = 2;  // in `sycl`, and in the key of the table's map of devices and contexts
-  for (const auto& one : commands_) {
-    const Queue* const made = one.load(std::memory_order_acquire);
-    if (!made) continue;
-    if (made->is_shared()) return std::nullopt;
+  if (const Commands* const made = commands_.load(std::memory_order_acquire)) {
+    if (made->queue.is_shared()) return std::nullopt;
     ++references;
   }
   return references;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/block_pool.hpp"
+#include "base/fork.hpp"
 #include "runtime/context_use.hpp"
 #include "runtime/queue.hpp"
 
@@ -45,11 +46,6 @@ struct EntryPools {
   // Host USM for the next copy through the host: making it costs more than what goes through it.
   LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
 };
-
-// The in-order queues of an entry to which only we submit, and the one for C++ extensions.  Copies
-// that go on while their caller does have queues of their own, one for each direction, so that they
-// wait neither for other commands nor for each other.
-enum class QueueUse { commands, copies_to_device, copies_to_host, extensions };
 
 class Entry final : public ContextEntry {
  public:
@@ -106,14 +102,22 @@ class Entry final : public ContextEntry {
   // Another one, in order, which nobody else has.
   Queue new_queue() const;
 
-  // An in-order queue for our own commands, made when first needed.  Its errors come to us.
-  const Queue& commands(QueueUse use = QueueUse::commands) const {
-    const Queue* const made = made_commands(use);
-    return made ? *made : first_commands(use);
+  // An in-order queue for our own commands, made when first needed.  Its errors come to us.  A
+  // forked child has another one: what is pending on its parent's ends in the parent only.
+  const Queue& commands() const {
+    const Queue* const made = made_commands();
+    return made ? *made : first_commands();
   }
-  // The same if it was made; nullptr: no command was ever submitted to it.
-  const Queue* made_commands(QueueUse use = QueueUse::commands) const noexcept {
-    return commands_[static_cast<std::size_t>(use)].load(std::memory_order_acquire);
+  // The same if it was made; nullptr: this process has submitted no command to it.
+  const Queue* made_commands() const noexcept {
+    const Commands* const made = commands_.load(std::memory_order_acquire);
+    return made && made->process == process_generation() ? &made->queue : nullptr;
+  }
+  // An in-order queue for the work of C++ extensions, made when first needed.
+  const Queue& extension_queue() const;
+  // The same if it was made; nullptr: no extension has asked for it.
+  const Queue* made_extension_queue() const noexcept {
+    return extension_queue_.load(std::memory_order_acquire);
   }
   std::optional<long> own_references() const noexcept override;
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
@@ -124,11 +128,16 @@ class Entry final : public ContextEntry {
   const void* context_address() const noexcept;
 
  private:
-  const Queue& first_commands(QueueUse use) const;
+  struct Commands {
+    const Queue queue;
+    const int process = process_generation();
+  };
+
+  const Queue& first_commands() const;
   const Queue& fetch_queue() const;
   // Made without a lock, under which a fork would wait for the runtime.  For ever, as the entry is.
-  mutable std::array<std::atomic<const Queue*>, 4> commands_{};
-  mutable std::atomic<const Queue*> queue_{nullptr};
+  mutable std::atomic<const Commands*> commands_{nullptr};
+  mutable std::atomic<const Queue*> queue_{nullptr}, extension_queue_{nullptr};
   mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the entry is
 };
 

@@ -45,13 +45,12 @@ Event submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
   }
 }
 
-// Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
-// its own.  Whether there are any that nobody has been told of.
-bool collect_errors(const QueueState& state) {
-  if (!state.errors) return false;
-  const RuntimeCall call("collecting asynchronous errors");
-  const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
-  return state.errors->any;
+// A command that has failed has a status of its own.
+bool is_over(const sycl::event& event) {
+  using Status = sycl::info::event_command_status;
+  const RuntimeCall call("asking for the status of a command");
+  const Status status = event.get_info<sycl::info::event::command_execution_status>();
+  return status != Status::submitted && status != Status::running;
 }
 
 // Whether all that was submitted is done, as the runtime says.
@@ -59,6 +58,66 @@ bool is_empty(const QueueState& state) {
   if (is_forked_child() && !is_cpu(state)) return true;  // it was the parent's
   const RuntimeCall call("asking whether a queue is empty");
   return state.queue.ext_oneapi_empty();
+}
+
+// Of a command that goes on by itself.  For ever, Level Zero v1 says of one that has failed that it
+// is submitted; the queue tells.
+// https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
+bool is_over(const EventState& state) {
+  if (is_over(state.end)) return true;
+  if (!state.goes_on || state.queue->answers_at_once) return false;
+  try {
+    return is_empty(*state.queue);
+  } catch (const sycl::exception&) {
+    return true;
+  }
+}
+
+// What went wrong in a command that is over; empty: nothing.
+std::string failure_of(const EventState& state) {
+  using Status = sycl::info::event_command_status;
+  const RuntimeCall call("asking for the status of a command");
+  try {
+    sycl::event(state.event).wait();
+    const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
+    return status == Status::complete ? "" : "the device says that it has failed, and not why";
+  } catch (const sycl::exception& error) {
+    return error.what();
+  }
+}
+
+// Forgets the commands that went on and are done, oldest first, up to one that has failed.  Whether
+// there is such a one.
+bool has_failed_command(const QueueState& state) {
+  for (std::shared_ptr<EventState> first;; first.reset()) {
+    {
+      const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+      if (state.errors->begun.empty()) return false;
+      first = state.errors->begun.front();
+      if (!first->failure.empty() && !first->is_done) return true;
+    }
+    std::string failure;
+    if (!first->is_done) {
+      if (!is_over(*first)) return false;
+      failure = failure_of(*first);
+      if (failure.empty()) first->finish();
+    }
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    if (!failure.empty()) {
+      first->failure = std::move(failure);
+    } else if (!state.errors->begun.empty() && state.errors->begun.front() == first) {
+      state.errors->begun.pop_front();
+    }
+  }
+}
+
+// Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
+// its own.  Whether there are any that nobody has been told of.
+bool collect_errors(const QueueState& state) {
+  if (!state.errors) return false;
+  const RuntimeCall call("collecting asynchronous errors");
+  const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
+  return has_failed_command(state) || state.errors->any;
 }
 
 // The event of all that was submitted so far, on an out-of-order queue of all that the device was
@@ -69,14 +128,6 @@ std::optional<sycl::event> mark(const QueueState& state) {
   const RuntimeCall call("submitting a barrier");
   if (!state.in_order) return mark_device(state.queue);
   return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
-}
-
-// A command that has failed has a status of its own.
-bool is_over(const sycl::event& event) {
-  using Status = sycl::info::event_command_status;
-  const RuntimeCall call("asking for the status of a command");
-  const Status status = event.get_info<sycl::info::event::command_execution_status>();
-  return status != Status::submitted && status != Status::running;
 }
 
 // Whether it ends in less time than it takes to have another thread wait for it.
@@ -157,22 +208,26 @@ void wait_for(EventState& state) {
     const UnfinishedWork pending;
     poll(state.event);
   }
-  state.finish();
+  if (!state.goes_on) state.finish();  // the others when it is known that they have not failed
 }
 
 std::atomic<EventSource> event_source{nullptr};
 
-void raise_pending(const QueueState& state) {
-  if (!state.errors) return;
+// The first of the errors that nobody has been told of; empty: there is none.
+std::string take_errors(const QueueState& state) {
+  if (!state.errors || !collect_errors(state)) return "";
   std::string text;
   {
     const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
     text.swap(state.errors->first);
     state.errors->any = false;
+    for (const auto& begun : state.errors->begun) {
+      if (begun->failure.empty() || begun->is_done) continue;
+      if (text.empty()) text = begun->failure;
+      begun->finish();
+    }
   }
-  if (!text.empty()) {
-    fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
-  }
+  return text;
 }
 
 }  // namespace
@@ -220,9 +275,9 @@ void set_event_source(EventSource source) noexcept { event_source = source; }
 
 bool Event::is_done() const noexcept {
   try {
-    if (!state_ || state_->is_done) return true;
-    if (!is_over(state_->event)) return false;
-    state_->finish();
+    if (!state_ || state_->is_done || state_->process != process_generation()) return true;
+    if (!is_over(*state_)) return false;
+    if (!state_->goes_on) state_->finish();
     return true;
   } catch (const sycl::exception&) {
     return true;  // a lost device does nothing any more
@@ -231,16 +286,30 @@ bool Event::is_done() const noexcept {
   }
 }
 
-bool Event::has_failed() const noexcept {
-  if (!state_) return false;
-  try {
-    using Status = sycl::info::event_command_status;
-    const RuntimeCall call("asking for the status of a command");
-    return state_->event.get_info<sycl::info::event::command_execution_status>() !=
-           Status::complete;
-  } catch (...) {
-    return true;
+void Event::wait() const {
+  if (!state_) return;
+  std::string failure;
+  if (!state_->is_done) {
+    if (state_->process != process_generation()) {
+      fail(Error::Kind::runtime,
+           "a copy was under way when this process was forked, and goes on in the parent only; "
+           "wait for it before the fork, or copy again");
+    }
+    try {
+      wait_for_all({*this});
+      failure = sycl_call("waiting for a command", [this] { return failure_of(*state_); });
+    } catch (const Error& error) {
+      if (!is_done()) throw;
+      failure = error.what();
+    }
+    state_->finish();
   }
+  {
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    if (state_->failure.empty()) state_->failure = failure;
+    failure = state_->failure;
+  }
+  if (!failure.empty()) fail(Error::Kind::runtime, "a command has failed: ", failure);
 }
 
 void* Event::new_reference() const { return new sycl::event(state_->event); }
@@ -343,16 +412,21 @@ void Queue::wait() const {
   if (!may_have_work()) return;
   std::vector<Event> noted = noted_events();
   const WithoutGil released;
-  wait_interruptibly([state = state_, events = std::move(noted)] {
-    sycl_call("waiting for a queue", [&] {
-      const std::int64_t abandoned = state->abandoned;
-      // First these: then the device has been given whatever came after them.
-      for (const Event& event : events) wait_for(*event.state_);
-      if (!state->in_order && !state->answers_at_once) wait_a_while_until_empty(*state);
-      if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
-      state->settle(abandoned);
+  try {
+    wait_interruptibly([state = state_, events = std::move(noted)] {
+      sycl_call("waiting for a queue", [&] {
+        const std::int64_t abandoned = state->abandoned;
+        // First these: then the device has been given whatever came after them.
+        for (const Event& event : events) wait_for(*event.state_);
+        if (!state->in_order && !state->answers_at_once) wait_a_while_until_empty(*state);
+        if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
+        state->settle(abandoned);
+      });
     });
-  });
+  } catch (const Error&) {
+    tell_errors();  // the cause, if a command has failed
+    throw;
+  }
   tell_errors();
 }
 
@@ -362,8 +436,11 @@ void Queue::finish(std::vector<Event> events) const {
 }
 
 void Queue::tell_errors() const {
-  sycl_call("collecting asynchronous errors", [this] { return collect_errors(*state_); });
-  raise_pending(*state_);
+  const std::string text =
+      sycl_call("collecting asynchronous errors", [this] { return take_errors(*state_); });
+  if (!text.empty()) {
+    fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
+  }
 }
 
 Event Queue::marker() const {
@@ -377,6 +454,13 @@ Event Queue::marker() const {
     ++state_->pending;
     return Event(event);
   });
+}
+
+std::vector<Event> Queue::pending() const {
+  std::vector<Event> events = noted_events();
+  const WithoutGil released;
+  events.push_back(marker());
+  return events;
 }
 
 bool Queue::order_after(const Queue& producer) const {
@@ -412,6 +496,21 @@ Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
   return sycl_call("copying USM", [&] {
     return submit(state_, [&](sycl::queue& queue) { return queue.memcpy(to, from, nbytes); });
   });
+}
+
+Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
+  Event copy = submit_copy(to, from, nbytes);
+  if (!copy) return copy;
+  sycl_call("submitting a barrier", [&] {
+    const RuntimeCall call("submitting a barrier");
+    copy.state_->end = state_->queue.ext_oneapi_submit_barrier();
+    state_->queue.ext_oneapi_prod();
+    (void)has_failed_command(*state_);
+  });
+  copy.state_->goes_on = true;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  state_->errors->begun.push_back(copy.state_);
+  return copy;
 }
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {

@@ -29,8 +29,8 @@ class Event {
   explicit operator bool() const noexcept { return state_ != nullptr; }
   // Whether it is done (or will never be).
   bool is_done() const noexcept;
-  // Of one that is done: whether the device says that it has failed.
-  bool has_failed() const noexcept;
+  // Blocks until it is done, or Ctrl-C; raises what went wrong in it, each time.
+  void wait() const;
   // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
@@ -83,6 +83,8 @@ class Queue {
   // The event of all work that the device has been given so far; empty when nothing is pending.  It
   // has been handed to the device, so that it ends without anybody waiting for it.
   Event marker() const;
+  // The events of all work submitted so far, by whomever.
+  std::vector<Event> pending() const;
 
   // Later work on this queue sees what `producer` has been given so far.  True: an event
   // dependency does it; false: it took a wait on the host (an out-of-order queue, or one of another
@@ -95,6 +97,9 @@ class Queue {
   void copy(void* to, const void* from, std::size_t nbytes) const;
   // Submits a copy without waiting for it.
   Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
+  // The same for a copy of this in-order queue that goes on by itself: it has been handed to the
+  // device, and the next wait for the queue raises its error, unless Event::wait() has.
+  Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
   void fill_zero(void* to, std::size_t nbytes) const;
 
   const QueueState& state() const noexcept { return *state_; }

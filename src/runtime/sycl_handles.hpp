@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <sycl/context.hpp>
@@ -20,14 +21,19 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/fork.hpp"
 #include "base/lock.hpp"
 
 namespace sycl_ext {
 
-// Where the async handler of a queue leaves its text until the next wait().
+struct EventState;
+
+// What the next wait() for a queue raises: where the async handler of the queue leaves its text,
+// and the commands that nobody may ever wait for, oldest first, until they are known to be done.
 struct AsyncErrors {
   static inline Mutex& mutex = *new Mutex(Rank::async_errors);
   std::string first;  // the first of several is the cause
+  std::deque<std::shared_ptr<EventState>> begun;
   std::atomic<bool> any{false};
 };
 
@@ -45,7 +51,7 @@ struct QueueState {
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
-  std::shared_ptr<AsyncErrors> errors = nullptr;    // nullptr: the queue is a third party's
+  std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
 
   bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
   // The first `count` commands whose event was dropped are done.
@@ -76,6 +82,12 @@ struct EventState {
 
   const sycl::event event;
   const std::shared_ptr<QueueState> queue;
+  const int process = process_generation();
+  // Of a command that goes on by itself (Queue::begin_copy): a barrier behind it, since Level Zero
+  // v1 does not say of a plain command that it is done; and what went wrong in it.
+  sycl::event end = event;
+  bool goes_on = false;
+  std::string failure;  // under AsyncErrors::mutex
   std::atomic<bool> is_done{false};
 };
 

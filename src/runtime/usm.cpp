@@ -323,15 +323,11 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   if (own_queue_) add(&own_queue_);
   if (!mine) return set;
   add(mine->fetched_queue());
-  add(mine->made_commands(QueueUse::extensions));
+  add(mine->made_extension_queue());
   if (mine->kind == EntryKind::sub_device && mine->default_context) {
     add(find_entry(mine->root_id)->fetched_queue());
   }
   return set;
-}
-
-bool Allocation::may_have_work() const noexcept {
-  return has_pending_copies(bytes()) || !busy_queues().empty();
 }
 
 bool Allocation::settle(bool wait) const {
@@ -346,14 +342,10 @@ bool Allocation::settle(bool wait) const {
   return true;
 }
 
-void Allocation::wait_for_work(const Bytes& part, bool writes) const {
-  wait_for_copies(part, writes);
-  settle(true);
-}
+void Allocation::wait_for_work() const { settle(true); }
 
 bool Allocation::is_idle() const {
   if (entry() && is_forked_child() && !is_cpu(*entry())) return false;
-  if (has_pending_copies(bytes())) return false;
   return busy_queues().empty() || (may_ask && settle(false));
 }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "runtime/deferred_free.hpp"
-#include "runtime/pending_copy.hpp"
+#include "runtime/queue.hpp"
 #include "runtime/usm_pointers.hpp"
 #include "runtime/usm_pools.hpp"
 
@@ -111,13 +111,10 @@ class Allocation {
   // a sub-device is handed out.  Others are: who has a block of ours (InUse), until the queues were
   // seen idle after the last of them had gone; for ever whoever gave us the block, or a queue.
   QueueSet busy_queues() const noexcept { return busy_queues(is_reachable_for_others()); }
-  // Whether there may be any on them, or a copy that concerns the block.
-  bool may_have_work() const noexcept;
-  // Waits for all of it, without the GIL; of copies for those alone that concern `part`, which who
-  // waits reads, and writes to if he says so.
-  void wait_for_work() const { wait_for_work(bytes(), true); }
-  void wait_for_work(const Bytes& part, bool writes) const;
-  Bytes bytes() const noexcept { return {data, data + nbytes}; }
+  // Whether there may be any on them.
+  bool may_have_work() const noexcept { return !busy_queues().empty(); }
+  // Waits for all of it, without the GIL.
+  void wait_for_work() const;
   // Whether none is pending, and this process can still say so.  Never waits: false where the
   // queue would have to be waited for to know.  Releases the GIL.
   bool is_idle() const;

@@ -135,16 +135,19 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
-// Keeps blocks for as long as commands of a queue may touch them, when an exception leaves before
-// they are done (Ctrl-C, above all).
+// Keeps blocks for as long as commands of a queue may touch them: when an exception leaves before
+// they are done (Ctrl-C, above all), or always.
 class KeptWhileBusy {
  public:
-  KeptWhileBusy(const Queue& queue, const Memory& a, const Memory& b) noexcept
-      : a_(a), b_(b), exceptions_(std::uncaught_exceptions()) {
+  enum When { after_exception, always };
+
+  KeptWhileBusy(const Queue& queue, const Memory& a, const Memory& b,
+                When when = after_exception) noexcept
+      : a_(a), b_(b), when_(when), exceptions_(std::uncaught_exceptions()) {
     queues_.add(queue);
   }
   ~KeptWhileBusy() {
-    if (std::uncaught_exceptions() == exceptions_) return;
+    if (when_ == after_exception && std::uncaught_exceptions() == exceptions_) return;
     free_after_work(queues_, a_);
     free_after_work(queues_, b_);
   }
@@ -154,7 +157,8 @@ class KeptWhileBusy {
  private:
   QueueSet queues_;
   const Memory &a_, &b_;
-  int exceptions_;
+  const When when_;
+  const int exceptions_;
 };
 
 // Two blocks of host memory that a queue copies to and from at full speed, used in turn: while the
@@ -260,24 +264,13 @@ bool fits_block(const CopyLoops& loops) {
          (is_dense(loops) || loops.nbytes() / target_run(loops).nbytes <= most_runs);
 }
 
-// Who waits for the commands of a copy.
-enum class By { caller, background };
-
 // Whether one command does it best.
 bool is_one_command(const CopyLoops& loops) {
   return loops.contiguous() && loops.nbytes() <= direct_bytes;
 }
 
-// Which queues of an entry a copy uses.
-const Queue& reading(const Entry& entry, By by) {
-  return entry.commands(by == By::caller ? QueueUse::commands : QueueUse::copies_to_host);
-}
-const Queue& writing(const Entry& entry, By by) {
-  return entry.commands(by == By::caller ? QueueUse::commands : QueueUse::copies_to_device);
-}
-
-void fetch(const CopyLoops& loops, const Entry& entry, By by) {
-  const Queue& queue = reading(entry, by);
+void fetch(const CopyLoops& loops, const Entry& entry) {
+  const Queue& queue = entry.commands();
   if (is_one_command(loops)) return queue.copy(loops.to, loops.from, loops.nbytes());
   Staging staging(entry, queue, span_of(loops, &CopyAxis::from).nbytes);
   for_each_piece(loops, &CopyAxis::from, fits_fetch,
@@ -285,8 +278,8 @@ void fetch(const CopyLoops& loops, const Entry& entry, By by) {
   staging.finish_fetching();
 }
 
-void store(const CopyLoops& loops, const Entry& entry, By by) {
-  const Queue& queue = writing(entry, by);
+void store(const CopyLoops& loops, const Entry& entry) {
+  const Queue& queue = entry.commands();
   if (is_one_command(loops)) return queue.copy(loops.to, loops.from, loops.nbytes());
   Staging staging(entry, queue, loops.nbytes());
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
@@ -296,10 +289,10 @@ void store(const CopyLoops& loops, const Entry& entry, By by) {
 }
 
 // Device -> device where one command cannot do it: block by block through host memory.
-void relay(const CopyLoops& loops, const Entry& to, const Entry& from, By by) {
+void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
-  const KeptWhileBusy read(reading(from, by), collected, collected);
-  const KeptWhileBusy written(writing(to, by), collected, collected);
+  const KeptWhileBusy read(from.commands(), collected, collected);
+  const KeptWhileBusy written(to.commands(), collected, collected);
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     CopyLoops fetched = piece, stored = piece;
     pack(&fetched);
@@ -308,101 +301,53 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from, By by) {
     stored.from = collected->data;
     merge_axes(&fetched);
     merge_axes(&stored);
-    fetch(fetched, from, by);
-    store(stored, to, by);
+    fetch(fetched, from);
+    store(stored, to);
   });
 }
 
-void copy_disjoint(const Tensor& to, const Tensor& from, By by) {
+void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   if (to_host && from_host) return copy_strided(loops);
   const WithoutGil released;
-  const Queue& read_by =
-      from_host ? writing(*to.memory->entry(), by) : reading(*from.memory->entry(), by);
+  const Queue& read_by = (from_host ? to : from).memory->entry()->commands();
   const KeptWhileBusy read(read_by, from.memory, to.memory);
-  if (to_host) return fetch(loops, *from.memory->entry(), by);
+  if (to_host) return fetch(loops, *from.memory->entry());
   const Entry& entry = *to.memory->entry();
-  const KeptWhileBusy written(writing(entry, by), to.memory, from.memory);
-  if (from_host) return store(loops, entry, by);
+  const KeptWhileBusy written(entry.commands(), to.memory, from.memory);
+  if (from_host) return store(loops, entry);
   const Entry& source = *from.memory->entry();
   if (loops.contiguous() && copies_directly(source, entry)) {
-    return writing(entry, by).copy(loops.to, loops.from, loops.nbytes());
+    return entry.commands().copy(loops.to, loops.from, loops.nbytes());
   }
-  relay(loops, entry, source, by);
+  relay(loops, entry, source);
 }
 
-Bytes bytes_of(const Tensor& tensor) {
-  const Addresses found = addresses(tensor);
-  return {found.begin, found.end};
+// USM, as opposed to memory that the runtime knows nothing about.
+bool is_usm(const Tensor& tensor) {
+  return tensor.memory->entry() && tensor.memory->kind() != UsmKind::system;
 }
 
-void copy_elements(const Tensor& to, const Tensor& from, By by) {
-  from.memory->wait_for_work(bytes_of(from), false);
-  to.memory->wait_for_work(bytes_of(to), true);
-  if (!overlap(to, from)) return copy_disjoint(to, from, by);
-  if (to.data == from.data &&
-      std::equal(to.layout.strides(), to.layout.strides() + to.layout.ndim(),
-                 from.layout.strides())) {
-    return;
-  }
-  const Tensor between = make_host_tensor(
-      *from.dtype,
-      compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize()));
-  copy_disjoint(between, from, by);
-  copy_disjoint(to, between, by);
-}
-
-// What a copy that failed has left behind is over when it counts as over.
-void settle(const Tensor& tensor) noexcept {
-  const Entry* const entry = tensor.memory->entry();
-  if (!entry) return;
-  for (const QueueUse use : {QueueUse::copies_to_device, QueueUse::copies_to_host}) {
-    try {
-      entry->commands(use).wait();
-    } catch (...) {  // the first error is told
-    }
-  }
-}
-
-// Whether the queues that a copy comes after are of its context, so that no wait is needed.
-bool are_all_of(const Queue& queue, const Memory& memory) {
-  const QueueSet busy = memory->busy_queues();
-  return std::all_of(busy.begin(), busy.end(),
-                     [&](const Queue* producer) { return queue.same_context(*producer); });
-}
-
-// A copy that one command does, all of whose memory the runtime knows in one context; nullptr: it
-// takes a thread.
-std::shared_ptr<PendingCopy> submit_copy(const Tensor& to, const Tensor& from,
-                                         const PendingCopy::What& what) {
+// The entry whose queue copies with one command that can be ordered by events; nullptr: none.
+const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
+  if (!loops.contiguous() || overlap(to, from) || is_forked_child()) return nullptr;
   const Entry* const target = to.memory->entry();
   const Entry* const source = from.memory->entry();
-  const auto is_usm = [](const Tensor& tensor) {
-    return tensor.memory->entry() && tensor.memory->kind() != UsmKind::system;
-  };
-  if (!is_usm(to) || !is_usm(from) || !same_context(*target, *source)) return nullptr;
-  if (to.memory->kind() == UsmKind::device && from.memory->kind() == UsmKind::device &&
-      !copies_directly(*source, *target)) {
-    return nullptr;
+  if (target && source && !same_context(*target, *source)) return nullptr;
+  if (!is_usm(to) || (is_usm(from) && to.memory->kind() == UsmKind::host)) {
+    return is_usm(from) ? source : nullptr;
   }
-  const CopyLoops loops = loops_of(to, from);
-  if (!loops.contiguous() || overlap(to, from)) return nullptr;
-  const Queue& queue = to.memory->kind() == UsmKind::host
-                           ? source->commands(QueueUse::copies_to_host)
-                           : target->commands(QueueUse::copies_to_device);
-  if (!are_all_of(queue, to.memory) || !are_all_of(queue, from.memory)) return nullptr;
-  auto before = pending_copies(what.written);
-  for (auto& copy : pending_copies(what.read, false)) before.push_back(std::move(copy));
-  for (const auto& copy : before) {
-    if (!copy->event() || !queue.order_after(copy->event())) return nullptr;
-  }
-  for (const Memory& memory : {to.memory, from.memory}) {
-    for (const Queue* producer : memory->busy_queues()) queue.order_after(*producer);
-  }
-  const KeptWhileBusy kept(queue, to.memory, from.memory);
-  return PendingCopy::by_command(what, queue,
-                                 queue.submit_copy(loops.to, loops.from, loops.nbytes()));
+  const bool is_on_devices =
+      to.memory->kind() == UsmKind::device && from.memory->kind() == UsmKind::device;
+  return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;
+}
+
+// Later work on the block comes after the copy, which a queue of the entry carries out: on the
+// queue of the block, if it is in order, and on ours.
+void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
+  if (memory->own_queue()) memory->own_queue().order_after(copy);
+  if (memory->entry() && memory->entry() != &entry) memory->entry()->commands().order_after(copy);
 }
 
 }  // namespace
@@ -410,7 +355,6 @@ std::shared_ptr<PendingCopy> submit_copy(const Tensor& to, const Tensor& from,
 void synchronize(const Memory& memory) { memory->wait_for_work(); }
 
 void order_after(const Queue& queue, const Memory& memory) {
-  order_after_copies(queue, memory->bytes());
   const QueueSet producers = memory->busy_queues();
   // What an in-order queue is given later comes after what it has been given anyway.
   if (std::all_of(producers.begin(), producers.end(), [&queue](const Queue* producer) {
@@ -420,6 +364,12 @@ void order_after(const Queue& queue, const Memory& memory) {
   }
   const WithoutGil released;
   for (const Queue* producer : producers) queue.order_after(*producer);
+}
+
+void order_after_copies(const Queue& queue, const Memory& memory) {
+  const Queue* const copies = memory->entry()->made_commands();
+  const WithoutGil released;
+  if (copies) queue.order_after(*copies);
 }
 
 void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
@@ -443,38 +393,51 @@ void require_target(const Tensor& to) {
 
 void copy_elements(const Tensor& to, const Tensor& from) {
   require_target(to);
-  if (to.size() != 0) copy_elements(to, from, By::caller);
+  if (to.size() == 0) return;
+  synchronize(from);
+  synchronize(to);
+  if (!overlap(to, from)) return copy_disjoint(to, from);
+  if (to.data == from.data &&
+      std::equal(to.layout.strides(), to.layout.strides() + to.layout.ndim(),
+                 from.layout.strides())) {
+    return;
+  }
+  const Tensor between = make_host_tensor(
+      *from.dtype,
+      compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize()));
+  copy_disjoint(between, from);
+  copy_disjoint(to, between);
 }
 
-std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from, Memory block) {
+Event begin_copy(const Tensor& to, const Tensor& from) {
   require_target(to);
-  if (to.size() == 0) return PendingCopy::none();
+  if (to.size() == 0) return Event();
   const WithoutGil released;
-  if (!block) block = to.memory;
-  while (const Memory* const kept = block->kept()) block = *kept;
-  const PendingCopy::What what{to.memory, from.memory, bytes_of(to), bytes_of(from),
-                               std::move(block)};
-  if (const auto copy = submit_copy(to, from, what)) return copy;
-  return PendingCopy::by_thread(what, [to, from] {
-    try {
-      copy_elements(to, from, By::background);
-    } catch (...) {
-      settle(to);
-      settle(from);
-      throw;
-    }
-  });
+  const CopyLoops loops = loops_of(to, from);
+  const Entry* const entry = entry_of_copy(to, from, loops);
+  if (!entry) {
+    copy_elements(to, from);
+    return Event();
+  }
+  const Queue& queue = entry->commands();
+  order_after(queue, to.memory);
+  order_after(queue, from.memory);
+  const KeptWhileBusy kept(queue, to.memory, from.memory, KeptWhileBusy::always);
+  const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
+  let_follow(copy, *entry, to.memory);
+  let_follow(copy, *entry, from.memory);
+  return copy;
 }
 
-std::shared_ptr<PendingCopy> begin_wait(const Memory& memory) {
-  if (!memory->may_have_work()) return PendingCopy::none();
-  const WithoutGil released;
-  const Bytes nothing{nullptr, nullptr};
-  return PendingCopy::by_thread({memory, memory, nothing, nothing, memory},
-                                [memory] { memory->wait_for_work(); });
+std::vector<Event> pending(const Memory& memory) {
+  std::vector<Event> events;
+  for (const Queue* queue : memory->busy_queues()) {
+    for (Event& event : queue->pending()) events.push_back(std::move(event));
+  }
+  return events;
 }
 
-std::pair<Tensor, std::shared_ptr<PendingCopy>> begin_copy_to_host(const Tensor& from) {
+std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
   const Layout layout =
       compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize());
   const Entry* const entry = from.memory->entry();
@@ -488,7 +451,7 @@ std::pair<Tensor, std::shared_ptr<PendingCopy>> begin_copy_to_host(const Tensor&
     }
   }
   if (!to) to = make_host_tensor(*from.dtype, layout);
-  auto copy = begin_copy(*to, from);
+  Event copy = begin_copy(*to, from);
   return {*std::move(to), std::move(copy)};
 }
 

@@ -8,8 +8,8 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
-#include "runtime/pending_copy.hpp"
 #include "tensor/tensor.hpp"
 
 namespace sycl_ext {
@@ -18,6 +18,8 @@ namespace sycl_ext {
 void synchronize(const Memory& memory);
 // Later work on the queue sees what was submitted to the queues of the memory so far.
 void order_after(const Queue& queue, const Memory& memory);
+// The same for what our own queue was given: copies that go on.
+void order_after_copies(const Queue& queue, const Memory& memory);
 void synchronize(const Tensor& tensor);
 
 // Error(buffer) unless a copy may write to it: it is read-only, or several of its indices share one
@@ -29,14 +31,15 @@ void require_target(const Tensor& to);
 // `from` and `to` may overlap in any way (a temporary copy is then made).
 void copy_elements(const Tensor& to, const Tensor& from);
 
-// The same, going on when this returns.  Both stay alive until it is done.  What is submitted,
-// copied or handed out later comes after it.  `block` is the memory of the tensor whose block `to`
-// is a view of, if it is one by way of Python: an error is kept for who has that.
-std::shared_ptr<PendingCopy> begin_copy(const Tensor& to, const Tensor& from, Memory block = {});
+// The same, as one command that goes on when this returns, if one command can do it; an empty
+// event: the copy is done.  The command comes after the work that is pending on both blocks and on
+// the queue of its entry; what comes later on our own queues comes after it.  Both sides stay alive
+// until it is done.
+Event begin_copy(const Tensor& to, const Tensor& from);
 // A fresh host copy, compact in C order: USM where one command copies there, else pageable memory.
-std::pair<Tensor, std::shared_ptr<PendingCopy>> begin_copy_to_host(const Tensor& from);
-// Waits for the work that is pending on the memory, and counts as a copy.
-std::shared_ptr<PendingCopy> begin_wait(const Memory& memory);
+std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from);
+// The ends of the work that is pending on the memory.
+std::vector<Event> pending(const Memory& memory);
 
 // A fresh host copy, compact in `order`, page-aligned.
 Tensor copy_to_host(const Tensor& from, Order order = Order::c);

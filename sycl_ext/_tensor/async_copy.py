@@ -28,16 +28,18 @@ class AsyncCopy(Generic[Result]):
     """A copy that goes on while its caller does.
 
     ``Tensor.copy_from(x, wait=False)`` and ``Tensor.to_numpy(wait=False)`` return one.  A dense
-    copy between USM of one context is one command of a queue; any other is the work of a thread.
-    There are at most 32 such threads: the call that begins one copy more waits for one of them.
+    copy is one command.  It comes after the work on both sides, and after the earlier copies of its
+    device.  What one command cannot do (strides, overlap, another context) is done when the call
+    returns.
 
     Both sides stay alive until the copy is done, also when this object is dropped.  What is handed
     out, read or written through this package after the call comes after the copy: an export of the
     target, by any protocol and for any ``stream`` but -1, sees the elements.  Whoever got hold of
     the memory before has to wait for the copy, as has who writes to a source that is not a tensor.
+    An error of the copy is raised by `wait`, or by the next read on its device.
 
-    Ctrl-C ends a wait, and not the copy.  In a forked child the copy is the parent's.  A process
-    that ends does not wait for it.
+    Ctrl-C ends a wait, and not the copy.  In a forked child the copy is the parent's: a child that
+    reads the target sees what had arrived at the fork.  A process that ends does not wait for it.
 
     Examples
     --------
@@ -61,7 +63,7 @@ class AsyncCopy(Generic[Result]):
 
     __slots__ = ("__weakref__", "_copy", "_made", "_make")
 
-    def __init__(self, copy: _core.PendingCopy, make: Callable[[], Result]) -> None:
+    def __init__(self, copy: _core.Commands, make: Callable[[], Result]) -> None:
         self._copy = copy
         self._make = make
         self._made: list[Result] = []  # several threads may append; the first one counts
@@ -113,8 +115,7 @@ class AsyncCopy(Generic[Result]):
     def sycl_event(self) -> dpctl.SyclEvent:
         """The event of the copy: commands that depend on it see the elements.
 
-        Where a thread copies there is no such command: the copy is waited for, and the event is
-        complete.
+        Where no command copies, the copy is waited for, and the event is complete.
         """
         import dpctl
 
@@ -148,6 +149,6 @@ def begin_to_numpy(
     found = sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()
     note(found.route.value, tensor.nbytes, found.copies)
     if found.copies == 0:
-        return AsyncCopy(_core.begin_wait(tensor), lambda: _core.as_ndarray(tensor))
+        return AsyncCopy(_core.pending_commands(tensor), lambda: _core.as_ndarray(tensor))
     target, pending = _core.begin_copy_to_host(tensor)
     return AsyncCopy(pending, lambda: _core.as_ndarray(target))

@@ -25,8 +25,8 @@ class HostView(Scalars, Advice, _core.TensorBase):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
 
     NumPy, PyTorch, JAX and the like refuse a kDLOneAPI array without asking for a host copy; a host
-    view is what they take.  It is zero-copy where the host can reach the memory; else it makes one
-    copy into page-aligned memory when its bytes are first needed, and keeps it.
+    view is what they take.  It is zero-copy where the host can reach the memory; else it is one
+    copy, in page-aligned memory.
 
     Examples
     --------
@@ -41,11 +41,10 @@ class HostView(Scalars, Advice, _core.TensorBase):
 
     @property
     def is_copy(self) -> bool:
-        """Whether the bytes are (or will be, when first needed) a copy of the source's."""
+        """Whether the bytes are a copy of the source's."""
         return self.is_host_copy
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        _core.raise_dropped_signal(self)  # NumPy has asked for a buffer first
         array = _core.as_ndarray(self)
         if dtype is not None and np.dtype(dtype) != array.dtype:
             if copy is False:
@@ -74,12 +73,10 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     source = _core.find_memory(x, copy)
     found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
-    base = None if type(x).__name__ == "PyCapsule" else sources.root_of(x)
-    if copy is True:
-        return _core.as_host_view(_core.copy_to_host(source), None, HostView)
-    if found.copies == 0:
-        return _core.as_host_view(source, base, HostView)
-    return _core.lazy_host_copy(source, base, HostView)
+    base = None if copy is True or type(x).__name__ == "PyCapsule" else sources.root_of(x)
+    if copy is True or found.copies != 0:
+        source = _core.copy_to_host(source)
+    return _core.as_host_view(source, base, HostView)
 
 
 def refuse_host(tensor: _core.TensorBase, copy: bool | None) -> None:

@@ -206,13 +206,6 @@ FEATURES: dict[str, tuple[Check, ...]] = {
         lambda: torch.from_numpy(VALUES).to("xpu", non_blocking=True),
         lambda: np.copyto(np.empty_like(VALUES), VALUES, wait=False),
     ),
-    "the same of an array with gaps": (
-        lambda: in_background(STRIDED),
-        lambda: in_background_with_dpctl(STRIDED),
-        lambda: dpnp.asarray(STRIDED, device=NAME, wait=False),
-        lambda: torch.from_numpy(STRIDED).to("xpu", non_blocking=True),
-        lambda: np.copyto(np.empty_like(STRIDED), STRIDED, wait=False),
-    ),
     "a copy that `await` waits for": (
         lambda: awaited(lambda: on_gpu().copy_from(VALUES, wait=False)),
         lambda: awaited(lambda: dpctl.SyclQueue(NAME).memcpy_async(memory(), VALUES, 4)),

@@ -19,7 +19,6 @@ FEATURES = (
     "device USM of a GPU, opened by another process",
     "an array of another library, sent to another process",
     "the one of several devices that takes no copy",
-    "the same of an array with gaps",
     "a copy that `await` waits for",
     "its memory on a CUDA device, as kDLCUDA",
     "kDLCUDA memory of a library, as SYCL's",

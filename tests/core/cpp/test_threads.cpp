@@ -124,15 +124,14 @@ TEST(threads_begin_copies) {
         begin_copy(host, row);
         const auto [to, copy] = begin_copy_to_host(row);
         if (round % 4 == 0) CHECK(copy_to_host(row).data[0] == static_cast<std::byte>(number + 1));
-        copy->wait();
-        CHECK(copy->is_done());
+        copy.wait();
+        CHECK(copy.is_done());
         CHECK(to.data[count - 1] == static_cast<std::byte>(number + 1));
       }
       synchronize(host);
       CHECK(host.data[count - 1] == static_cast<std::byte>(number + 1));
     });
   }
-  while (pending_copies_now != 0) std::this_thread::yield();
   for (int tries = 0; settled_allocations() != live && tries < 60000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

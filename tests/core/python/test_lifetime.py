@@ -310,7 +310,7 @@ import sycl_ext as sx
 t = sx.zeros(1000, usm_type="shared")
 capsules = [t.__dlpack__(), t.__dlpack__(max_version=(1, 0))]
 host = sx.host_view(t)
-lazy = sx.host_view(t[::-1])
+copied = sx.host_view(t[::-1])
 arrays = [np.from_dlpack(host), torch.from_dlpack(host), dpnp.from_dlpack(t), t.to_numpy()]
 back = [sx.from_dlpack(a) for a in arrays] + [sx.as_tensor(dpctl.memory.MemoryUSMShared(8))]
 buffers = [memoryview(t), memoryview(host)]

@@ -174,38 +174,6 @@ def test_the_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, ada
     assert bits(target.to_numpy()) == bits(SMALL)
 
 
-def test_a_lazy_host_view_can_be_asked_again(gpu, hold):
-    view = sx.host_view(on(gpu)[0])
-    with hold() as held:
-        with pytest.raises(KeyboardInterrupt):
-            interrupted(lambda: np.asarray(view))
-        held.release()
-    assert bits(np.asarray(view)) == bits(SMALL)
-
-
-def test_what_a_handler_writes_to_a_lazy_host_view_stays(gpu, hold, adapter):
-    """The handler has made the copy; the one that it interrupts writes nothing more."""
-    a = on(gpu)[1]
-    view, seen = sx.host_view(a), []
-
-    def handler(*_):
-        adapter.fakegpu_set_delay_us(0)
-        array = np.asarray(view)
-        seen.append(bits(array) == bits(LARGE))
-        array[...] = 9
-
-    before = signal.signal(signal.SIGUSR1, handler)
-    try:
-        with hold():
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            array = np.asarray(view)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    until_nobody_waits()
-    assert seen == [True]
-    assert (array == 9).all()
-
-
 def test_a_script_that_is_interrupted_ends_as_any_other(gpu):
     """With a traceback and the code of Ctrl-C; it waits for the device a moment, and no longer."""
     output = environments.python(

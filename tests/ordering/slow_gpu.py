@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program's first lines: a copy on the stand-in GPU that takes as long as it is held."""
 
-#: `view` is a host view whose copy from `device` is made when it is touched, and can be held.
-SLOW_VIEW = """
+#: `device` is a tensor whose copies can be held.
+SLOW_GPU = """
 import os, signal, threading, time
 import numpy as np
 import sycl_ext as sx
@@ -10,7 +10,6 @@ from fake_gpu import control
 
 gpu = sx.device("level_zero:gpu:0")
 device = sx.as_tensor(np.arange(300_000, dtype="int16"), device=gpu)
-view = sx.host_view(device)
 adapter = control.loaded()
 HELD = 20_000_000
 
