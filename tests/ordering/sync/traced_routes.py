@@ -79,7 +79,6 @@ VIEWS = {
     "__sycl_usm_array_interface__": lambda t: t.__sycl_usm_array_interface__,
     "dpctl.memory": dpctl.memory.as_usm_memory,
     "exchange(sycl_ext)": lambda t: sx.exchange(t, sx, copy=False),
-    "host_view, not yet needed": sx.host_view,
     "repr": repr,
     "explain": lambda t: [
         str(sx.explain(t, *to, copy=copy))
