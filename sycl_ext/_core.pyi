@@ -124,7 +124,7 @@ class TensorBase:
 
     @property
     def is_host_copy(self) -> bool:
-        """Whether it is (or will be) a host copy of ours."""
+        """Whether it is a host copy of ours."""
 
     @property
     def itemsize(self) -> int:

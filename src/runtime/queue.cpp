@@ -73,51 +73,13 @@ bool is_over(const EventState& state) {
   }
 }
 
-// What went wrong in a command that is over; empty: nothing.
-std::string failure_of(const EventState& state) {
-  using Status = sycl::info::event_command_status;
-  const RuntimeCall call("asking for the status of a command");
-  try {
-    sycl::event(state.event).wait();
-    const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
-    return status == Status::complete ? "" : "the device says that it has failed, and not why";
-  } catch (const sycl::exception& error) {
-    return error.what();
-  }
-}
-
-// Forgets the commands that went on and are done, oldest first, up to one that has failed.  Whether
-// there is such a one.
-bool has_failed_command(const QueueState& state) {
-  for (std::shared_ptr<EventState> first;; first.reset()) {
-    {
-      const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-      if (state.errors->begun.empty()) return false;
-      first = state.errors->begun.front();
-      if (!first->failure.empty() && !first->is_done) return true;
-    }
-    std::string failure;
-    if (!first->is_done) {
-      if (!is_over(*first)) return false;
-      failure = failure_of(*first);
-      if (failure.empty()) first->finish();
-    }
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-    if (!failure.empty()) {
-      first->failure = std::move(failure);
-    } else if (!state.errors->begun.empty() && state.errors->begun.front() == first) {
-      state.errors->begun.pop_front();
-    }
-  }
-}
-
 // Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
 // its own.  Whether there are any that nobody has been told of.
 bool collect_errors(const QueueState& state) {
   if (!state.errors) return false;
   const RuntimeCall call("collecting asynchronous errors");
   const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
-  return has_failed_command(state) || state.errors->any;
+  return state.errors->any;
 }
 
 // The event of all that was submitted so far, on an out-of-order queue of all that the device was
@@ -191,13 +153,16 @@ void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::ev
   });
 }
 
-// Before a barrier is submitted to a queue of somebody else, which may be harmful
-// (device_mark.hpp).
-void wait_a_while_until_empty(const QueueState& state) {
+// Level Zero, on an out-of-order queue: waits before a barrier is submitted to it, which may be
+// harmful (device_mark.hpp).
+bool is_empty_after_a_while(const QueueState& state) {
+  if (state.in_order || state.answers_at_once) return false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (!is_empty(state) && std::chrono::steady_clock::now() < end) {
+  while (!is_empty(state)) {
+    if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
+  return true;
 }
 
 // A command of somebody else is not waited for in the runtime: whose it is hears of its errors.
@@ -211,6 +176,50 @@ void wait_for(EventState& state) {
   if (!state.goes_on) state.finish();  // the others when it is known that they have not failed
 }
 
+// Waits for a command; what went wrong in it, or nothing.
+std::string failure_of(EventState& state) {
+  using Status = sycl::info::event_command_status;
+  try {
+    wait_for(state);
+    const RuntimeCall call("asking for the status of a command");
+    const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
+    return status == Status::complete ? "" : "the device says that it has failed, and not why";
+  } catch (const sycl::exception& error) {
+    return error.what();
+  }
+}
+
+// Learns what has become of the copies that go on, oldest first, and forgets those that are done.
+// `wait`: of all, or of those up to `last`.  What is behind a copy that has failed counts as
+// failed: a driver may take it along, and tells only once.
+void look_at_copies(const QueueState& state, bool wait, const EventState* last = nullptr) {
+  if (!state.errors) return;
+  auto& begun = state.errors->begun;
+  const auto is_settled = [](const auto& one) { return one->is_done || !one->failure.empty(); };
+  for (;;) {
+    std::deque<std::shared_ptr<EventState>> left, over;
+    std::shared_ptr<EventState> next;
+    {
+      const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+      for (const auto& one : begun) (one->is_done ? over : left).push_back(one);
+      begun.swap(left);
+      const auto found = std::find_if_not(begun.begin(), begun.end(), is_settled);
+      if (found == begun.end() || (last && (last->is_done || !last->failure.empty()))) return;
+      next = *found;
+    }
+    if (!wait && !is_over(*next)) return;
+    const std::string failure = failure_of(*next);
+    if (failure.empty()) {
+      next->finish();
+      continue;
+    }
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    for (auto one = std::find(begun.begin(), begun.end(), next); one != begun.end(); ++one) {
+      if (!is_settled(*one)) (*one)->failure = failure;
+    }
+  }
+}
+
 std::atomic<EventSource> event_source{nullptr};
 
 // The first of the errors that nobody has been told of; empty: there is none.
@@ -221,11 +230,6 @@ std::string take_errors(const QueueState& state) {
     const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
     text.swap(state.errors->first);
     state.errors->any = false;
-    for (const auto& begun : state.errors->begun) {
-      if (begun->failure.empty() || begun->is_done) continue;
-      if (text.empty()) text = begun->failure;
-      begun->finish();
-    }
   }
   return text;
 }
@@ -295,18 +299,18 @@ void Event::wait() const {
            "a copy was under way when this process was forked, and goes on in the parent only; "
            "wait for it before the fork, or copy again");
     }
-    try {
-      wait_for_all({*this});
-      failure = sycl_call("waiting for a command", [this] { return failure_of(*state_); });
-    } catch (const Error& error) {
-      if (!is_done()) throw;
-      failure = error.what();
-    }
+    wait_interruptibly([state = state_] {
+      sycl_call("waiting for a command", [&] {
+        if (state->goes_on) return look_at_copies(*state->queue, true, state.get());
+        const std::string failure = failure_of(*state);
+        const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+        state->failure = failure;
+      });
+    });
     state_->finish();
   }
   {
     const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-    if (state_->failure.empty()) state_->failure = failure;
     failure = state_->failure;
   }
   if (!failure.empty()) fail(Error::Kind::runtime, "a command has failed: ", failure);
@@ -390,6 +394,7 @@ bool Queue::is_device_idle() const noexcept {
     // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
     // frees.
     if (!is_over_soon(mark(*state_)) || collect_errors(*state_)) return false;
+    look_at_copies(*state_, false);
     state_->settle(abandoned);  // and with an error that nobody has been told of, it is not at rest
     return true;
   } catch (...) {
@@ -412,21 +417,18 @@ void Queue::wait() const {
   if (!may_have_work()) return;
   std::vector<Event> noted = noted_events();
   const WithoutGil released;
-  try {
-    wait_interruptibly([state = state_, events = std::move(noted)] {
-      sycl_call("waiting for a queue", [&] {
-        const std::int64_t abandoned = state->abandoned;
-        // First these: then the device has been given whatever came after them.
-        for (const Event& event : events) wait_for(*event.state_);
-        if (!state->in_order && !state->answers_at_once) wait_a_while_until_empty(*state);
+  wait_interruptibly([state = state_, events = std::move(noted)] {
+    sycl_call("waiting for a queue", [&] {
+      const std::int64_t abandoned = state->abandoned;
+      look_at_copies(*state, true);
+      // First these: then the device has been given whatever came after them.
+      for (const Event& event : events) wait_for(*event.state_);
+      if (!is_empty_after_a_while(*state)) {
         if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
-        state->settle(abandoned);
-      });
+      }
+      state->settle(abandoned);
     });
-  } catch (const Error&) {
-    tell_errors();  // the cause, if a command has failed
-    throw;
-  }
+  });
   tell_errors();
 }
 
@@ -505,12 +507,27 @@ Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
     const RuntimeCall call("submitting a barrier");
     copy.state_->end = state_->queue.ext_oneapi_submit_barrier();
     state_->queue.ext_oneapi_prod();
-    (void)has_failed_command(*state_);
+    look_at_copies(*state_, false);
   });
   copy.state_->goes_on = true;
+  copy.state_->target = static_cast<const std::byte*>(to);
+  copy.state_->nbytes = nbytes;
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
   state_->errors->begun.push_back(copy.state_);
   return copy;
+}
+
+std::string Queue::take_failure(const std::byte* data, std::size_t nbytes) const {
+  std::string failure;
+  if (!state_->errors) return failure;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  for (const auto& copy : state_->errors->begun) {
+    if (copy->is_done || copy->failure.empty()) continue;
+    if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
+    failure = copy->failure;
+    copy->finish();
+  }
+  return failure;
 }
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {

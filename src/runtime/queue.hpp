@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace sycl_ext {
@@ -98,8 +99,11 @@ class Queue {
   // Submits a copy without waiting for it.
   Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
   // The same for a copy of this in-order queue that goes on by itself: it has been handed to the
-  // device, and the next wait for the queue raises its error, unless Event::wait() has.
+  // device.
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
+  // What went wrong in such copies to these bytes that are over, when nobody has been told of it;
+  // from now on somebody has.
+  std::string take_failure(const std::byte* data, std::size_t nbytes) const;
   void fill_zero(void* to, std::size_t nbytes) const;
 
   const QueueState& state() const noexcept { return *state_; }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -87,6 +88,8 @@ struct EventState {
   // v1 does not say of a plain command that it is done; and what went wrong in it.
   sycl::event end = event;
   bool goes_on = false;
+  const std::byte* target = nullptr;
+  std::size_t nbytes = 0;
   std::string failure;  // under AsyncErrors::mutex
   std::atomic<bool> is_done{false};
 };

@@ -78,6 +78,10 @@ KeptBlock take_host_block(std::size_t nbytes) {
 Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
            HeldBlock::Free free_block) {
   if (entry && block.data) remember(block.data, *entry);
+  // Of what was there before, nobody is told any more.
+  if (entry && entry->made_commands()) {
+    (void)entry->made_commands()->take_failure(static_cast<std::byte*>(block.data), nbytes);
+  }
   return std::make_shared<const Allocation>(
       HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, entry,
                 Owner(nullptr, keep), free_block),
@@ -334,9 +338,12 @@ bool Allocation::settle(bool wait) const {
   // Before the queues are chosen: who comes and goes meanwhile is asked about the next time.
   const std::int64_t gone = gone_.load(std::memory_order_acquire);
   for (const Queue* queue : busy_queues()) {
-    if (queue->is_idle()) continue;
-    if (!wait) return false;
-    queue->wait();
+    const bool is_idle = queue->is_idle();
+    if (!is_idle && !wait) return false;
+    if (!is_idle) queue->wait();
+    if (!wait) continue;
+    const std::string failure = queue->take_failure(data, nbytes);
+    if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
   }
   seen_.store(gone, std::memory_order_relaxed);
   return true;

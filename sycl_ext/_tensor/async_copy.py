@@ -36,7 +36,7 @@ class AsyncCopy(Generic[Result]):
     out, read or written through this package after the call comes after the copy: an export of the
     target, by any protocol and for any ``stream`` but -1, sees the elements.  Whoever got hold of
     the memory before has to wait for the copy, as has who writes to a source that is not a tensor.
-    An error of the copy is raised by `wait`, or by the next read on its device.
+    An error of the copy is raised by `wait`, each time, or by the next read of the target, once.
 
     Ctrl-C ends a wait, and not the copy.  In a forked child the copy is the parent's: a child that
     reads the target sees what had arrived at the fork.  A process that ends does not wait for it.

@@ -198,6 +198,7 @@ def test_host_copy_is_made_with_the_view(bench):
         bench.write(queue, memory, value)
         view = sx.host_view(tensor)
         bench.write(queue, memory, 0)
+        queue.wait()
         return of(np.from_dlpack(view))
 
     assert bench.stale(repeat) == []
