@@ -459,7 +459,7 @@ void wait_without_signals(const Memory& memory) {
   PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil, which takes signals
   std::exception_ptr error;
   try {
-    memory->wait_for_work();
+    memory->wait_quietly();
   } catch (...) {
     error = std::current_exception();
   }

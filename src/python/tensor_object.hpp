@@ -74,7 +74,7 @@ PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and
 // after.
 void wait_for_pending_work(const Tensor& tensor);
-// The same, which no signal ends.
+// The same, which no signal ends, for callers that may drop its errors.
 void wait_without_signals(const Memory& memory);
 
 // Work on so many bytes releases the GIL.

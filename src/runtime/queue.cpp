@@ -517,7 +517,7 @@ Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
   return copy;
 }
 
-std::string Queue::take_failure(const std::byte* data, std::size_t nbytes) const {
+std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
   std::string failure;
   if (!state_->errors) return failure;
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
@@ -525,7 +525,7 @@ std::string Queue::take_failure(const std::byte* data, std::size_t nbytes) const
     if (copy->is_done || copy->failure.empty()) continue;
     if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
     failure = copy->failure;
-    copy->finish();
+    if (told) copy->finish();
   }
   return failure;
 }

@@ -101,9 +101,9 @@ class Queue {
   // The same for a copy of this in-order queue that goes on by itself: it has been handed to the
   // device.
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
-  // What went wrong in such copies to these bytes that are over, when nobody has been told of it;
-  // from now on somebody has.
-  std::string take_failure(const std::byte* data, std::size_t nbytes) const;
+  // What went wrong in such copies to these bytes that are over, when nobody has been told of it.
+  // `told`: from now on somebody has.
+  std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   void fill_zero(void* to, std::size_t nbytes) const;
 
   const QueueState& state() const noexcept { return *state_; }

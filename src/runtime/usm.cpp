@@ -80,7 +80,8 @@ Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry
   if (entry && block.data) remember(block.data, *entry);
   // Of what was there before, nobody is told any more.
   if (entry && entry->made_commands()) {
-    (void)entry->made_commands()->take_failure(static_cast<std::byte*>(block.data), nbytes);
+    (void)entry->made_commands()->failure_of_copies(static_cast<std::byte*>(block.data), nbytes,
+                                                    true);
   }
   return std::make_shared<const Allocation>(
       HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, entry,
@@ -334,7 +335,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   return set;
 }
 
-bool Allocation::settle(bool wait) const {
+bool Allocation::settle(bool wait, bool told) const {
   // Before the queues are chosen: who comes and goes meanwhile is asked about the next time.
   const std::int64_t gone = gone_.load(std::memory_order_acquire);
   for (const Queue* queue : busy_queues()) {
@@ -342,18 +343,16 @@ bool Allocation::settle(bool wait) const {
     if (!is_idle && !wait) return false;
     if (!is_idle) queue->wait();
     if (!wait) continue;
-    const std::string failure = queue->take_failure(data, nbytes);
+    const std::string failure = queue->failure_of_copies(data, nbytes, told);
     if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
   }
   seen_.store(gone, std::memory_order_relaxed);
   return true;
 }
 
-void Allocation::wait_for_work() const { settle(true); }
-
 bool Allocation::is_idle() const {
   if (entry() && is_forked_child() && !is_cpu(*entry())) return false;
-  return busy_queues().empty() || (may_ask && settle(false));
+  return busy_queues().empty() || (may_ask && settle(false, false));
 }
 
 namespace {

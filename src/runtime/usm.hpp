@@ -114,7 +114,9 @@ class Allocation {
   // Whether there may be any on them.
   bool may_have_work() const noexcept { return !busy_queues().empty(); }
   // Waits for all of it, without the GIL.
-  void wait_for_work() const;
+  void wait_for_work() const { settle(true, true); }
+  // The same; an error of a copy is raised, and counts as one that nobody has been told of.
+  void wait_quietly() const { settle(true, false); }
   // Whether none is pending, and this process can still say so.  Never waits: false where the
   // queue would have to be waited for to know.  Releases the GIL.
   bool is_idle() const;
@@ -158,7 +160,7 @@ class Allocation {
   }
   QueueSet busy_queues(bool of_others) const noexcept;
   // Asks the queues, and remembers when they are idle.  `wait`: until they are.
-  bool settle(bool wait) const;
+  bool settle(bool wait, bool told) const;
 };
 
 // A handle of somebody who can submit work on the memory.

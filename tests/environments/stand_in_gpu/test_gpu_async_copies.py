@@ -321,6 +321,7 @@ def test_an_error_arrives_at_the_wait(gpu, adapter, source):
         with pytest.raises(sx.SyclError):
             copy.result()
         assert copy.done()
+    until_nobody_waits()
     t.to_numpy()  # nothing is pending: the next command is the copy
     until_nobody_waits()
     adapter.fakegpu_async_error_next()
@@ -329,10 +330,24 @@ def test_an_error_arrives_at_the_wait(gpu, adapter, source):
         t.to_numpy()
     with pytest.raises(sx.SyclError):
         copy.wait()
+    until_nobody_waits()
     t.copy_from(given, wait=False)
     assert bits(t.to_numpy()) == bits(SMALL)
     if source == "pinned":
         assert bits(given.to_numpy()) == bits(SMALL)
+
+
+def test_an_error_is_raised_through_numpy(gpu, adapter):
+    """NumPy drops every exception of a buffer request, and asks once more."""
+    t = sx.zeros(SMALL.shape, SMALL.dtype, usm_type="shared", device=gpu)
+    given = pinned(SMALL, gpu)
+    until_nobody_waits()
+    adapter.fakegpu_async_error_next()
+    copy = t.copy_from(given, wait=False)
+    while not copy.done():
+        time.sleep(0.01)
+    with pytest.raises(sx.SyclError):
+        np.asarray(t)
 
 
 @pytest.mark.parametrize("source", ["pageable", "pinned"])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that the host cannot touch: every way to it, and from it."""
 
-
 import dpctl
 import dpctl.memory
 import dpnp
