@@ -52,10 +52,6 @@ struct Wait {
     std::unique_lock<Mutex> lock(mutex);
     return changed.wait_for(lock, timeout, [this] { return done; });
   }
-  void until_it_is_over() {
-    std::unique_lock<Mutex> lock(mutex);
-    changed.wait(lock, [this] { return done; });
-  }
   void interrupt() noexcept {
     const std::lock_guard<Mutex> lock(mutex);
     if (done) return;
@@ -114,45 +110,25 @@ PerProcess<Threads>& threads = *new PerProcess<Threads>;
 
 }  // namespace
 
-namespace {
-thread_local AfterSignals* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
-}
-
-AfterSignals::AfterSignals(std::function<void()> check)
-    : check_(std::move(check)), outer_(innermost) {
-  innermost = this;
-}
-
-AfterSignals::~AfterSignals() { innermost = outer_; }
-
-void AfterSignals::ask() {
-  for (const AfterSignals* one = innermost; one; one = one->outer_) one->check_();
-}
-
 int interrupted_waits() noexcept { return *interrupted; }
 
 namespace {
 
-// Waits, and handles signals meanwhile.  `interrupt`: to be called when one ends the wait.
-template <class Interrupt>
-void wait_with_signals(Wait* wait, const Interpreter& python, const Interrupt& interrupt) {
+// Waits, and handles signals meanwhile.
+void wait_with_signals(Wait* wait, const Interpreter& python) {
   const int process = process_generation();
-  const auto require_same_process = [process] {
-    if (process_generation() == process) return;
+  while (!wait->is_over_after(between_signals)) {
+    try {
+      python.handle_signals();
+    } catch (...) {
+      if (process_generation() == process) wait->interrupt();
+      throw;
+    }
+    if (process_generation() == process) continue;
     // The thread that waits is the parent's, and may hold the lock of the wait for ever.
     fail(Error::Kind::runtime,
          "a signal handler forked the process in the middle of a wait; only the parent waits on, "
          "so end the child in the handler (os._exit), or fork elsewhere");
-  };
-  while (!wait->is_over_after(between_signals)) {
-    try {
-      python.handle_signals();
-      AfterSignals::ask();
-    } catch (...) {
-      if (process_generation() == process) interrupt();
-      throw;
-    }
-    require_same_process();
   }
 }
 
@@ -167,36 +143,8 @@ void wait_interruptibly(std::function<void()> body) {
   } catch (const std::system_error&) {  // no thread: a wait that signals do not end
     return wait->body();
   }
-  wait_with_signals(wait.get(), *python, [&] { wait->interrupt(); });
+  wait_with_signals(wait.get(), *python);
   if (wait->error) std::rethrow_exception(wait->error);
-}
-
-void run_in_background(std::function<void()> body) {
-  const auto wait = std::make_shared<Wait>(std::move(body));
-  try {
-    threads->run(wait);
-  } catch (const std::system_error&) {
-    wait->run();
-  }
-}
-
-Completion::Completion() : wait_(std::make_shared<Wait>([] {})) {}
-
-Completion::~Completion() {
-  if (process_generation() == process_) return;
-  // A condition variable that somebody waited for in the parent cannot be destroyed.
-  new std::shared_ptr<Wait>(std::move(wait_));
-}
-
-void Completion::set() {
-  if (process_generation() == process_) wait_->run();
-}
-
-void Completion::wait() const {
-  const std::shared_ptr<Wait> wait = wait_;
-  const Interpreter* const python = interpreter;
-  if (!python || !python->is_interruptible()) return wait->until_it_is_over();
-  wait_with_signals(wait.get(), *python, [] {});
 }
 
 }  // namespace sycl_ext

@@ -215,7 +215,9 @@ assert not copy.done()
 threading.Timer(0.3, gate.set).start()
 view = View()
 assert find_table().view_of(tensor, ctypes.addressof(view)) == 0
-address = ctypes.cast(find_table().queue_of_owner, ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p))
+address = ctypes.cast(
+    find_table().queue_of_owner, ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+)
 queue = dpctl.SyclQueue(_core.queue_at(address(view.owner)).capsule())
 queue.memcpy_async(landing, memory, 8)
 queue.wait()
