@@ -17,18 +17,19 @@ namespace {
 
 // The functions of OpenCL that are needed, in the library that the runtime has loaded.
 struct OpenCl {
-  using Marker = cl_int (*)(cl_command_queue, cl_uint, const cl_event*, cl_event*);
+  // Not a marker: libintelocl crashes when another thread enqueues meanwhile.
+  using Barrier = cl_int (*)(cl_command_queue, cl_uint, const cl_event*, cl_event*);
   using Info = cl_int (*)(cl_event, cl_uint, std::size_t, void*, std::size_t*);
 
   void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  Marker const marker = find<Marker>("clEnqueueMarkerWithWaitList");
+  Barrier const barrier = find<Barrier>("clEnqueueBarrierWithWaitList");
   Info const info = find<Info>("clGetEventInfo");
   cl_int (*const release_queue)(cl_command_queue) =
       find<cl_int (*)(cl_command_queue)>("clReleaseCommandQueue");
   cl_int (*const release_event)(cl_event) = find<cl_int (*)(cl_event)>("clReleaseEvent");
 
   explicit operator bool() const noexcept {
-    return marker && info && release_queue && release_event;
+    return barrier && info && release_queue && release_event;
   }
 
  private:
@@ -51,19 +52,18 @@ std::optional<sycl::event> mark_opencl(const sycl::queue& queue) {
   constexpr cl_uint execution_status = 0x11D3;
   constexpr cl_int complete = 0;
   const cl_command_queue native = sycl::get_native<sycl::backend::opencl>(queue);
-  cl_event marker = nullptr;
-  const cl_int failed = opencl().marker(native, 0, nullptr, &marker);
+  cl_event end = nullptr;
+  const cl_int failed = opencl().barrier(native, 0, nullptr, &end);
   opencl().release_queue(native);
   if (failed != 0) {
     throw sycl::exception(sycl::make_error_code(sycl::errc::runtime),
-                          "clEnqueueMarkerWithWaitList says " + std::to_string(failed));
+                          "clEnqueueBarrierWithWaitList says " + std::to_string(failed));
   }
-  const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(marker, opencl().release_event);
+  const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(end, opencl().release_event);
   cl_int status = -1;
-  opencl().info(marker, execution_status, sizeof status, &status, nullptr);
+  opencl().info(end, execution_status, sizeof status, &status, nullptr);
   if (status == complete) return std::nullopt;
-  return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{marker},
-                                                 queue.get_context());
+  return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{end}, queue.get_context());
 }
 
 // The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads
