@@ -65,6 +65,13 @@ bool add_noted_events(const void* queue, const std::function<void(const void*)>&
   }
   const PyRef its_queue(make_dpctl_queue(queue));
   if (!its_queue) return false;
+  // Asked for a queue that it does not know, it would keep that one alive for ever.
+  const PyRef map(PyObject_GetAttrString(order.get(), "_map"));
+  const PyRef known(map ? in_python([&] { return PyObject_CallMethod(map.get(), "get", ""); })
+                        : nullptr);
+  const int is_known = known ? PySequence_Contains(known.get(), its_queue.get()) : 1;
+  if (!known) PyErr_Clear();
+  if (is_known <= 0) return is_known == 0;
   const PyRef noted(in_python([&] { return PyObject_GetItem(order.get(), its_queue.get()); }));
   if (!noted) return false;
   const PyRef events(
