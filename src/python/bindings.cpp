@@ -19,7 +19,6 @@ const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
     {"numpy_dtype", &sycl_ext::Hooks::numpy_dtype},
     {"decide", &sycl_ext::Hooks::decide},
     {"traits_of", &sycl_ext::Hooks::traits_of},
-    {"queue_address", &sycl_ext::Hooks::queue_address},
     {"producer_queue", &sycl_ext::Hooks::producer_queue},
     {"shared_queue", &sycl_ext::Hooks::shared_queue},
     {"wait_for_producer", &sycl_ext::Hooks::wait_for_producer},

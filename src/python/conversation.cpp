@@ -48,7 +48,12 @@ bool is_negated(PyObject* x) {
 // Py_NotImplemented: it may work with another SYCL runtime (queues.OTHER_RUNTIME).
 PyRef queue_of_producer(PyObject* x, long traits) {
   if (!(traits & Traits::shows_queue) && !has_other_libsycl()) return nullptr;
-  PyRef queue(in_python([&] { return PyObject_CallOneArg(hooks().producer_queue, x); }));
+  static PyObject* const name = intern("sycl_queue");
+  PyRef queue(in_python([&] { return PyObject_GetAttr(x, name); }));
+  if (queue && is_dpctl_queue(queue.get())) return queue;
+  if (!queue && !PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonError();
+  PyErr_Clear();
+  queue.reset(in_python([&] { return PyObject_CallOneArg(hooks().producer_queue, x); }));
   if (!queue) throw PythonError();
   if (queue.get() == Py_None) queue.reset();
   return queue;

@@ -36,20 +36,32 @@ std::uintptr_t address_in(PyObject* object) {
   return address ? reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(address.get())) : 0;
 }
 
-// The function of dpctl's C API that makes a SyclQueue; nullptr with an exception set: none is.
+// A function of dpctl's C API, which lives as long as the process; nullptr with an exception set.
+// https://intelpython.github.io/dpctl/latest/api_reference/dpctl_capi.html
+template <class Function>
+Function dpctl_function(const char* name) {
+  const PyRef module(in_python([] { return PyImport_ImportModule("dpctl._sycl_queue"); }));
+  const PyRef api(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__") : nullptr);
+  const PyRef capsule(api ? PyMapping_GetItemString(api.get(), name) : nullptr);
+  if (!capsule) return nullptr;
+  return reinterpret_cast<Function>(
+      PyCapsule_GetPointer(capsule.get(), PyCapsule_GetName(capsule.get())));
+}
+
+// A new dpctl.SyclQueue of the `sycl::queue` at an address; nullptr with an exception set.
 PyObject* make_dpctl_queue(const void* queue) {
   using Make = PyObject* (*)(const void*);
   static Make make = nullptr;
-  if (!make) {
-    const PyRef module(in_python([] { return PyImport_ImportModule("dpctl._sycl_queue"); }));
-    const PyRef api(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__") : nullptr);
-    const PyRef capsule(api ? PyMapping_GetItemString(api.get(), "SyclQueue_Make") : nullptr);
-    if (!capsule) return nullptr;
-    make = reinterpret_cast<Make>(
-        PyCapsule_GetPointer(capsule.get(), PyCapsule_GetName(capsule.get())));
-    if (!make) return nullptr;
-  }
-  return make(queue);
+  if (!make) make = dpctl_function<Make>("SyclQueue_Make");
+  return make ? make(queue) : nullptr;
+}
+
+// The address of the `sycl::queue` in a dpctl.SyclQueue; nullptr with an exception set.
+const void* address_of_queue(PyObject* object) {
+  using Get = const void* (*)(PyObject*);
+  static Get get = nullptr;
+  if (!get) get = dpctl_function<Get>("SyclQueue_GetQueueRef");
+  return get ? get(object) : nullptr;
 }
 
 // Every function of dpctl and dpnp notes here what it submits to a queue, and comes after what it
@@ -131,14 +143,24 @@ PyRef shared_queue(const Entry& entry) {
   return queue;
 }
 
+bool is_dpctl_queue(PyObject* object) noexcept {
+  static PyObject* queue_class = nullptr;
+  if (!queue_class) {
+    const PyRef name(PyUnicode_FromString("dpctl"));
+    const PyRef dpctl(name ? PyImport_GetModule(name.get()) : nullptr);
+    queue_class = dpctl ? PyObject_GetAttrString(dpctl.get(), "SyclQueue") : nullptr;
+    PyErr_Clear();
+  }
+  // Of its type, whatever it says that it is: what it holds is followed.
+  return queue_class && PyType_Check(queue_class) &&
+         PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(queue_class));
+}
+
 Queue queue_of_dpctl(PyObject* object) {
-  const PyRef address(
-      in_python([&] { return PyObject_CallOneArg(hooks().queue_address, object); }));
+  if (!is_dpctl_queue(object)) return Queue();
+  const void* const address = address_of_queue(object);
   if (!address) throw PythonError();
-  if (address.get() == Py_None) return Queue();
-  void* const at = PyLong_AsVoidPtr(address.get());
-  if (!at) throw PythonError();
-  return Queue::from_address(at);
+  return Queue::from_address(address);
 }
 
 void ask_dpctl() noexcept {

@@ -26,8 +26,6 @@ struct Hooks {
   PyObject* decide = nullptr;
   // (class) -> what is known about producers of the class, as bits; see conversation.hpp
   PyObject* traits_of = nullptr;
-  // (dpctl.SyclQueue) -> the address of the queue in it; (another object) -> None
-  PyObject* queue_address = nullptr;
   // (producer) -> the queue that it shows; (entry id) -> the dpctl.SyclQueue that everybody shares;
   // (producer): waits for its queue
   PyObject *producer_queue = nullptr, *shared_queue = nullptr, *wait_for_producer = nullptr;

@@ -8,7 +8,7 @@ from typing import Any
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device, placement
-from sycl_ext._devices.queues import producer_queue, queue_address
+from sycl_ext._devices.queues import producer_queue
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import imports, sources
@@ -26,7 +26,6 @@ def connect() -> None:
         "numpy_dtype": numpy_dtype,
         "decide": rules.decide,
         "traits_of": imports.traits_of,
-        "queue_address": queue_address,
         "producer_queue": producer_queue,
         "shared_queue": device.shared_queue,
         "wait_for_producer": imports.wait_for_producer,
