@@ -72,20 +72,6 @@ inline Touch copy_from_process(const void* address, void* to, std::size_t nbytes
 #endif
 }
 
-// Writes `nbytes` to `address`: bytes that are there already, to learn whether that is allowed.
-inline Touch copy_to_process(void* address, const void* from, std::size_t nbytes) noexcept {
-#if defined(__linux__)
-  iovec local{const_cast<void*>(from), nbytes};
-  iovec remote{address, nbytes};
-  const Touch found =
-      detail::touched(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), nbytes);
-  return found == Touch::denied ? detail::Pipe().move(from, address, nbytes) : found;
-#else
-  std::memcpy(address, from, nbytes);
-  return Touch::done;
-#endif
-}
-
 // Copies `nbytes` from `address` of this process.  False: nothing readable is mapped there, or
 // nobody can say.
 inline bool read_process_memory(const void* address, void* to, std::size_t nbytes) noexcept {

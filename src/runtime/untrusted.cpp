@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/untrusted.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
-#include <optional>
 #include <string>
 
 #include "base/lock.hpp"
@@ -19,36 +15,30 @@ namespace sycl_ext {
 
 namespace {
 
-// The bytes of a SYCL object: a copy of them does not change after the check.
-struct ObjectImage {
+// A SYCL object is one shared_ptr of libstdc++.  A copy of its bytes does not change after the
+// check.
+struct Image {
   const void* object = nullptr;
   const void* control_block = nullptr;
 
-  bool operator==(const ObjectImage& other) const noexcept {
+  bool operator==(const Image& other) const noexcept {
     return object == other.object && control_block == other.control_block;
   }
 };
 
 // The head of a control block of libstdc++.
-struct ControlBlock {
+struct Head {
   const void* vtable;  // one for all objects of a class of one libsycl
   std::int32_t uses;
   std::int32_t weak_uses;  // all uses together count as one
 };
 
-// Where something stands behind an address, in bytes; none: it was not found in our own object.
-using Place = std::optional<std::size_t>;
-
-// The first bytes behind an address; the members of interest stand before any container.
-struct Head {
-  std::array<std::byte, 256> bytes{};
-
-  template <class Value>
-  Value at(std::size_t place) const {
-    Value value;
-    std::memcpy(&value, bytes.data() + place, sizeof value);
-    return value;
-  }
+// Where the runtime keeps things of one class, counted from the control block, which is one
+// allocation with the object behind it.
+struct Anatomy {
+  const void* vtable = nullptr;
+  std::uintptr_t object = 0;
+  std::size_t self = 0;  // the object's weak_ptr to itself; 0: it has none
 };
 
 // What is wrong with an address.
@@ -61,9 +51,10 @@ struct Finding {
 
 std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-Fault read(const void* address, void* to, std::size_t nbytes) {
+template <class Value>
+Fault read(const void* address, Value* to) {
   if (!address || number(address) % alignof(void*) != 0) return Fault::nothing;
-  switch (copy_from_process(address, to, nbytes)) {
+  switch (copy_from_process(address, to, sizeof *to)) {
     case Touch::done:
       return Fault::none;
     case Touch::denied:
@@ -73,151 +64,61 @@ Fault read(const void* address, void* to, std::size_t nbytes) {
   }
 }
 
-// ---- our own objects ----------------------------------------------------------------------------
+const std::byte* bytes_of(const Image& image) {
+  return static_cast<const std::byte*>(image.control_block);
+}
 
+// As seen on a live object.
 template <class SyclObject>
-ObjectImage image_of(const SyclObject& object) {
-  static_assert(sizeof(SyclObject) == sizeof(ObjectImage));
-  return *reinterpret_cast<const ObjectImage*>(&object);
-}
-
-// A device or platform is a pointer, with or without a control block.
-template <class SyclObject>
-const void* implementation_of(const SyclObject& object) {
-  return *reinterpret_cast<const void* const*>(&object);
-}
-
-// As much as there is to read behind an address.
-Head head_of(const void* address) {
-  Head head;
-  const auto* const from = static_cast<const std::byte*>(address);
-  for (std::size_t place = 0; place < head.bytes.size(); place += sizeof(void*)) {
-    if (read(from + place, head.bytes.data() + place, sizeof(void*)) != Fault::none) break;
+Anatomy anatomy_of(const SyclObject& live) {
+  static_assert(sizeof(SyclObject) == sizeof(Image));
+  constexpr std::size_t farthest = 256;  // it stands before any container
+  const Image image = *reinterpret_cast<const Image*>(&live);
+  Anatomy found{static_cast<const Head*>(image.control_block)->vtable,
+                number(image.object) - number(image.control_block)};
+  Image self;
+  for (std::size_t place = sizeof(Head); place < farthest; place += sizeof(void*)) {
+    if (read(bytes_of(image) + place, &self) != Fault::none) break;
+    if (!(self == image)) continue;
+    found.self = place;
+    break;
   }
-  return head;
+  return found;
 }
 
-// The first place where a value stands; `span` grows to hold it.
-template <class Value>
-Place find(const Head& head, const Value& value, std::size_t* span) {
-  for (std::size_t place = 0; place + sizeof value <= head.bytes.size(); place += sizeof(void*)) {
-    if (head.at<Value>(place) == value) {
-      *span = std::max(*span, place + sizeof value);
-      return place;
-    }
-  }
-  return std::nullopt;
-}
-
-// How the runtime keeps objects of one class, as seen on a live one.  The control block and the
-// object behind it are one allocation; places count from its beginning.
-struct Anatomy {
-  const void* vtable;
-  std::uintptr_t object;
-  std::size_t span = sizeof(ControlBlock);  // how much of an allocation is looked at
-  Place self;                               // the object's weak_ptr to itself
-  Place context;                            // a shared_ptr; these three where the class has them
-  Place device, platform;                   // pointers
-
-  Anatomy(const ObjectImage& live, const Head& head, const void* the_platform)
-      : vtable(head.at<ControlBlock>(0).vtable),
-        object(number(live.object) - number(live.control_block)),
-        self(find(head, live, &span)),
-        platform(find(head, the_platform, &span)) {}
-};
-
-// A queue of our own to compare with; it never runs anything.
-class Reference {
- public:
-  Reference() : Reference(sycl::queue(sycl::default_selector_v, [](sycl::exception_list) {})) {}
-
-  const sycl::queue live;
+// The classes of this process's libsycl, as a queue of our own shows them.
+struct Classes {
   Anatomy queue, context;
-  Place platform_of_device;
-
- private:
-  explicit Reference(const sycl::queue& made)
-      : Reference(made, made.get_context(), made.get_device(),
-                  implementation_of(made.get_device().get_platform())) {}
-  Reference(const sycl::queue& made, const sycl::context& its_context, const sycl::device& device,
-            const void* platform)
-      : live(made),
-        queue(image_of(made), head_of(image_of(made).control_block), platform),
-        context(image_of(its_context), head_of(image_of(its_context).control_block), platform) {
-    const Head head = head_of(image_of(made).control_block);
-    queue.context = find(head, image_of(its_context), &queue.span);
-    queue.device = find(head, implementation_of(device), &queue.span);
-    std::size_t unused = 0;
-    platform_of_device = find(head_of(implementation_of(device)), platform, &unused);
-  }
 };
 
-MadeOnce<const Reference> the_reference{Rank::reference_queue};
+MadeOnce<const Classes> the_classes{Rank::reference_queue};
 
-const Reference& reference() {
-  return the_reference.get(
-      [] { return sycl_call("creating a queue", [] { return new const Reference; }); });
+const Classes& classes() {
+  return the_classes.get([] {
+    return sycl_call("creating a queue", [] {
+      const sycl::queue live(sycl::default_selector_v, [](sycl::exception_list) {});
+      return new const Classes{anatomy_of(live), anatomy_of(live.get_context())};
+    });
+  });
 }
-
-// ---- the checks ---------------------------------------------------------------------------------
 
 // Whether the object behind an image is alive, and of the class that `ours` describes.
-Finding examine(const Anatomy& ours, const ObjectImage& image, Head* head) {
+Finding examine(const Anatomy& ours, const Image& image) {
   if (!image.object) return {Fault::nothing};
-  Fault fault = read(image.control_block, head->bytes.data(), ours.span);
-  const bool is_short = fault == Fault::nothing;
-  if (is_short) fault = read(image.control_block, head->bytes.data(), sizeof(ControlBlock));
-  if (fault != Fault::none) return {fault};
-  const auto block = head->at<ControlBlock>(0);
-  if (block.vtable != ours.vtable) return {Fault::other_class, block.vtable};
+  Head head;
+  if (const Fault fault = read(image.control_block, &head); fault != Fault::none) return {fault};
+  if (head.vtable != ours.vtable) return {Fault::other_class, head.vtable};
   const auto plausible = [](std::int32_t count) {
     return count > 0 && count < std::numeric_limits<std::int32_t>::max() / 2;
   };
-  const bool alive = !is_short && plausible(block.uses) && plausible(block.weak_uses) &&
-                     number(image.object) - number(image.control_block) == ours.object &&
-                     (!ours.self || head->at<ObjectImage>(*ours.self) == image);
+  Image self = image;
+  if (ours.self && read(bytes_of(image) + ours.self, &self) == Fault::denied) {
+    return {Fault::denied};
+  }
+  const bool alive = plausible(head.uses) && plausible(head.weak_uses) && self == image &&
+                     number(image.object) - number(image.control_block) == ours.object;
   return {alive ? Fault::none : Fault::dead};
 }
-
-// A copy of a SYCL object counts itself in the control block.  The vtable pointer is the same as
-// long as the object lives, so writing it again changes nothing.
-bool can_be_copied(const Anatomy& ours, const ObjectImage& image) {
-  void* const head = const_cast<void*>(image.control_block);
-  return copy_to_process(head, &ours.vtable, sizeof ours.vtable) == Touch::done;
-}
-
-Finding examine_context(const ObjectImage& image) {
-  Head head;
-  const Anatomy& ours = reference().context;
-  const Finding found = examine(ours, image, &head);
-  return found.fault == Fault::none && !can_be_copied(ours, image) ? Finding{Fault::dead} : found;
-}
-
-// A queue belongs to a live context, and to a device of that context's platform.
-Finding examine_queue(const ObjectImage& image) {
-  const Reference& known = reference();
-  const Anatomy& ours = known.queue;
-  Head head, of_context;
-  if (const Finding found = examine(ours, image, &head); found.fault != Fault::none) return found;
-  const Finding dead{Fault::dead};
-  if (ours.context) {
-    const auto context = head.at<ObjectImage>(*ours.context);
-    if (examine(known.context, context, &of_context).fault != Fault::none) return dead;
-  }
-  if (ours.device && known.platform_of_device) {
-    const void* platform = nullptr;
-    const auto* const device = head.at<const std::byte*>(*ours.device);
-    if (!device ||
-        read(device + *known.platform_of_device, &platform, sizeof platform) != Fault::none) {
-      return dead;
-    }
-    const Place& same = known.context.platform;
-    if (ours.context && same && of_context.at<const void*>(*same) != platform) return dead;
-  }
-  return can_be_copied(ours, image) ? Finding{} : dead;
-}
-
-// ---- what is said of it -------------------------------------------------------------------------
 
 // A class, as users know it.
 struct Words {
@@ -245,12 +146,10 @@ struct Words {
        "; pass a ", what.in_dpctl, ", or the address of a live ", what.name);
 }
 
-template <class Examine>
-ObjectImage examined(const Words& what, const void* address, const Anatomy& ours,
-                     const Examine& examine_image) {
-  ObjectImage image;
-  Finding found{read(address, &image, sizeof image)};
-  if (found.fault == Fault::none) found = examine_image(image);
+Image examined(const Words& what, const void* address, const Anatomy& ours) {
+  Image image;
+  Finding found{read(address, &image)};
+  if (found.fault == Fault::none) found = examine(ours, image);
   if (found.fault != Fault::none) refuse(what, address, found, ours);
   return image;
 }
@@ -258,13 +157,12 @@ ObjectImage examined(const Words& what, const void* address, const Anatomy& ours
 }  // namespace
 
 Queue queue_at_untrusted(const void* address) {
-  const ObjectImage image =
-      examined({"sycl::queue", "dpctl.SyclQueue"}, address, reference().queue, examine_queue);
+  const Image image = examined({"sycl::queue", "dpctl.SyclQueue"}, address, classes().queue);
   return Queue::from_address(&image);
 }
 
 void require_context_at(const void* address) {
-  examined({"sycl::context", "dpctl.SyclContext"}, address, reference().context, examine_context);
+  examined({"sycl::context", "dpctl.SyclContext"}, address, classes().context);
 }
 
 }  // namespace sycl_ext

@@ -4,9 +4,9 @@
 //
 // Nothing at such an address is followed before it is checked, and memory is read by system calls
 // that fail where it is not mapped.  A SYCL object of libstdc++ is one shared_ptr; its control
-// block and the object behind it must look as those of a live object of our own do.  Freed,
-// overwritten, foreign and most forged objects are refused.  A copy of a live object, changed where
-// nothing can be compared, is not: whoever can make one can write anywhere in this process.
+// block must be one of our libsycl, count owners, and lead to an object that refers to it.  Freed,
+// overwritten and foreign objects are refused.  A forgery is not: whoever can make one can write
+// anywhere in this process.
 #pragma once
 
 #include "runtime/queue.hpp"

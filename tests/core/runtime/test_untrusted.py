@@ -125,42 +125,6 @@ for make, takes in ((real_queue, takes_queue), (real_context, takes_context)):
 """)
 
 
-def test_a_forged_queue_of_a_context_that_is_none():
-    run("""
-real = real_queue()
-context = words(real.owner.sycl_context.addressof_ref())
-device = words(real.owner.sycl_device.addressof_ref(), 1)[0]
-generator = seeded(4)
-place = next(i for i in range(WORDS) if real.image[i:i + 2] == context)
-at_device = real.image.index(device)
-for _ in range(300):
-    for number, count in ((place, 1), (place + 1, 1), (place, 2), (at_device, 1)):
-        at = real.copy_of_everything()
-        for i in range(number, number + count):
-            value = random_words(generator, real) & (1 << 64) - 1
-            if value == real.image[i]:
-                value = 0
-            ctypes.c_uint64.from_address(at + 8 * i).value = value
-        assert not takes_queue(real.pointer_pair(at)), number
-        KEPT.clear()
-""")
-
-
-def test_memory_that_cannot_be_written():
-    """A copy of the queue would count itself there."""
-    run("""
-import mmap
-libc = ctypes.CDLL(None)
-for real, takes in ((real_queue(), takes_queue), (real_context(), takes_context)):
-    page = mmap.mmap(-1, 4096)
-    at = real.copy_of_everything(ctypes.addressof(ctypes.c_char.from_buffer(page)))
-    assert takes(real.pointer_pair(at))
-    assert libc.mprotect(ctypes.c_void_p(at), 4096, mmap.PROT_READ) == 0
-    assert not takes(real.pointer_pair(at))
-    assert libc.mprotect(ctypes.c_void_p(at), 4096, mmap.PROT_READ | mmap.PROT_WRITE) == 0
-""")
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_random_mutations(seed):
     """Thousands of images of one queue and one context, each with some words or bits changed."""
