@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <new>
-#include <optional>
+#include <deque>
+#include <list>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/lock.hpp"
 #include "runtime/runtime_call.hpp"
@@ -17,78 +16,25 @@ namespace sycl_ext {
 
 namespace {
 
-// Markers are asked in turn, so that a long command on one queue does not keep what belongs to
-// another.  The pauses grow while nothing ends.
+// The pauses between two looks grow while nothing ends.
 constexpr std::chrono::microseconds shortest_pause{50}, longest_pause{5000};
-
-struct Deferred {
-  std::array<Queue, QueueSet::capacity> queues;
-  std::shared_ptr<const void> what;
-};
-
-// The end of all work that a queue had been given when something was deferred.
-struct Marker {
-  Queue queue;
-  Event event;
-  bool is_done = false;
-};
-using Markers = std::vector<std::shared_ptr<Marker>>;
-
-// What was deferred together on the same queues.
-struct Waiting {
-  Markers markers;
-  std::vector<std::shared_ptr<const void>> what;
-};
-
-// Asks markers, oldest first, whether they are done.  A marker of a queue is not done before an
-// older one, so a queue that is busy is asked once, however many markers it has.
-class Question {
- public:
-  bool is_done(const Waiting& waiting) {
-    return std::all_of(waiting.markers.begin(), waiting.markers.end(),
-                       [this](const auto& marker) { return is_done(marker.get()); });
-  }
-
- private:
-  bool is_done(Marker* marker) {
-    if (marker->is_done) return true;
-    const auto is_its_queue = [marker](const Queue* queue) { return *queue == marker->queue; };
-    if (std::any_of(busy_.begin(), busy_.end(), is_its_queue)) return false;
-    marker->is_done = marker->event.is_done();
-    if (!marker->is_done) {
-      try {
-        busy_.push_back(&marker->queue);
-      } catch (const std::bad_alloc&) {  // its next marker is asked, too
-      }
-    }
-    return marker->is_done;
-  }
-
-  std::vector<const Queue*> busy_;
-};
 
 // Whether this is the thread that frees.  What it frees may be Python's, which may allocate there:
 // a wait would be one of the thread for itself.
 thread_local bool frees = false;
 
-std::atomic<long> abandoned_count{0};
-
-// Keeps for ever.
-void abandon(std::shared_ptr<const void> what) noexcept {
-  if (!what) return;
-  count_abandoned_free();
-  using Kept = std::shared_ptr<const void>;
-  alignas(Kept) unsigned char never_destroyed[sizeof(Kept)];
-  new (never_destroyed) Kept(std::move(what));
-}
-
 Mutex& mutex = *new Mutex(Rank::deferred_frees);
 
+}  // namespace
+
+// What was deferred between two looks is a batch.  A queue that a batch waits for gets a marker
+// behind all of its work so far; a block is freed when each of its queues has passed the marker of
+// the block's batch.
 class Reaper {
  public:
-  void add(Deferred deferred) {
+  void add(std::unique_ptr<Deferred> what) noexcept {
     const std::lock_guard<Mutex> lock(mutex);
-    deferred_.push_back(std::move(deferred));
+    fresh_.push(what.release());
     ++count_;
     ++added_;
     add_unfinished_work(1);
@@ -121,99 +67,164 @@ class Reaper {
   }
 
  private:
+  // Linked by the members themselves, oldest first.
+  class List {
+   public:
+    bool empty() const noexcept { return !first_; }
+    void push(Deferred* one) noexcept {
+      one->next_ = nullptr;
+      (last_ ? last_->next_ : first_) = one;
+      last_ = one;
+    }
+    Deferred* pop() noexcept {
+      Deferred* const one = first_;
+      if (one) first_ = one->next_;
+      if (!first_) last_ = nullptr;
+      return one;
+    }
+
+   private:
+    Deferred *first_ = nullptr, *last_ = nullptr;
+  };
+
+  // A queue that is waited for.
+  struct Line {
+    Queue queue;
+    std::uint64_t wanted = 0, marked = 0, done = 0;            // the last batch
+    std::deque<std::pair<std::uint64_t, Event>> markers = {};  // the first is asked
+    bool is_used = true;
+  };
+
   void run() {
     frees = true;
-    std::vector<Waiting> waiting;
+    List waiting;
     std::chrono::microseconds pause = shortest_pause;
     for (;;) {
-      std::vector<Deferred> deferred = next(waiting.empty(), pause);
-      pause = deferred.empty() ? std::min(2 * pause, longest_pause) : shortest_pause;
-      Markers fresh;
-      const auto old = static_cast<std::ptrdiff_t>(waiting.size());
-      std::size_t abandoned = 0;
-      for (const Deferred& one : deferred) {
-        try {
-          Markers markers = markers_of(one, &fresh);
-          auto found = std::find_if(waiting.begin() + old, waiting.end(),
-                                    [&](const Waiting& other) { return other.markers == markers; });
-          if (found == waiting.end()) {
-            waiting.push_back({std::move(markers), {}});
-            found = std::prev(waiting.end());
-          }
-          found->what.push_back(one.what);
-        } catch (...) {
-          abandon(one.what);
-          ++abandoned;
-        }
+      List fresh = next(waiting.empty(), pause);
+      pause = fresh.empty() ? std::min(2 * pause, longest_pause) : shortest_pause;
+      ++batch_;
+      std::uint64_t fresh_count = 0, freed = 0;
+      List asked;
+      while (Deferred* const one = fresh.pop()) {
+        one->batch_ = batch_;
+        is_free(*one);  // its queues get a marker
+        asked.push(one);
+        ++fresh_count;
       }
-      const std::size_t fresh_count = deferred.size();
-      deferred.clear();
-      const std::size_t dropped = drop_done(&waiting) + abandoned;
+      if (advance() || fresh_count != 0) {
+        for (Line& line : lines_) line.is_used = false;
+        for (List* const list : {&waiting, &asked}) freed += free_those_done(list);
+        while (Deferred* const one = asked.pop()) waiting.push(one);
+        lines_.remove_if([](const Line& line) { return !line.is_used && line.markers.empty(); });
+      }
       const std::lock_guard<Mutex> lock(mutex);
-      count_ -= dropped;
-      add_unfinished_work(-static_cast<int>(dropped));
-      freed_ += dropped;
+      count_ -= freed;
+      add_unfinished_work(-static_cast<int>(freed));
+      freed_ += freed;
       looked_at_ += fresh_count;
       passed_.notify_all();
     }
   }
 
   // Sleeps while there is nothing to do, and for a pause while something is pending.
-  std::vector<Deferred> next(bool is_idle, std::chrono::microseconds pause) {
+  List next(bool is_idle, std::chrono::microseconds pause) {
     // What comes in quick succession is handled together, and wakes nobody.
     std::unique_lock<Mutex> lock(mutex);
     changed_.wait_for(lock, pause, [this] { return urgent_; });
     urgent_ = false;
-    if (is_idle && deferred_.empty()) {
+    if (is_idle && fresh_.empty()) {
       sleeps_ = true;
-      changed_.wait(lock, [this] { return !deferred_.empty(); });
+      changed_.wait(lock, [this] { return !fresh_.empty(); });
       sleeps_ = false;
     }
-    return std::exchange(deferred_, {});
+    return std::exchange(fresh_, {});
   }
 
-  // One marker serves all that was deferred together on one queue.
-  static Markers markers_of(const Deferred& deferred, Markers* fresh) {
-    Markers markers;
-    for (const Queue& queue : deferred.queues) {
-      if (!queue) continue;
-      auto found = std::find_if(fresh->begin(), fresh->end(),
-                                [&](const auto& marker) { return marker->queue == queue; });
-      if (found == fresh->end()) {
-        fresh->push_back(std::make_shared<Marker>(Marker{queue, end_of_work(queue)}));
-        found = std::prev(fresh->end());
-      }
-      markers.push_back(*found);
+  // Whether its queues have passed the markers of its batch; asks for markers that are missing.
+  bool is_free(const Deferred& one) noexcept {
+    bool is_free = true;
+    for (const Queue* queue : one.awaited_queues()) {
+      Line* const line = line_of(*queue);
+      if (line) line->is_used = true;
+      if (line && line->done >= one.batch_) continue;
+      if (line) line->wanted = std::max(line->wanted, one.batch_);
+      is_free = false;
     }
-    return markers;
+    return is_free;
   }
 
-  static Event end_of_work(const Queue& queue) {
+  // nullptr: there is no memory for it now.
+  Line* line_of(const Queue& queue) noexcept {
+    const auto found = std::find_if(lines_.begin(), lines_.end(),
+                                    [&](const Line& line) { return line.queue == queue; });
+    if (found != lines_.end()) return &*found;
     try {
-      return queue.marker();
-    } catch (const Error&) {  // a lost device does nothing any more
-      return Event();
+      lines_.push_back({queue});
+      return &lines_.back();
+    } catch (...) {
+      is_behind_ = true;
+      return nullptr;
     }
   }
 
-  // No lock is held: what is dropped may be Python's.
-  static std::size_t drop_done(std::vector<Waiting>* waiting) {
-    Question question;
-    const auto first_done =
-        std::stable_partition(waiting->begin(), waiting->end(),
-                              [&](const Waiting& one) { return !question.is_done(one); });
-    std::size_t dropped = 0;
-    for (auto one = first_done; one != waiting->end(); ++one) dropped += one->what.size();
-    waiting->erase(first_done, waiting->end());
-    return dropped;
+  // Submits the markers that are missing, and asks the oldest of each queue.  True: there may be
+  // something to free.
+  bool advance() noexcept {
+    bool has_changed = std::exchange(is_behind_, false);
+    for (Line& line : lines_) {
+      if (line.marked < line.wanted) mark(&line);
+      while (!line.markers.empty() && line.markers.front().second.is_done()) {
+        line.done = line.markers.front().first;
+        line.markers.pop_front();
+        has_changed = true;
+      }
+    }
+    return has_changed;
+  }
+
+  void mark(Line* line) noexcept {
+    try {
+      line->markers.emplace_back(batch_, Event());
+    } catch (...) {
+      return;  // the next look tries again
+    }
+    try {
+      line->markers.back().second = line->queue.marker();
+    } catch (const Error&) {  // a lost device does nothing any more
+    } catch (...) {
+      return line->markers.pop_back();
+    }
+    line->marked = batch_;
+  }
+
+  // No lock is held: what is freed may be Python's.
+  std::uint64_t free_those_done(List* list) noexcept {
+    List left;
+    std::uint64_t freed = 0;
+    while (Deferred* const one = list->pop()) {
+      if (is_free(*one)) {
+        delete one;
+        ++freed;
+      } else {
+        left.push(one);
+      }
+    }
+    *list = left;
+    return freed;
   }
 
   std::condition_variable_any changed_, passed_;
-  std::vector<Deferred> deferred_;
+  List fresh_;
   bool runs_ = false, sleeps_ = false, urgent_ = false;
   std::atomic<std::size_t> count_{0};
   std::uint64_t added_ = 0, looked_at_ = 0, freed_ = 0;
+  // Of the thread.
+  std::list<Line> lines_;
+  std::uint64_t batch_ = 0;
+  bool is_behind_ = false;  // not every queue has its line
 };
+
+namespace {
 
 // In a child there is no such thread, and what it had was the parent's to free.  Never destroyed:
 // blocks come back after the static destructors.
@@ -221,19 +232,9 @@ PerProcess<Reaper>& reaper = *new PerProcess<Reaper>;
 
 }  // namespace
 
-void free_after_work(const QueueSet& queues, std::shared_ptr<const void> what) noexcept {
-  if (is_process_ending()) return abandon(std::move(what));
-  try {
-    Deferred deferred;
-    std::size_t count = 0;
-    for (const Queue* queue : queues) {
-      if (queue->may_have_work()) deferred.queues[count++] = *queue;
-    }
-    deferred.what = what;
-    reaper->add(std::move(deferred));
-  } catch (...) {  // no memory to remember it with
-    abandon(std::move(what));
-  }
+void free_after_work(std::unique_ptr<Deferred> what) noexcept {
+  if (is_process_ending()) return static_cast<void>(what.release());
+  reaper->add(std::move(what));
 }
 
 std::size_t deferred_frees() noexcept { return reaper->count(); }
@@ -243,10 +244,6 @@ bool may_wait_for_deferred_frees() noexcept { return !frees && deferred_frees() 
 void settle_deferred_frees(std::chrono::milliseconds timeout) {
   if (!frees) reaper->settle(timeout);
 }
-
-long abandoned_frees() noexcept { return abandoned_count.load(std::memory_order_relaxed); }
-
-void count_abandoned_free() noexcept { abandoned_count.fetch_add(1, std::memory_order_relaxed); }
 
 bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper->wait(timeout); }
 

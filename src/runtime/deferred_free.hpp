@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pending work may still touch is kept until that work is done: by one thread, which
-// frees in the background.  Whoever drops the last handle of a block goes on at once, whether it is
-// Python with the GIL, a thread of the runtime in the middle of a command, or an interrupted copy.
+// What pending work may still touch is kept until that work is done, and is then freed by one
+// thread in the background.  Whoever drops the last handle of a block goes on at once, whether it
+// is Python with the GIL, a thread of the runtime in the middle of a command, or an interrupted
+// copy.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "runtime/queue.hpp"
@@ -28,20 +30,33 @@ class QueueSet {
   std::size_t size_ = 0;
 };
 
-// Drops `what` when the work that was submitted to the queues so far is done.  It may be dropped
-// never: when the process ends before, when it was forked, and when there is no memory to remember
-// it with.
-void free_after_work(const QueueSet& queues, std::shared_ptr<const void> what) noexcept;
+// What can be left to the thread that frees.  It carries its own place in the thread's list, so
+// leaving it there takes no memory and cannot fail.  The destructor frees it, on any thread.
+class Deferred {
+ public:
+  Deferred() = default;
+  virtual ~Deferred() = default;
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+
+  // The queues whose work it has to outlive, as long as they may have any.
+  virtual QueueSet awaited_queues() const noexcept = 0;
+
+ private:
+  friend class Reaper;
+  Deferred* next_ = nullptr;
+  std::uint64_t batch_ = 0;
+};
+
+// Destroys `what` when the work that was submitted to its queues so far is done.  It may be
+// destroyed never: when the process ends before, and when it was forked.
+void free_after_work(std::unique_ptr<Deferred> what) noexcept;
 
 // How many of those there are.
 std::size_t deferred_frees() noexcept;
 
 // Whether some of those may go while this thread waits: it is not the one that frees them.
 bool may_wait_for_deferred_frees() noexcept;
-
-// What will never be dropped, because there was no memory to remember it with.
-long abandoned_frees() noexcept;
-void count_abandoned_free() noexcept;
 
 // Waits until all that was deferred before has been looked at, and dropped where nothing is
 // pending; or the time is over.  Must not hold the GIL.

@@ -74,6 +74,15 @@ KeptBlock take_host_block(std::size_t nbytes) {
   return {block, capacity};
 }
 
+// Of the last handle of a block.  Work that may touch the block is not waited for.
+void let_go(const Allocation* block) noexcept;
+
+// The last argument is the queue or the reader.
+template <class Of>
+Memory share(HeldBlock block, Of&& of) {
+  return {new Allocation(std::move(block), std::forward<Of>(of)), let_go};
+}
+
 // From here on the block is held: it goes back also when there is no memory for its handle.
 Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
            HeldBlock::Free free_block) {
@@ -83,10 +92,9 @@ Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry
     (void)entry->made_commands()->failure_of_copies(static_cast<std::byte*>(block.data), nbytes,
                                                     true);
   }
-  return std::make_shared<const Allocation>(
-      HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, entry,
-                Owner(nullptr, keep), free_block),
-      std::move(queue));
+  return share(HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, entry,
+                         Owner(nullptr, keep), free_block),
+               std::move(queue));
 }
 
 [[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Entry& entry,
@@ -166,15 +174,18 @@ void release_owner(Owner owner) noexcept {
   --release_depth;
 }
 
-// On the heap; where there is no memory for that, the block is never freed.
-std::shared_ptr<const void> share_block(HeldBlock block) noexcept {
-  try {
-    return std::make_shared<const HeldBlock>(std::move(block));
-  } catch (...) {
-    block.abandon();
-    count_abandoned_free();
-    return nullptr;
+void let_go(const Allocation* block) noexcept {
+  std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
+  const QueueSet awaited = block->awaited_queues();
+  if (awaited.empty()) return;
+  if (may_ask) {
+    const WithoutGil released;
+    if (std::all_of(awaited.begin(), awaited.end(),
+                    [](const Queue* queue) { return queue->is_device_idle(); })) {
+      return;
+    }
   }
+  free_after_work(std::move(mine));
 }
 
 }  // namespace
@@ -208,12 +219,6 @@ void HeldBlock::belong_to(UsmKind new_kind, const Entry& new_entry) noexcept {
   if (entry->use) entry->use->block_begins();
 }
 
-void HeldBlock::abandon() noexcept {
-  free_block = nullptr;
-  (void)owner.release();
-  is_held_ = false;
-}
-
 HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
   release_owner(std::move(owner));
@@ -245,17 +250,12 @@ Allocation::Allocation(HeldBlock&& block, const Entry& reader)
 
 Allocation::~Allocation() {
   if (is_seen_by_host_) seen_by_host.remove(data, nbytes, this);
-  // Where nobody has asked whose it is, nobody has submitted work on it.  Work on a borrowed block
-  // is its owner's to wait for, unless somebody had it from us.
-  if (!is_owner_known()) return;
-  const QueueSet busy = busy_queues(was_handed_out() || own_queue_);
-  const auto is_idle = [](const Queue* queue) { return queue->is_device_idle(); };
-  if (busy.empty()) return;
-  if (may_ask) {
-    const WithoutGil released;
-    if (std::all_of(busy.begin(), busy.end(), is_idle)) return;
-  }
-  free_after_work(busy, share_block(std::move(block_)));
+}
+
+// Where nobody has asked whose it is, nobody has submitted work on it.  Work on a borrowed block is
+// its owner's to wait for, unless somebody had it from us.
+QueueSet Allocation::awaited_queues() const noexcept {
+  return is_owner_known() ? busy_queues(was_handed_out() || own_queue_) : QueueSet();
 }
 
 void this_thread_may_ask_queues() noexcept { may_ask = true; }
@@ -412,16 +412,15 @@ long live_allocations() noexcept { return counted(Counted::blocks); }
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {
-  return std::make_shared<const Allocation>(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes,
-                                                      kind, entry, std::move(owner), nullptr),
-                                            std::move(queue));
+  return share(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, kind, entry,
+                         std::move(owner), nullptr),
+               std::move(queue));
 }
 
 Memory borrow_host_memory(void* data, std::size_t nbytes, const Entry& reader, Owner owner) {
-  return std::make_shared<const Allocation>(
-      HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, UsmKind::system, nullptr,
-                std::move(owner), nullptr),
-      reader);
+  return share(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, UsmKind::system, nullptr,
+                         std::move(owner), nullptr),
+               reader);
 }
 
 }  // namespace sycl_ext

@@ -44,13 +44,11 @@ struct HeldBlock {
   ~HeldBlock();
   HeldBlock& operator=(HeldBlock&&) = delete;
 
-  // Never releases it.  It counts as alive.
-  void abandon() noexcept;
   // The block, which had no entry, is USM of this one.
   void belong_to(UsmKind kind, const Entry& entry) noexcept;
 
  private:
-  bool is_held_ = true;  // false: moved from, or abandoned
+  bool is_held_ = true;  // false: moved from
 };
 
 class Allocation;
@@ -58,7 +56,7 @@ using Memory = std::shared_ptr<const Allocation>;
 
 // A block, of a kind and an entry that never change.  Host memory that a device can read ("system"
 // USM) may be USM of some context, too: that is asked when it first matters, once.
-class Allocation {
+class Allocation final : public Deferred {
   const Queue own_queue_;    // empty: the entry's serves
   mutable HeldBlock block_;  // written by who finds out whose it is, before anybody sees it
   mutable void* representative_ = nullptr;
@@ -79,10 +77,8 @@ class Allocation {
   Allocation(HeldBlock&& block, Queue own_queue);
   // Host memory that `reader` can read, and that may be USM.
   Allocation(HeldBlock&& block, const Entry& reader);
-  // Work that may still touch the block is not waited for: the block is freed after it.
-  ~Allocation();
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
+  // Frees the block; the last handle leaves that to the thread that frees where work may touch it.
+  ~Allocation() override;
 
   UsmKind kind() const noexcept { return static_cast<UsmKind>(owner() & kind_bits); }
   // nullptr: plain host memory that belongs to no device.
@@ -126,6 +122,7 @@ class Allocation {
   // The owner of a borrowed block that `release` lets go, also when it is the block of another
   // handle that nobody else holds; nullptr: another kind of owner, or none.
   void* owner_released_by(void (*release)(void*)) const noexcept;
+  QueueSet awaited_queues() const noexcept override;
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   void*& representative() const noexcept { return representative_; }
   // Whether this is host memory of our own making (allocate_host).

@@ -93,11 +93,22 @@ void keep_host(const KeptBlock& block) noexcept {
   give_back(block, host_pool, &large_host_pool, [](void* data) { std::free(data); });
 }
 
+namespace {
+
+struct DroppedEntry final : Deferred {
+  explicit DroppedEntry(const Entry& entry) : entry(entry) {}
+  ~DroppedEntry() override { drain_pools(entry); }
+  QueueSet awaited_queues() const noexcept override { return {}; }
+  const Entry& entry;
+};
+
+}  // namespace
+
 void drain_pools_later(const std::vector<const ContextEntry*>& entries) {
   for (const ContextEntry* one : entries) {
     const Entry* const entry = static_cast<const Entry*>(one);
     if (!entry->made_pools()) continue;
-    free_after_work({}, {entry, [](const Entry* dropped) { drain_pools(*dropped); }});
+    free_after_work(std::make_unique<DroppedEntry>(*entry));
   }
 }
 

@@ -135,28 +135,38 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
-// Keeps blocks for as long as commands of a queue may touch them: when an exception leaves before
-// they are done (Ctrl-C, above all), or always.
+// Keeps blocks for as long as commands of the queues may touch them: when an exception leaves
+// before they are done (Ctrl-C, above all), or always.
 class KeptWhileBusy {
  public:
   enum When { after_exception, always };
 
-  KeptWhileBusy(const Queue& queue, const Memory& a, const Memory& b,
-                When when = after_exception) noexcept
-      : a_(a), b_(b), when_(when), exceptions_(std::uncaught_exceptions()) {
-    queues_.add(queue);
-  }
+  KeptWhileBusy(const Queue& one, const Queue& other, const Memory& a, const Memory& b,
+                When when = after_exception)
+      : kept_(new Kept(one, other, a, b)), when_(when), exceptions_(std::uncaught_exceptions()) {}
   ~KeptWhileBusy() {
     if (when_ == after_exception && std::uncaught_exceptions() == exceptions_) return;
-    free_after_work(queues_, a_);
-    free_after_work(queues_, b_);
+    free_after_work(std::move(kept_));
   }
   KeptWhileBusy(const KeptWhileBusy&) = delete;
   KeptWhileBusy& operator=(const KeptWhileBusy&) = delete;
 
  private:
-  QueueSet queues_;
-  const Memory &a_, &b_;
+  struct Kept final : Deferred {
+    Kept(const Queue& one, const Queue& other, Memory a, Memory b)
+        : queues{one, other}, a(std::move(a)), b(std::move(b)) {}
+    QueueSet awaited_queues() const noexcept override {
+      QueueSet set;
+      for (const Queue& queue : queues) {
+        if (queue.may_have_work()) set.add(queue);
+      }
+      return set;
+    }
+    const Queue queues[2];
+    const Memory a, b;
+  };
+
+  std::unique_ptr<Kept> kept_;
   const When when_;
   const int exceptions_;
 };
@@ -166,12 +176,9 @@ class KeptWhileBusy {
 class Staging {
  public:
   Staging(const Entry& entry, const Queue& queue, std::size_t nbytes)
-      : queue_(queue), kept_(queue_, blocks_[0].memory, blocks_[1].memory) {
-    const std::size_t size = std::min(nbytes, block_bytes);
-    for (Block& block : blocks_) {
-      block.memory = entry.usm_host ? allocate(entry, UsmKind::host, size) : allocate_host(size);
-    }
-  }
+      : queue_(queue),
+        blocks_{make_block(entry, nbytes), make_block(entry, nbytes)},
+        kept_(queue_, queue_, blocks_[0].memory, blocks_[1].memory) {}
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
@@ -220,6 +227,10 @@ class Staging {
     Memory memory;
     std::vector<Event> events;  // of all commands that use it
   };
+  static Block make_block(const Entry& entry, std::size_t nbytes) {
+    const std::size_t size = std::min(nbytes, block_bytes);
+    return {entry.usm_host ? allocate(entry, UsmKind::host, size) : allocate_host(size), {}};
+  }
   // Puts the elements into the next block, the first one at `start`.
   Block& gather(CopyLoops loops, std::int64_t start) {
     Block& block = next();
@@ -291,8 +302,7 @@ void store(const CopyLoops& loops, const Entry& entry) {
 // Device -> device where one command cannot do it: block by block through host memory.
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
-  const KeptWhileBusy read(from.commands(), collected, collected);
-  const KeptWhileBusy written(to.commands(), collected, collected);
+  const KeptWhileBusy kept(from.commands(), to.commands(), collected, collected);
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     CopyLoops fetched = piece, stored = piece;
     pack(&fetched);
@@ -311,13 +321,11 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   if (to_host && from_host) return copy_strided(loops);
   const WithoutGil released;
-  const Queue& read_by = (from_host ? to : from).memory->entry()->commands();
-  const KeptWhileBusy read(read_by, from.memory, to.memory);
-  if (to_host) return fetch(loops, *from.memory->entry());
-  const Entry& entry = *to.memory->entry();
-  const KeptWhileBusy written(entry.commands(), to.memory, from.memory);
+  const Entry& entry = *(to_host ? from : to).memory->entry();
+  const Entry& source = *(from_host ? to : from).memory->entry();
+  const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory);
+  if (to_host) return fetch(loops, entry);
   if (from_host) return store(loops, entry);
-  const Entry& source = *from.memory->entry();
   if (loops.contiguous() && copies_directly(source, entry)) {
     return entry.commands().copy(loops.to, loops.from, loops.nbytes());
   }
@@ -422,7 +430,7 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   const Queue& queue = entry->commands();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
-  const KeptWhileBusy kept(queue, to.memory, from.memory, KeptWhileBusy::always);
+  const KeptWhileBusy kept(queue, queue, to.memory, from.memory, KeptWhileBusy::always);
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
   let_follow(copy, *entry, to.memory);
   let_follow(copy, *entry, from.memory);
@@ -480,7 +488,7 @@ void fill_zero(const Tensor& compact) {
   } else {
     const WithoutGil released;
     const Queue& queue = compact.memory->entry()->commands();
-    const KeptWhileBusy kept(queue, compact.memory, compact.memory);
+    const KeptWhileBusy kept(queue, queue, compact.memory, compact.memory);
     queue.fill_zero(compact.data, nbytes);
   }
 }

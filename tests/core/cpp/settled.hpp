@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that are alive when those that waited for pending work are freed, without those that were
-// given up because there was no memory to remember them with.
+// Blocks that are alive when those that waited for pending work are freed.
 #pragma once
 
 #include <chrono>
@@ -17,5 +16,5 @@ inline void wait_for_deferred_frees() {
 
 inline long settled_allocations() {
   wait_for_deferred_frees();
-  return sycl_ext::live_allocations() - sycl_ext::abandoned_frees();
+  return sycl_ext::live_allocations();
 }

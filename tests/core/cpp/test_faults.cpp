@@ -177,10 +177,9 @@ Imported import_third_party(const Tensor& tensor, DLDevice device, bool settle) 
 
 void import_and_drop(const Tensor& tensor, DLDevice device, bool settle) {
   handed_over = deleted = 0;
-  const long abandoned = abandoned_frees();
-  const auto all_are_deleted = [abandoned] {
+  const auto all_are_deleted = [] {
     wait_for_deferred_frees();
-    return deleted + abandoned_frees() - abandoned == handed_over;
+    return deleted == handed_over;
   };
   try {
     import_third_party<DLManagedTensorVersioned>(tensor, device, settle);
