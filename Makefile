@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint architecture test test-left-out test-long test-interop test-processes
-.PHONY: bare bench generate format clean distclean
+.PHONY: nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage docs
 .PHONY: wheel wheel-here repair-wheel sdist conda afternoon
 
@@ -32,6 +32,7 @@ help:
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  Dask on two workers, MPI on two ranks (1 minute)"
+	@echo "make nightly       these four, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
@@ -115,6 +116,13 @@ afternoon:
 # Clusters and ranks of several processes: Dask, MPI.
 test-processes: setup
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
+
+# What a merge does not wait for, on a machine that has run .ci/run; tests/README.md says what only it proves.
+# After a failure the others run.
+NIGHTLY := test-long test-processes afternoon test-interop soak fuzz fuzz-python
+nightly:
+	SYCL_EXT_REQUIRE_ALL=1 $(MAKE) --keep-going $(NIGHTLY) FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
+NIGHTLY_FUZZ_SECONDS ?= 300
 
 # Both commands of README.md on a Debian with Python, g++ and make, and nothing else.
 BARE ?= bookworm sid
