@@ -21,7 +21,7 @@ from benchmarks.build import load_bare
 MIB = 1 << 20
 HUGE_PAGE = 2 * MIB
 LARGE = 256 * MIB
-VERSION = sx.DLPACK_VERSION
+VERSION = sx.dlpack.VERSION
 
 bare = load_bare()
 

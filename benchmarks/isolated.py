@@ -97,7 +97,7 @@ def _footprint(count: str) -> dict[str, float]:
     import sycl_ext as sx
     from benchmarks.build import load_bare
 
-    version = sx.DLPACK_VERSION
+    version = sx.dlpack.VERSION
     makers: dict[str, Callable[..., object]] = {
         "ours": sx.zeros((4, 4), "float32").__dlpack__,
         "peer": np.zeros((4, 4), "float32").__dlpack__,

@@ -60,7 +60,7 @@ def exports(_: int, count: int) -> dict[str, str]:
     import sycl_ext as sx
 
     device = sx.device()
-    version = sx.DLPACK_VERSION
+    version = sx.dlpack.VERSION
 
     def one() -> object:
         return sx.empty(4, device=device).__dlpack__(max_version=version)

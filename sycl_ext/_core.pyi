@@ -3,7 +3,6 @@
 """The C++ core of sycl_ext: literal classes and functions, used by the package alone."""
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar, overload
 
 import numpy as np
@@ -526,4 +525,3 @@ def zeros(
 DLPACK_VERSION: tuple[int, int]
 DTYPES: tuple[tuple[str, str, int], ...]
 _C_API: CapsuleType
-package_modules: dict[str, ModuleType]

@@ -113,7 +113,7 @@ _modules = 0  # that were imported when the garbage collector was last told to s
 
 def alive():
     records.reclaim()  # what other processes had open
-    return sx.live_exports(), _core.live_allocations()
+    return sx.memory.live_exports(), _core.live_allocations()
 
 
 def spare_what_imports_left():

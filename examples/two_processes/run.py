@@ -62,13 +62,13 @@ def main() -> None:
     numbers = np.arange(int(MEGABYTES * 1e6) // 4, dtype="float32")
     x = dpnp.empty(numbers.shape, dtype="float32", device=name)
     sx.from_dlpack(x).copy_from(numbers)
-    sx.register_multiprocessing("dpnp")
-    sx.register_pickle("dpnp")
+    sx.ipc.register_multiprocessing("dpnp")
+    sx.pickling.register("dpnp")
     try:
-        sx.ipc_handle(x)
+        sx.ipc.handle(x)
         shared: Any = x
     except BufferError:  # on a CPU device, memory that was allocated for that can be shared
-        shared = sx.ipc_empty(numbers.shape, "float32", device=device).copy_from(numbers)
+        shared = sx.ipc.empty(numbers.shape, "float32", device=device).copy_from(numbers)
     ways: dict[str, Callable[[], bytes]] = {
         "handle": lambda: bytes(ForkingPickler.dumps(shared)),
         "pickle of the dpnp array": lambda: pickle.dumps(x, 5),

@@ -67,7 +67,6 @@ void bind_hooks(py::module_& m) {
     const sycl_ext::DType& entry = sycl_ext::dtypes[i];
     names[i] = py::make_tuple(entry.name, std::string(1, entry.kind), entry.itemsize());
   }
-  m.attr("package_modules") = py::dict();  // the package that the core works for: see _startup.py
   m.attr("DTYPES") = names;  // (name, array-interface kind, itemsize) of each exchanged dtype
 }
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import sycl_ext as sx
 from sycl_ext._cli.text import CommandError
-from sycl_ext._devices import icd
 from sycl_ext._devices.hierarchy import explain_hierarchy
-from sycl_ext._devices.icd import INSTALL_CPU
 from sycl_ext._doctor.text import table, wrap
+from sycl_ext._setup import icd
+from sycl_ext._setup.icd import INSTALL_CPU
 
 if TYPE_CHECKING:
     _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]

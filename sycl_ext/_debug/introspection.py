@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Literal, overload
 
+import sycl_ext._connected  # noqa: F401
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._negotiation.dlpack import DLDevice
@@ -15,10 +16,10 @@ from sycl_ext._negotiation.dlpack import DLDevice
 if TYPE_CHECKING:
     from typing_extensions import CapsuleType
 
-__all__ = ["DLPACK_VERSION", "ExportOrigin", "capsule_from_pointer", "live_exports"]
+__all__ = ["VERSION", "ExportOrigin", "capsule_from_pointer", "live_exports"]
 
 #: The version of DLPack that is spoken: (major, minor).
-DLPACK_VERSION = _core.DLPACK_VERSION
+VERSION = _core.DLPACK_VERSION
 
 
 def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType:
@@ -49,7 +50,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> sx.capsule_from_pointer(0)
+    >>> sx.dlpack.capsule_from_pointer(0)
     Traceback (most recent call last):
         ...
     ValueError: there is no managed tensor at address 0: nothing readable is there
@@ -106,12 +107,12 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> before = sx.live_exports()
+    >>> before = sx.memory.live_exports()
     >>> capsule = sx.zeros(3).__dlpack__()
-    >>> sx.live_exports() - before
+    >>> sx.memory.live_exports() - before
     1
     >>> del capsule
-    >>> sx.live_exports() - before
+    >>> sx.memory.live_exports() - before
     0
     """
     if not origins:

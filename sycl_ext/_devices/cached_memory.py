@@ -8,13 +8,13 @@ from collections.abc import Callable
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 
-__all__ = ["cached_memory", "release_cached_memory", "released_with"]
+__all__ = ["cached", "release_cached", "released_with"]
 
 #: What else is called to give memory back.
 released_with: list[Callable[[], object]] = []
 
 
-def cached_memory() -> dict[tuple[Device | None, str], int]:
+def cached() -> dict[tuple[Device | None, str], int]:
     """Return how many bytes are kept for the next allocations: freed memory, still allocated.
 
     Blocks of up to 64 KiB are kept, at most 2.75 MiB of each kind of USM of a device.  Larger ones
@@ -28,17 +28,17 @@ def cached_memory() -> dict[tuple[Device | None, str], int]:
 
     See Also
     --------
-    release_cached_memory
+    release_cached
 
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> sx.release_cached_memory()
-    >>> sx.cached_memory()
+    >>> sx.memory.release_cached()
+    >>> sx.memory.cached()
     {}
     >>> tensor = sx.empty(16 << 10)
     >>> del tensor
-    >>> sx.cached_memory() == {(sx.device(), "device"): 64 << 10}
+    >>> sx.memory.cached() == {(sx.device(), "device"): 64 << 10}
     True
     """
     return {
@@ -47,17 +47,17 @@ def cached_memory() -> dict[tuple[Device | None, str], int]:
     }
 
 
-def release_cached_memory() -> None:
-    """Give the memory that `cached_memory` tells of back to the SYCL runtime and the system.
+def release_cached() -> None:
+    """Give the memory that `memory.cached` tells of back to the SYCL runtime and the system.
 
     This happens by itself when a device has no memory left.  So is memory that other processes had
-    open, and have closed since (`ipc_handle`).  (The runtime may keep memory of its
+    open, and have closed since (`ipc.handle`).  (The runtime may keep memory of its
     own, as the memory pools of the Level Zero adapter do.)
 
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> sx.release_cached_memory()
+    >>> sx.memory.release_cached()
     """
     for release in released_with:
         release()

@@ -31,6 +31,8 @@ class Device:
     (14, 0)
     """
 
+    __module__ = "sycl_ext"
+
     __slots__ = ("_context", "_entry", "_queue", "_sycl_device")
 
     def __init__(self, entry: _core.Entry) -> None:

@@ -8,7 +8,7 @@ import sys
 from typing import Any, Final
 
 from sycl_ext import _core
-from sycl_ext._devices.runtimes import warn_of_others
+from sycl_ext._setup.runtimes import warn_of_others
 
 #: The value of ``stream=`` that asks for no synchronisation.
 NO_SYNC: Final = -1

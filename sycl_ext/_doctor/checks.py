@@ -11,10 +11,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
-from sycl_ext._devices import icd
 from sycl_ext._devices.hierarchy import explain_hierarchy
-from sycl_ext._devices.icd import INSTALL_CPU
 from sycl_ext._doctor.facts import ONCE, SELECTORS, Facts, Finding, Missing, Node, Severity, Step
+from sycl_ext._setup import icd
+from sycl_ext._setup.icd import INSTALL_CPU
 
 INSTALL_GPU = "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd"
 REINSTALL_RUNTIME = "python -m pip install --force-reinstall {intel-sycl-rt}"
@@ -471,11 +471,11 @@ def self_tests_pass(facts: Facts) -> Iterator[Finding]:
 def processes_share(facts: Facts) -> Iterator[Finding]:
     """Find a kernel that keeps processes from opening each other's device memory."""
     if facts.ptrace_scope and any(device.backend == "level_zero" for device in facts.devices):
-        one = "let the process that has the memory call sycl_ext.ipc_handle(t, peer=PID), or "
+        one = "let the process that has the memory call sycl_ext.ipc.handle(t, peer=PID), or "
         yield Finding(
             "ptrace-scope",
             "warning",
-            "a process may not open the device memory of another one with sycl_ext.ipc_open",
+            "a process may not open the device memory of another one with sycl_ext.ipc.open",
             f"kernel.yama.ptrace_scope is {facts.ptrace_scope}, and the driver takes a file "
             "descriptor out of the other process, which needs the rights of a debugger",
             ALLOW_PTRACE,

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from sycl_ext._devices import icd
 from sycl_ext._doctor.facts import (
     ONCE,
     Facts,
@@ -39,6 +38,7 @@ from sycl_ext._doctor.processes import (
     without_selector,
 )
 from sycl_ext._ipc import peers
+from sycl_ext._setup import icd
 
 #: The packages whose versions matter.
 PACKAGES = (

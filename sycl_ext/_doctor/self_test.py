@@ -200,7 +200,7 @@ import pickle, sys
 print("ready", flush=True)
 handle = pickle.loads(bytes.fromhex(sys.stdin.readline()))
 import sycl_ext as sx
-tensor = sx.ipc_open(handle)
+tensor = sx.ipc.open(handle)
 data = tensor.to_numpy(copy=True)
 tensor.copy_from(data[::-1].copy())
 print("done", bytes(data[:256]) == bytes(range(256)), tensor.device.filter_string, flush=True)
@@ -210,14 +210,14 @@ print("done", bytes(data[:256]) == bytes(range(256)), tensor.device.filter_strin
 def second_process(device: sx.Device) -> str:
     """Let another process open memory, and see what it writes."""
     try:
-        tensor = sx.ipc_empty(len(DATA), "uint8", device=device).copy_from(DATA)
+        tensor = sx.ipc.empty(len(DATA), "uint8", device=device).copy_from(DATA)
     except BufferError as error:
         raise Skip(str(error)) from error
     command = [sys.executable, "-c", PEER]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as peer:
-        handle = sx.ipc_handle(tensor, peer=peer.pid)
+        handle = sx.ipc.handle(tensor, peer=peer.pid)
         said, errors = peer.communicate(pickle.dumps(handle).hex() + "\n")
     if "done True" not in said:
         lines = errors.strip().splitlines() or [f"it saw other bytes, and said {said.split()}"]

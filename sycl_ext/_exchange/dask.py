@@ -46,7 +46,7 @@ def register_serializers(library: str | None = None) -> None:
 
     dask_serialize.register(cls, serialize_array)
     dask_deserialize.register(cls, deserialize_array)
-    libraries.register_pickle(library)
+    libraries.register(library)
 
 
 def serialize(tensor: Tensor) -> tuple[dict[str, Any], list[Any]]:

@@ -3,7 +3,7 @@
 
 An array is pickled as the tensor that views it, so all that a pickle of a tensor has and is checked
 for (`sycl_ext._tensor.pickling`) holds for it: device, kind of USM, order of the axes, buffers out
-of band, `unpickle_to`.
+of band, `pickling.to_device`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sycl_ext._tensor.tensor import as_tensor
 if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["LIBRARIES", "class_of", "from_tensor", "reducer_of", "register_pickle"]
+__all__ = ["LIBRARIES", "class_of", "from_tensor", "reducer_of", "register"]
 
 
 #: Libraries, and where their array class is; `exchange` knows how to hand a tensor to each.
@@ -50,12 +50,12 @@ def reducer_of(library: str) -> Callable[[Any], tuple[Any, ...]]:
     return reduce
 
 
-def register_pickle(*libraries: str) -> None:
+def register(*libraries: str) -> None:
     """Make arrays of other libraries picklable in this process, with ``copyreg``.
 
     They arrive in any process that can import this package, on the device that a tensor would
-    arrive on (see `unpickle_to`).  ``copy.copy`` and ``copy.deepcopy``, which ask ``copyreg``
-    as well, are the library's own as far as it has them.
+    arrive on (see `pickling.to_device`).  ``copy.copy`` and ``copy.deepcopy``, which ask
+    ``copyreg`` as well, are the library's own as far as it has them.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def register_pickle(*libraries: str) -> None:
     Examples
     --------
     >>> import pickle, dpnp, sycl_ext as sx
-    >>> sx.register_pickle("dpnp")
+    >>> sx.pickling.register("dpnp")
     >>> x = pickle.loads(pickle.dumps(dpnp.arange(3, usm_type="shared")))
     >>> type(x) is dpnp.ndarray, x.usm_type, x.asnumpy().tolist()
     (True, 'shared', [0, 1, 2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check_mpi`: whether an MPI that says it takes memory of a GPU does so, and gets the data right.
+"""`mpi.check`: whether an MPI that says it takes memory of a GPU does so, and gets the data right.
 
 It imports no mpi4py: everything is a method of the communicator.
 """
@@ -24,7 +24,7 @@ from sycl_ext._tensor.tensor import empty, zeros
 if TYPE_CHECKING:
     from sycl_ext._devices.device import Device
 
-__all__ = ["MpiCheck", "check_mpi"]
+__all__ = ["Check", "check"]
 
 KINDS: tuple[Literal["device", "shared", "host"], ...] = ("device", "shared", "host")
 #: One goes with the message, one is fetched by the receiver (or directly from GPU to GPU).
@@ -45,8 +45,8 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class MpiCheck:
-    """What `check_mpi` found; true when the communicator gets memory of the device as it is.
+class Check:
+    """What `mpi.check` found; true when the communicator gets memory of the device as it is.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class MpiCheck:
         return not self.reason
 
 
-def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
+def check(comm: Any, /, device: Any = None) -> Check:
     """Find out whether MPI handles the memory of a device, for `staged` with this `comm`.
 
     A GPU-aware MPI says so (``mpi_memory_alloc_kinds`` of MPI 4.1; ``I_MPI_OFFLOAD`` of Intel
@@ -79,7 +79,7 @@ def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
 
     Returns
     -------
-    MpiCheck
+    Check
         The same on every rank.  It is true, or has a `reason`.
 
     Raises
@@ -91,29 +91,29 @@ def check_mpi(comm: Any, /, device: Any = None) -> MpiCheck:
     --------
     >>> from mpi4py import MPI
     >>> import sycl_ext as sx
-    >>> found = sx.check_mpi(MPI.COMM_WORLD, "cpu")
+    >>> found = sx.mpi.check(MPI.COMM_WORLD, "cpu")
     >>> bool(found), found.reason
     (False, 'rank 0: MPI has no name for memory of the backend opencl')
     """
     _require_communicator(comm)
     if comm.Is_inter():
-        raise TypeError("comm is an intercommunicator; check_mpi takes what its Merge() returns")
+        raise TypeError("comm is an intercommunicator; mpi.check takes what its Merge() returns")
     try:
         root = find_device(find_device(device).root_id)
     except Exception as error:
         _agreed(comm, str(error))  # the other ranks wait for an answer
         raise
     reason = _agreed(comm, _claim(comm, root))
-    found = MpiCheck(reason, claimed=not reason)
+    found = Check(reason, claimed=not reason)
     if found.claimed:
-        found = MpiCheck(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
+        found = Check(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
     key = _keyval(comm)
     comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: found})
     return found
 
 
 def verdict_on(comm: Any, root_id: int) -> Verdict:
-    """What `check_mpi` found."""
+    """What `mpi.check` found."""
     if comm is None:
         return Verdict.UNKNOWN
     _require_communicator(comm)

@@ -41,7 +41,7 @@ def staged(
     mode : {"r", "w", "rw"}
         What the block does with the memory; with "r" the view is read-only.
     comm : mpi4py.MPI.Comm, optional
-        Who gets the memory.  Where `check_mpi` found that this communicator handles the memory of
+        Who gets the memory.  Where `mpi.check` found that this communicator handles the memory of
         the device, the block gets the tensor itself, and nothing is copied.
 
     Yields
@@ -120,7 +120,7 @@ _pending: set[StagedRequest] = set()
 
 
 class StagedRequest:
-    """A request of MPI and the memory that it works on; `staged_request` makes it.
+    """A request of MPI and the memory that it works on; `mpi.staged_request` makes it.
 
     Attributes
     ----------
@@ -196,8 +196,8 @@ def staged_request(
     >>> world = MPI.COMM_WORLD
     >>> mine, theirs = sx.zeros(3), sx.empty(3)
     >>> requests = [
-    ...     sx.staged_request(mine, "r", lambda memory: world.Isend(memory, world.rank)),
-    ...     sx.staged_request(theirs, "w", lambda memory: world.Irecv(memory, world.rank)),
+    ...     sx.mpi.staged_request(mine, "r", lambda memory: world.Isend(memory, world.rank)),
+    ...     sx.mpi.staged_request(theirs, "w", lambda memory: world.Irecv(memory, world.rank)),
     ... ]
     >>> for request in requests:
     ...     request.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ipc_empty`, `ipc_handle`, `ipc_open`: one piece of memory in several processes.
+"""`ipc.empty`, `ipc.handle`, `ipc.open`: one piece of memory in several processes.
 
 Two mechanisms, and never a copy: device USM by the inter-process handles of SYCL, where the device
 has them; else shared host memory, which a device with system USM reads in place.  What is sent
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
     from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["IpcHandle", "ipc_empty", "ipc_handle", "ipc_open", "offer_of"]
+__all__ = ["Handle", "empty", "handle", "offer_of", "open"]
 
 _ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
 
 
 @dataclass(frozen=True)
-class IpcHandle:
+class Handle:
     """What another process opens a tensor's memory with: small, and made to be sent.
 
-    Handles are made by `ipc_handle`.  In the process that made it a handle keeps the memory, and it
+    Handles are made by `ipc.handle`.  In the process that made it a handle keeps the memory, and it
     can be opened as long as it is kept there.  Pickled, it is a few hundred bytes, which say where
     to find the memory, and hold nothing else.
     """
@@ -61,7 +61,7 @@ class IpcHandle:
     exposed: int = field(repr=False)
     """Bytes of the driver's allocation, all of which a process can reach that has the memory open.
 
-    For memory of `ipc_empty` nothing else is there; for other memory there may be, as the runtime
+    For memory of `ipc.empty` nothing else is there; for other memory there may be, as the runtime
     puts small blocks together.  0: nobody can tell.
     """
     _keep: object = field(default=None, repr=False, compare=False)
@@ -80,14 +80,14 @@ class IpcHandle:
         Examples
         --------
         >>> import sycl_ext as sx
-        >>> sx.ipc_handle(sx.ipc_empty(3, device="cpu")).to_bytes()
+        >>> sx.ipc.handle(sx.ipc.empty(3, device="cpu")).to_bytes()
         Traceback (most recent call last):
             ...
-        BufferError: shared host memory has no SYCL handle; send the IpcHandle itself (pickle)
+        BufferError: shared host memory has no SYCL handle; send the Handle itself (pickle)
         """
         if self.mechanism != "sycl":
             raise BufferError(
-                "shared host memory has no SYCL handle; send the IpcHandle itself (pickle)"
+                "shared host memory has no SYCL handle; send the Handle itself (pickle)"
             )
         if not isinstance(self._keep, _Kept):
             raise BufferError(f"process {self._key.process} made this handle; call to_bytes there")
@@ -106,28 +106,28 @@ class _Kept:
     data: bytes
 
 
-def offer_of(handle: IpcHandle) -> records.Offer:
+def offer_of(handle: Handle) -> records.Offer:
     """Return what keeps the memory, and counts who has it, in the process that made the handle."""
     keep = handle._keep
     return keep.offer if isinstance(keep, _Kept) else records.Offer(b"", 0, keep)
 
 
-def _read_handle(*values: Any) -> IpcHandle:
+def _read_handle(*values: Any) -> Handle:
     """Make a handle of the parts of a pickle, once they have been checked."""
     try:
         if len(values) != len(_KINDS):
             raise ValueError(f"it has {len(values)} parts")
-        return _check_handle(IpcHandle(*values))
+        return _check_handle(Handle(*values))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"this is no pickle of a sycl_ext.IpcHandle: {error}") from None
+        raise ValueError(f"this is no pickle of a sycl_ext.ipc.Handle: {error}") from None
 
 
-def _check_handle(handle: IpcHandle) -> IpcHandle:
+def _check_handle(handle: Handle) -> Handle:
     """Return the handle, its tuples in their classes; ValueError names the field that is wrong."""
 
     def require(name: str, fine: bool) -> None:
         if not fine:
-            raise ValueError(f"{name} of the IpcHandle is {getattr(handle, name)!r}")
+            raise ValueError(f"{name} of the sycl_ext.ipc.Handle is {getattr(handle, name)!r}")
 
     for name, kind in _KINDS.items():
         require(name, isinstance(getattr(handle, name), kind))
@@ -145,7 +145,7 @@ def _check_handle(handle: IpcHandle) -> IpcHandle:
     try:
         words = read_words(tuple(handle._device))
     except ValueError as error:
-        raise ValueError(f"_device of the IpcHandle: {error}") from None
+        raise ValueError(f"_device of the sycl_ext.ipc.Handle: {error}") from None
     return replace(handle, _key=BlockKey(*handle._key), _device=words)
 
 
@@ -165,7 +165,7 @@ _KINDS: dict[str, type] = {
 }
 
 
-def ipc_empty(
+def empty(
     shape: int | tuple[int, ...],
     dtype: DTypeLike = "float32",
     *,
@@ -197,8 +197,8 @@ def ipc_empty(
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> t = sx.ipc_empty(1000, "float64", device="cpu")
-    >>> u = sx.ipc_open(sx.ipc_handle(t))  # in this process or in another one
+    >>> t = sx.ipc.empty(1000, "float64", device="cpu")
+    >>> u = sx.ipc.open(sx.ipc.handle(t))  # in this process or in another one
     >>> t.to_numpy()[:] = 7
     >>> float(u.to_numpy()[999])
     7.0
@@ -243,7 +243,7 @@ def _view_of_block(
     return _core.view(whole, first, shape, strides, block)
 
 
-def ipc_handle(x: Any, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
+def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     """Return what another process opens the memory of an array with.
 
     Nothing is copied: writing on either side is seen on the other.  The two processes have to agree
@@ -253,7 +253,7 @@ def ipc_handle(x: Any, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     ----------
     x : array
         Device USM of a GPU on Level Zero, whoever allocated it: a `Tensor`, a dpnp array, a torch
-        XPU tensor, ``dpctl.memory``, or a part of one.  Or memory of `ipc_empty`, on any device.
+        XPU tensor, ``dpctl.memory``, or a part of one.  Or memory of `ipc.empty`, on any device.
     peer : int, optional
         The process that will open the memory (its id).  It may take file descriptors of this
         process, and debug it, as long as the handle is kept (``prctl(PR_SET_PTRACER)``).  Device
@@ -262,7 +262,7 @@ def ipc_handle(x: Any, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
 
     Returns
     -------
-    IpcHandle
+    Handle
         It keeps the array, and has to be kept until the other process has opened it.  The memory
         stays allocated until each process that opened it has closed it, or has ended.
 
@@ -279,16 +279,16 @@ def ipc_handle(x: Any, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     -----
     A handle shows the allocation of the driver that the memory lies in.  The runtime puts blocks of
     less than 4 MiB into one allocation with others, so who opens the handle can read and write
-    those, too (`IpcHandle.exposed` bytes), with a pointer of its own; the tensor that `ipc_open`
-    returns ends where `x` ends.  Memory of `ipc_empty` is an allocation of its own.
+    those, too (`ipc.Handle.exposed` bytes), with a pointer of its own; the tensor that `ipc.open`
+    returns ends where `x` ends.  Memory of `ipc.empty` is an allocation of its own.
 
     Examples
     --------
     >>> import pickle, sycl_ext as sx
-    >>> handle = sx.ipc_handle(sx.ipc_empty((2, 3), device="cpu").as_readonly())
+    >>> handle = sx.ipc.handle(sx.ipc.empty((2, 3), device="cpu").as_readonly())
     >>> handle
-    IpcHandle(mechanism='shared memory', shape=(2, 3), dtype='float32', readonly=True)
-    >>> sx.ipc_open(pickle.loads(pickle.dumps(handle))).readonly
+    Handle(mechanism='shared memory', shape=(2, 3), dtype='float32', readonly=True)
+    >>> sx.ipc.open(pickle.loads(pickle.dumps(handle))).readonly
     True
     """
     records.reclaim()
@@ -312,7 +312,7 @@ def ipc_handle(x: Any, /, *, peer: SupportsIndex | None = None) -> IpcHandle:
     else:
         raise _not_shareable(t)
     _core.synchronize(t)
-    return IpcHandle(
+    return Handle(
         mechanism,
         t.shape,
         t.dtype_name,
@@ -339,12 +339,12 @@ def _as_usm(x: Any) -> _core.TensorBase:
 def _not_shareable(t: _core.TensorBase) -> BufferError:
     return BufferError(
         f"{describe(t)} is not in memory that processes can share; copy it: "
-        "sx.ipc_empty(t.shape, t.dtype, device=t.device).copy_from(t)"
+        "sx.ipc.empty(t.shape, t.dtype, device=t.device).copy_from(t)"
     )
 
 
-def ipc_open(
-    handle: IpcHandle | bytes,
+def open(  # noqa: A001 (sycl_ext.ipc.open)
+    handle: Handle | bytes,
     /,
     *,
     device: Any = None,
@@ -355,10 +355,10 @@ def ipc_open(
 
     Parameters
     ----------
-    handle : IpcHandle or bytes
+    handle : Handle or bytes
         Bytes are a SYCL handle: what ``dpctl.ipc.IPCMemoryHandle.to_bytes`` returns, or
-        `IpcHandle.to_bytes`.  **They are followed without a check**, so take them from processes
-        that may run code in this one; an `IpcHandle` has no such bytes.  Bytes need `device` and
+        `ipc.Handle.to_bytes`.  **They are followed without a check**, so take them from processes
+        that may run code in this one; an `ipc.Handle` has no such bytes.  Bytes need `device` and
         `shape`, and nobody counts who has them open: the process that made them has to keep the
         memory.
     device : optional
@@ -366,7 +366,7 @@ def ipc_open(
         is refused.  Shared host memory is opened on the device that is nearest to the one that it
         was made for, or on this one, which has to read host memory.
     shape, dtype : optional
-        Of the memory behind bytes (C order; default dtype: uint8).  An `IpcHandle` knows them.
+        Of the memory behind bytes (C order; default dtype: uint8).  An `ipc.Handle` knows them.
 
     Returns
     -------
@@ -382,24 +382,24 @@ def ipc_open(
         When the memory is gone, the device is not here, or the kernel does not let this process
         take it out of the other one; the message says why, and what to do.
     TypeError
-        When `shape` or `dtype` is given with an `IpcHandle`, or is missing with bytes.
+        When `shape` or `dtype` is given with an `ipc.Handle`, or is missing with bytes.
     SyclError
         When the runtime does not take the handle.
 
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> handle = sx.ipc_handle(sx.ipc_empty(4, device="cpu"))
-    >>> sx.ipc_open(handle).copy_from(memoryview(b"0123" * 4).cast("f")).shape
+    >>> handle = sx.ipc.handle(sx.ipc.empty(4, device="cpu"))
+    >>> sx.ipc.open(handle).copy_from(memoryview(b"0123" * 4).cast("f")).shape
     (4,)
     """
     records.reclaim()
     if isinstance(handle, bytes):
         return _open_bytes(handle, device, shape, dtype)
-    if not isinstance(handle, IpcHandle):
-        raise TypeError(f"handle is a {type(handle).__name__}; it must be an IpcHandle or bytes")
+    if not isinstance(handle, Handle):
+        raise TypeError(f"handle is a {type(handle).__name__}; it must be a Handle or bytes")
     if shape is not None or dtype is not None:
-        raise TypeError("an IpcHandle knows its shape and dtype; they are for bytes alone")
+        raise TypeError("a Handle knows its shape and dtype; they are for bytes alone")
     handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
     try:
@@ -436,7 +436,9 @@ def ipc_open(
 def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -> Tensor:
     """Open the bytes of a SYCL handle."""
     if device is None or shape is None:
-        raise TypeError("bytes say neither device nor shape: ipc_open(data, device=..., shape=...)")
+        raise TypeError(
+            "bytes say neither device nor shape; pass open(data, device=..., shape=...)"
+        )
     lengths, name = as_shape(shape), "uint8" if dtype is None else dtype_name(dtype)
     if prod(lengths) == 0:
         raise ValueError(f"shape is {lengths}: the memory behind a handle is not empty")
@@ -446,7 +448,7 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
     return _core.open_ipc(entry, data, nbytes, 0, name, lengths, strides, False)
 
 
-def _exact(handle: IpcHandle, wanted: Device | None) -> Device:
+def _exact(handle: Handle, wanted: Device | None) -> Device:
     """Return the very device that a handle is of."""
     words, found = handle._device, None
     for root in (by_id(entry_id) for entry_id in range(_core.root_count())):

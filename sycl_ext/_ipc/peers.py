@@ -25,7 +25,7 @@ PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 _PIDFD_GETFD = 438  # the number of the system call, on every architecture
 _SET_PTRACER = 0x59616D61  # PR_SET_PTRACER of <sys/prctl.h>
 
-_ALLOW = "let process {maker} call sycl_ext.ipc_handle(t, peer={opener}), or start it from here"
+_ALLOW = "let process {maker} call sycl_ext.ipc.handle(t, peer={opener}), or start it from here"
 
 #: Why a descriptor cannot be taken, and the way out, by error number and ptrace_scope; None: any.
 _REASONS: tuple[tuple[int, int | None, str, str], ...] = (

@@ -7,8 +7,7 @@ import pickle
 from typing import Any
 
 from sycl_ext._exchange.libraries import class_of, reducer_of
-from sycl_ext._ipc import records
-from sycl_ext._ipc.handles import IpcHandle, ipc_handle, ipc_open, offer_of
+from sycl_ext._ipc import handles, records
 from sycl_ext._ipc.shared_memory import BlockKey
 from sycl_ext._tensor.tensor import Tensor
 
@@ -19,9 +18,9 @@ def register_multiprocessing(*libraries: str) -> None:
     """Let ``multiprocessing`` send handles of memory instead of bytes, in this process.
 
     From here on, a tensor that goes through a queue, a pipe or the arguments of a process of
-    ``multiprocessing`` is opened there with `ipc_open`: nothing is copied, and writing on either
+    ``multiprocessing`` is opened there with `ipc.open`: nothing is copied, and writing on either
     side is seen on the other.  The memory stays allocated until the process that receives it has
-    closed it, whatever becomes of the tensor here.  Memory that cannot be shared (see `ipc_handle`)
+    closed it, whatever becomes of the tensor here.  Memory that cannot be shared (see `ipc.handle`)
     is sent as bytes, as before: a copy.
 
     Parameters
@@ -41,14 +40,14 @@ def register_multiprocessing(*libraries: str) -> None:
     The process that sends has to live until the other one has received.  What is sent and never
     received stays allocated until the process ends.  Device USM needs a right of the kernel, which
     a process has of its descendants alone where ``kernel.yama.ptrace_scope`` is 1: see `peer` of
-    `ipc_handle`.
+    `ipc.handle`.
 
     Examples
     --------
     >>> import multiprocessing, sycl_ext as sx
-    >>> sx.register_multiprocessing("dpnp")
+    >>> sx.ipc.register_multiprocessing("dpnp")
     >>> here, there = multiprocessing.Pipe()  # there: in another process
-    >>> t = sx.ipc_empty(3, device="cpu")
+    >>> t = sx.ipc.empty(3, device="cpu")
     >>> here.send(t)
     >>> there.recv().to_numpy()[:] = 7
     >>> t.to_numpy()
@@ -56,22 +55,22 @@ def register_multiprocessing(*libraries: str) -> None:
     """
     from multiprocessing.reduction import ForkingPickler
 
-    classes = {class_of(library): reducer_of(library) for library in libraries}
-    for cls, reduce in {**classes, Tensor: _reduce}.items():
-        ForkingPickler.register(cls, reduce)
+    for library in libraries:
+        ForkingPickler.register(class_of(library), reducer_of(library))
+    ForkingPickler.register(Tensor, _reduce)
 
 
 def _reduce(tensor: Tensor) -> tuple[Any, ...]:
     try:
-        handle = ipc_handle(tensor)
+        handle = handles.handle(tensor)
     except BufferError:
         return tensor.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
-    offer = offer_of(handle)
+    offer = handles.offer_of(handle)
     offer.keep_until_arrived()
     return _arrive, (handle, tuple(offer.key))
 
 
-def _arrive(handle: IpcHandle, key: tuple[int, int, int, int]) -> Tensor:
-    tensor = ipc_open(handle)
+def _arrive(handle: handles.Handle, key: tuple[int, int, int, int]) -> Tensor:
+    tensor = handles.open(handle)
     records.mark_as_arrived(BlockKey(*key))
     return tensor

@@ -9,6 +9,8 @@ __all__ = ["CopyRefusedError", "ExchangeError", "Refusals", "SyclError", "messag
 class ExchangeError(BufferError):
     """A producer or consumer refused; its own exception is the ``__cause__``."""
 
+    __module__ = "sycl_ext"
+
 
 class CopyRefusedError(BufferError, ValueError):
     """``copy=False`` was asked for, and the exchange needs a copy.
@@ -16,9 +18,13 @@ class CopyRefusedError(BufferError, ValueError):
     The array API names `BufferError` in one place and `ValueError` in another; this is both.
     """
 
+    __module__ = "sycl_ext"
+
 
 class SyclError(RuntimeError):
     """The SYCL runtime reported a failure; the text is the runtime's."""
+
+    __module__ = "sycl_ext"
 
 
 class Refusals(list[Exception]):

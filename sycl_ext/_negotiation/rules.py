@@ -10,8 +10,9 @@ table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_te
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
@@ -33,6 +34,8 @@ __all__ = [
 
 class Route(Enum):
     """How the data gets there.  The value is what a person reads."""
+
+    __module__ = "sycl_ext"
 
     VIEW = "a view of the same memory"
     COPY = "one copy on the device"
@@ -175,11 +178,12 @@ class Request(NamedTuple):
     has_usm: bool = True
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Plan:
     """What will be done, and why.
 
-    Plans are equal when all their attributes are.  They are ordered by their ``cost`` alone:
-    ``min(plans)`` is the cheapest, and the first of several.
+    Plans are equal when all their attributes are; ``min(plans, key=lambda plan: plan.cost)`` is the
+    cheapest.
 
     Attributes
     ----------
@@ -208,7 +212,7 @@ class Plan(NamedTuple):
 
     def noting(self, *notes: str | None) -> "Plan":
         """Return the plan with more notes; None is no note."""
-        return self._replace(notes=self.notes + tuple(note for note in notes if note))
+        return replace(self, notes=self.notes + tuple(note for note in notes if note))
 
     @property
     def copies(self) -> int:
@@ -219,18 +223,6 @@ class Plan(NamedTuple):
     def cost(self) -> float:
         """The number of copies; infinity for a refusal."""
         return math.inf if self.error is not None else self.copies
-
-    def __lt__(self, other: object) -> bool:
-        return self.cost < other.cost if isinstance(other, Plan) else NotImplemented
-
-    def __le__(self, other: object) -> bool:
-        return self.cost <= other.cost if isinstance(other, Plan) else NotImplemented
-
-    def __gt__(self, other: object) -> bool:
-        return self.cost > other.cost if isinstance(other, Plan) else NotImplemented
-
-    def __ge__(self, other: object) -> bool:
-        return self.cost >= other.cost if isinstance(other, Plan) else NotImplemented
 
     def check(self) -> "Plan":
         """Return the plan, or raise what a refusal raises."""
@@ -243,6 +235,11 @@ class Plan(NamedTuple):
         others = [f"{plan.device}: {plan.route.value}" for plan in self.candidates]
         considered = [f"Considered: {', '.join(others)}"] if others else []
         return ". ".join((f"{self.route.value}{where}: {self.reason}", *self.notes, *considered))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the sentence in a notebook."""
+        del cycle
+        printer.text(str(self))
 
 
 def relation(source: Source, request: Request) -> Relation:
@@ -306,9 +303,9 @@ def cheapest(candidates: Sequence[Plan]) -> Plan:
     >>> cheapest([copy, view]).reason
     'it is there'
     """
-    best = min(candidates)
+    best = min(candidates, key=lambda plan: plan.cost)
     if best.error is None:
-        return best._replace(candidates=tuple(candidates))
+        return replace(best, candidates=tuple(candidates))
     reasons = "; and ".join(dict.fromkeys(plan.reason for plan in candidates))
     refused = any(plan.error is CopyRefusedError for plan in candidates)
     return Plan(

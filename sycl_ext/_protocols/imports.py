@@ -8,6 +8,7 @@ DLPack in ``src/python/conversation.cpp``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def plan_for_any(source: _core.TensorBase, devices: Sequence[DLDevice], copy: bo
     """Plan for the device of several that takes the fewest copies."""
     offer = facts_of(source)
     return cheapest(
-        [plan_for(offer, device, copy, ours=True)._replace(device=device) for device in devices]
+        [replace(plan_for(offer, device, copy, ours=True), device=device) for device in devices]
     )
 
 

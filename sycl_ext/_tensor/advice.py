@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What arrays of other libraries do and a tensor does not: each says what does it instead.
 
-Nothing here is seen by type checkers, nor listed by ``dir(tensor)``: `hasattr` says no.
+Nothing here is seen by type checkers, nor listed by ``dir``: `hasattr` says no.
 """
 
 from __future__ import annotations
@@ -60,11 +60,16 @@ ELSEWHERE = {
     "get": "x.to_numpy()",
     "numpy": "x.to_numpy()",
     "ravel": "x.reshape(-1)",
-    "squeeze": "x.reshape(shape)",
     "to": "x.to_device(device)",
-    "transpose": "x.T, or the axes in another order in an array library",
     "xpu": 'x.to_device("xpu")',
 }
+
+
+class ListedType(type):
+    """The type of a class whose ``dir`` shows what it has."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if not isinstance(_found(cls, name), _Absent)]
 
 
 class Advice:
@@ -73,7 +78,9 @@ class Advice:
     __slots__ = ()
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not isinstance(_static(self, name), _Absent)]
+        return [
+            name for name in super().__dir__() if not isinstance(_found(type(self), name), _Absent)
+        ]
 
 
 class _Absent:
@@ -92,9 +99,9 @@ class _Absent:
         raise AttributeError(f"{what}, as it does not compute; {_way(instance, f'.{self.name}()')}")
 
 
-def _static(instance: object, name: str) -> Any:
-    """Look a name up in the classes of an object, as Python does for operators."""
-    return next((vars(cls)[name] for cls in type(instance).__mro__ if name in vars(cls)), None)
+def _found(cls: type, name: str) -> Any:
+    """Look a name up in a class, as Python does for operators."""
+    return next((vars(one)[name] for one in cls.__mro__ if name in vars(one)), None)
 
 
 def _way(instance: Any, call: str = "") -> str:
@@ -117,7 +124,7 @@ def _binary(expression: str, reflected: str) -> Callable[[Any, Any], Any]:
     def refuse(self: Any, other: Any, *_: Any) -> Any:
         # An array of NumPy or of another library may know how to compute with us.  It is asked
         # here, as Python's own error would have no advice.
-        method = None if isinstance(other, Advice) else _static(other, reflected)
+        method = None if isinstance(other, Advice) else _found(type(other), reflected)
         answer = NotImplemented if method is None else method(other, self)
         if answer is NotImplemented:
             raise _no_operator(self, expression)

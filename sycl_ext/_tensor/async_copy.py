@@ -61,6 +61,8 @@ class AsyncCopy(Generic[Result]):
     array([0, 1, 2, 3], dtype=int32)
     """
 
+    __module__ = "sycl_ext.memory"
+
     __slots__ = ("__weakref__", "_copy", "_made", "_make")
 
     def __init__(self, copy: _core.Commands, make: Callable[[], Result]) -> None:

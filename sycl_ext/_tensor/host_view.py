@@ -37,6 +37,8 @@ class HostView(Scalars, Advice, _core.TensorBase):
     (False, True)
     """
 
+    __module__ = "sycl_ext"
+
     __slots__ = ()
 
     @property

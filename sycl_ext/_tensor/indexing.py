@@ -51,6 +51,38 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
     return offset, tuple(new_shape), tuple(new_strides)
 
 
+def transposed_axes(ndim: int, axes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the axes in the order that ``transpose(*axes)`` asks for, as NumPy does."""
+    if not axes or axes == (None,):
+        return tuple(reversed(range(ndim)))
+    wanted = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
+    order = tuple(_as_axis(axis, ndim) for axis in wanted)
+    if sorted(order) != list(range(ndim)):
+        raise ValueError(f"axes are {tuple(wanted)}; each of the {ndim} axes must be named once")
+    return order
+
+
+def squeezed_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
+    """Return the axes that ``squeeze(axis)`` leaves."""
+    if axis is None:
+        return tuple(axis for axis, length in enumerate(shape) if length != 1)
+    wanted = axis if isinstance(axis, tuple) else (axis,)
+    out = [_as_axis(one, len(shape)) for one in wanted]
+    if len(set(out)) != len(out):
+        raise ValueError(f"axis is {axis}, which names an axis twice")
+    for one in out:
+        if shape[one] != 1:
+            raise ValueError(f"axis {one} has {shape[one]} elements; only an axis of one can go")
+    return tuple(one for one in range(len(shape)) if one not in out)
+
+
+def _as_axis(axis: Any, ndim: int) -> int:
+    index = operator.index(axis)
+    if not -ndim <= index < ndim:
+        raise np.exceptions.AxisError(index, ndim)
+    return index % ndim
+
+
 def _as_index(item: Any) -> int:
     if not isinstance(item, (bool, np.bool_)):  # older NumPy takes its own for 0 and 1
         try:

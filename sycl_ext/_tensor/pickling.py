@@ -38,7 +38,7 @@ __all__ = [
     "part_of",
     "reduce",
     "strides_of",
-    "unpickle_to",
+    "to_device",
     "words_of",
 ]
 
@@ -49,11 +49,11 @@ _ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
 _KINDS = ("device", "shared", "host", "system")
 _MAX_NDIM = 64
 
-_target: ContextVar[Placement | None] = ContextVar("sycl_ext.unpickle_to", default=None)
+_target: ContextVar[Placement | None] = ContextVar("sycl_ext.pickling.to_device", default=None)
 
 
 @contextmanager
-def unpickle_to(device: Any) -> Iterator[None]:
+def to_device(device: Any) -> Iterator[None]:
     """Within the ``with`` block, tensors that are unpickled arrive on this device.
 
     Without it, they arrive on the device that is nearest to the one they came from: of the same
@@ -70,7 +70,7 @@ def unpickle_to(device: Any) -> Iterator[None]:
     >>> import pickle, sycl_ext as sx
     >>> data = pickle.dumps(sx.zeros(3))
     >>> half = sx.device().create_sub_devices([1, 1])[0]
-    >>> with sx.unpickle_to(half):
+    >>> with sx.pickling.to_device(half):
     ...     t = pickle.loads(data)
     >>> t.device is half
     True

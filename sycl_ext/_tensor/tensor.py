@@ -19,8 +19,15 @@ from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._protocols import imports, sources
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._tensor.advice import Advice
-from sycl_ext._tensor.indexing import as_shape, broadcast_strides, index_view, resolve_reshape
+from sycl_ext._tensor.advice import Advice, ListedType
+from sycl_ext._tensor.indexing import (
+    as_shape,
+    broadcast_strides,
+    index_view,
+    resolve_reshape,
+    squeezed_axes,
+    transposed_axes,
+)
 from sycl_ext._tensor.scalars import Scalars
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ __all__ = [
 UsmType = Literal["device", "shared", "host"]
 
 
-class Tensor(Scalars, Advice, _core.TensorBase):
+class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
     """A typed, strided view of USM that every DLPack library can take.
 
     Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes
@@ -65,6 +72,8 @@ class Tensor(Scalars, Advice, _core.TensorBase):
     array([[7, 0, 0],
            [0, 0, 0]], dtype=int32)
     """
+
+    __module__ = "sycl_ext"
 
     __slots__ = ()
 
@@ -107,6 +116,64 @@ class Tensor(Scalars, Advice, _core.TensorBase):
         """The view with its axes reversed."""
         return _core.view(self, 0, self.shape[::-1], self.strides[::-1], sources.root_of(self))
 
+    def transpose(self, *axes: Any) -> Tensor:
+        """Return the view with its axes in another order.
+
+        Parameters
+        ----------
+        *axes : int, or one tuple of int, optional
+            The axes in their new order; negative ones count from the end.  None given: reversed.
+
+        Raises
+        ------
+        ValueError
+            When `axes` does not name each axis once.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.empty((2, 3, 4)).transpose(1, 2, 0).shape
+        (3, 4, 2)
+        """
+        order = transposed_axes(self.ndim, axes)
+        shape, strides = self.shape, self.strides
+        return _core.view(
+            self,
+            0,
+            tuple(shape[axis] for axis in order),
+            tuple(strides[axis] for axis in order),
+            sources.root_of(self),
+        )
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
+        """Return the view without axes of length 1.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to leave out; None: all of length 1.
+
+        Raises
+        ------
+        ValueError
+            When one of them has another length.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.empty((1, 3, 1)).squeeze().shape
+        (3,)
+        """
+        left = squeezed_axes(self.shape, axis)
+        shape, strides = self.shape, self.strides
+        return _core.view(
+            self,
+            0,
+            tuple(shape[axis] for axis in left),
+            tuple(strides[axis] for axis in left),
+            sources.root_of(self),
+        )
+
     def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
         """Return the elements in another shape, in C order: a view where the strides allow it.
 
@@ -129,6 +196,28 @@ class Tensor(Scalars, Advice, _core.TensorBase):
     def as_readonly(self) -> Tensor:
         """Return a view that nobody may write through."""
         return _core.view(self, 0, self.shape, self.strides, sources.root_of(self), readonly=True)
+
+    # ---- pending work ----------------------------------------------------------------------------
+
+    def wait(self) -> None:
+        """Block until all pending work on the tensor's memory is done.
+
+        That is what our copies, the tensor's queue and the libraries that have the memory have
+        submitted so far.  Every read by the host waits for it anyway.  Ctrl-C ends the wait.
+
+        Raises
+        ------
+        SyclError
+            When such work has failed.
+
+        Examples
+        --------
+        >>> import numpy as np, sycl_ext as sx
+        >>> t = sx.zeros(3)
+        >>> copy = t.copy_from(np.ones(3, "f4"), wait=False)
+        >>> t.wait()
+        """
+        _core.synchronize(self)
 
     # ---- copies ----------------------------------------------------------------------------------
 

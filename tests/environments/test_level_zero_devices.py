@@ -291,7 +291,7 @@ import dpctl, pickle, sys
 import sycl_ext as sx
 
 for line in sys.stdin:
-    tensor = sx.ipc_open(pickle.loads(bytes.fromhex(line)))
+    tensor = sx.ipc.open(pickle.loads(bytes.fromhex(line)))
     print((tensor.device.name, tensor.device.kind, tensor.device.root_id))
     print(int(tensor.to_numpy(copy=True).sum()), flush=True)
     tensor.copy_from(tensor.to_numpy(copy=True) + 1)
@@ -302,10 +302,10 @@ with subprocess.Popen(
 ) as other:
     for card in dpctl.get_composite_devices():
         first = sx.device(card.component_devices()[0])
-        tensor = sx.ipc_empty(4096, "int32", device=card)
+        tensor = sx.ipc.empty(4096, "int32", device=card)
         assert tensor.device.sycl_device == card
         tensor.copy_from(np.arange(4096, dtype="int32"))
-        handle = sx.ipc_handle(tensor)
+        handle = sx.ipc.handle(tensor)
         other.stdin.write(pickle.dumps(handle).hex() + "\\n")
         other.stdin.flush()
         assert other.stdout.readline().strip() == str((card.name, "context", first.id))

@@ -67,7 +67,7 @@ import sys
 for name in [name for name in sys.modules if name.partition(".")[0] == "sycl_ext"]:
     del sys.modules[name]  # the helpers have imported it
 from sycl_ext import _core
-from sycl_ext._devices import runtimes
+from sycl_ext._setup import runtimes
 import sycl_ext as sx
 assert _core.loaded_libsycl() == _core.loaded_libsycl()[:1] and not _core.has_other_libsycl()
 with warnings.catch_warnings():

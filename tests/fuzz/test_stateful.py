@@ -240,7 +240,7 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def counters_are_those_of_the_model(self):
         exports, allocations = self.before
-        assert sx.live_exports() - exports == sum(is_capsule(h.thing) for h in self.handles)
+        assert sx.memory.live_exports() - exports == sum(is_capsule(h.thing) for h in self.handles)
         blocks = frozenset().union(*(handle.blocks for handle in self.handles))
         assert eventually(lambda: _core.live_allocations() - allocations == len(blocks))
 

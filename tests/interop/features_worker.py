@@ -51,14 +51,14 @@ def on_gpu() -> sx.Tensor:
 OTHER = """
 import pickle, sys
 import numpy as np, sycl_ext as sx
-t = sx.ipc_open(pickle.loads(bytes.fromhex(sys.argv[1])))
+t = sx.ipc.open(pickle.loads(bytes.fromhex(sys.argv[1])))
 t.copy_from(np.full(t.shape, 7, t.dtype))
 """
 
 
 def opened_elsewhere(array: Any) -> str:
     """Another process writes to an array."""
-    handle = sx.ipc_handle(array)
+    handle = sx.ipc.handle(array)
     message = pickle.dumps(handle).hex()
     subprocess.run([sys.executable, "-c", OTHER, message], check=True, timeout=120)
     return "view" if (sx.as_tensor(array).to_numpy() == 7).all() else "another memory"
@@ -179,7 +179,7 @@ FEATURES: dict[str, tuple[Check, ...]] = {
         lambda: sent(torch.from_numpy(VALUES).numpy()),
     ),
     "its own arrays in a queue of `multiprocessing`": (
-        lambda: (sx.register_multiprocessing(), sent(on_gpu()))[1],
+        lambda: (sx.ipc.register_multiprocessing(), sent(on_gpu()))[1],
         lambda: sent(memory()),
         lambda: sent(dpnp.empty(SHAPE, device=NAME)),
         lambda: sent(torch.from_numpy(VALUES.copy())),

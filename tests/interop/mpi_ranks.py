@@ -134,7 +134,7 @@ def main() -> None:
     for special in (stream, readonly_memory, strided_memory, memory_of_a_gpu, dpnp_arrays):
         special()
     gc.collect()
-    assert sx.live_exports() == 0
+    assert sx.memory.live_exports() == 0
     print(f"rank {RANK}: all is well", flush=True)
 
 

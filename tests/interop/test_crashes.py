@@ -25,7 +25,7 @@ VALUES = np.arange(12, dtype="float32").reshape(3, 4)
 """
 EPILOGUE = """
 gc.collect()
-assert sx.live_exports() == 0, sx.live_exports()
+assert sx.memory.live_exports() == 0, sx.memory.live_exports()
 """
 
 
@@ -207,13 +207,13 @@ def test_deleter_runs_on_a_thread_that_python_does_not_know():
             for keywords in ({}, {"max_version": (1, 0)}):
                 address, versioned = dlpack_ctypes.take(owner().__dlpack__(**keywords))
                 gc.collect()
-                assert sx.live_exports() >= 1
+                assert sx.memory.live_exports() >= 1
                 deleter = dlpack_ctypes.STRUCTS[versioned].from_address(address).deleter
                 thread = ctypes.c_ulong()
                 start = ctypes.c_void_p(deleter), ctypes.c_void_p(address)
                 assert libc.pthread_create(ctypes.byref(thread), None, *start) == 0
                 assert libc.pthread_join(thread, None) == 0
-                assert sx.live_exports() == 0
+                assert sx.memory.live_exports() == 0
         """
     )
 
@@ -247,7 +247,7 @@ def test_consumers_that_still_hold_arrays_at_exit():
             consumers = (torch, jax, tvm_ffi, np)
             builtins.held = [sx.exchange(usm(VALUES), consumer) for consumer in consumers]
             builtins.held.append(builtins.held)
-            assert sx.live_exports() == len(consumers)
+            assert sx.memory.live_exports() == len(consumers)
             """
         )
     )

@@ -67,7 +67,7 @@ def main(name: str, first: int) -> None:
     row = ROWS[name]
     consumer, take = row.load()
     print(json.dumps({"version": row.version}), flush=True)
-    before = sx.live_exports()
+    before = sx.memory.live_exports()
     for number, case in enumerate(cases_of(name)):
         if number < first:
             continue
@@ -78,7 +78,7 @@ def main(name: str, first: int) -> None:
         else:
             found = quirks.take_case(row, case, consumer)
         gc.collect()
-        found["leaked"] = sx.live_exports() - before
+        found["leaked"] = sx.memory.live_exports() - before
         print(json.dumps({"end": number, **found}), flush=True)
 
 

@@ -39,7 +39,7 @@ def alive() -> tuple[int, int]:
     """Managed tensors and blocks that are alive when everything that can go has gone."""
     gc.collect()
     eventually(lambda: not _core.deferred_frees())  # what is freed when the work on it is done
-    return sx.live_exports(), _core.live_allocations()
+    return sx.memory.live_exports(), _core.live_allocations()
 
 
 def attempt(call: Callable[[], Any], *allowed: type[Exception]) -> Any:

@@ -351,7 +351,7 @@ def with_table(table: Table) -> type[Producer]:
 
 def check_export(tensor: Any) -> None:
     """Everything that holds for each export of a tensor (or host view) without other wishes."""
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     device = tensor.__dlpack_device__()
     host = isinstance(tensor, sx.HostView)
     assert type(device) is tuple
@@ -374,16 +374,16 @@ def check_export(tensor: Any) -> None:
         legacy = tensor.__dlpack__()
         assert capsule_name(legacy) == "dltensor"
         _check_struct(managed_in(legacy), tensor, device)
-        assert sx.live_exports() == live + 2
+        assert sx.memory.live_exports() == live + 2
         del legacy
 
     # Dropped, it frees its memory; consumed, it no longer does.
-    assert sx.live_exports() == live + 1
+    assert sx.memory.live_exports() == live + 1
     address, versioned = take(capsule)
     del managed, capsule
-    assert sx.live_exports() == live + 1
+    assert sx.memory.live_exports() == live + 1
     Deleter(STRUCTS[versioned].from_address(address).deleter)(address)
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live
 
 
 def _check_struct(managed: Any, tensor: Any, device: tuple[int, int]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import sycl_ext as sx
 from producers import over
+from sycl_ext import dlpack, ipc, memory, mpi, pickling
 
 HUGE = 2**62
 #: The id of no device, however many contexts other tests have registered.
@@ -28,6 +29,10 @@ def of_80_bits():
 def readonly():
     return tensor(usm_type="shared").as_readonly()
 
+
+#: The public modules.
+NAMESPACES = {"": sx, "dlpack.": dlpack, "ipc.": ipc, "memory.": memory, "mpi.": mpi}
+NAMESPACES["pickling."] = pickling
 
 #: call -> (exception, word of the message); the call is the name of the case
 CASES = {
@@ -164,43 +169,43 @@ CASES = {
         "copy": (lambda: sx.explain(tensor(), copy=2), TypeError, "copy is"),
         "a consumer that is none": (lambda: sx.explain(tensor(), object()), TypeError, "consumer"),
     },
-    "capsule_from_pointer": {
-        "NULL": (lambda: sx.capsule_from_pointer(0), ValueError, "address 0"),
-        "no number": (lambda: sx.capsule_from_pointer("x"), TypeError, "address is a str"),
-        "positional version": (lambda: sx.capsule_from_pointer(8, True), TypeError, "argument"),
+    "dlpack.capsule_from_pointer": {
+        "NULL": (lambda: dlpack.capsule_from_pointer(0), ValueError, "address 0"),
+        "no number": (lambda: dlpack.capsule_from_pointer("x"), TypeError, "address is a str"),
+        "positional version": (lambda: dlpack.capsule_from_pointer(8, True), TypeError, "argument"),
     },
-    "live_exports": {"an argument": (lambda: sx.live_exports(1), TypeError, "argument")},
-    "cached_memory": {"an argument": (lambda: sx.cached_memory(1), TypeError, "argument")},
-    "release_cached_memory": {
-        "an argument": (lambda: sx.release_cached_memory(1), TypeError, "argument")
+    "memory.live_exports": {"an argument": (lambda: memory.live_exports(1), TypeError, "argument")},
+    "memory.cached": {"an argument": (lambda: memory.cached(1), TypeError, "argument")},
+    "memory.release_cached": {
+        "an argument": (lambda: memory.release_cached(1), TypeError, "argument")
     },
     # between processes
-    "unpickle_to": {
-        "no such device": (lambda: sx.unpickle_to(NOBODY).__enter__(), ValueError, str(NOBODY)),
-        "the host": (lambda: sx.unpickle_to((1, 0)).__enter__(), ValueError, "host_view"),
+    "pickling.to_device": {
+        "no such device": (lambda: pickling.to_device(NOBODY).__enter__(), ValueError, str(NOBODY)),
+        "the host": (lambda: pickling.to_device((1, 0)).__enter__(), ValueError, "host_view"),
     },
-    "ipc_empty": {
-        "negative length": (lambda: sx.ipc_empty(-1), ValueError, "-1"),
-        "no dtype": (lambda: sx.ipc_empty(3, "flaot"), TypeError, "flaot"),
-        "order": (lambda: sx.ipc_empty(3, order="K"), ValueError, "'C' or 'F'"),
-        "more than there is": (lambda: sx.ipc_empty(HUGE // 8), MemoryError, "bytes"),
+    "ipc.empty": {
+        "negative length": (lambda: ipc.empty(-1), ValueError, "-1"),
+        "no dtype": (lambda: ipc.empty(3, "flaot"), TypeError, "flaot"),
+        "order": (lambda: ipc.empty(3, order="K"), ValueError, "'C' or 'F'"),
+        "more than there is": (lambda: ipc.empty(HUGE // 8), MemoryError, "bytes"),
     },
-    "ipc_handle": {
-        "an array": (lambda: sx.ipc_handle(np.zeros(3)), BufferError, "ipc_empty"),
-        "no array": (lambda: sx.ipc_handle(object()), TypeError, "object"),
-        "memory that cannot be shared": (lambda: sx.ipc_handle(tensor()), BufferError, "ipc_empty"),
-        "no elements": (lambda: sx.ipc_handle(sx.ipc_empty(0)), BufferError, "no elements"),
+    "ipc.handle": {
+        "an array": (lambda: ipc.handle(np.zeros(3)), BufferError, "ipc.empty"),
+        "no array": (lambda: ipc.handle(object()), TypeError, "object"),
+        "memory that cannot be shared": (lambda: ipc.handle(tensor()), BufferError, "ipc.empty"),
+        "no elements": (lambda: ipc.handle(ipc.empty(0)), BufferError, "no elements"),
     },
-    "register_pickle": {
-        "no such library": (lambda: sx.register_pickle("numpie"), ValueError, "numpie"),
+    "pickling.register": {
+        "no such library": (lambda: pickling.register("numpie"), ValueError, "numpie"),
     },
-    "register_multiprocessing": {
-        "no such library": (lambda: sx.register_multiprocessing("numpie"), ValueError, "numpie"),
+    "ipc.register_multiprocessing": {
+        "no such library": (lambda: ipc.register_multiprocessing("numpie"), ValueError, "numpie"),
     },
-    "ipc_open": {
-        "no device": (lambda: sx.ipc_open(b"handle"), TypeError, "device"),
-        "no such bytes": (lambda: sx.ipc_open(b"h", device="cpu", shape=3), BufferError, "handles"),
-        "a tensor for a handle": (lambda: sx.ipc_open(sx.ipc_empty(3)), TypeError, "Tensor"),
+    "ipc.open": {
+        "no device": (lambda: ipc.open(b"handle"), TypeError, "device"),
+        "no such bytes": (lambda: ipc.open(b"h", device="cpu", shape=3), BufferError, "handles"),
+        "a tensor for a handle": (lambda: ipc.open(ipc.empty(3)), TypeError, "Tensor"),
     },
     "staged": {
         "mode": (lambda: sx.staged(tensor(), "a").__enter__(), ValueError, "'rw'"),
@@ -208,14 +213,14 @@ CASES = {
         "an array": (lambda: sx.staged(np.zeros(3)).__enter__(), TypeError, "as_tensor"),
         "communicator": (lambda: sx.staged(tensor(), comm=1).__enter__(), TypeError, "mpi4py"),
     },
-    "staged_request": {
-        "mode": (lambda: sx.staged_request(tensor(), "a", print), ValueError, "'rw'"),
-        "start": (lambda: sx.staged_request(tensor(), "r", 1), TypeError, "start is a int"),
-        "an array": (lambda: sx.staged_request(b"1", "r", print), TypeError, "as_tensor"),
-        "communicator": (lambda: sx.staged_request(tensor(), "r", id, comm=1), TypeError, "mpi4py"),
+    "mpi.staged_request": {
+        "mode": (lambda: mpi.staged_request(tensor(), "a", print), ValueError, "'rw'"),
+        "start": (lambda: mpi.staged_request(tensor(), "r", 1), TypeError, "start is a int"),
+        "an array": (lambda: mpi.staged_request(b"1", "r", print), TypeError, "as_tensor"),
+        "comm": (lambda: mpi.staged_request(tensor(), "r", id, comm=1), TypeError, "mpi4py"),
     },
-    "check_mpi": {
-        "communicator": (lambda: sx.check_mpi(None), TypeError, "mpi4py"),
+    "mpi.check": {
+        "communicator": (lambda: mpi.check(None), TypeError, "mpi4py"),
     },
     # Tensor
     "Tensor": {"constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor")},
@@ -227,6 +232,18 @@ CASES = {
         "a string": (lambda: tensor()["x"], IndexError, "str"),
         "a slice of strings": (lambda: tensor()["a":"b"], TypeError, "slice|str"),
         "step 0": (lambda: tensor()[::0], ValueError, "zero"),
+    },
+    "Tensor.transpose": {
+        "an axis twice": (lambda: tensor().transpose(0, 0), ValueError, "named once"),
+        "too few": (lambda: tensor().transpose(0), ValueError, "named once"),
+        "no such axis": (lambda: tensor().transpose(0, 2), ValueError, "out of bounds"),
+        "no axes": (lambda: tensor().transpose("x"), TypeError, "str"),
+    },
+    "Tensor.squeeze": {
+        "not one": (lambda: tensor().squeeze(0), ValueError, "axis 0 has 2 elements"),
+        "no such axis": (lambda: tensor().squeeze(-3), ValueError, "out of bounds"),
+        "an axis twice": (lambda: tensor().reshape(1, 6).squeeze((0, -2)), ValueError, "twice"),
+        "no axis": (lambda: tensor().squeeze("x"), TypeError, "str"),
     },
     "Tensor.reshape": {
         "another size": (lambda: tensor().reshape(7), ValueError, "6 elements"),
@@ -302,20 +319,21 @@ FLAT = {
 @pytest.mark.parametrize("case", FLAT)
 def test_bad_input(case):
     call, error, words = FLAT[case]
-    live = sx.live_exports()
+    live = memory.live_exports()
     with pytest.raises(error, match=words) as caught:
         call()
     assert "pybind11" not in str(caught.value)
     assert "Unable to cast" not in str(caught.value)
     del caught
-    assert sx.live_exports() == live
+    assert memory.live_exports() == live
 
 
 def test_every_public_function_is_here():
     functions = {
-        name
-        for name in sx.__all__
-        if callable(getattr(sx, name)) and not isinstance(getattr(sx, name), type)
+        f"{prefix}{name}"
+        for prefix, module in NAMESPACES.items()
+        for name in module.__all__
+        if callable(getattr(module, name)) and not isinstance(getattr(module, name), type)
     }
     without_arguments = {"get_cmake_dir", "get_include"}
     assert functions - without_arguments <= set(CASES)
@@ -324,7 +342,7 @@ def test_every_public_function_is_here():
         for name in dir(sx.Tensor)
         if not name.startswith("_") and callable(getattr(sx.Tensor, name, None))
     }
-    without_arguments = {"Tensor.as_readonly", "Tensor.tolist"}
+    without_arguments = {"Tensor.as_readonly", "Tensor.tolist", "Tensor.wait"}
     assert methods - without_arguments <= set(CASES)
 
 

@@ -15,7 +15,7 @@ def counts():
     # queue.
     while _core.deferred_frees():
         time.sleep(0.001)
-    return sx.live_exports(), _core.live_allocations()
+    return sx.memory.live_exports(), _core.live_allocations()
 
 
 def in_a_thread(work):

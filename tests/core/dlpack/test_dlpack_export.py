@@ -348,10 +348,10 @@ def test_no_stream_to_the_host():
 
 def test_the_deleter_needs_no_gil():
     """torch and jax call it without; here threads that Python does not know of do."""
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     owned = [take(sx.zeros(3).__dlpack__(**VERSIONED)) for _ in range(50)]
     owned += [take(sx.host_view(np.zeros(3)).__dlpack__()) for _ in range(50)]
-    assert sx.live_exports() == live + 100
+    assert sx.memory.live_exports() == live + 100
     threads = [
         threading.Thread(target=call_deleter, args=(address,), kwargs={"versioned": versioned})
         for address, versioned in owned
@@ -360,17 +360,17 @@ def test_the_deleter_needs_no_gil():
         thread.start()
     for thread in threads:
         thread.join()
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live
 
 
 def test_the_deleter_keeps_a_pending_exception():
     """numpy, dpnp and pyarrow drop a capsule that they refuse while their exception is set."""
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     for source in (sx.zeros(3), sx.as_tensor(np.zeros(3)).copy()):
         # RuntimeError before NumPy 2.5
         with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
             np.from_dlpack(source)
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live
 
 
 def test_the_deleter_works_after_the_interpreter():
@@ -396,16 +396,16 @@ def test_an_export_keeps_the_memory():
 
 
 def test_live_exports():
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     tensor = sx.zeros(3)
     view = sx.host_view(tensor)
     capsules = [tensor.__dlpack__(**VERSIONED), tensor.__dlpack__(), tensor.__dlpack__(**HOST)]
-    assert sx.live_exports() == live + 3
+    assert sx.memory.live_exports() == live + 3
     arrays = [np.from_dlpack(view), np.from_dlpack(view)]
-    assert sx.live_exports() == live + 5
+    assert sx.memory.live_exports() == live + 5
     del capsules[1], tensor, view
-    assert sx.live_exports() == live + 4
+    assert sx.memory.live_exports() == live + 4
     arrays.pop()
-    assert sx.live_exports() == live + 3
+    assert sx.memory.live_exports() == live + 3
     del capsules, arrays
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live

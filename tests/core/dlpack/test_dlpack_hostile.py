@@ -100,7 +100,7 @@ def test_hostile(case, versioned, usm_type):
     fields, words = HOSTILE[case]
     if not versioned and {"version", "flags"} & set(fields):
         versioned = True  # the legacy struct has none
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     managed = over(numbers(usm_type), **{"versioned": versioned, **fields})
     capsule = managed.capsule()
     with pytest.raises(BufferError, match=words):
@@ -111,7 +111,7 @@ def test_hostile(case, versioned, usm_type):
     del capsule
     assert managed.deleted == 1
     del managed
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live
 
 
 @pytest.mark.parametrize("case", [case for case in HOSTILE if "device" not in HOSTILE[case][0]])
@@ -153,7 +153,7 @@ def test_an_export_of_ours_that_somebody_changed():
         "device": (lambda dl: setattr(dl.device, "device_id", 77), "77"),
         "ndim": (lambda dl: setattr(dl, "ndim", 99), "99 dimensions"),
     }
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     for change, words in changes.values():
         for usm_type in samples.USM_TYPES:
             # a megabyte, which no pool serves
@@ -163,7 +163,7 @@ def test_an_export_of_ours_that_somebody_changed():
             with pytest.raises(BufferError, match=words):
                 sx.from_dlpack(capsule)
             del capsule
-            assert sx.live_exports() == live
+            assert sx.memory.live_exports() == live
 
 
 # ---- hostile producers ---------------------------------------------------------------------------

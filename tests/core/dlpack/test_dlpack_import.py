@@ -37,7 +37,7 @@ from sycl_ext.testing.structs import (
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_round_trip(name, usm_type, versioned):
     """Every dtype: values, strides, kind, device and read-only flag survive."""
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     version = (1, 0) if versioned else None
     for dtype in samples.DTYPE_NAMES:
         tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
@@ -55,7 +55,7 @@ def test_round_trip(name, usm_type, versioned):
             readonly = tensor.as_readonly()
             assert sx.from_dlpack(readonly.__dlpack__(max_version=version)).readonly
             assert sx.from_dlpack(over(readonly).capsule()).readonly
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -106,7 +106,7 @@ def test_a_host_producer_is_asked_for_what_is_needed():
     sx.from_dlpack(producer)
     (call,) = producer.calls
     assert call["stream"] is None
-    assert call["max_version"] == sx.DLPACK_VERSION == (1, 3)
+    assert call["max_version"] == sx.dlpack.VERSION == (1, 3)
     assert call["dl_device"] is None
     assert call["copy"] is None
 
@@ -461,26 +461,26 @@ def test_versions():
 
 def test_capsule_from_pointer(versioned):
     managed = over(numbers(), versioned=versioned)
-    capsule = sx.capsule_from_pointer(managed.address, versioned=versioned)
+    capsule = sx.dlpack.capsule_from_pointer(managed.address, versioned=versioned)
     assert capsule_name(capsule) == ("dltensor_versioned" if versioned else "dltensor")
     tensor = sx.from_dlpack(capsule)
     assert bits(tensor.to_numpy()) == bits(values((2, 3)))
     del tensor, capsule
     assert managed.deleted == 1
     dropped = over(numbers(), versioned=versioned)
-    sx.capsule_from_pointer(dropped.address, versioned=versioned)
+    sx.dlpack.capsule_from_pointer(dropped.address, versioned=versioned)
     assert dropped.deleted == 1
 
 
 def test_capsule_from_pointer_is_versioned_by_default():
     managed = over(numbers())
-    assert capsule_name(sx.capsule_from_pointer(managed.address)) == "dltensor_versioned"
+    assert capsule_name(sx.dlpack.capsule_from_pointer(managed.address)) == "dltensor_versioned"
     assert managed.deleted == 1
 
 
 def test_capsule_from_no_pointer():
     with pytest.raises(ValueError, match="address 0"):
-        sx.capsule_from_pointer(0)
+        sx.dlpack.capsule_from_pointer(0)
     for address in (-1, 2**64, 1.5, "x", None):
         with pytest.raises((TypeError, ValueError, OverflowError)):
-            sx.capsule_from_pointer(address)
+            sx.dlpack.capsule_from_pointer(address)

@@ -67,13 +67,13 @@ for work, count in KINDS.values():
     for _ in range(count // 10):
         work()
 before = resident()
-exports, blocks = sx.live_exports(), _core.live_allocations()
+exports, blocks = sx.memory.live_exports(), _core.live_allocations()
 for _ in range(ROUNDS):
     for work, count in KINDS.values():
         for _ in range(count):
             work()
 settle()
-assert (sx.live_exports(), _core.live_allocations()) == (exports, blocks)
+assert (sx.memory.live_exports(), _core.live_allocations()) == (exports, blocks)
 print(resident() - before)
 """
     )
@@ -215,14 +215,14 @@ CALLS = [
     lambda: tensor.__dlpack__(dl_device=(1, 0), copy=True, max_version=(1, 0)),
     lambda: pickle.loads(pickle.dumps(tensor)),
 ]
-live = sx.live_exports()
+live = sx.memory.live_exports()
 gc.set_threshold(1)
 for _ in range(20):
     for call in CALLS:
         Cycle()
         call()
 gc.collect()
-assert sx.live_exports() == live
+assert sx.memory.live_exports() == live
 """)
 
 
@@ -312,7 +312,7 @@ shared = sx.as_tensor(np.arange(500, dtype="int64"), copy=True)
 view = sx.host_view(shared)
 errors = []
 gc.collect()
-before = sx.live_exports(), _core.live_allocations()
+before = sx.memory.live_exports(), _core.live_allocations()
 
 def work(number):
     try:
@@ -348,6 +348,6 @@ assert not errors, errors[:3]
 gc.collect()
 while _core.deferred_frees():
     time.sleep(0.01)
-assert (sx.live_exports(), _core.live_allocations()) == before
+assert (sx.memory.live_exports(), _core.live_allocations()) == before
 """
     )

@@ -129,7 +129,7 @@ def address_of(thing):
 
 def outcome(function, thing, *positional, **wishes):
     """What a caller sees of one call, in a few words."""
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     try:
         result = function(
             *([] if thing is inspect.Parameter.empty else [thing]), *positional, **wishes
@@ -137,7 +137,7 @@ def outcome(function, thing, *positional, **wishes):
     except Exception as error:
         cause = f" from {type(error.__cause__).__name__}" if error.__cause__ else ""
         said = "" if str(error) else " without a word"
-        return type(error).__name__ + cause + said + " leak" * (sx.live_exports() - live)
+        return type(error).__name__ + cause + said + " leak" * (sx.memory.live_exports() - live)
     words = [type(result).__name__, str(result.dtype), str(result.shape)]
     if isinstance(result, np.ndarray):
         words += [str(result.strides), "readonly" * (not result.flags.writeable)]

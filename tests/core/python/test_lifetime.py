@@ -156,7 +156,7 @@ def test_a_pending_exception_survives_the_deleter():
         assert managed.deleted == 1
         managed = over(array)  # and a capsule that nobody has consumed
         with pytest.raises(ZeroDivisionError):
-            print(sx.capsule_from_pointer(managed.address), 1 / 0)
+            print(sx.dlpack.capsule_from_pointer(managed.address), 1 / 0)
         assert managed.deleted == 1
 
 
@@ -204,7 +204,7 @@ def in_threads(work, count=8):
 
 
 def test_threads_that_exchange():
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     shared = numbers(100_000, usm_type="shared")
     wanted = bits(values(100_000, "uint8"))
 
@@ -221,7 +221,7 @@ def test_threads_that_exchange():
 
     in_threads(work)
     settle()
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live
 
 
 def test_threads_that_register_one_context():
@@ -387,14 +387,14 @@ def run():
         t = {LINKS[link]}
     del t
 
-before = sx.live_exports(), _core.live_allocations()
+before = sx.memory.live_exports(), _core.live_allocations()
 threading.stack_size(256 << 10)
 thread = threading.Thread(target=run)
 thread.start()
 thread.join()
 while _core.deferred_frees():
     time.sleep(0.01)
-assert (sx.live_exports(), _core.live_allocations()) == before
+assert (sx.memory.live_exports(), _core.live_allocations()) == before
 """)
 
 

@@ -9,7 +9,7 @@ import environments
 import sycl_ext as sx
 
 MIB = 1 << 20
-#: What `sx.cached_memory` promises, in bytes, by the kind of USM.
+#: What `sx.memory.cached` promises, in bytes, by the kind of USM.
 LIMITS = {
     "device": 11 * MIB // 4,
     "shared": 11 * MIB // 4,
@@ -19,7 +19,7 @@ LIMITS = {
 
 
 def cached(usm_type):
-    return sx.cached_memory().get((sx.device() if usm_type != "system" else None, usm_type), 0)
+    return sx.memory.cached().get((sx.device() if usm_type != "system" else None, usm_type), 0)
 
 
 def make(usm_type, nbytes):
@@ -31,48 +31,48 @@ def make(usm_type, nbytes):
 
 @pytest.fixture(autouse=True)
 def nothing_cached():
-    sx.release_cached_memory()
+    sx.memory.release_cached()
     yield
-    sx.release_cached_memory()
+    sx.memory.release_cached()
 
 
 def test_what_is_kept_is_told_and_given_back(usm_type):
-    assert sx.cached_memory() == {}
+    assert sx.memory.cached() == {}
     sizes = [1, 64, 65, 5000, 64 << 10]
     tensors = [make(usm_type, nbytes) for nbytes in sizes]
-    assert sx.cached_memory() == {}
+    assert sx.memory.cached() == {}
     del tensors
-    assert sx.cached_memory() == {(sx.device(), usm_type): 64 + 64 + 128 + 8192 + (64 << 10)}
-    sx.release_cached_memory()
-    assert sx.cached_memory() == {}
+    assert sx.memory.cached() == {(sx.device(), usm_type): 64 + 64 + 128 + 8192 + (64 << 10)}
+    sx.memory.release_cached()
+    assert sx.memory.cached() == {}
 
 
 def test_host_copies_are_kept():
     array = make("system", 5 * MIB)
-    sx.release_cached_memory()
+    sx.memory.release_cached()
     del array
-    assert sx.cached_memory() == {(None, "system"): 5 * MIB}
+    assert sx.memory.cached() == {(None, "system"): 5 * MIB}
 
 
 def test_memory_of_a_private_context_is_told_as_its_own(private):
     tensor = sx.empty(64, "uint8", device=private)
     del tensor
-    assert sx.cached_memory() == {(private, "device"): 64}
+    assert sx.memory.cached() == {(private, "device"): 64}
 
 
 @pytest.mark.parametrize("kind", ["host", "system"])
 def test_a_kept_block_serves_no_larger_request(kind):
     nbytes = MIB + 5
     first = make(kind, nbytes)
-    sx.release_cached_memory()
+    sx.memory.release_cached()
     del first
     for more in (1, 8, 4095, 4096):
         larger = make(kind, nbytes + more)
         assert cached(kind) == nbytes  # the block is still there: this one is another
         del larger
-        sx.release_cached_memory()
+        sx.memory.release_cached()
         again = make(kind, nbytes)
-        sx.release_cached_memory()
+        sx.memory.release_cached()
         del again
     fitting = make(kind, nbytes)
     assert cached(kind) == 0
@@ -153,7 +153,7 @@ for number in range(ALLOCATIONS):
     )
     held[number % len(held)] = None
     held[number % len(held)] = make(usm_type, nbytes)
-    for (_device, where), kept in sx.cached_memory().items() if number % 10 == 0 else ():
+    for (_device, where), kept in sx.memory.cached().items() if number % 10 == 0 else ():
         most[where] = max(most[where], kept)
 held.clear()
 print(json.dumps([most, allocated() - before]))

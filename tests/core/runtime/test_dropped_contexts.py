@@ -103,7 +103,7 @@ print(json.dumps([sx.from_dlpack(sx.host_view(np.asarray(block))).device.id == n
 
 
 def kept_by(devices):
-    return sum(n for (device, _), n in sx.cached_memory().items() if device in devices)
+    return sum(n for (device, _), n in sx.memory.cached().items() if device in devices)
 
 
 NEVER_SEEN = iter(np.zeros((1 << 14, 4096), "uint8"))  # not a byte of it is touched
@@ -119,7 +119,7 @@ def is_dropped(*devices):
 
 
 def test_what_dropped_contexts_keep_is_bounded():
-    sx.release_cached_memory()
+    sx.memory.release_cached()
     devices = []
     for _ in range(200):
         devices.append(sx.register_context(new_context()))
@@ -155,7 +155,7 @@ def test_a_dropped_context_is_there_when_it_is_wanted():
 
 def test_a_block_that_outlives_its_context():
     """What is freed after its context was dropped does not stay in the pools of the context."""
-    sx.release_cached_memory()
+    sx.memory.release_cached()
     devices = [sx.register_context(new_context()) for _ in range(20)]
     tensors = [sx.empty(1000, "uint8", device=device) for device in devices]
     assert is_dropped(*devices)  # nothing but the tensors holds the contexts

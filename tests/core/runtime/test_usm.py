@@ -86,7 +86,7 @@ for usm_type in ("device", "shared", "host"):
 while _core.deferred_frees():
     time.sleep(0.01)
 _core.release_cached_memory()
-assert sx.live_exports() == 0
+assert sx.memory.live_exports() == 0
 """,
         {**environments.cpu(), "SYCL_UR_TRACE": "2"},
     )

@@ -78,7 +78,7 @@ def test_the_table(gpus):
             assert sx.device((number, ordinal)) is gpu
     for usm_type in ("device", "shared", "host"):
         assert _core.native_device(sx.device("opencl:cpu")._entry, usm_type) is None
-    assert {sx.DeviceType(number).name.partition("_")[0] for number in TYPES.values()} == {
+    assert {sx.dlpack.DeviceType(number).name.partition("_")[0] for number in TYPES.values()} == {
         {"cuda": "CUDA", "hip": "ROCM"}[BACKEND]
     }
 

@@ -48,10 +48,10 @@ def test_allocation(call, usm_type):
 
 @pytest.mark.parametrize("call", COPIES)
 def test_copies(call):
-    live = sx.live_exports()
+    live = sx.memory.live_exports()
     with pytest.raises(MemoryError, match=rf"{TOO_MUCH} bytes of '\w+' USM on device 0"):
         COPIES[call]()
-    assert sx.live_exports() == live
+    assert sx.memory.live_exports() == live
     assert sx.zeros(ROOM, "uint8").to_numpy().max() == 0
 
 

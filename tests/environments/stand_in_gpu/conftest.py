@@ -149,7 +149,7 @@ def allocations_left(blocks):
 
     def left():
         alive()
-        sx.release_cached_memory()
+        sx.memory.release_cached()
         return blocks()
 
     return left

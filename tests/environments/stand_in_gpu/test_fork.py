@@ -114,12 +114,12 @@ blocks = count()
 def work():
     tensors.clear()
     gc.collect()
-    sx.release_cached_memory()
+    sx.memory.release_cached()
     assert count() == blocks
 
 in_a_child(work)
 tensors.clear()
-sx.release_cached_memory()
+sx.memory.release_cached()
 assert eventually(lambda: count() < blocks)
 """,
         inherit=True,

@@ -44,12 +44,12 @@ for line in sys.stdin:
     what, _, rest = line.strip().partition(" ")
     try:
         if what == "open":
-            t = sx.ipc_open(pickle.loads(bytes.fromhex(rest)))
+            t = sx.ipc.open(pickle.loads(bytes.fromhex(rest)))
         elif what == "bytes":
             data, size = rest.split()
-            t = sx.ipc_open(bytes.fromhex(data), device="level_zero:gpu:0", shape=int(size))
+            t = sx.ipc.open(bytes.fromhex(data), device="level_zero:gpu:0", shape=int(size))
         elif what == "relay":
-            sx.ipc_handle(dpnp.from_dlpack(t[10:]) if rest else t)
+            sx.ipc.handle(dpnp.from_dlpack(t[10:]) if rest else t)
         elif what == "add":
             t.copy_from(t.to_numpy() + np.asarray(1, t.dtype))
         elif what == "close":
@@ -117,7 +117,7 @@ def test_memory_of_anybody(make, gpu):
     expected = np.arange(100, dtype="uint8")
     x = [make(gpu) for _ in range(3)]
     with Other() as other:
-        handle = sx.ipc_handle(x[1])
+        handle = sx.ipc.handle(x[1])
         assert other.open(handle) == str(expected.tolist())
         other.tell("add")
         for one, more in zip(x, (0, 1, 0), strict=True):
@@ -134,31 +134,31 @@ def test_a_part_of_an_array(make, key, gpu):
     whole = make(gpu)
     part = whole[key]
     with Other() as other:
-        assert other.open(sx.ipc_handle(part)) == str(expected[key].tolist())
+        assert other.open(sx.ipc.handle(part)) == str(expected[key].tolist())
         other.tell("add")
     expected[key] += 1
     assert_equal(sx.as_tensor(whole), expected)
 
 
 def test_the_owner_is_kept(gpu):
-    handle = sx.ipc_handle(dpnps(gpu)[5:])
+    handle = sx.ipc.handle(dpnps(gpu)[5:])
     gc.collect()
     others = [dpnps(gpu) for _ in range(20)]
-    assert_equal(sx.ipc_open(handle), np.arange(5, 100, dtype="uint8"))
+    assert_equal(sx.ipc.open(handle), np.arange(5, 100, dtype="uint8"))
     del others
 
 
 def test_a_tensor_of_another_process_can_be_handed_on(gpu):
     """Its own maker is the one that counts; here it is opened twice in this process."""
     t = numbers(gpu)
-    opened = sx.ipc_open(sx.ipc_handle(t))
+    opened = sx.ipc.open(sx.ipc.handle(t))
     assert_equal(opened[10:], np.arange(10, 100, dtype="uint8"))
 
 
 @pytest.mark.parametrize("way", ["", "through dpnp"])
 def test_another_process_makes_no_handle_of_it(gpu, level_zero, way):
     """Level Zero refuses; the handle that it came with can be sent on."""
-    handle, seen = sx.ipc_handle(numbers(gpu)), str(list(range(100)))
+    handle, seen = sx.ipc.handle(numbers(gpu)), str(list(range(100)))
     with Other("import dpnp\n") as other, Other() as third:
         assert other.open(handle) == seen
         answer = other.tell("relay", way)
@@ -171,7 +171,7 @@ def test_another_process_makes_no_handle_of_it(gpu, level_zero, way):
 
 
 def test_a_handle_says_how_much_it_shows(gpu):
-    own, pooled = sx.ipc_handle(sx.ipc_empty(100, device=gpu)), sx.ipc_handle(numbers(gpu))
+    own, pooled = sx.ipc.handle(sx.ipc.empty(100, device=gpu)), sx.ipc.handle(numbers(gpu))
     if own.exposed == 0:
         assert not os.environ["SYCL_EXT_ENVIRONMENT"].startswith("level_zero")
         return
@@ -182,10 +182,10 @@ def test_a_handle_says_how_much_it_shows(gpu):
 
 def test_a_tensor_ends_where_the_array_ends(gpu):
     """Though the driver shows more: a lie about the shape is found out before anything is read."""
-    handle = sx.ipc_handle(numbers(gpu)[10:20])
+    handle = sx.ipc.handle(numbers(gpu)[10:20])
     for lie in ({"shape": (11,)}, {"_offset": 1}, {"_strides": (2,)}, {"_nbytes": 11}):
         with pytest.raises(BufferError):
-            sx.ipc_open(replace(handle, **lie))
+            sx.ipc.open(replace(handle, **lie))
 
 
 # ---- bytes, as dpctl.ipc has them ----------------------------------------------------------------
@@ -193,30 +193,30 @@ def test_a_tensor_ends_where_the_array_ends(gpu):
 
 def test_bytes_of_a_handle(gpu):
     t = numbers(gpu)[20:]
-    handle = sx.ipc_handle(t)
+    handle = sx.ipc.handle(t)
     with Other() as other:
         shown = other.tell("bytes", f"{handle.to_bytes().hex()} {t.nbytes}")
         assert shown == str(list(range(20, 100)))
         other.tell("add")
     assert t.to_numpy()[0] == 21
-    opened = sx.ipc_open(handle.to_bytes(), device=gpu, shape=(2, 10), dtype="uint32")
+    opened = sx.ipc.open(handle.to_bytes(), device=gpu, shape=(2, 10), dtype="uint32")
     assert (opened.shape, opened.dtype, opened.strides) == ((2, 10), np.uint32, (10, 1))
     with pytest.raises(BufferError, match=f"process {os.getpid()} made this handle"):
         pickle.loads(pickle.dumps(handle)).to_bytes()
 
 
 def test_bytes_that_do_not_hold_so_much(gpu):
-    data = sx.ipc_handle(numbers(gpu)).to_bytes()
+    data = sx.ipc.handle(numbers(gpu)).to_bytes()
     with pytest.raises(BufferError, match="bytes"):
-        sx.ipc_open(data, device=gpu, shape=1 << 38)
+        sx.ipc.open(data, device=gpu, shape=1 << 38)
     for wrong in (b"", data[:-1], data + b"x"):
         with pytest.raises(sx.SyclError, match="opening an inter-process handle failed"):
-            sx.ipc_open(wrong, device=gpu, shape=1)
+            sx.ipc.open(wrong, device=gpu, shape=1)
 
 
 def test_bytes_that_were_changed(gpu):
     """One at a time: the memory, other memory of that process, or an error, and never the end."""
-    handle = sx.ipc_handle(numbers(gpu))
+    handle = sx.ipc.handle(numbers(gpu))
     data = handle.to_bytes()
     with Other() as other:
         for index in range(len(data)):
@@ -234,7 +234,7 @@ def test_memory_stays_as_long_as_somebody_has_it_open(gpu):
     """The maker drops all of it: no other tensor gets the block until the other process closes."""
     before = records.waiting()
     t = numbers(gpu)
-    handle, message = sx.ipc_handle(t), None
+    handle, message = sx.ipc.handle(t), None
     with Other() as other, Other() as late:
         other.open(handle)
         message = pickle.dumps(handle).hex()
@@ -253,7 +253,7 @@ def test_memory_stays_as_long_as_somebody_has_it_open(gpu):
 
 def test_a_process_that_is_killed_has_nothing_open(gpu):
     before = records.waiting()
-    handle = sx.ipc_handle(numbers(gpu))
+    handle = sx.ipc.handle(numbers(gpu))
     with Other() as other:
         other.open(handle)
         del handle
@@ -265,12 +265,12 @@ def test_a_process_that_is_killed_has_nothing_open(gpu):
 
 
 def test_memory_that_waits_is_given_back_on_demand(gpu):
-    handle = sx.ipc_handle(numbers(gpu))
+    handle = sx.ipc.handle(numbers(gpu))
     with Other() as other:
         other.open(handle)
         del handle
         other.tell("close")
-        sx.release_cached_memory()
+        sx.memory.release_cached()
         assert not records._waiting
 
 
@@ -279,7 +279,7 @@ import pickle, sys
 import numpy as np
 import sycl_ext as sx
 t = sx.empty(100, "uint8", device="level_zero:gpu:0").copy_from(np.arange(100, dtype="uint8"))
-handle = sx.ipc_handle(t)
+handle = sx.ipc.handle(t)
 print(pickle.dumps(handle).hex(), flush=True)
 sys.stdin.readline()
 """
@@ -291,36 +291,36 @@ def test_a_handle_of_a_dead_process(how, gpu):
         [sys.executable, "-c", MAKES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         handle = pickle.loads(bytes.fromhex(process.stdout.readline()))
-        opened = sx.ipc_open(handle)
+        opened = sx.ipc.open(handle)
         if how is None:
             process.stdin.close()
         else:
             process.send_signal(how)
         process.wait(60)
     with pytest.raises(BufferError, match="cannot be opened"):
-        sx.ipc_open(handle)
+        sx.ipc.open(handle)
     assert_equal(opened, np.arange(100, dtype="uint8"))  # here: Level Zero does not promise it
 
 
 def test_a_process_with_the_id_of_another_one(gpu, monkeypatch):
     """The runtime would take its handle for that of the one that has ended."""
-    handle = sx.ipc_handle(numbers(gpu))
-    sx.ipc_open(handle)
+    handle = sx.ipc.handle(numbers(gpu))
+    sx.ipc.open(handle)
     for key in list(records._opened):
         monkeypatch.setitem(records._opened, key, "earlier")
     with pytest.raises(BufferError, match="has the id of an earlier one"):
-        sx.ipc_open(handle)
+        sx.ipc.open(handle)
 
 
 def test_a_forked_child_withdraws_nothing(gpu):
-    handle = sx.ipc_handle(numbers(gpu))
+    handle = sx.ipc.handle(numbers(gpu))
     child = os.fork()
     if child == 0:
         del handle
         gc.collect()
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert_equal(sx.ipc_open(handle), np.arange(100, dtype="uint8"))
+    assert_equal(sx.ipc.open(handle), np.arange(100, dtype="uint8"))
 
 
 # ---- multiprocessing -----------------------------------------------------------------------------
@@ -332,7 +332,7 @@ import sycl_ext as sx
 from sycl_ext._ipc import records
 
 def work(argument, inbox, outbox):
-    sx.register_multiprocessing("dpnp")
+    sx.ipc.register_multiprocessing("dpnp")
     while (x := inbox.get()) is not None:
         t = sx.as_tensor(x)
         outbox.put((type(x).__module__, t.device.filter_string, t.to_numpy().tolist()))
@@ -343,7 +343,7 @@ def work(argument, inbox, outbox):
     inbox.get()
 
 if __name__ == "__main__":
-    sx.register_multiprocessing("dpnp")
+    sx.ipc.register_multiprocessing("dpnp")
     context = multiprocessing.get_context("spawn")
     gpu = sx.device("level_zero:gpu:0")
     argument = dpnp.empty(3, dtype="float32", device="level_zero:gpu:0")

@@ -52,7 +52,7 @@ def test_a_full_device(gpu, adapter):
 def test_small_pieces_until_it_is_full(gpu, adapter):
     """What is kept for the next allocation is given back before an allocation fails."""
     del [sx.empty(4096, "uint8", device=gpu) for _ in range(1000)][:]
-    sx.release_cached_memory()  # the driver's pools keep a slab from now on
+    sx.memory.release_cached()  # the driver's pools keep a slab from now on
     room = (1 << 30) - adapter.fakegpu_device_bytes()
     small = [sx.empty(4096, "uint8", device=gpu) for _ in range(1000)]
     del small
@@ -84,7 +84,7 @@ def scenario(gpu):
 def test_every_call_of_the_runtime_may_fail(gpu, adapter, allocations_left):
     """An error of ours each time, nothing leaks, and the next attempt works."""
     wanted = scenario(gpu)
-    live, allocations = sx.live_exports(), allocations_left()
+    live, allocations = sx.memory.live_exports(), allocations_left()
     before = adapter.fakegpu_calls()
     assert scenario(gpu) == wanted
     calls = adapter.fakegpu_calls() - before
@@ -100,7 +100,7 @@ def test_every_call_of_the_runtime_may_fail(gpu, adapter, allocations_left):
         finally:
             adapter.fakegpu_fail_at(0)
         assert allocations_left() == allocations
-        assert sx.live_exports() == live
+        assert sx.memory.live_exports() == live
     # An allocation that fails once is tried again, and staging memory is a convenience.
     assert sx.SyclError in errors
     assert len(errors) >= calls // 2

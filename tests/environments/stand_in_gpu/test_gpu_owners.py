@@ -35,7 +35,7 @@ class AddressTakenError(Exception):
 def give_back():
     """Free what was dropped, which is done when the work on it is."""
     assert eventually(lambda: not _core.deferred_frees())
-    sx.release_cached_memory()
+    sx.memory.release_cached()
 
 
 def until_an_address_comes_again(test):

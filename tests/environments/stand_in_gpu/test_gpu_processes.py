@@ -126,12 +126,12 @@ def test_pending_work_is_waited_for(way, usm_type, gpu, adapter):
 
 def test_a_handle_is_given_when_pending_work_is_done(gpu, adapter, hold):
     """Here the data itself cannot tell: looking at it waits."""
-    tensor = sx.ipc_empty(4096, "uint8", device=gpu)
+    tensor = sx.ipc.empty(4096, "uint8", device=gpu)
     with hold() as held:
         before = adapter.fakegpu_copies()
         kept = write_ones(tensor)
         threading.Timer(0.1, held.release).start()
-        sx.ipc_handle(tensor)
+        sx.ipc.handle(tensor)
         assert adapter.fakegpu_copies() == before + 1
     del kept
 
@@ -143,7 +143,7 @@ import pickle, sys
 import numpy as np
 import sycl_ext as sx
 handle = pickle.loads(bytes.fromhex(sys.argv[1]))
-t = sx.ipc_open(handle)
+t = sx.ipc.open(handle)
 print(t.device.filter_string, t.device.part, t.usm_type, t.strides, t.to_numpy().tolist())
 if not t.readonly:
     t.copy_from(t.to_numpy() + np.asarray(1, t.dtype))
@@ -157,7 +157,7 @@ def opened_elsewhere(handle, **variables):
 
 
 def shared_numbers(device, shape=(4, 6), dtype="int32"):
-    return sx.ipc_empty(shape, dtype, device=device).copy_from(values(shape, dtype))
+    return sx.ipc.empty(shape, dtype, device=device).copy_from(values(shape, dtype))
 
 
 @pytest.fixture
@@ -167,22 +167,22 @@ def with_ipc(gpu):
 
 
 def test_two_processes_see_one_memory(gpus, with_ipc, adapter):
-    t = sx.ipc_empty((4, 6), "int32", device=gpus[1]).copy_from(values((4, 6), "int32"))
+    t = sx.ipc.empty((4, 6), "int32", device=gpus[1]).copy_from(values((4, 6), "int32"))
     expected = values((4, 6), "int32")
     assert t.usm_type == "device"
     before = adapter.fakegpu_ipc_handles()
-    handle = sx.ipc_handle(t)
+    handle = sx.ipc.handle(t)
     assert adapter.fakegpu_ipc_handles() == before + 1
     shown = opened_elsewhere(handle)
     assert shown == f"level_zero:gpu:1 None device (6, 1) {expected.tolist()}"
     expected += 1
     assert_equal(t, expected)
-    view = sx.ipc_handle(t[1::2, ::-2])
+    view = sx.ipc.handle(t[1::2, ::-2])
     shown = opened_elsewhere(view)
     assert shown.endswith(f"(12, -2) {expected[1::2, ::-2].tolist()}")
     expected[1::2, ::-2] += 1
     assert_equal(t, expected)
-    opened_elsewhere(sx.ipc_handle(t.as_readonly()))
+    opened_elsewhere(sx.ipc.handle(t.as_readonly()))
     assert_equal(t, expected)
     del handle, view, t
     # The real adapter v2 gives it back with the block, which may wait for the work on it; v1 never
@@ -192,42 +192,42 @@ def test_two_processes_see_one_memory(gpus, with_ipc, adapter):
 
 
 def test_memory_of_a_tile_is_opened_on_the_tile(tiles, with_ipc):
-    t = sx.ipc_empty(3, "int8", device=tiles[1])
+    t = sx.ipc.empty(3, "int8", device=tiles[1])
     t.copy_from(np.array([1, 2, 3], "int8"))
-    assert opened_elsewhere(sx.ipc_handle(t)).startswith("level_zero:gpu:0 1 device")
+    assert opened_elsewhere(sx.ipc.handle(t)).startswith("level_zero:gpu:0 1 device")
     assert t.to_numpy().tolist() == [2, 3, 4]
 
 
 def test_memory_of_a_private_context(gpu, with_ipc):
     private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
     t = shared_numbers(private)
-    assert opened_elsewhere(sx.ipc_handle(t)).startswith("level_zero:gpu:0 None device")
+    assert opened_elsewhere(sx.ipc.handle(t)).startswith("level_zero:gpu:0 None device")
     assert_equal(t, values((4, 6), "int32") + 1)
 
 
 def test_a_device_is_known_by_its_uuid_and_not_by_its_number(gpus, with_ipc):
     """The words of a handle count for nothing where the device says who it is."""
-    handle = sx.ipc_handle(shared_numbers(gpus[1]))
+    handle = sx.ipc.handle(shared_numbers(gpus[1]))
     renamed = replace(handle, _device=handle._device._replace(number=0))
-    assert sx.ipc_open(renamed).device is gpus[1]
+    assert sx.ipc.open(renamed).device is gpus[1]
     nowhere = replace(handle, _uuid=bytes(16))
     with pytest.raises(BufferError, match="this process does not have"):
-        sx.ipc_open(nowhere)
+        sx.ipc.open(nowhere)
     with pytest.raises(BufferError, match="cannot be opened on"):
-        sx.ipc_open(handle, device=gpus[0])
+        sx.ipc.open(handle, device=gpus[0])
 
 
 def test_a_device_that_does_not_say_who_it_is(gpus, with_ipc):
     """Its number in the table of its backend has to do."""
-    handle = replace(sx.ipc_handle(shared_numbers(gpus[1])), _uuid=b"")
-    assert sx.ipc_open(handle).device is gpus[1]
+    handle = replace(sx.ipc.handle(shared_numbers(gpus[1])), _uuid=b"")
+    assert sx.ipc.open(handle).device is gpus[1]
 
 
 def test_a_tile_that_is_not_there(tiles, with_ipc):
-    handle = sx.ipc_handle(sx.ipc_empty(3, device=tiles[1]))
+    handle = sx.ipc.handle(sx.ipc.empty(3, device=tiles[1]))
     for path in ((("next_partitionable", 7),), (("equally 3", 0),)):
         with pytest.raises(BufferError, match="this process does not have"):
-            sx.ipc_open(replace(handle, _device=handle._device._replace(path=path)))
+            sx.ipc.open(replace(handle, _device=handle._device._replace(path=path)))
 
 
 def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter, level_zero):
@@ -236,9 +236,9 @@ def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter, le
     They give up one of an earlier block at the same address, so that there may be none more.
     """
     t = shared_numbers(gpu)
-    handle = sx.ipc_handle(t)
+    handle = sx.ipc.handle(t)
     before = adapter.fakegpu_live_allocations()
-    opened = sx.ipc_open(handle)
+    opened = sx.ipc.open(handle)
     view = opened[1:]
     there = adapter.fakegpu_live_allocations()
     assert there - before in ((0, 1) if level_zero else (1,))
@@ -248,14 +248,14 @@ def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter, le
     del view
     alive()
     assert there - adapter.fakegpu_live_allocations() in ((0, 1) if level_zero else (1,))
-    again = sx.ipc_open(handle)
+    again = sx.ipc.open(handle)
     assert_equal(again, values((4, 6), "int32"))
     assert adapter.fakegpu_live_allocations() == there
 
 
 def test_lies_about_device_memory(gpu, with_ipc, adapter):
-    t = sx.ipc_empty(1 << 16, "uint8", device=gpu)
-    handle = sx.ipc_handle(t)
+    t = sx.ipc.empty(1 << 16, "uint8", device=gpu)
+    handle = sx.ipc.handle(t)
     before = adapter.fakegpu_live_allocations()
     for lie in (
         {"_nbytes": 1 << 30},
@@ -265,16 +265,16 @@ def test_lies_about_device_memory(gpu, with_ipc, adapter):
         {"_key": handle._key._replace(process=1 << 30)},
     ):
         with pytest.raises(BufferError):
-            sx.ipc_open(replace(handle, **lie))
+            sx.ipc.open(replace(handle, **lie))
     assert adapter.fakegpu_live_allocations() == before  # nothing was mapped
     for lie in ({"_offset": 1}, {"shape": (1 << 17,)}, {"_strides": (-1,)}):
         with pytest.raises(BufferError):
-            sx.ipc_open(replace(handle, **lie))
+            sx.ipc.open(replace(handle, **lie))
 
 
 def test_no_message_can_change_what_the_driver_is_given(gpu, with_ipc):
     """What is sent holds no bytes that the driver follows; each of its bytes may be another."""
-    handle = sx.ipc_handle(shared_numbers(gpu))
+    handle = sx.ipc.handle(shared_numbers(gpu))
     message = pickle.dumps(handle)
     assert handle.to_bytes() not in message
     assert handle.to_bytes()[:24] not in message
@@ -284,61 +284,61 @@ def test_no_message_can_change_what_the_driver_is_given(gpu, with_ipc):
 
 @pytest.mark.parametrize("size", [0, 40, 5000])
 def test_a_record_that_is_none(size, gpu, with_ipc):
-    handle = sx.ipc_handle(shared_numbers(gpu))
+    handle = sx.ipc.handle(shared_numbers(gpu))
     record = open_block(handle._key, 4096, readonly=False)
     kept = record.read()
     record.write(b"another mark".ljust(16))
     with pytest.raises(BufferError, match="shares other memory there than the handle says"):
-        sx.ipc_open(handle)
+        sx.ipc.open(handle)
     record.write(records._RECORD.pack(records._MARK, False, 96, size) + b"x" * min(size, 4000))
     if size > 4064:
         with pytest.raises(BufferError, match="shares other memory there"):
-            sx.ipc_open(handle)
+            sx.ipc.open(handle)
     else:
         with pytest.raises(sx.SyclError, match="opening an inter-process handle failed"):
-            sx.ipc_open(handle)
+            sx.ipc.open(handle)
     record.write(kept)
-    assert_equal(sx.ipc_open(handle), values((4, 6), "int32"))
+    assert_equal(sx.ipc.open(handle), values((4, 6), "int32"))
 
 
 @pytest.mark.parametrize("beyond", [1, 100, mmap.PAGESIZE])
 def test_more_than_the_driver_has_there(beyond, gpu, with_ipc):
     """It is refused before it is borrowed: the runtime would close another mapping there."""
     t = shared_numbers(gpu)
-    handle = sx.ipc_handle(t)
+    handle = sx.ipc.handle(t)
     data, whole = handle.to_bytes(), handle.exposed
     words = rf"handle leads to {whole + beyond} bytes at \S+, and the driver has {whole} bytes"
     if not whole:  # there is no driver to ask, and SYCL knows nothing of what is far behind
         whole, words = 64 << 20, "the inter-process handle"
     before = _core.live_allocations()
     with pytest.raises(BufferError, match=words):
-        sx.ipc_open(data, device=gpu, shape=whole + beyond)
+        sx.ipc.open(data, device=gpu, shape=whole + beyond)
     assert _core.live_allocations() == before
-    assert_equal(sx.ipc_open(handle), values((4, 6), "int32"))
+    assert_equal(sx.ipc.open(handle), values((4, 6), "int32"))
 
 
 def test_memory_that_was_let_go(gpu, with_ipc):
     """Its descriptor may be that of another file by now, so nothing follows it."""
-    sent = pickle.dumps(sx.ipc_handle(shared_numbers(gpu)))
+    sent = pickle.dumps(sx.ipc.handle(shared_numbers(gpu)))
     alive()
     with pytest.raises(BufferError, match="cannot be opened|does not share this memory any more"):
-        sx.ipc_open(pickle.loads(sent))
+        sx.ipc.open(pickle.loads(sent))
 
 
 @pytest.mark.parametrize("usm_type", ["shared", "host"])
 def test_only_device_memory_has_handles(usm_type, gpu, with_ipc):
     with pytest.raises(BufferError, match="only 'device' USM has"):
-        sx.ipc_handle(numbers(gpu, usm_type))
+        sx.ipc.handle(numbers(gpu, usm_type))
     theirs = dpnp.empty(3, device="level_zero:gpu:0", usm_type=usm_type)
     with pytest.raises(BufferError, match="only 'device' USM has"):
-        sx.ipc_handle(theirs)
+        sx.ipc.handle(theirs)
 
 
 def test_shared_memory_goes_through_no_pool(gpu, with_ipc, adapter):
     """Neither comes it from another tensor, nor does another tensor get it: the handle may live."""
     sx.empty(256, "uint8", device=gpu)
     before = adapter.fakegpu_live_allocations()
-    t = sx.ipc_empty(256, "uint8", device=gpu)
+    t = sx.ipc.empty(256, "uint8", device=gpu)
     assert adapter.fakegpu_live_allocations() == before + 1
     others = [sx.empty(256, "uint8", device=gpu) for _ in range(20)]
     # Memory with a handle is mapped in pages of its own.
@@ -351,12 +351,12 @@ def test_shared_memory_goes_through_no_pool(gpu, with_ipc, adapter):
 def test_a_kernel_that_refuses(gpu, with_ipc):
     """The runtime says that every device on Linux has handles, and fails when one is opened."""
     t = shared_numbers(gpu)
-    handle = sx.ipc_handle(t)
+    handle = sx.ipc.handle(t)
     code = OPENS.replace("sys.argv[1]", repr(pickle.dumps(handle).hex()))
     code = code.replace(
-        "t = sx.ipc_open(handle)",
+        "t = sx.ipc.open(handle)",
         "from test_peers import REFUSE; exec(REFUSE); refuse(1)\n"
-        "try: sx.ipc_open(handle)\n"
+        "try: sx.ipc.open(handle)\n"
         "except BufferError as error: print(error); raise SystemExit",
     )
     shown = environments.python(code, inherit=True, near=PEERS)
@@ -366,8 +366,8 @@ def test_a_kernel_that_refuses(gpu, with_ipc):
 
 def test_a_forked_child_leaves_handles_to_its_parent(gpu, with_ipc, adapter):
     t = shared_numbers(gpu)
-    handle = sx.ipc_handle(t)
-    opened = sx.ipc_open(handle)
+    handle = sx.ipc.handle(t)
+    opened = sx.ipc.open(handle)
     before = adapter.fakegpu_ipc_handles(), adapter.fakegpu_live_allocations()
     child = os.fork()
     if child == 0:
@@ -388,32 +388,32 @@ def test_failures_of_the_runtime(call, gpu, with_ipc, adapter):
     if call == 1:
         adapter.fakegpu_fail_at(1)
         with pytest.raises(sx.SyclError, match="getting an inter-process handle failed"):
-            sx.ipc_handle(t)
+            sx.ipc.handle(t)
         return
-    handle = sx.ipc_handle(t)
+    handle = sx.ipc.handle(t)
     adapter.fakegpu_fail_at(1)
     with pytest.raises(sx.SyclError, match="opening an inter-process handle failed"):
-        sx.ipc_open(handle)
-    assert_equal(sx.ipc_open(handle), values((4, 6), "int32"))  # and the next time it works
+        sx.ipc.open(handle)
+    assert_equal(sx.ipc.open(handle), values((4, 6), "int32"))  # and the next time it works
 
 
 def test_shared_host_memory_and_a_gpu(gpu, cpu):
-    t = sx.ipc_empty(3, "int8", device=cpu).copy_from(np.array([1, 2, 3], "int8"))
-    assert opened_elsewhere(sx.ipc_handle(t)).startswith("opencl:cpu:0 None system")
+    t = sx.ipc.empty(3, "int8", device=cpu).copy_from(np.array([1, 2, 3], "int8"))
+    assert opened_elsewhere(sx.ipc.handle(t)).startswith("opencl:cpu:0 None system")
     assert t.to_numpy().tolist() == [2, 3, 4]
     with pytest.raises(BufferError, match="share memory of the CPU device"):
-        sx.ipc_open(sx.ipc_handle(t), device=gpu)
+        sx.ipc.open(sx.ipc.handle(t), device=gpu)
 
 
 def test_a_gpu_without_inter_process_handles():
     code = """
 import sycl_ext as sx
 try:
-    sx.ipc_empty(3, device="gpu")
+    sx.ipc.empty(3, device="gpu")
 except BufferError as error:
     print(error)
 try:
-    sx.ipc_handle(sx.zeros(3, device="gpu"))
+    sx.ipc.handle(sx.zeros(3, device="gpu"))
 except BufferError as error:
     print(error)
 """

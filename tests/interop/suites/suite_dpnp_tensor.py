@@ -127,7 +127,7 @@ dlpack = StandIn(
     from_dlpack_capsule=from_dlpack_capsule,
     to_dlpack_capsule=lambda x: x.__dlpack__(),
     numpy_to_dlpack_versioned_capsule=lambda x, _: sx.host_view(x).__dlpack__(max_version=(1, 0)),
-    get_build_dlpack_version=lambda: sx.DLPACK_VERSION,
+    get_build_dlpack_version=lambda: sx.dlpack.VERSION,
 )
 functions = {
     name: with_ours(found) for name, found in vars(dpt).items() if isinstance(found, FunctionType)

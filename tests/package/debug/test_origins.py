@@ -29,7 +29,7 @@ def run(tmp_path, code):
 def test_untraced():
     capsule = sx.zeros(3).__dlpack__()
     with pytest.raises(RuntimeError, match="SYCL_EXT_TRACE=1"):
-        sx.live_exports(origins=True)
+        sx.memory.live_exports(origins=True)
     del capsule
 
 
@@ -52,11 +52,11 @@ WAYS = {
     "exchange": lambda: sx.exchange(tensor, np),
 }
 for name, way in WAYS.items():
-    before = sx.live_exports(origins=True)
+    before = sx.memory.live_exports(origins=True)
     line = way.__code__.co_firstlineno
     held = way()
-    found = sx.live_exports(origins=True)
-    assert len(found) == len(before) + 1 == sx.live_exports(), name
+    found = sx.memory.live_exports(origins=True)
+    assert len(found) == len(before) + 1 == sx.memory.live_exports(), name
     origin = found[-1]
     assert any(f"{__file__}:{line} in <lambda>" == frame for frame in origin.stack), origin
     assert not any("sycl_ext/" in frame for frame in origin.stack), origin
@@ -65,7 +65,7 @@ for name, way in WAYS.items():
         assert tensor.ptr <= origin.address < tensor.ptr + tensor.nbytes
     assert origin.device == ((14, 0) if name in ("legacy", "versioned", "dpnp") else (1, 0))
     del held
-    assert sx.live_exports(origins=True) == before
+    assert sx.memory.live_exports(origins=True) == before
 """)  # fmt: skip
     assert said == []
 
@@ -77,7 +77,8 @@ def test_the_oldest_comes_first(tmp_path):
 import sycl_ext as sx
 
 held = [sx.zeros(n).__dlpack__() for n in range(1, 100)]
-assert [origin.shape for origin in sx.live_exports(origins=True)] == [(n,) for n in range(1, 100)]
+alive = sx.memory.live_exports(origins=True)
+assert [origin.shape for origin in alive] == [(n,) for n in range(1, 100)]
 held.clear()
 """,
     )
@@ -113,6 +114,6 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-assert sx.live_exports(origins=True) == []
+assert sx.memory.live_exports(origins=True) == []
 """)  # fmt: skip
     assert said == []

@@ -91,7 +91,7 @@ FORMS = {
     "id": lambda: 0,
     "NumPy integer": lambda: np.int32(0),
     "pair": lambda: (14, 0),
-    "pair of an enum": lambda: (sx.DeviceType.ONE_API, 0),
+    "pair of an enum": lambda: (sx.dlpack.DeviceType.ONE_API, 0),
     "Device": lambda: sx.device(0),
     "filter string": lambda: "opencl:cpu:0",
     "filter string without number": lambda: "opencl:cpu",
@@ -358,7 +358,7 @@ EVERYTHING = {
     "explain": "sx.explain(array)",
     "explain the host": "sx.explain(array, (1, 0))",
     "explain numpy": "sx.explain(array, np)",
-    "ipc_empty": "sx.ipc_empty(3)",
+    "ipc_empty": "sx.ipc.empty(3)",
 }
 
 
@@ -386,8 +386,8 @@ for name, call in {EVERYTHING!r}.items():
                 assert words in str(error), (name, error)
         else:
             raise AssertionError(name)
-sx.release_cached_memory()
-assert sx.live_exports() == 0
+sx.memory.release_cached()
+assert sx.memory.live_exports() == 0
 """,
         {**environments.cpu(), "ONEAPI_DEVICE_SELECTOR": selector},
     )

@@ -7,7 +7,6 @@ import pytest
 
 import environments
 from doctor_facts import BROKEN, EMPTY, NO_LIBSYCL, ROOT
-from sycl_ext._devices import startup
 from sycl_ext._doctor.facts import (
     DeviceFacts,
     Driver,
@@ -21,6 +20,7 @@ from sycl_ext._doctor.facts import (
     Step,
     User,
 )
+from sycl_ext._setup import startup
 
 
 @pytest.mark.parametrize("error", ["no device", "no libsycl"])

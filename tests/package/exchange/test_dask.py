@@ -48,7 +48,7 @@ def test_within_other_objects():
 
 
 def test_unpickle_to_holds_here_too(halves):
-    with sx.unpickle_to(halves[0]):
+    with sx.pickling.to_device(halves[0]):
         assert sent(sx.zeros(3)).device is halves[0]
 
 

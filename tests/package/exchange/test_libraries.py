@@ -15,7 +15,7 @@ dpnp = pytest.importorskip("dpnp")
 
 @pytest.fixture(autouse=True)
 def registered():
-    sx.register_pickle("dpnp")
+    sx.pickling.register("dpnp")
 
 
 def numbers(usm_type="device", **how):
@@ -76,7 +76,7 @@ def test_another_process_knows_them_without_registering():
 
 def test_a_library_that_is_not_known():
     with pytest.raises(ValueError, match="library is 'numpie'; known are 'dpnp'"):
-        sx.register_pickle("dpnp", "numpie")
+        sx.pickling.register("dpnp", "numpie")
 
 
 def test_nothing_is_registered_unasked():

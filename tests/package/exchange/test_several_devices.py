@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``device=[...]``: the first of several devices that takes no copy, else the cheapest."""
 
+import dataclasses
 import itertools
 import types
 
@@ -60,13 +61,12 @@ def test_none_will_do():
 
 
 def test_plans_compare():
-    assert VIEW < COPY < TWO < NO
-    assert NO > TWO >= COPY > VIEW <= VIEW
     assert Plan(Route.VIEW, "there") == VIEW != Plan(Route.VIEW, "near")
-    assert sorted([NO, COPY, VIEW]) == [VIEW, COPY, NO]
     assert {VIEW: 1}[Plan(Route.VIEW, "there")] == 1
     with pytest.raises(TypeError):
-        _ = VIEW < 1
+        _ = VIEW < COPY  # by what?  They have a cost
+    with pytest.raises(AttributeError):
+        VIEW.reason = "elsewhere"
     assert [plan.cost for plan in (VIEW, COPY, TWO, NO)] == [0, 1, 2, float("inf")]
 
 
@@ -292,6 +292,8 @@ def test_explain_is_what_happens(library, shape, private):
                 sx.exchange(t, library, device=wanted, copy=copy)
             assert type(caught.value) is plan.error
             continue
-        assert plan in [one._replace(candidates=plan.candidates) for one in plan.candidates]
+        assert plan in [
+            dataclasses.replace(one, candidates=plan.candidates) for one in plan.candidates
+        ]
         result = sx.exchange(t, library, device=wanted, copy=copy)
         assert (sx.as_tensor(result).ptr == t.ptr) == (plan.copies == 0)

@@ -105,7 +105,7 @@ class Request:
 
 def test_a_request_is_copied_back_when_it_is_done():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
-    request = sx.staged_request(tensor, "w", Request)
+    request = sx.mpi.staged_request(tensor, "w", Request)
     np.asarray(request.request.memory)[:] = array + 1
     assert not request.test()
     assert_equal(tensor, array)
@@ -120,7 +120,7 @@ def test_a_request_is_copied_back_when_it_is_done():
 
 def test_a_request_that_fails_is_given_up():
     tensor, array = LAYOUTS["sliced"].tensor("int32")
-    request = sx.staged_request(tensor, "w", Request)
+    request = sx.mpi.staged_request(tensor, "w", Request)
     np.asarray(request.request.memory)[:] = 0
     with pytest.raises(RuntimeError, match="too long"):
         request.wait()
@@ -132,7 +132,7 @@ def test_a_request_that_fails_is_given_up():
 def test_a_signal_during_a_wait_loses_no_data(raised):
     """Python runs the handler when ``Wait`` has returned, and the request is done."""
     tensor, array = LAYOUTS["sliced"].tensor("int32")
-    request = sx.staged_request(tensor, "w", Request)
+    request = sx.mpi.staged_request(tensor, "w", Request)
     np.asarray(request.request.memory)[:] = array + 1
 
     def interrupted():
@@ -150,6 +150,6 @@ def test_a_signal_during_a_wait_loses_no_data(raised):
 def test_a_request_that_is_never_made():
     tensor, _ = LAYOUTS["sliced"].tensor("int32")
     with pytest.raises(ZeroDivisionError):
-        sx.staged_request(tensor, "r", lambda _: 1 // 0)
+        sx.mpi.staged_request(tensor, "r", lambda _: 1 // 0)
     with pytest.raises(BufferError, match="stage it with mode 'r'"):
-        sx.staged_request(tensor.as_readonly(), "w", Request)
+        sx.mpi.staged_request(tensor.as_readonly(), "w", Request)

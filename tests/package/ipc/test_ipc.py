@@ -25,7 +25,7 @@ from waiting import eventually
 
 
 def shared(shape=(4, 6), dtype="int32", **how):
-    return sx.ipc_empty(shape, dtype, device="cpu", **how).copy_from(values(shape, dtype))
+    return sx.ipc.empty(shape, dtype, device="cpu", **how).copy_from(values(shape, dtype))
 
 
 def open_files():
@@ -47,7 +47,7 @@ import pickle, sys
 import numpy as np
 import sycl_ext as sx
 for line in sys.stdin:
-    t = sx.ipc_open(pickle.loads(bytes.fromhex(line)))
+    t = sx.ipc.open(pickle.loads(bytes.fromhex(line)))
     print(t.to_numpy().tolist(), t.readonly, t.strides, flush=True)
     if not t.readonly:
         t.copy_from(t.to_numpy() + np.asarray(1, t.dtype))
@@ -83,31 +83,31 @@ def test_two_processes_see_one_memory():
     before = t.to_numpy().copy()
     view, as_seen = t[1::2, ::-2], before[1::2, ::-2]
     with Other() as other:
-        seen, added = other(sx.ipc_handle(t))
+        seen, added = other(sx.ipc.handle(t))
         assert (seen, added) == (f"{before.tolist()} False (6, 1)", "added")
         assert_equal(t, before + 1)
-        seen, _ = other(sx.ipc_handle(view))
+        seen, _ = other(sx.ipc.handle(view))
         assert seen == f"{(as_seen + 1).tolist()} False (12, -2)"
         expected = before + 1
         expected[1::2, ::-2] += 1
         assert_equal(t, expected)
-        seen, _ = other(sx.ipc_handle(t.as_readonly()))
+        seen, _ = other(sx.ipc.handle(t.as_readonly()))
         assert seen.endswith("True (6, 1)")
 
 
 def test_nothing_is_copied():
     t = shared(order="F")
-    opened = sx.ipc_open(sx.ipc_handle(t))
+    opened = sx.ipc.open(sx.ipc.handle(t))
     assert opened.ptr != t.ptr  # another mapping
     assert (opened.usm_type, opened.strides, opened.device) == ("system", (1, 4), t.device)
     t.to_numpy()[2, 3] = 77
     assert opened.to_numpy()[2, 3] == 77
-    again = sx.ipc_open(sx.ipc_handle(opened[2:]))
+    again = sx.ipc.open(sx.ipc.handle(opened[2:]))
     assert again.to_numpy()[0, 3] == 77
 
 
 def test_memory_lives_until_its_last_view_is_gone():
-    opened = sx.ipc_open(sx.ipc_handle(shared(dtype="uint8")))
+    opened = sx.ipc.open(sx.ipc.handle(shared(dtype="uint8")))
     view = opened.T[1:]
     array = view.to_numpy()
     del opened, view
@@ -117,7 +117,7 @@ def test_memory_lives_until_its_last_view_is_gone():
 
 def test_read_only_memory_is_mapped_so():
     """Not even C code can write: the kernel would not let it."""
-    opened = sx.ipc_open(sx.ipc_handle(shared().as_readonly()))
+    opened = sx.ipc.open(sx.ipc.handle(shared().as_readonly()))
     assert opened.readonly
     maps = Path("/proc/self/maps").read_text().splitlines()
     (line,) = [line for line in maps if int(line.split("-")[0], 16) == opened.ptr]
@@ -135,78 +135,78 @@ def test_the_memory_has_no_name_that_could_stay_behind():
 
 
 def test_a_handle_keeps_the_memory():
-    handle = sx.ipc_handle(shared())
+    handle = sx.ipc.handle(shared())
     gc.collect()
-    assert_equal(sx.ipc_open(handle), values((4, 6), "int32"))
+    assert_equal(sx.ipc.open(handle), values((4, 6), "int32"))
     arrived = pickle.loads(pickle.dumps(handle))
     assert arrived == handle
     assert len(pickle.dumps(handle)) < 400
     del handle
     gc.collect()
     with pytest.raises(BufferError, match=r"No such file|does not share this memory any more"):
-        sx.ipc_open(arrived)
+        sx.ipc.open(arrived)
 
 
 def test_a_handle_can_name_the_device(halves):
-    handle = sx.ipc_handle(shared())
-    assert sx.ipc_open(handle, device=halves[0]).device is halves[0]
-    on_half = sx.ipc_empty(3, device=halves[1])
-    assert sx.ipc_open(sx.ipc_handle(on_half)).device is halves[1]
+    handle = sx.ipc.handle(shared())
+    assert sx.ipc.open(handle, device=halves[0]).device is halves[0]
+    on_half = sx.ipc.empty(3, device=halves[1])
+    assert sx.ipc.open(sx.ipc.handle(on_half)).device is halves[1]
 
 
 def test_zeros_come_with_it():
-    assert not sx.ipc_empty((2, 3), "float64", device="cpu").to_numpy().any()
+    assert not sx.ipc.empty((2, 3), "float64", device="cpu").to_numpy().any()
 
 
 # ---- what cannot be shared -----------------------------------------------------------------------
 
 
 def test_nothing_is_copied_silently(usm_type):
-    with pytest.raises(BufferError, match=r"sx\.ipc_empty\(t\.shape.*\.copy_from\(t\)"):
-        sx.ipc_handle(sx.zeros(3, usm_type=usm_type))
+    with pytest.raises(BufferError, match=r"sx\.ipc\.empty\(t\.shape.*\.copy_from\(t\)"):
+        sx.ipc.handle(sx.zeros(3, usm_type=usm_type))
     with pytest.raises(BufferError, match="not in memory that processes can share"):
-        sx.ipc_handle(sx.from_dlpack(np.zeros(3)))
+        sx.ipc.handle(sx.from_dlpack(np.zeros(3)))
 
 
 def test_no_elements_are_no_memory():
-    assert sx.ipc_empty((0, 3), device="cpu").shape == (0, 3)
+    assert sx.ipc.empty((0, 3), device="cpu").shape == (0, 3)
     with pytest.raises(BufferError, match="no elements"):
-        sx.ipc_handle(sx.ipc_empty((0, 3), device="cpu"))
+        sx.ipc.handle(sx.ipc.empty((0, 3), device="cpu"))
 
 
 def test_wrong_arguments():
     with pytest.raises(BufferError, match="not in memory that processes can share"):
-        sx.ipc_handle(np.zeros(3))
-    with pytest.raises(TypeError, match="it must be an IpcHandle or bytes"):
-        sx.ipc_open("handle")
+        sx.ipc.handle(np.zeros(3))
+    with pytest.raises(TypeError, match="it must be a Handle or bytes"):
+        sx.ipc.open("handle")
     with pytest.raises(TypeError, match="bytes say neither device nor shape"):
-        sx.ipc_open(b"handle")
+        sx.ipc.open(b"handle")
     with pytest.raises(TypeError, match="knows its shape and dtype"):
-        sx.ipc_open(sx.ipc_handle(shared()), shape=24)
+        sx.ipc.open(sx.ipc.handle(shared()), shape=24)
     with pytest.raises(ValueError, match="is not empty"):
-        sx.ipc_open(b"handle", device="cpu", shape=0)
+        sx.ipc.open(b"handle", device="cpu", shape=0)
     with pytest.raises(BufferError, match="has no inter-process handles"):
-        sx.ipc_open(b"handle", device="cpu", shape=3)
+        sx.ipc.open(b"handle", device="cpu", shape=3)
     with pytest.raises(TypeError):
-        sx.ipc_handle("no array")
+        sx.ipc.handle("no array")
     with pytest.raises(ValueError, match="order is 'K'"):
-        sx.ipc_empty(3, device="cpu", order="K")
+        sx.ipc.empty(3, device="cpu", order="K")
     with pytest.raises(ValueError, match="negative"):
-        sx.ipc_empty(-3, device="cpu")
+        sx.ipc.empty(-3, device="cpu")
     with pytest.raises(BufferError, match="inter-process handles"):
         _core.IpcExport(sx.zeros(3))
 
 
 def test_no_room_is_a_memory_error():
     with pytest.raises(MemoryError, match="bytes of shared memory are more than"):
-        sx.ipc_empty(1 << 62, "uint8", device="cpu")
+        sx.ipc.empty(1 << 62, "uint8", device="cpu")
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     room = pages * mmap.PAGESIZE + (1 << 30)  # for whatever else is allocated meanwhile
     resource.setrlimit(resource.RLIMIT_AS, (room, before[1]))
     try:
         with pytest.raises(MemoryError, match="cannot get 2147483648 bytes of shared memory"):
-            sx.ipc_empty(1 << 31, "uint8", device="cpu")
+            sx.ipc.empty(1 << 31, "uint8", device="cpu")
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
@@ -219,7 +219,7 @@ def test_no_descriptor_left_is_an_error_and_no_leak(free):
     resource.setrlimit(resource.RLIMIT_NOFILE, (next_descriptor + free, before[1]))
     try:
         with pytest.raises(OSError, match="Too many open files"):
-            sx.ipc_empty(3, device="cpu")
+            sx.ipc.empty(3, device="cpu")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
@@ -228,7 +228,7 @@ def test_no_descriptor_left_is_an_error_and_no_leak(free):
 
 
 def test_a_handle_reaches_its_block_and_no_further():
-    own = sx.ipc_handle(shared())
+    own = sx.ipc.handle(shared())
     for lie in (
         {"shape": (5, 6)},
         {"_offset": 4},
@@ -240,12 +240,12 @@ def test_a_handle_reaches_its_block_and_no_further():
         {"_nbytes": 95},
     ):
         with pytest.raises(BufferError):
-            sx.ipc_open(replace(own, **lie))
+            sx.ipc.open(replace(own, **lie))
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(sx.IpcHandle) if f.name != "_keep"])
+@pytest.mark.parametrize("name", [f.name for f in fields(sx.ipc.Handle) if f.name != "_keep"])
 def test_a_changed_handle_names_the_field(name):
-    own = sx.ipc_handle(shared())
+    own = sx.ipc.handle(shared())
     wrong = {
         "mechanism": ["bus", ""],
         "dtype": ["float31", ""],
@@ -258,13 +258,13 @@ def test_a_changed_handle_names_the_field(name):
         "_device": [("opencl", "cpu", -1, ()), ("opencl",)],
     }
     for value in [None, 1.5, ..., *wrong.get(name, [])]:
-        with pytest.raises(ValueError, match=f"{name} of the IpcHandle"):
-            sx.ipc_open(replace(own, **{name: value}))
-    assert sx.ipc_open(replace(own)).shape == (4, 6)
+        with pytest.raises(ValueError, match=f"{name} of the sycl_ext.ipc.Handle"):
+            sx.ipc.open(replace(own, **{name: value}))
+    assert sx.ipc.open(replace(own)).shape == (4, 6)
 
 
 def test_another_file_is_not_taken_for_the_memory(tmp_path):
-    own = sx.ipc_handle(shared())
+    own = sx.ipc.handle(shared())
     read_end, write_end = os.pipe()
     plain = os.open(tmp_path / "plain", os.O_RDWR | os.O_CREAT)
     os.truncate(plain, own._nbytes)
@@ -275,9 +275,9 @@ def test_another_file_is_not_taken_for_the_memory(tmp_path):
             found = os.fstat(file)
             key = shared_memory.BlockKey(os.getpid(), file, found.st_dev, found.st_ino)
             with pytest.raises(BufferError, match=r"no shared memory|does not share"):
-                sx.ipc_open(replace(own, _key=key))
+                sx.ipc.open(replace(own, _key=key))
             with pytest.raises(BufferError, match="does not share this memory any more"):
-                sx.ipc_open(replace(own, _key=own._key._replace(descriptor=file)))
+                sx.ipc.open(replace(own, _key=own._key._replace(descriptor=file)))
     finally:
         for file in (read_end, write_end, plain, unsealed):
             os.close(file)
@@ -285,7 +285,7 @@ def test_another_file_is_not_taken_for_the_memory(tmp_path):
 
 def test_nobody_can_take_the_pages_away():
     """Memory that shrinks under a mapping is a SIGBUS for whoever reads it."""
-    own = sx.ipc_handle(shared())
+    own = sx.ipc.handle(shared())
     with pytest.raises(PermissionError):
         os.truncate(own._key.descriptor, 0)
     seals = fcntl.fcntl(own._key.descriptor, fcntl.F_GET_SEALS)
@@ -293,16 +293,16 @@ def test_nobody_can_take_the_pages_away():
 
 
 def test_a_device_of_another_machine():
-    memory = sx.ipc_handle(shared())
+    memory = sx.ipc.handle(shared())
     own = replace(memory, mechanism="sycl", _uuid=b"of another one")
     with pytest.raises(BufferError, match="this process does not have"):
-        sx.ipc_open(own)
+        sx.ipc.open(own)
     here = replace(own, _uuid=_core.device_uuid(sx.device()._entry))
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle says 4096"):
-        sx.ipc_open(here)  # shared host memory is no record of a SYCL handle
+        sx.ipc.open(here)  # shared host memory is no record of a SYCL handle
     offer = records.Offer(b"a SYCL handle", 96, None)
     with pytest.raises(BufferError, match="has no inter-process handles"):
-        sx.ipc_open(replace(here, _key=offer.key))
+        sx.ipc.open(replace(here, _key=offer.key))
     del offer
 
 
@@ -313,8 +313,8 @@ SHARES = """
 import pickle, sys
 import numpy as np
 import sycl_ext as sx
-t = sx.ipc_empty(1 << 20, "uint8", device="cpu").copy_from(np.full(1 << 20, 5, "uint8"))
-handle = sx.ipc_handle(t)
+t = sx.ipc.empty(1 << 20, "uint8", device="cpu").copy_from(np.full(1 << 20, 5, "uint8"))
+handle = sx.ipc.handle(t)
 print(pickle.dumps(handle).hex(), flush=True)
 sys.stdin.readline()
 """
@@ -331,7 +331,7 @@ def test_memory_of_a_process_that_died(how):
         text=True,
     ) as process:
         handle = pickle.loads(bytes.fromhex(process.stdout.readline()))
-        opened = sx.ipc_open(handle)
+        opened = sx.ipc.open(handle)
         if how is None:
             process.stdin.close()
         else:
@@ -339,7 +339,7 @@ def test_memory_of_a_process_that_died(how):
         process.wait(60)
         assert process.stdout.read() == ""
     with pytest.raises(BufferError, match="cannot be opened"):
-        sx.ipc_open(handle)
+        sx.ipc.open(handle)
     assert opened.to_numpy().sum() == 5 << 20
 
 
@@ -347,13 +347,13 @@ def test_a_fork_does_not_end_the_memory():
     shown = environments.python("""
 import os, warnings, sycl_ext as sx
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: a fork where threads are
-t = sx.ipc_empty(3, "uint8", device="cpu")
+t = sx.ipc.empty(3, "uint8", device="cpu")
 child = os.fork()
 if child == 0:
-    sx.ipc_open(sx.ipc_handle(t)).to_numpy()[:] = 9
+    sx.ipc.open(sx.ipc.handle(t)).to_numpy()[:] = 9
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-print(t.to_numpy().tolist(), sx.ipc_open(sx.ipc_handle(t)).to_numpy().tolist())
+print(t.to_numpy().tolist(), sx.ipc.open(sx.ipc.handle(t)).to_numpy().tolist())
 """)
     assert shown.split("\n")[0] == "[9, 9, 9] [9, 9, 9]"
 
@@ -361,11 +361,11 @@ print(t.to_numpy().tolist(), sx.ipc_open(sx.ipc_handle(t)).to_numpy().tolist())
 def test_without_memfd(monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
     with pytest.raises(BufferError, match="needs Linux"):
-        sx.ipc_empty(3, device="cpu")
+        sx.ipc.empty(3, device="cpu")
 
 
 def test_a_block_is_as_long_as_it_says():
     block = shared_memory.make_block(10)
     assert repr(block) == "<Block of shared memory: 10 bytes>"
-    assert sx.ipc_empty(10, "uint8", device="cpu").base.nbytes == 10
+    assert sx.ipc.empty(10, "uint8", device="cpu").base.nbytes == 10
     assert block.pointer % mmap.PAGESIZE == 0

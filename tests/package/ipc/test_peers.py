@@ -43,7 +43,7 @@ def sleeper():
 @pytest.mark.parametrize(
     ("error", "scope", "cause", "cure"),
     [
-        (errno.EPERM, 1, "ptrace_scope is 1", "let process 7 call sycl_ext.ipc_handle(t, peer=8)"),
+        (errno.EPERM, 1, "ptrace_scope is 1", "let process 7 call sycl_ext.ipc.handle(t, peer=8)"),
         (errno.EPERM, 2, "CAP_SYS_PTRACE", "sysctl kernel.yama.ptrace_scope=0"),
         (errno.EPERM, 3, "until the next boot", "/etc/sysctl.d"),
         (errno.EPERM, 0, "another user", "--cap-add SYS_PTRACE"),
@@ -164,15 +164,15 @@ def test_nothing_is_asked_where_it_changes_nothing(scope, asked, sleeper, monkey
     ],
 )
 def test_who_cannot_be_a_peer(peer, error, words):
-    tensor = sx.ipc_empty(3, device="cpu")
+    tensor = sx.ipc.empty(3, device="cpu")
     with pytest.raises(error, match=words):
-        sx.ipc_handle(tensor, peer=peer)
+        sx.ipc.handle(tensor, peer=peer)
 
 
 def test_a_peer_of_shared_host_memory(sleeper, asked):
     """It needs no permission, so none is left."""
-    handle = sx.ipc_handle(sx.ipc_empty(3, device="cpu"), peer=sleeper)
-    assert sx.ipc_open(handle).shape == (3,)
+    handle = sx.ipc.handle(sx.ipc.empty(3, device="cpu"), peer=sleeper)
+    assert sx.ipc.open(handle).shape == (3,)
     assert asked == [sleeper, 0]
 
 

@@ -29,7 +29,7 @@ KINDS = ("device", "shared", "host")
 def test_there_and_back(usm_type, array):
     t = sx.empty(array.shape, array.dtype, usm_type=usm_type)
     copy = t.copy_from(array, wait=False)
-    assert type(copy) is sx.AsyncCopy
+    assert type(copy) is sx.memory.AsyncCopy
     assert copy.result() is t
     assert copy.done()
     copy.wait()

@@ -115,7 +115,7 @@ def seeds():
         sx.zeros((3, 4), order="F").as_readonly(),
         sx.zeros(5, "bfloat16", usm_type="host", device=sx.device().create_sub_devices(1)[0]),
     ]
-    handles = [sx.ipc_handle(sx.ipc_empty((2, 3), device="cpu"))]
+    handles = [sx.ipc.handle(sx.ipc.empty((2, 3), device="cpu"))]
     return [pickle.dumps(obj, protocol) for obj in tensors + handles for protocol in (4, 5)]
 
 
@@ -132,12 +132,12 @@ def test_bytes_of_a_pickle(data):
         return
     if isinstance(found, sx.Tensor):
         check(found, len(changed))
-    elif isinstance(found, sx.IpcHandle):
-        attempt(lambda: sx.ipc_open(found), BufferError)
+    elif isinstance(found, sx.ipc.Handle):
+        attempt(lambda: sx.ipc.open(found), BufferError)
 
 
 def handle():
-    return sx.ipc_handle(sx.ipc_empty((2, 3), "int32", device="cpu"))
+    return sx.ipc.handle(sx.ipc.empty((2, 3), "int32", device="cpu"))
 
 
 @cases(300)
@@ -149,7 +149,7 @@ def test_parts_of_a_handle(index, value, sycl):
         parts[0], parts[-1] = "sycl", bytes(64)
     parts[index] = value
     made = attempt(lambda: handles._read_handle(*parts), ValueError)
-    opened = made and attempt(lambda: sx.ipc_open(made), BufferError)
+    opened = made and attempt(lambda: sx.ipc.open(made), BufferError)
     if opened is not None:
         assert opened.nbytes <= 24 or 0 in opened.strides
 

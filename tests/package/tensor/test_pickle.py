@@ -163,23 +163,23 @@ def test_a_part_that_nobody_can_name_arrives_on_the_whole(root):
 
 def test_unpickle_to_names_the_device(halves, root):
     data = pickle.dumps(sx.zeros(3, usm_type="shared"))
-    with sx.unpickle_to(halves[1]):
+    with sx.pickling.to_device(halves[1]):
         assert pickle.loads(data).device is halves[1]
-        with sx.unpickle_to(None):
+        with sx.pickling.to_device(None):
             assert pickle.loads(data).device is root
         arrived = pickle.loads(data)
         assert (arrived.device, arrived.usm_type) == (halves[1], "shared")
     assert pickle.loads(data).device is root
-    with pytest.raises(EOFError), sx.unpickle_to(halves[1]):
+    with pytest.raises(EOFError), sx.pickling.to_device(halves[1]):
         pickle.loads(b"")
     assert pickle.loads(data).device is root
 
 
 def test_unpickle_to_a_queue_gives_the_tensor_that_queue():
     queue = dpctl.SyclQueue(property="in_order")
-    with sx.unpickle_to(queue):
+    with sx.pickling.to_device(queue):
         assert sent(sx.zeros(3)).sycl_queue == queue
-    with pytest.raises(TypeError, match="device is a object"), sx.unpickle_to(object()):
+    with pytest.raises(TypeError, match="device is a object"), sx.pickling.to_device(object()):
         pass
 
 

@@ -82,7 +82,7 @@ def kind_of(memory: Any) -> str | None:
 
 def what_the_mpi_itself_says() -> None:
     """It says nothing of GPUs, so memory is staged in pinned memory, as without a check."""
-    found = sx.check_mpi(WORLD, GPU)
+    found = sx.mpi.check(WORLD, GPU)
     assert not found
     assert found.reason == "rank 0: MPI says that it takes memory of mpi, system", found
     assert kind_of(exchange_staged(WORLD)) == "host"
@@ -91,7 +91,7 @@ def what_the_mpi_itself_says() -> None:
 def an_mpi_that_would_crash() -> None:
     """A process apart dies of it, and the job goes on, through plain memory."""
     comm = Claims(WORLD.Dup())
-    found = sx.check_mpi(comm, GPU)
+    found = sx.mpi.check(comm, GPU)
     assert not found
     assert "a process that sends itself memory of the device failed" in found.reason, found
     assert kind_of(exchange_staged(comm)) is None
@@ -107,13 +107,13 @@ def an_mpi_that_would_crash() -> None:
 def an_mpi_that_corrupts() -> None:
     """All ranks know what one of them saw."""
     comm = Corrupts(WORLD.Dup())
-    found = sx.check_mpi(comm, GPU)
+    found = sx.mpi.check(comm, GPU)
     assert found.reason == "rank 1: 4194304 bytes from device to device USM arrived changed", found
     assert kind_of(exchange_staged(comm)) is None
 
 
 def an_mpi_that_raises() -> None:
-    found = sx.check_mpi(Fails(WORLD.Dup()), GPU)
+    found = sx.mpi.check(Fails(WORLD.Dup()), GPU)
     assert found.reason == "rank 0: 1000 bytes from device to device USM: out of handles", found
 
 
@@ -123,9 +123,9 @@ def one_rank_that_fails() -> None:
     device = "no such device" if RANK == 1 else GPU
     if RANK == 1:
         with pytest.raises(ValueError, match="no such device"):
-            sx.check_mpi(comm, device)
+            sx.mpi.check(comm, device)
     else:
-        found = sx.check_mpi(comm, device)
+        found = sx.mpi.check(comm, device)
         assert found.reason.startswith("rank 1: device is 'no such device'"), found
     try_apart, run = mpi._try_apart, mpi.subprocess.run
     mpi._try_apart = TRY_APART
@@ -137,7 +137,7 @@ def one_rank_that_fails() -> None:
             return run([*command[:2], process if RANK == 1 else ""], **how)
 
         mpi.subprocess.run = run_that
-        found = sx.check_mpi(comm, GPU)
+        found = sx.mpi.check(comm, GPU)
         wanted = "did not start: no more processes" if process is None else "failed: exit code 3"
         assert wanted in found.reason, found
     mpi._try_apart, mpi.subprocess.run = try_apart, run
@@ -153,7 +153,7 @@ def one_rank_without_memory() -> None:
         return empty(nbytes, *what, **where)
 
     mpi.empty = nearly_full
-    found = sx.check_mpi(Takes(WORLD.Dup()), GPU)
+    found = sx.mpi.check(Takes(WORLD.Dup()), GPU)
     mpi.empty = empty
     assert found.reason == "rank 1: 4194304 bytes from device to device USM: the device is full"
 
@@ -172,30 +172,30 @@ def devices_with_different_kinds() -> None:
     """Each rank tries what it has, as often as the other."""
     find = mpi.find_device
     mpi.find_device = lambda _: GPU if RANK else WithKinds()
-    found = sx.check_mpi(Takes(WORLD.Dup()), GPU)
+    found = sx.mpi.check(Takes(WORLD.Dup()), GPU)
     assert found.reason == f"rank 0: the device {GPU.name!r} has no USM", found
     mpi.find_device = lambda _: GPU if RANK else WithKinds("device", "host")
     empty, zeros = mpi.empty, mpi.zeros
     mpi.empty = lambda *what, usm_type, device: empty(*what, usm_type=usm_type, device=GPU)
     mpi.zeros = lambda *what, usm_type, device: zeros(*what, usm_type=usm_type, device=GPU)
-    assert sx.check_mpi(Takes(WORLD.Dup()), GPU)
+    assert sx.mpi.check(Takes(WORLD.Dup()), GPU)
     mpi.find_device, mpi.empty, mpi.zeros = find, empty, zeros
 
 
 def other_communicators() -> None:
     """What is known is of the communicator, not of the class of an object for it."""
     comm = Fails(WORLD.Dup())
-    sx.check_mpi(comm, GPU)
+    sx.mpi.check(comm, GPU)
     assert mpi.verdict_on(MPI.Comm(comm), GPU.id) is mpi.Verdict.DISTRUSTED
     between = WORLD.Split(RANK).Create_intercomm(0, WORLD, OTHER)
     with pytest.raises(TypeError, match="Merge"):
-        sx.check_mpi(between, GPU)
+        sx.mpi.check(between, GPU)
 
 
 def an_mpi_that_works() -> None:
     """It gets the tensors, except for those with gaps."""
     comm = Takes(WORLD.Dup())
-    assert sx.check_mpi(comm, GPU)
+    assert sx.mpi.check(comm, GPU)
     assert type(exchange_staged(comm)) is sx.Tensor
     t = on_gpu()
     with sx.staged(t, comm=comm) as memory:
@@ -212,10 +212,10 @@ def requests() -> None:
     for kind in ("device", "shared", "host"):
         mine = sx.empty(1000, "float64", usm_type=kind, device=GPU).copy_from(NUMBERS + RANK)
         theirs = sx.zeros(1000, "float64", usm_type=kind, device=GPU)
-        receiving = sx.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
+        receiving = sx.mpi.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
         assert not receiving.test()  # nobody sends before the barrier
         WORLD.Barrier()
-        sending = sx.staged_request(mine, "r", lambda memory: WORLD.Isend(memory, OTHER))
+        sending = sx.mpi.staged_request(mine, "r", lambda memory: WORLD.Isend(memory, OTHER))
         while not receiving.test():
             pass
         for request in (sending, receiving):
@@ -227,7 +227,7 @@ def requests() -> None:
 def a_request_that_nobody_keeps() -> None:
     """MPI writes into its memory all the same."""
     theirs = on_gpu(-1)
-    sx.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
+    sx.mpi.staged_request(theirs, "w", lambda memory: WORLD.Irecv(memory, OTHER))
     gc.collect()
     WORLD.Barrier()
     with sx.staged(on_gpu(RANK), "r") as memory:
@@ -255,5 +255,5 @@ if __name__ == "__main__":
     requests()
     a_request_that_nobody_keeps()
     gc.collect()
-    assert sx.live_exports() == 0
+    assert sx.memory.live_exports() == 0
     print(f"rank {RANK}: all is well", flush=True)

@@ -87,7 +87,7 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(t.copy(order="F"), sx.Tensor)
     assert_type(t.copy_from(np.ones((2, 3), "float32")), sx.Tensor)
     copying = t.copy_from(np.ones((2, 3), "float32"), wait=False)
-    assert_type(copying, sx.AsyncCopy[sx.Tensor])
+    assert_type(copying, sx.memory.AsyncCopy[sx.Tensor])
     copying.wait()
     assert_type(copying.done(), bool)
     assert_type(copying.result(), sx.Tensor)
@@ -95,7 +95,7 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(t.to_device(device), sx.Tensor)
     assert_type(t.to_device((14, 0), copy=False), sx.Tensor)
     assert_type(t.to_numpy(), NDArray[Any])
-    assert_type(t.to_numpy(wait=False), sx.AsyncCopy[NDArray[Any]])
+    assert_type(t.to_numpy(wait=False), sx.memory.AsyncCopy[NDArray[Any]])
     assert_type(t.tolist(), Any)
     assert_type(sx.empty_like(t), sx.Tensor)
     assert_type(sx.zeros_like(t, np.int32, usm_type="host", device=device), sx.Tensor)
@@ -115,8 +115,8 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(np.asarray(t), NDArray[Any])
     from_host: NDArray[Any] = np.from_dlpack(sx.host_view(t))
     assert from_host.shape == t.shape
-    producer: sx.SupportsDLPack = t
-    assert isinstance(producer, sx.SupportsDLPack)
+    producer: sx.dlpack.SupportsDLPack = t
+    assert isinstance(producer, sx.dlpack.SupportsDLPack)
 
 
 def sum_of(x: sx.Tensor | sx.HostView) -> float:
@@ -151,39 +151,39 @@ def negotiate(t: sx.Tensor, device: sx.Device) -> None:
 
 
 def cross_processes(t: sx.Tensor, device: sx.Device) -> None:
-    with sx.unpickle_to(device):
+    with sx.pickling.to_device(device):
         back: sx.Tensor = pickle.loads(pickle.dumps(t))
     assert back.shape == t.shape
-    mine = sx.ipc_empty((2, 3), "float32", device="cpu", order="C")
+    mine = sx.ipc.empty((2, 3), "float32", device="cpu", order="C")
     assert_type(mine, sx.Tensor)
-    handle = sx.ipc_handle(mine)
-    assert_type(handle, sx.IpcHandle)
-    assert_type(sx.ipc_handle(mine, peer=os.getpid()), sx.IpcHandle)
+    handle = sx.ipc.handle(mine)
+    assert_type(handle, sx.ipc.Handle)
+    assert_type(sx.ipc.handle(mine, peer=os.getpid()), sx.ipc.Handle)
     assert_type(handle.mechanism, Literal["sycl", "shared memory"])
     assert_type(handle.shape, tuple[int, ...])
     assert_type(handle.dtype, str)
     assert_type(handle.readonly, bool)
-    assert_type(sx.ipc_open(handle, device=None), sx.Tensor)
+    assert_type(sx.ipc.open(handle, device=None), sx.Tensor)
     assert_type(handle.exposed, int)
     if handle.mechanism == "sycl":
         data = handle.to_bytes()
         assert_type(data, bytes)
-        assert_type(sx.ipc_open(data, device="gpu", shape=(2, 3), dtype="float32"), sx.Tensor)
-    sx.register_pickle("dpnp")
-    sx.register_multiprocessing("dpnp")
+        assert_type(sx.ipc.open(data, device="gpu", shape=(2, 3), dtype="float32"), sx.Tensor)
+    sx.pickling.register("dpnp")
+    sx.ipc.register_multiprocessing("dpnp")
     with sx.staged(t, "rw") as memory:
         assert_type(memory, sx.HostView)
     with sx.staged(t, "r", comm=None) as sent:
         assert_type(sent, sx.HostView | sx.Tensor)
     try:
-        request = sx.staged_request(t, "w", lambda memory: memory, comm=1)
-        assert_type(request, sx.StagedRequest)
+        request = sx.mpi.staged_request(t, "w", lambda memory: memory, comm=1)
+        assert_type(request, sx.mpi.StagedRequest)
         assert_type(request.test(), bool)
         request.wait()
     except TypeError as error:
         print(error)
     try:
-        assert_type(sx.check_mpi(None, device), sx.MpiCheck)
+        assert_type(sx.mpi.check(None, device), sx.mpi.Check)
     except TypeError as error:
         print(error)
 
@@ -200,20 +200,20 @@ def expect_refusals(t: sx.Tensor) -> None:
 
 
 def look_inside() -> None:
-    assert_type(sx.DLPACK_VERSION, tuple[int, int])
+    assert_type(sx.dlpack.VERSION, tuple[int, int])
     assert_type(sx.__version__, str)
-    assert_type(sx.live_exports(), int)
-    assert_type(sx.cached_memory(), dict[tuple[sx.Device | None, str], int])
-    sx.release_cached_memory()
+    assert_type(sx.memory.live_exports(), int)
+    assert_type(sx.memory.cached(), dict[tuple[sx.Device | None, str], int])
+    sx.memory.release_cached()
     try:
-        assert_type(sx.live_exports(origins=True), list[sx.ExportOrigin])
+        assert_type(sx.memory.live_exports(origins=True), list[sx.memory.ExportOrigin])
     except RuntimeError as error:
         print(error)
     assert_type(sx.get_include(), str)
     assert_type(sx.get_cmake_dir(), str)
-    assert_type(int(sx.DeviceType.ONE_API), int)
+    assert_type(int(sx.dlpack.DeviceType.ONE_API), int)
     try:
-        assert_type(sx.capsule_from_pointer(0, versioned=True), CapsuleType)
+        assert_type(sx.dlpack.capsule_from_pointer(0, versioned=True), CapsuleType)
     except ValueError as error:
         print(error)
 

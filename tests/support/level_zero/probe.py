@@ -388,7 +388,7 @@ def a_device_without_ipc() -> None:
     import sycl_ext as sx
 
     tensor = sx.zeros(1000, device="level_zero:gpu:0")
-    raises(lambda: sx.ipc_handle(tensor), (BufferError, sx.SyclError))
+    raises(lambda: sx.ipc.handle(tensor), (BufferError, sx.SyclError))
     equal(bytes(tensor.to_numpy()), bytes(4000))
 
 

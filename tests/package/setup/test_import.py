@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package is imported again, by programs that empty ``sys.modules``."""
+"""The import of the package: what it loads, and when; source trees; a second import."""
 
 import os
 import shutil
@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import environments
+import sycl_ext as sx
 from sycl_ext import _core
-from sycl_ext._devices import startup
+from sycl_ext._setup import startup
 
 PROGRAM = """
-import gc, pickle, sys
+import pickle, sys
 import numpy as np
 import sycl_ext as first
 
@@ -26,29 +27,22 @@ def forget(condition):
             del sys.modules[name]
 
 t = first.zeros((2, 3), usm_type="shared")
-device = first.device()
-copy = t.copy_from(t, wait=False)  # loads a module
-pickle.dumps(t)  # and this one more
+copy = t.copy_from(t, wait=False)
 {forget}
 import sycl_ext as again
 
-assert again.Tensor is first.Tensor and again.SyclError is first.SyclError
-assert sys.modules["sycl_ext"] is again
-assert isinstance(copy, again.AsyncCopy)
-assert type(t.copy_from(t, wait=False)) is type(copy)
-assert isinstance(t, again.Tensor) and isinstance(again.empty(3, device=device), first.Tensor)
-assert pickle.loads(pickle.dumps(t)).shape == (2, 3)
-assert np.array_equal(again.exchange(t, np), np.zeros((2, 3)))
-assert again.as_tensor(t.T).shape == (3, 2) and first.from_dlpack(again.host_view(t)).ptr == t.ptr
+u = again.zeros((2, 3), usm_type="shared")
+assert type(u) is again.Tensor and u.device == again.device()
+assert pickle.loads(pickle.dumps(u)).shape == (2, 3)
+assert np.array_equal(again.exchange(u, np), np.zeros((2, 3)))
+assert again.as_tensor(u.T).shape == (3, 2) and again.from_dlpack(again.host_view(u)).ptr == u.ptr
+assert np.array_equal(t.to_numpy(), np.zeros((2, 3))) and copy.result() is t
+assert again.from_dlpack(t).ptr == t.ptr
 try:
     again.zeros(3).__dlpack__(dl_device=(2, 0), copy=False)
 except BufferError:
     pass
-from sycl_ext._devices.device import Device
-assert isinstance(device, Device) and type(again.device()) is Device
-assert set(again.__all__) <= set(dir(again))
-assert all(getattr(again, name) is getattr(first, name) for name in again.__all__)
-assert again.exchange.__module__ == again.IpcHandle.__module__ == "sycl_ext"
+assert again.exchange.__module__ == "sycl_ext" and again.ipc.Handle.__module__ == "sycl_ext.ipc"
 """
 
 
@@ -59,12 +53,10 @@ assert again.exchange.__module__ == again.IpcHandle.__module__ == "sycl_ext"
         "forget(lambda name: name != 'sycl_ext._core')",
         "forget(lambda name: name == 'sycl_ext')",
         "forget(lambda name: name == 'sycl_ext._core')",
-        "forget(lambda name: name in ('sycl_ext._tensor.tensor', 'sycl_ext'))",
-        "del first; forget(lambda name: True); gc.collect(); import sycl_ext as first;"
-        " forget(lambda name: True)",
     ],
 )
-def test_a_second_import_is_the_first_package(forget):
+def test_a_second_import_works(forget):
+    """The core works for the package that was imported last; older tensors keep their class."""
     environments.python(PROGRAM.replace("{forget}", forget))
 
 
@@ -72,53 +64,141 @@ def test_an_import_after_one_that_was_interrupted():
     environments.python(
         textwrap.dedent("""
         import builtins, sys
+        import sycl_ext as sx
         real = builtins.__import__
         def interrupted(name, *args, **kwargs):
-            if name == "sycl_ext._tensor.host_view":
+            if name == "sycl_ext._devices.queues":
                 raise KeyboardInterrupt
             return real(name, *args, **kwargs)
         builtins.__import__ = interrupted
+        import sycl_ext as sx
         try:
-            import sycl_ext
+            sx.zeros
         except KeyboardInterrupt:
             pass
         else:
             raise AssertionError
-        assert "sycl_ext" not in sys.modules
         builtins.__import__ = real
-        import sycl_ext as sx
-
         assert sx.from_dlpack(sx.zeros(3)).shape == (3,)
         """)
     )
 
 
-def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
-    """pickle looks for a function that does not say its module in every module there is."""
-    get = startup.attribute_error_of(ImportError("file too short", name="sycl_ext._core"))
-    for public in ("zeros", "Tensor", "from_dlpack"):
-        with pytest.raises(ImportError, match="file too short"):
-            get(public)
-    for other in ("clip", "det", "_ipython_display_", "__path__"):
-        with pytest.raises(AttributeError, match=other):
-            get(other)
-
-
 @pytest.mark.parametrize("version", ["1.25.2", "1.26.0", "2.5.0.dev0+git20260101"])
 def test_the_oldest_numpy_is_named(version, monkeypatch):
     monkeypatch.setattr(np, "__version__", version)
-    failure = startup.load_core()
     if version == "1.25.2":
-        assert "needs NumPy >= 1.26, and 1.25.2 is installed; python -m pip" in str(failure)
+        with pytest.raises(ImportError, match=r"needs NumPy >= 1.26, and 1.25.2 is .*-m pip"):
+            startup.require_numpy()
     else:
-        assert failure is None
+        startup.require_numpy()
+
+
+# ---- what is loaded when -------------------------------------------------------------------------
+
+
+def test_the_import_loads_next_to_nothing():
+    environments.python(
+        textwrap.dedent("""
+        import os, sys
+        before = set(sys.modules)
+        import sycl_ext as sx
+        ours = {"sycl_ext", "sycl_ext._setup", "sycl_ext._setup.icd", "sycl_ext._setup.startup"}
+        named = set(sys.modules) - before
+        # An editable installation has a finder of its own, which Python loads modules for.
+        assert {name for name in named if name.startswith("sycl_ext")} == ours, named
+        assert not named & {"numpy", "typing", "re", "pathlib", "dataclasses", "dpctl"}, named
+        assert "libsycl" not in open("/proc/self/maps").read()
+        assert os.path.isdir(sx.get_include()) and os.path.isdir(sx.get_cmake_dir())
+        assert sx.__version__ and "sycl_ext._core" not in sys.modules and "numpy" not in sys.modules
+        """)
+    )
+
+
+def test_dir_shows_the_public_names_and_no_others():
+    public = {*sx.__all__, "__version__"}
+    assert set(dir(sx)) == public
+    assert len(public) == 24 + 5 + 1
+    assert all(getattr(sx, name) is not None for name in public)
+    assert not hasattr(sx, "live_exports")
+    with pytest.raises(AttributeError, match="module 'sycl_ext' has no attribute 'nonsense'"):
+        _ = sx.nonsense
+
+
+def test_public_objects_say_where_they_are_found():
+    modules = [sx, *(getattr(sx, name) for name in ("dlpack", "ipc", "memory", "mpi", "pickling"))]
+    for module in modules:
+        for name in module.__all__:
+            value = getattr(module, name)
+            if callable(value):
+                assert (value.__module__, value.__name__) == (module.__name__, name)
+
+
+def test_a_tensor_lists_what_it_has():
+    assert not [name for name in dir(sx.Tensor) if not hasattr(sx.Tensor, name)]
+    assert {"transpose", "numpy"} & set(dir(sx.Tensor)) == {"transpose"}
+
+
+def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
+    """pickle looks for a function that does not say its module in every module there is."""
+    environments.python(
+        textwrap.dedent("""
+        import sys
+        class Finder:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name == "sycl_ext._core":
+                    raise ImportError("file too short", name=name)
+        import sycl_ext as sx
+        sys.meta_path.insert(0, Finder)
+        for public in ("zeros", "Tensor", "ipc", "_core"):
+            try:
+                getattr(sx, public)
+            except ImportError as error:
+                assert str(error).startswith("file too short; python -m sycl_ext doctor"), error
+            else:
+                raise AssertionError(public)
+        for other in ("clip", "det", "_ipython_display_"):
+            assert not hasattr(sx, other)
+        assert sx.get_include()
+        """)
+    )
+
+
+def test_a_c_extension_meets_a_core_that_knows_the_package():
+    environments.python(
+        textwrap.dedent("""
+        import ctypes, sys
+        take = ctypes.pythonapi.PyCapsule_Import
+        take.restype = ctypes.c_void_p
+        assert take(b"sycl_ext._core._C_API", 0)
+        assert sys.modules["sycl_ext._core"].zeros(3).shape == (3,)
+        """)
+    )
+
+
+def test_threads_use_the_package_for_the_first_time():
+    environments.python(
+        textwrap.dedent("""
+        import threading
+        import sycl_ext as sx
+        names = [*sx.__all__] * 2
+        start, found = threading.Barrier(len(names)), []
+        def use(name):
+            start.wait()
+            found.append(getattr(sx, name))
+        threads = [threading.Thread(target=use, args=(name,)) for name in names]
+        [thread.start() for thread in threads], [thread.join() for thread in threads]
+        assert len(found) == len(names) and sx.zeros(3).shape == (3,)
+        """)
+    )
 
 
 # ---- in a source tree ----------------------------------------------------------------------------
 
 SHOW = """
 import sycl_ext as sx
-from sycl_ext._devices import startup
+from sycl_ext._setup import startup
 try:
     print(sx.zeros(2).to_numpy().tolist(), sx.__path__, startup.__file__)
 except ImportError as error:
@@ -170,7 +250,7 @@ def show_in(folder, *more):
 
 def test_a_source_tree_does_not_hide_the_installed_package(checkout, installed):
     package = installed / "sycl_ext"
-    wanted = f"[0.0, 0.0] ['{package}'] {package}/_devices/startup.py"
+    wanted = f"[0.0, 0.0] ['{package}'] {package}/_setup/startup.py"
     assert show_in(checkout, installed) == wanted
 
 
@@ -201,29 +281,7 @@ def test_what_the_first_exchange_does_not_need_is_loaded_later():
         )
         assert not [name for name in later if f"sycl_ext.{name}" in sys.modules]
         assert "exchange" not in vars(sx) and sx.exchange is vars(sx)["exchange"]
-        from sycl_ext import ipc_empty
-        assert sx.testing.Adapter.__module__.startswith("sycl_ext.testing")
-        try:
-            sx.no_such_name
-        except AttributeError as error:
-            assert str(error) == "module 'sycl_ext' has no attribute 'no_such_name'", error
-        """)
-    )
-
-
-def test_another_thread_imports_while_a_name_is_loaded():
-    environments.python(
-        textwrap.dedent("""
-        import sys, types
-        import sycl_ext as sx
-
-        class Name(str):
-            def partition(self, separator):  # as if another thread had its turn here
-                sys.modules[f"module_{len(sys.modules)}"] = types
-                return super().partition(separator)
-
-        sys.modules[Name("of_a_library")] = types
-        assert callable(sx.exchange)
+        from sycl_ext.ipc import empty
         """)
     )
 

@@ -11,9 +11,9 @@ import pytest
 
 import environments
 from stand_in_build import NO_ICD_FILES
-from sycl_ext._devices import icd
 from sycl_ext._doctor import checks
 from sycl_ext._doctor.facts import Driver, Facts
+from sycl_ext._setup import icd
 
 REPORT = """
 import os

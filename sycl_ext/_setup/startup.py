@@ -10,15 +10,16 @@ from __future__ import annotations
 import _thread
 import os.path
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
-from types import ModuleType
-from typing import Any, Final, NoReturn
 
-PACKAGE: Final = "sycl_ext"
-INIT: Final = "__init__.py"
-OLDEST_NUMPY: Final = (1, 26)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PACKAGE = "sycl_ext"
+INIT = "__init__.py"
+OLDEST_NUMPY = (1, 26)
 
 
 def require_main_interpreter() -> None:
@@ -94,105 +95,17 @@ def same_file(one: str, other: str) -> bool:
         return first.read() == second.read()
 
 
-def load_core() -> ImportError | None:
-    """Load the extension module, and with it the SYCL runtime; return why that fails."""
-    try:
-        version = import_module("numpy").__version__  # which the modules need that come next
-        if tuple(map(int, version.split(".")[:2])) < OLDEST_NUMPY:
-            needed = ".".join(map(str, OLDEST_NUMPY))
-            return ImportError(
-                f"sycl_ext needs NumPy >= {needed}, and {version} is installed; "
-                f"python -m pip install 'numpy>={needed}'",
-                name="numpy",
-            )
-        import_module("sycl_ext._core")
-    except ImportError as error:
-        return error
-    return None
-
-
-def attribute_error_of(failure: ImportError) -> Callable[[str], NoReturn]:
-    """Return the ``__getattr__`` of a package whose core cannot be loaded.
-
-    The public names raise the ImportError.  Other names are asked for by the import system, by
-    introspection, and by pickle, which looks for its objects in all modules.
-    """
-
-    def get(name: str) -> NoReturn:
-        if name not in vars(sys.modules[PACKAGE]).get("__all__", ()):
-            raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}")
-        raise ImportError(remedy(failure), name=failure.name, path=failure.path) from failure
-
-    return get
-
-
-def name_as_public(namespace: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Make the public classes and functions say that they are the package's."""
-    for name in names:
-        thing = namespace[name]
-        if isinstance(thing, type) or callable(thing):
-            thing.__module__ = PACKAGE
-
-
-def load_public(namespace: dict[str, Any], modules: Mapping[str, str], name: str) -> Any:
-    """Load a public name of the package from its module, when somebody asks for it.
-
-    Parameters
-    ----------
-    namespace : dict
-        Of the package; the name stands in it from then on.
-    modules : mapping of str to str
-        Name -> module, such as ``{"exchange": "_exchange.exchange"}``, or itself.
-    name : str
-
-    Raises
-    ------
-    AttributeError
-        When it is none of them.
-    """
-    if name not in modules:
-        raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}")
-    module = import_module(f"{PACKAGE}.{modules[name]}")
-    namespace[name] = module if modules[name] == name else getattr(module, name)
-    name_as_public(namespace, [name])
-    remember_package()
-    return namespace[name]
-
-
-def restore_package() -> None:
-    """Take the modules of an earlier import, when there was one.
-
-    The core is loaded once, and it works for one package: its hooks, its classes and its devices.
-    A program that removes the package from ``sys.modules`` and imports it again gets the modules
-    that it had, the package itself included: the import system returns what stands in
-    ``sys.modules`` when the file has run.
-    """
-    known = _core().package_modules
-    if PACKAGE in known:  # functions load modules when they are first called
-        known.update(_loaded_below(known[PACKAGE]))
-    sys.modules.update(known)
-
-
-def _loaded_below(package: ModuleType) -> dict[str, ModuleType]:
-    """Return the modules of a package that are loaded: the import system makes them attributes."""
-    found = {}
-    for name, module in vars(package).copy().items():
-        full_name = f"{package.__name__}.{name}"
-        if isinstance(module, ModuleType) and module.__name__ == full_name:
-            found.update({full_name: module, **_loaded_below(module)})
-    return found
-
-
-def remember_package() -> None:
-    """Keep the modules of the package for `restore_package`; the last thing that an import does."""
-    loaded = sys.modules.copy()  # other threads import meanwhile
-    _core().package_modules.update(
-        {name: module for name, module in loaded.items() if name.partition(".")[0] == PACKAGE}
+def require_numpy() -> None:
+    """Raise ImportError when NumPy is missing or too old."""
+    version = import_module("numpy").__version__
+    if tuple(map(int, version.split(".")[:2])) >= OLDEST_NUMPY:
+        return
+    needed = ".".join(map(str, OLDEST_NUMPY))
+    raise ImportError(
+        f"sycl_ext needs NumPy >= {needed}, and {version} is installed; "
+        f"python -m pip install 'numpy>={needed}'",
+        name="numpy",
     )
-
-
-def _core() -> Any:
-    return import_module("sycl_ext._core")
 
 
 def remedy(error: ImportError) -> str:

@@ -17,6 +17,8 @@ _NOT_THE_USERS = ("sycl_ext", "sycl_ext_dask", "importlib")
 class TwoRuntimesWarning(RuntimeWarning):
     """Another SYCL runtime than ours is loaded in this process; the text names both libraries."""
 
+    __module__ = "sycl_ext"
+
 
 def warn_of_others() -> None:
     """Warn of each SYCL runtime other than ours, once, where the user's code called the package."""

@@ -4,23 +4,18 @@
 from __future__ import annotations
 
 from sycl_ext import _core
-from sycl_ext._devices import icd
-from sycl_ext._devices.runtimes import warn_user
 from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._setup import icd
+from sycl_ext._setup.runtimes import warn_user
 
 
-def prepare(added: str | None) -> None:
+def prepare() -> None:
     """Hand errors their advice, and warn where something keeps all devices away.
 
     Devices are looked for only where a trouble is known.
-
-    Parameters
-    ----------
-    added : str or None
-        The driver that `icd.add_embedded_cpu` has named.
     """
-    trouble = icd.trouble(added, _core.loaded_libraries())
-    driver = added or icd.embedded_driver()
+    trouble = icd.trouble(icd.added, _core.loaded_libraries())
+    driver = icd.added or icd.embedded_driver()
     _core.set_no_device_advice(
         icd.no_device_advice(trouble, driver), "" if trouble else driver or ""
     )

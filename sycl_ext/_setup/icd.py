@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os.path
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 #: Any of these in the environment means that somebody has decided already.
 DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYCL_EXT_NO_ICD")
@@ -22,14 +24,17 @@ DRIVER = "libintelocl.so"
 ADAPTER = "libur_adapter_"
 
 #: What brings the driver: the extra ``cpu`` of this package, which may be on no index.
-CPU_PACKAGE: Final = "intel-opencl-rt>=2026.0,<2027"
-INSTALL_CPU: Final = f'python -m pip install "{CPU_PACKAGE}"'
+CPU_PACKAGE = "intel-opencl-rt>=2026.0,<2027"
+INSTALL_CPU = f'python -m pip install "{CPU_PACKAGE}"'
+
+#: The driver that `add_embedded_cpu` has named to the loader.
+added: str | None = None
 
 
 def embedded_driver() -> str | None:
     """Return the OpenCL CPU driver of this environment, if it is installed."""
     lib = os.path.realpath(__file__)
-    for _ in range(5):  # <lib>/python3.x/site-packages/sycl_ext/_devices/icd.py
+    for _ in range(5):  # <lib>/python3.x/site-packages/sycl_ext/_setup/icd.py
         lib = os.path.dirname(lib)
     drivers = (os.path.join(place, DRIVER) for place in (lib, os.path.join(sys.prefix, "lib")))
     return next(filter(os.path.exists, drivers), None)
@@ -41,13 +46,14 @@ def add_embedded_cpu() -> str | None:
     Returns
     -------
     str or None
-        What was set.
+        What was set, which `added` keeps.
     """
+    global added
     if any(os.environ.get(name) for name in DECIDED_BY):
         return None
     driver = embedded_driver()
     if driver is not None:
-        os.environ["OCL_ICD_FILENAMES"] = driver
+        os.environ["OCL_ICD_FILENAMES"] = added = driver
     return driver
 
 
