@@ -365,8 +365,28 @@ def has_ipc(entry: Entry) -> bool:
 def has_other_libsycl() -> bool:
     """Whether another SYCL runtime than ours is loaded."""
 
-def ask_copy(x: Any, device: tuple[int, int], copy: object) -> TensorBase:
-    """What a producer gives for dl_device=device, which may be a copy."""
+def import_capsule(
+    x: Any,
+    capsule: object,
+    device: tuple[int, int],
+    never_copy: bool = False,
+    readonly: bool = False,
+    queue: Queue | None = None,
+    base: object = None,
+) -> TensorBase:
+    """The memory in a capsule that a producer has given for a device; `queue`: the one it shows."""
+
+def consume_capsule(capsule: object) -> tuple[TensorBase, bool]:
+    """The memory in a capsule, and whether it was made for us."""
+
+def import_through_table(x: object) -> tuple[TensorBase, bool] | None:
+    """What a producer gives through its C exchange table, and whether it was made for us."""
+
+def facts_of_class(cls: type) -> int:
+    """The bits of _protocols.imports.facts_of_class, remembered."""
+
+def as_writable(tensor: TensorBase) -> TensorBase:
+    """The same memory, whose producer says that it may be written to."""
 
 def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""

@@ -5,8 +5,8 @@
 
 #include "python/bind.hpp"
 #include "python/capsule.hpp"
-#include "python/conversation.hpp"
 #include "python/exchange_api.hpp"
+#include "python/imports.hpp"
 #include "python/numpy_bridge.hpp"
 #include "python/offer_watch.hpp"
 #include "python/origins.hpp"
@@ -358,12 +358,49 @@ void bind_dlpack(py::module_& m) {
       py::arg("null_data") = true,
       "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.");
   m.def(
-      "ask_copy",
-      [](const py::object& x, const std::pair<int, int>& device, const py::object& copy) {
-        return own(ask_copy(x.ptr(), read_device(device), copy.ptr()).release());
+      "consume_capsule",
+      [](const py::object& capsule) {
+        Imported imported = consume_capsule(capsule.ptr());
+        return std::make_pair(std::move(imported.tensor), imported.copied);
       },
-      py::arg("x"), py::arg("device"), py::arg("copy"),
-      "What a producer gives for dl_device=device, which may be a copy.");
+      py::arg("capsule"), "The memory in a capsule, and whether it was made for us.");
+  m.def(
+      "import_capsule",
+      [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
+         bool never_copy, bool readonly, const std::optional<Queue>& queue,
+         const py::object& base) {
+        return own(import_capsule(x.ptr(), capsule.ptr(),
+                                  {read_device(device), never_copy, readonly,
+                                   queue.value_or(Queue()), base.is_none() ? nullptr : base.ptr()})
+                       .release());
+      },
+      py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,
+      py::arg("readonly") = false, py::arg("queue") = std::nullopt, py::arg("base") = py::none(),
+      "The memory in a capsule that a producer has given for a device; `queue`: the one it shows.");
+  m.def(
+      "import_through_table",
+      [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
+        std::optional<Imported> imported =
+            import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
+        if (!imported) return std::nullopt;
+        return std::make_pair(std::move(imported->tensor), imported->copied);
+      },
+      py::arg("x"),
+      "What a producer gives through its C exchange table, and whether it was made for us.");
+  m.def(
+      "facts_of_class",
+      [](const py::type& cls) {
+        return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
+      },
+      py::arg("cls"), "The bits of _protocols.imports.facts_of_class, remembered.");
+  m.def(
+      "as_writable",
+      [](const py::object& tensor) {
+        Tensor writable = tensor_of(tensor.ptr());
+        writable.readonly = false;
+        return own(wrap_tensor(std::move(writable), base_of(tensor.ptr())));
+      },
+      py::arg("tensor"), "The same memory, whose producer says that it may be written to.");
   m.def(
       "capsule_from_pointer",
       [](std::uintptr_t managed, bool versioned) {

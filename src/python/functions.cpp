@@ -17,8 +17,6 @@ namespace sycl_ext {
 
 namespace {
 
-PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
-
 // ---- arguments ----------------------------------------------------------------------------------
 
 // The arguments of a vectorcall.
@@ -119,40 +117,25 @@ PyObject* read_copy(PyObject* copy) {
 
 // ---- from_dlpack and as_tensor ------------------------------------------------------------------
 
-template <ImportRequest::Protocols protocols>
-PyObject* import_with(const Signature<3>& signature, const Call& call) {
-  ImportRequest request{protocols};
+PyObject* import_with(const Signature<3>& signature, const Call& call, bool dlpack_only) {
+  ImportRequest request{dlpack_only};
   if (call.n_positional == 1 && !call.keyword_names) return import_object(call.args[0], request);
   std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
-  const auto [x, device, copy] = values;
-  request.copy = read_copy(copy);
+  request.copy = read_copy(values[2]);
   if (!request.copy) return nullptr;
-  PyRef placement;
-  if (device && PyList_Check(device)) {
-    PyObject* const dlpack = protocols == ImportRequest::Protocols::dlpack ? Py_True : Py_False;
-    return in_python([&, x = x, device = device] {
-      return PyObject_CallFunctionObjArgs(hooks().import_to_any, x, device, request.copy, dlpack,
-                                          nullptr);
-    });
-  }
-  if (device && device != Py_None) {  // before anything is consumed
-    placement.reset(
-        in_python([&, device = device] { return PyObject_CallOneArg(hooks().place, device); }));
-    if (!placement) return nullptr;
-    request.placement = placement.get();
-  }
-  return import_object(x, request);
+  if (values[1]) request.device = values[1];
+  return import_object(values[0], request);
 }
 
 PyObject* from_dlpack(const Call& call) {
   static const Signature<3> signature("from_dlpack", {"x", "device", "copy"}, 1, 1, 1);
-  return import_with<ImportRequest::Protocols::dlpack>(signature, call);
+  return import_with(signature, call, true);
 }
 
 PyObject* as_tensor(const Call& call) {
   static const Signature<3> signature("as_tensor", {"obj", "device", "copy"}, 1, 1, 1);
-  return import_with<ImportRequest::Protocols::any>(signature, call);
+  return import_with(signature, call, false);
 }
 
 // Memory by any protocol, or by DLPack alone, where it is (for Python's side).
@@ -160,11 +143,8 @@ PyObject* find_memory(const Call& call) {
   static const Signature<3> signature("find_memory", {"x", "copy", "dlpack"}, 1, 3, 1);
   std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
-  const bool dlpack = values[2] == Py_True;
-  ImportRequest request{dlpack ? ImportRequest::Protocols::dlpack : ImportRequest::Protocols::any};
-  request.in_place = true;
-  request.copy = values[1] == Py_False ? Py_False : Py_None;
-  return import_object(values[0], request);
+  return import_object(values[0], {values[2] == Py_True, /*in_place=*/true,
+                                   values[1] == Py_False ? Py_False : Py_None});
 }
 
 // ---- host_view and to_numpy ---------------------------------------------------------------------

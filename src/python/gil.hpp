@@ -92,6 +92,24 @@ PyObject* in_python(const Call& call) {
   return hang_at_thread_end(call);
 }
 
+// The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like,
+// and RecursionError, are no answers of others: they stay set, and PythonError is thrown.  (Endless
+// recursion would not end if it were a refusal, after which something else is tried.)
+inline PyRef take_exception() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError)) {
+    throw PythonError();
+  }
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  hang_at_thread_end([&] { PyErr_NormalizeException(&type, &value, &traceback); });
+  if (traceback) PyException_SetTraceback(value, traceback);
+  const PyRef owned_type(type), owned_traceback(traceback);
+  return PyRef(value);
+}
+
+// A string that lives as long as the process.
+inline PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
+
 // Drops a reference from any thread, with or without the GIL.
 inline void release_python_object(void* object) {
   if (!object || !python_is_alive()) return;

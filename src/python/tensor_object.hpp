@@ -24,20 +24,12 @@ struct Hooks {
   PyObject* numpy_dtype = nullptr;
   // (facts of a tensor and a request) -> place in Route; see routes.hpp
   PyObject* decide = nullptr;
-  // (class) -> what is known about producers of the class, as bits; see conversation.hpp
-  PyObject* traits_of = nullptr;
-  // (producer) -> the queue that it shows; (entry id) -> the dpctl.SyclQueue that everybody shares;
-  // (producer): waits for its queue
-  PyObject *producer_queue = nullptr, *shared_queue = nullptr, *wait_for_producer = nullptr;
-  // (producer, what __dlpack_device__ returned) -> pair of ints
-  PyObject* read_device = nullptr;
-  // (object, its __sycl_usm_array_interface__), (numpy.ndarray), (object with a buffer) -> tensor
-  PyObject *from_usm_interface = nullptr, *from_ndarray = nullptr, *from_buffer = nullptr;
-  // (x, list of device=, copy, whether DLPack alone) -> tensor on one of them
-  PyObject* import_to_any = nullptr;
-  // (device=) -> Placement; (tensor, Placement or None, copy) -> tensor there; (host tensor) -> the
-  // USM that it is; what is left to do where a view was refused -> tensor
-  PyObject *place = nullptr, *move = nullptr, *as_usm = nullptr, *import_rest = nullptr;
+  // (class) -> the bits of ProducerClass
+  PyObject* facts_of_class = nullptr;
+  // (entry id) -> the dpctl.SyclQueue that everybody shares
+  PyObject* shared_queue = nullptr;
+  // (x, refusal or None, the fields of ImportRequest) -> tensor; see imports.hpp
+  PyObject* import_slowly = nullptr;
   // (tensor, stream, max_version, dl_device, copy) -> capsule; (x, copy) -> HostView;
   // (tensor, copy): raises; (shape, dtype, usm_type, device, order, zero) -> tensor;
   // (tensor, copy, wait) -> AsyncCopy

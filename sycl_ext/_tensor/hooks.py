@@ -7,11 +7,10 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
-from sycl_ext._devices import device, placement
-from sycl_ext._devices.queues import producer_queue
+from sycl_ext._devices import device
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
-from sycl_ext._protocols import imports, sources
+from sycl_ext._protocols import imports
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._tensor import host_view, tensor
 
@@ -25,19 +24,9 @@ def connect() -> None:
         "dtype_indices": dtype_indices(),
         "numpy_dtype": numpy_dtype,
         "decide": rules.decide,
-        "traits_of": imports.traits_of,
-        "producer_queue": producer_queue,
+        "facts_of_class": imports.facts_of_class,
         "shared_queue": device.shared_queue,
-        "wait_for_producer": imports.wait_for_producer,
-        "read_device": imports.read_device,
-        "from_usm_interface": _from_usm_interface,
-        "from_ndarray": imports.from_ndarray,
-        "from_buffer": imports.from_buffer,
-        "import_to_any": imports.import_to_any,
-        "place": placement.place,
-        "move": imports.move,
-        "as_usm": sources.as_usm,
-        "import_rest": imports.import_rest,
+        "import_slowly": imports.import_slowly,
         "export_negotiated": _export_negotiated,
         "host_view": host_view.make_host_view,
         "refuse_host": host_view.refuse_host,
@@ -48,12 +37,6 @@ def connect() -> None:
 
 
 # ---- of modules that the first exchange does not need --------------------------------------------
-
-
-def _from_usm_interface(*arguments: Any) -> Any:
-    from sycl_ext._protocols.usm_interface import from_usm_interface
-
-    return from_usm_interface(*arguments)
 
 
 def _export_negotiated(*arguments: Any) -> Any:
