@@ -135,7 +135,8 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   // A host view of USM is the USM it is.
   if (!request.in_place && request.device == Py_None && tensor.memory->entry() &&
       route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
-    return wrap_tensor(tensor.on_host ? as_usm(tensor) : tensor, base_of(x));
+    return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
+                          : wrap_tensor(tensor, base_of(x));
   }
   return import_slowly(x, request, nullptr);
 }
