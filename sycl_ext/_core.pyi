@@ -198,16 +198,6 @@ class TensorBase:
     def __dlpack_device__(self) -> tuple[int, int]:
         """The pair (device type, device id) of DLPack."""
 
-class OfferWatch:
-    """Watches what is done with a tensor on this thread, until end()."""
-
-    def __init__(self) -> None: ...
-    def end(self) -> None:
-        """Ends the watch."""
-
-    def refused(self) -> bool:
-        """Whether the memory was asked for, and not taken."""
-
 class Commands:
     """Commands that go on while their caller does."""
 
@@ -430,8 +420,14 @@ def native_device(entry: Entry, usm_type: str) -> tuple[int, int] | None:
 def native_stream(entry: Entry) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
-def note_offer_asked() -> None:
-    """Tells the watch of this thread that the memory was asked for."""
+def watch_offer(handed: object, watched: bool) -> None:
+    """Lets a tensor note what the consumer does that it is handed to, or ends that."""
+
+def was_refused(handed: object) -> bool:
+    """Whether the memory of a watched tensor was asked for, and not taken."""
+
+def note_offer_asked(tensor: TensorBase) -> None:
+    """Tells a watched tensor that its memory was asked for."""
 
 def open_ipc(
     entry: Entry,

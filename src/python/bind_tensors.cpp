@@ -8,7 +8,6 @@
 #include "python/exchange_api.hpp"
 #include "python/imports.hpp"
 #include "python/numpy_bridge.hpp"
-#include "python/offer_watch.hpp"
 #include "python/origins.hpp"
 #include "python/sycl_capsule.hpp"
 #include "tensor/copy.hpp"
@@ -16,17 +15,6 @@
 namespace sycl_ext {
 
 namespace {
-
-// Releases the GIL when the bytes are worth it.
-class GilReleasedFor {
- public:
-  explicit GilReleasedFor(bool worth_it) {
-    if (worth_it) released_.emplace();
-  }
-
- private:
-  std::optional<ReleasedGil> released_;
-};
 
 // What Python holds of commands that go on: each call, and their end, is without the GIL.
 class Commands {
@@ -119,7 +107,7 @@ void bind_tensors(py::module_& m) {
         const Layout layout = compact(read_dims(shape), order, element.itemsize());
         const UsmKind kind = usm_kind_named(usm_type.c_str());
         const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
-        const GilReleasedFor big(nbytes >= gil_threshold || zero);
+        const ReleasedGil big(nbytes >= gil_threshold || zero);
         Tensor tensor = make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
         if (zero) fill_zero(tensor);
         return tensor;
@@ -161,7 +149,7 @@ void bind_tensors(py::module_& m) {
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
         const Order wanted = read_order(order);
-        const GilReleasedFor big(is_worth_releasing(tensor));
+        const ReleasedGil big(is_worth_releasing(tensor));
         return copy_to_host(tensor, wanted);
       },
       py::arg("tensor"), py::arg("order") = "C", "A compact, page-aligned host copy.");
@@ -187,7 +175,7 @@ void bind_tensors(py::module_& m) {
          const std::string& order, const std::optional<Queue>& queue) {
         const Order wanted = read_order(order);
         const UsmKind kind = usm_kind_named(usm_type.c_str());
-        const GilReleasedFor big(is_worth_releasing(tensor) || !entry.host_memory);
+        const ReleasedGil big(is_worth_releasing(tensor) || !entry.host_memory);
         return copy_to_entry(tensor, entry, kind, wanted, queue.value_or(Queue()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
@@ -196,7 +184,7 @@ void bind_tensors(py::module_& m) {
       "copy_elements",
       [](const Tensor& to, const Tensor& from) {
         require_alike(to, from);
-        const GilReleasedFor big(is_worth_releasing(to) || is_worth_releasing(from));
+        const ReleasedGil big(is_worth_releasing(to) || is_worth_releasing(from));
         copy_elements(to, from);
       },
       py::arg("target"), py::arg("source"), "Copies all elements.");
@@ -205,7 +193,7 @@ void bind_tensors(py::module_& m) {
   m.def(
       "synchronize",
       [](const Tensor& tensor) {
-        const GilReleasedFor big(is_worth_releasing(tensor));
+        const ReleasedGil big(is_worth_releasing(tensor));
         synchronize(tensor);
       },
       py::arg("tensor"), "Waits for the pending work on the tensor's queue.");
@@ -322,13 +310,21 @@ void bind_tensors(py::module_& m) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  py::class_<OfferWatch>(m, "OfferWatch",
-                         "Watches what is done with a tensor on this thread, until end().")
-      .def(py::init<>())
-      .def("refused", &OfferWatch::refused, "Whether the memory was asked for, and not taken.")
-      .def("end", &OfferWatch::end, "Ends the watch.");
-  m.def("note_offer_asked", &OfferWatch::asked,
-        "Tells the watch of this thread that the memory was asked for.");
+  m.def(
+      "watch_offer",
+      [](const py::object& handed, bool watched) { watch_offer(handed.ptr(), watched); },
+      py::arg("handed"), py::arg("watched"),
+      "Lets a tensor note what the consumer does that it is handed to, or ends that.");
+  m.def(
+      "was_refused", [](const py::object& handed) { return was_refused(handed.ptr()); },
+      py::arg("handed"), "Whether the memory of a watched tensor was asked for, and not taken.");
+  m.def(
+      "note_offer_asked",
+      [](const py::object& tensor) {
+        (void)tensor_of(tensor.ptr());
+        note_offer(tensor.ptr(), Py_None);
+      },
+      py::arg("tensor"), "Tells a watched tensor that its memory was asked for.");
   m.def("live_exports", &live_exports, "Managed tensors whose deleter has not run yet.");
   m.def(
       "trace_origins", &trace_origins, py::arg("package"),

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
-#include "python/offer_watch.hpp"
 #include "python/routes.hpp"
 #include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
@@ -73,6 +72,7 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
 
 const Tensor& shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
+  note_offer(object, Py_None);
   const Route route = route_of(tensor, {Wanted::announced});
   if (route != Route::view && route != Route::host_view) {
     fail(Error::Kind::buffer,
@@ -96,25 +96,25 @@ const Tensor& ordered(const Tensor& tensor) {
 }
 
 int from_object(void* object, DLManagedTensorVersioned** out) {
-  OfferWatch::asked();
+  auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
-    const Tensor& tensor = ordered(shareable(static_cast<PyObject*>(object)));
+    const Tensor& tensor = ordered(shareable(self));
     *out = export_as(tensor, tensor.dl_device());
-    OfferWatch::taken();
+    note_offer(self, Py_True);
     return 0;
   });
 }
 
 int borrow_from_object(void* object, DLTensor* out) {
-  OfferWatch::asked();
+  auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
-    const Tensor& tensor = shareable(static_cast<PyObject*>(object));
+    const Tensor& tensor = shareable(self);
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
     }
     if (!tensor.on_host) tensor.memory->show();  // nobody says when such a consumer is done
     *out = borrow_dl_tensor(ordered(tensor), tensor.dl_device());
-    OfferWatch::taken();
+    note_offer(self, Py_True);
     return 0;
   });
 }

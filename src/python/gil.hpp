@@ -16,11 +16,14 @@
 
 namespace sycl_ext {
 
-// Lets other Python threads run while this one blocks.
+// Lets other Python threads run while this one blocks, if that may take long enough.
 class ReleasedGil {
  public:
-  ReleasedGil() noexcept : released_(release()) {}
-  ~ReleasedGil() { take(released_); }
+  explicit ReleasedGil(bool worth_it = true) noexcept
+      : released_(worth_it ? release() : Interpreter::Released{}) {}
+  ~ReleasedGil() {
+    if (released_.state) take(released_);
+  }
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
 

@@ -27,11 +27,10 @@ def connect() -> None:
         "facts_of_class": imports.facts_of_class,
         "shared_queue": device.shared_queue,
         "import_slowly": imports.import_slowly,
-        "export_negotiated": _export_negotiated,
-        "host_view": host_view.make_host_view,
-        "refuse_host": host_view.refuse_host,
-        "new_tensor": tensor.new_tensor,
-        "begin_to_numpy": _begin_to_numpy,
+        "export_slowly": _export_slowly,
+        "host_view_slowly": host_view.make_host_view,
+        "to_numpy_slowly": _to_numpy_slowly,
+        "new_tensor_slowly": tensor.new_tensor,
     }
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
 
@@ -39,13 +38,13 @@ def connect() -> None:
 # ---- of modules that the first exchange does not need --------------------------------------------
 
 
-def _export_negotiated(*arguments: Any) -> Any:
+def _export_slowly(*arguments: Any) -> Any:
     from sycl_ext._protocols.exports import export
 
     return export(*arguments)
 
 
-def _begin_to_numpy(*arguments: Any) -> Any:
-    from sycl_ext._tensor.async_copy import begin_to_numpy
+def _to_numpy_slowly(*arguments: Any) -> Any:
+    from sycl_ext._tensor.async_copy import to_numpy
 
-    return begin_to_numpy(*arguments)
+    return to_numpy(*arguments)
