@@ -163,7 +163,7 @@ bool has_lazy_state(PyObject* producer) {
   static PyObject* const is_conj = intern("is_conj");
   static PyObject* const is_neg = intern("is_neg");
   const auto is_set = [producer](PyObject* name, auto* get) {
-    const PyRef value(in_python([=] { return get(producer, name); }));
+    const PyRef value(get(producer, name));
     const bool is_missing = !value && PyErr_ExceptionMatches(PyExc_AttributeError);
     if (!value) (void)take_exception();
     return !is_missing && value.get() != Py_False;

@@ -78,9 +78,7 @@ PyObject* host_view(const Call& call) {
                          reinterpret_cast<PyTypeObject*>(hooks().host_view_class));
     }
   }
-  return in_python([&, x = x] {
-    return PyObject_CallFunctionObjArgs(hooks().host_view_slowly, x, copy, nullptr);
-  });
+  return PyObject_CallFunctionObjArgs(hooks().host_view_slowly, x, copy, nullptr);
 }
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
@@ -91,9 +89,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   if (!copy) return nullptr;
   PyObject* const wait = values[1] ? values[1] : Py_True;
   const auto slowly = [&] {
-    return in_python([&] {
-      return PyObject_CallFunctionObjArgs(hooks().to_numpy_slowly, self, copy, wait, nullptr);
-    });
+    return PyObject_CallFunctionObjArgs(hooks().to_numpy_slowly, self, copy, wait, nullptr);
   };
   if (wait != Py_True) return slowly();
   const Tensor& tensor = tensor_of(self);
@@ -177,10 +173,8 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
   const int kind = kind_named(usm_type);
   const long id = device == Py_None ? 0 : look_up(hooks().device_ids, device);
   if (order != c_order || index < 0 || kind < 0 || id < 0 || !read_shape(shape, &lengths, &ndim)) {
-    return in_python([&, shape = shape, device = device] {
-      return PyObject_CallFunctionObjArgs(hooks().new_tensor_slowly, shape, dtype, usm_type, device,
-                                          order, zero ? Py_True : Py_False, nullptr);
-    });
+    return PyObject_CallFunctionObjArgs(hooks().new_tensor_slowly, shape, dtype, usm_type, device,
+                                        order, zero ? Py_True : Py_False, nullptr);
   }
   const Entry& entry = device == Py_None ? default_entry() : entry_at(static_cast<int>(id));
   const DType& element = dtypes[static_cast<std::size_t>(index)];

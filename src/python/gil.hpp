@@ -69,6 +69,12 @@ inline PyThreadState* state_with_gil() noexcept {
 }
 inline bool holds_gil() noexcept { return state_with_gil(); }
 
+// The same while the interpreter is ending.
+inline bool holds_gil_at_end() noexcept {
+  PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
+  return mine && mine == state_unchecked();
+}
+
 // For the core: releases the GIL if this thread holds it.
 inline Interpreter::Released release_gil_if_held() noexcept {
   return state_with_gil() ? ReleasedGil::release() : Interpreter::Released{nullptr, nullptr};
@@ -83,17 +89,15 @@ inline void drop(PyObject* object) noexcept {
   hang_at_thread_end([object] { Py_XDECREF(object); });
 }
 
+// Of a PyRef.  Where the interpreter is ending and this thread does not hold the GIL, its stack is
+// being unwound (forced_unwind.hpp), and the reference is left alone.
 struct DecRef {
-  void operator()(PyObject* object) const noexcept { drop(object); }
+  void operator()(PyObject* object) const noexcept {
+    if (is_finalizing() && !holds_gil_at_end()) return;
+    drop(object);
+  }
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;
-
-// Every call that may run Python code while a PyRef is held goes through here: a thread that ends
-// in it must not unwind into the PyRef, which it could only drop without the GIL.
-template <class Call>
-PyObject* in_python(const Call& call) {
-  return hang_at_thread_end(call);
-}
 
 // The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like,
 // and RecursionError, are no answers of others: they stay set, and PythonError is thrown.  (Endless

@@ -50,9 +50,8 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
   }
   if (!version || !its_names) throw PythonError();
   PyObject* args[] = {x, version, stream ? stream : copy, copy};
-  return PyRef(in_python([&] {
-    return PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, its_names);
-  }));
+  return PyRef(
+      PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, its_names));
 }
 
 // A view of the memory where it is; empty: Python has to ask, or *refusal is what the producer has
@@ -65,7 +64,7 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
                PyRef* refusal) {
   static PyObject* const device_method = intern("__dlpack_device__");
   static PyObject* const queue_name = intern("sycl_queue");
-  const PyRef answer(in_python([&] { return PyObject_CallMethodNoArgs(x, device_method); }));
+  const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
   if (!answer) (void)take_exception();  // Python asks again
   const std::optional<DLDevice> device = answer ? read_device(answer.get()) : std::nullopt;
   if (!device) return nullptr;
@@ -77,7 +76,7 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
     const Entry* const entry = find_entry(device->device_id);
     if (!entry || has_other_libsycl()) return nullptr;
     if (facts & ProducerClass::shows_queue) {
-      stream.reset(in_python([&] { return PyObject_GetAttr(x, queue_name); }));
+      stream.reset(PyObject_GetAttr(x, queue_name));
       if (!stream) (void)take_exception();
       if (stream) wanted.queue = queue_of_dpctl(stream.get());
       if (!wanted.queue) return nullptr;
@@ -101,11 +100,9 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
 // `heard`: what came of the question for a view: a tensor, an exception, or nothing.
 PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* heard) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
-  return in_python([&] {
-    return PyObject_CallFunctionObjArgs(hooks().import_slowly, x, heard ? heard : Py_None,
-                                        flag(request.dlpack_only), flag(request.in_place),
-                                        request.copy, request.device, nullptr);
-  });
+  return PyObject_CallFunctionObjArgs(hooks().import_slowly, x, heard ? heard : Py_None,
+                                      flag(request.dlpack_only), flag(request.in_place),
+                                      request.copy, request.device, nullptr);
 }
 
 // The tensor where it is wanted.  `copied`: its producer has made it for us alone.
@@ -179,8 +176,7 @@ ProducerClass producer_class(PyTypeObject* type) {
   const unsigned version = version_of(type);
   if (version != 0 && line.type == type && line.version == version) return line.found;
   const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
-  const PyRef answer(
-      in_python([&] { return PyObject_CallOneArg(hooks().facts_of_class, held.get()); }));
+  const PyRef answer(PyObject_CallOneArg(hooks().facts_of_class, held.get()));
   ProducerClass found{answer ? PyLong_AsLong(answer.get()) : -1, nullptr};
   if (found.facts < 0) throw PythonError();
   if (found.facts & ProducerClass::has_table) found.table = table_of(type);
