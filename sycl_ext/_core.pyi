@@ -197,16 +197,6 @@ class TensorBase:
     def __dlpack_device__(self) -> tuple[int, int]:
         """The pair (device type, device id) of DLPack."""
 
-class OfferWatch:
-    """Watches what is done with a tensor on this thread, until end()."""
-
-    def __init__(self) -> None: ...
-    def end(self) -> None:
-        """Ends the watch."""
-
-    def refused(self) -> bool:
-        """Whether the memory was asked for, and not taken."""
-
 class Commands:
     """Commands that go on while their caller does."""
 
@@ -364,8 +354,28 @@ def has_ipc(entry: Entry) -> bool:
 def has_other_libsycl() -> bool:
     """Whether another SYCL runtime than ours is loaded."""
 
-def ask_copy(x: Any, device: tuple[int, int], copy: object) -> TensorBase:
-    """What a producer gives for dl_device=device, which may be a copy."""
+def import_capsule(
+    x: Any,
+    capsule: object,
+    device: tuple[int, int],
+    never_copy: bool = False,
+    readonly: bool = False,
+    queue: Queue | None = None,
+    base: object = None,
+) -> TensorBase:
+    """The memory in a capsule that a producer has given for a device; `queue`: the one it shows."""
+
+def consume_capsule(capsule: object) -> tuple[TensorBase, bool]:
+    """The memory in a capsule, and whether it was made for us."""
+
+def import_through_table(x: object) -> tuple[TensorBase, bool] | None:
+    """What a producer gives through its C exchange table, and whether it was made for us."""
+
+def facts_of_class(cls: type) -> int:
+    """The bits of _protocols.imports.facts_of_class, remembered."""
+
+def as_writable(tensor: TensorBase) -> TensorBase:
+    """The same memory, whose producer says that it may be written to."""
 
 def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""
@@ -409,8 +419,14 @@ def native_device(entry: Entry, usm_type: str) -> tuple[int, int] | None:
 def native_stream(entry: Entry) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
-def note_offer_asked() -> None:
-    """Tells the watch of this thread that the memory was asked for."""
+def watch_offer(handed: object, watched: bool) -> None:
+    """Lets a tensor note what the consumer does that it is handed to, or ends that."""
+
+def was_refused(handed: object) -> bool:
+    """Whether the memory of a watched tensor was asked for, and not taken."""
+
+def note_offer_asked(tensor: TensorBase) -> None:
+    """Tells a watched tensor that its memory was asked for."""
 
 def open_ipc(
     entry: Entry,

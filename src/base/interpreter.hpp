@@ -3,11 +3,17 @@
 // side sets.
 #pragma once
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 
 #include "base/lock.hpp"
 
 namespace sycl_ext {
+
+// Of the process: the one that Python handles signals in.
+inline bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
 struct Interpreter {
   // Whether the calling thread holds the GIL.

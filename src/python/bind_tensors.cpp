@@ -5,10 +5,9 @@
 
 #include "python/bind.hpp"
 #include "python/capsule.hpp"
-#include "python/conversation.hpp"
 #include "python/exchange_api.hpp"
+#include "python/imports.hpp"
 #include "python/numpy_bridge.hpp"
-#include "python/offer_watch.hpp"
 #include "python/origins.hpp"
 #include "python/sycl_capsule.hpp"
 #include "tensor/copy.hpp"
@@ -16,17 +15,6 @@
 namespace sycl_ext {
 
 namespace {
-
-// Releases the GIL when the bytes are worth it.
-class GilReleasedFor {
- public:
-  explicit GilReleasedFor(bool worth_it) {
-    if (worth_it) released_.emplace();
-  }
-
- private:
-  std::optional<ReleasedGil> released_;
-};
 
 // What Python holds of commands that go on: each call, and their end, is without the GIL.
 class Commands {
@@ -119,7 +107,7 @@ void bind_tensors(py::module_& m) {
         const Layout layout = compact(read_dims(shape), order, element.itemsize());
         const UsmKind kind = usm_kind_named(usm_type.c_str());
         const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
-        const GilReleasedFor big(nbytes >= gil_threshold || zero);
+        const ReleasedGil big(nbytes >= gil_threshold || zero);
         Tensor tensor = make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
         if (zero) fill_zero(tensor);
         return tensor;
@@ -161,7 +149,7 @@ void bind_tensors(py::module_& m) {
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
         const Order wanted = read_order(order);
-        const GilReleasedFor big(is_worth_releasing(tensor));
+        const ReleasedGil big(is_worth_releasing(tensor));
         return copy_to_host(tensor, wanted);
       },
       py::arg("tensor"), py::arg("order") = "C", "A compact, page-aligned host copy.");
@@ -187,7 +175,7 @@ void bind_tensors(py::module_& m) {
          const std::string& order, const std::optional<Queue>& queue) {
         const Order wanted = read_order(order);
         const UsmKind kind = usm_kind_named(usm_type.c_str());
-        const GilReleasedFor big(is_worth_releasing(tensor) || !entry.host_memory);
+        const ReleasedGil big(is_worth_releasing(tensor) || !entry.host_memory);
         return copy_to_entry(tensor, entry, kind, wanted, queue.value_or(Queue()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
@@ -196,7 +184,7 @@ void bind_tensors(py::module_& m) {
       "copy_elements",
       [](const Tensor& to, const Tensor& from) {
         require_alike(to, from);
-        const GilReleasedFor big(is_worth_releasing(to) || is_worth_releasing(from));
+        const ReleasedGil big(is_worth_releasing(to) || is_worth_releasing(from));
         copy_elements(to, from);
       },
       py::arg("target"), py::arg("source"), "Copies all elements.");
@@ -205,7 +193,7 @@ void bind_tensors(py::module_& m) {
   m.def(
       "synchronize",
       [](const Tensor& tensor) {
-        const GilReleasedFor big(is_worth_releasing(tensor));
+        const ReleasedGil big(is_worth_releasing(tensor));
         synchronize(tensor);
       },
       py::arg("tensor"), "Waits for the pending work on the tensor's queue.");
@@ -322,13 +310,21 @@ void bind_tensors(py::module_& m) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  py::class_<OfferWatch>(m, "OfferWatch",
-                         "Watches what is done with a tensor on this thread, until end().")
-      .def(py::init<>())
-      .def("refused", &OfferWatch::refused, "Whether the memory was asked for, and not taken.")
-      .def("end", &OfferWatch::end, "Ends the watch.");
-  m.def("note_offer_asked", &OfferWatch::asked,
-        "Tells the watch of this thread that the memory was asked for.");
+  m.def(
+      "watch_offer",
+      [](const py::object& handed, bool watched) { watch_offer(handed.ptr(), watched); },
+      py::arg("handed"), py::arg("watched"),
+      "Lets a tensor note what the consumer does that it is handed to, or ends that.");
+  m.def(
+      "was_refused", [](const py::object& handed) { return was_refused(handed.ptr()); },
+      py::arg("handed"), "Whether the memory of a watched tensor was asked for, and not taken.");
+  m.def(
+      "note_offer_asked",
+      [](const py::object& tensor) {
+        (void)tensor_of(tensor.ptr());
+        note_offer(tensor.ptr(), Py_None);
+      },
+      py::arg("tensor"), "Tells a watched tensor that its memory was asked for.");
   m.def("live_exports", &live_exports, "Managed tensors whose deleter has not run yet.");
   m.def(
       "trace_origins", &trace_origins, py::arg("package"),
@@ -358,12 +354,49 @@ void bind_dlpack(py::module_& m) {
       py::arg("null_data") = true,
       "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.");
   m.def(
-      "ask_copy",
-      [](const py::object& x, const std::pair<int, int>& device, const py::object& copy) {
-        return own(ask_copy(x.ptr(), read_device(device), copy.ptr()).release());
+      "consume_capsule",
+      [](const py::object& capsule) {
+        Imported imported = consume_capsule(capsule.ptr());
+        return std::make_pair(std::move(imported.tensor), imported.copied);
       },
-      py::arg("x"), py::arg("device"), py::arg("copy"),
-      "What a producer gives for dl_device=device, which may be a copy.");
+      py::arg("capsule"), "The memory in a capsule, and whether it was made for us.");
+  m.def(
+      "import_capsule",
+      [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
+         bool never_copy, bool readonly, const std::optional<Queue>& queue,
+         const py::object& base) {
+        return own(import_capsule(x.ptr(), capsule.ptr(),
+                                  {read_device(device), never_copy, readonly,
+                                   queue.value_or(Queue()), base.is_none() ? nullptr : base.ptr()})
+                       .release());
+      },
+      py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,
+      py::arg("readonly") = false, py::arg("queue") = std::nullopt, py::arg("base") = py::none(),
+      "The memory in a capsule that a producer has given for a device; `queue`: the one it shows.");
+  m.def(
+      "import_through_table",
+      [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
+        std::optional<Imported> imported =
+            import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
+        if (!imported) return std::nullopt;
+        return std::make_pair(std::move(imported->tensor), imported->copied);
+      },
+      py::arg("x"),
+      "What a producer gives through its C exchange table, and whether it was made for us.");
+  m.def(
+      "facts_of_class",
+      [](const py::type& cls) {
+        return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
+      },
+      py::arg("cls"), "The bits of _protocols.imports.facts_of_class, remembered.");
+  m.def(
+      "as_writable",
+      [](const py::object& tensor) {
+        Tensor writable = tensor_of(tensor.ptr());
+        writable.readonly = false;
+        return own(wrap_tensor(std::move(writable), base_of(tensor.ptr())));
+      },
+      py::arg("tensor"), "The same memory, whose producer says that it may be written to.");
   m.def(
       "capsule_from_pointer",
       [](std::uintptr_t managed, bool versioned) {

@@ -10,34 +10,6 @@
 
 namespace {
 
-// Fields of Hooks by name.
-const std::pair<const char*, PyObject * sycl_ext::Hooks::*> hook_fields[] = {
-    {"tensor_class", &sycl_ext::Hooks::tensor_class},
-    {"host_view_class", &sycl_ext::Hooks::host_view_class},
-    {"device_ids", &sycl_ext::Hooks::device_ids},
-    {"dtype_indices", &sycl_ext::Hooks::dtype_indices},
-    {"numpy_dtype", &sycl_ext::Hooks::numpy_dtype},
-    {"decide", &sycl_ext::Hooks::decide},
-    {"traits_of", &sycl_ext::Hooks::traits_of},
-    {"producer_queue", &sycl_ext::Hooks::producer_queue},
-    {"shared_queue", &sycl_ext::Hooks::shared_queue},
-    {"wait_for_producer", &sycl_ext::Hooks::wait_for_producer},
-    {"read_device", &sycl_ext::Hooks::read_device},
-    {"from_usm_interface", &sycl_ext::Hooks::from_usm_interface},
-    {"from_ndarray", &sycl_ext::Hooks::from_ndarray},
-    {"from_buffer", &sycl_ext::Hooks::from_buffer},
-    {"import_to_any", &sycl_ext::Hooks::import_to_any},
-    {"place", &sycl_ext::Hooks::place},
-    {"move", &sycl_ext::Hooks::move},
-    {"as_usm", &sycl_ext::Hooks::as_usm},
-    {"import_rest", &sycl_ext::Hooks::import_rest},
-    {"export_negotiated", &sycl_ext::Hooks::export_negotiated},
-    {"host_view", &sycl_ext::Hooks::host_view},
-    {"refuse_host", &sycl_ext::Hooks::refuse_host},
-    {"new_tensor", &sycl_ext::Hooks::new_tensor},
-    {"begin_to_numpy", &sycl_ext::Hooks::begin_to_numpy},
-};
-
 void bind_hooks(py::module_& m) {
   m.def("no_device_advice", &sycl_ext::no_device_advice,
         "What errors advise where there is no device.");
@@ -48,9 +20,9 @@ void bind_hooks(py::module_& m) {
       [](const py::dict& fields, const py::object& copy_refused_error, const py::object& sycl_error,
          bool trace) {
         sycl_ext::Hooks& hooks = sycl_ext::hooks();
-        for (const auto& [name, field] : hook_fields) {
-          hooks.*field = py::object(fields[name]).release().ptr();
-        }
+#define SYCL_EXT_TAKE(name) hooks.name = py::object(fields[#name]).release().ptr()
+        SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
+#undef SYCL_EXT_TAKE
         hooks.trace = trace;
         sycl_ext::ask_dpctl();
         for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "python/offer_watch.hpp"
 #include "python/tensor_object.hpp"
 
 namespace sycl_ext {
@@ -35,7 +34,7 @@ void require_buffer_request(const Tensor& tensor, int flags) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  OfferWatch::asked();
+  note_offer(self, Py_None);
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(self);
     require_buffer_request(tensor, flags);
@@ -63,7 +62,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->internal = dims.release();
     view->obj = self;
     Py_INCREF(self);
-    OfferWatch::taken();
+    note_offer(self, Py_True);
     return 0;
   });
 }

@@ -77,6 +77,11 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }
 
+bool is_fresh(PyObject* capsule) noexcept {
+  return PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh) ||
+         PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh);
+}
+
 Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
   if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh)) {
     return consume<DLManagedTensorVersioned>(capsule, options);

@@ -14,6 +14,9 @@ PyObject* make_capsule(const Tensor& tensor, bool versioned, const ExportOptions
 // A new capsule over a managed tensor that C code made; takes it over.
 PyObject* capsule_from_pointer(void* managed, bool versioned);
 
+// Whether nobody has consumed a DLPack capsule.
+bool is_fresh(PyObject* capsule) noexcept;
+
 // Consumes a "dltensor" or "dltensor_versioned" capsule: it is renamed before anything is read, so
 // that the deleter runs exactly once on every path.  Error(type): no such capsule; Error(buffer): a
 // used one, or one whose content is refused.  The options' `known` is found out here.

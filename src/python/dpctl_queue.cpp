@@ -32,7 +32,7 @@ class TakenGil {
 
 // Whose address is asked for: the object of a class of dpctl.  0: an exception is set.
 std::uintptr_t address_in(PyObject* object) {
-  const PyRef address(in_python([=] { return PyObject_CallMethod(object, "addressof_ref", ""); }));
+  const PyRef address(PyObject_CallMethod(object, "addressof_ref", ""));
   return address ? reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(address.get())) : 0;
 }
 
@@ -40,7 +40,7 @@ std::uintptr_t address_in(PyObject* object) {
 // https://intelpython.github.io/dpctl/latest/api_reference/dpctl_capi.html
 template <class Function>
 Function dpctl_function(const char* name) {
-  const PyRef module(in_python([] { return PyImport_ImportModule("dpctl._sycl_queue"); }));
+  const PyRef module(PyImport_ImportModule("dpctl._sycl_queue"));
   const PyRef api(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__") : nullptr);
   const PyRef capsule(api ? PyMapping_GetItemString(api.get(), name) : nullptr);
   if (!capsule) return nullptr;
@@ -79,15 +79,13 @@ bool add_noted_events(const void* queue, const std::function<void(const void*)>&
   if (!its_queue) return false;
   // Asked for a queue that it does not know, it would keep that one alive for ever.
   const PyRef map(PyObject_GetAttrString(order.get(), "_map"));
-  const PyRef known(map ? in_python([&] { return PyObject_CallMethod(map.get(), "get", ""); })
-                        : nullptr);
+  const PyRef known(map ? PyObject_CallMethod(map.get(), "get", "") : nullptr);
   const int is_known = known ? PySequence_Contains(known.get(), its_queue.get()) : 1;
   if (!known) PyErr_Clear();
   if (is_known <= 0) return is_known == 0;
-  const PyRef noted(in_python([&] { return PyObject_GetItem(order.get(), its_queue.get()); }));
+  const PyRef noted(PyObject_GetItem(order.get(), its_queue.get()));
   if (!noted) return false;
-  const PyRef events(
-      in_python([&] { return PyObject_GetAttrString(noted.get(), "submitted_events"); }));
+  const PyRef events(PyObject_GetAttrString(noted.get(), "submitted_events"));
   if (!events) return false;
   const PyRef list(PySequence_Fast(events.get(), "submitted_events is no sequence"));
   if (!list) return false;
@@ -108,25 +106,26 @@ void event_source(const void* queue, const std::function<void(const void*)>& add
   } else {
     taken.emplace();
   }
+  const auto ask = [&] { return hang_at_thread_end([&] { return add_noted_events(queue, add); }); };
   if (is_raised && !PyErr_Occurred()) {
-    if (add_noted_events(queue, add)) return;
+    if (ask()) return;
     throw PythonError();
   }
   const SavedException pending;  // a destructor asks
-  if (add_noted_events(queue, add)) return;
+  if (ask()) return;
   PyErr_WriteUnraisable(Py_None);
   fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
 }
 
 Queue queue_source(const Entry& entry) {
-  if (holds_gil()) return fetch(entry);
+  if (holds_gil()) return hang_at_thread_end([&] { return fetch(entry); });
   if (!python_is_alive()) {
     fail(Error::Kind::runtime, "the interpreter is gone, and the queue of device ", entry.id,
          " was not fetched before");
   }
   const TakenGil taken;
   try {
-    return fetch(entry);
+    return hang_at_thread_end([&] { return fetch(entry); });
   } catch (const PythonError&) {  // nobody sees a Python exception of this thread
     PyErr_Clear();
     fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('", entry.name,
@@ -137,8 +136,7 @@ Queue queue_source(const Entry& entry) {
 }  // namespace
 
 PyRef shared_queue(const Entry& entry) {
-  PyRef queue(
-      in_python([&] { return PyObject_CallFunction(hooks().shared_queue, "i", entry.id); }));
+  PyRef queue(PyObject_CallFunction(hooks().shared_queue, "i", entry.id));
   if (!queue) throw PythonError();
   return queue;
 }

@@ -5,9 +5,6 @@
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
-#include "python/conversation.hpp"
-#include "python/offer_watch.hpp"
-#include "python/producer_class.hpp"
 #include "python/routes.hpp"
 #include "runtime/native_devices.hpp"
 #include "runtime/runtimes.hpp"
@@ -75,6 +72,7 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
 
 const Tensor& shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
+  note_offer(object, Py_None);
   const Route route = route_of(tensor, {Wanted::announced});
   if (route != Route::view && route != Route::host_view) {
     fail(Error::Kind::buffer,
@@ -98,25 +96,25 @@ const Tensor& ordered(const Tensor& tensor) {
 }
 
 int from_object(void* object, DLManagedTensorVersioned** out) {
-  OfferWatch::asked();
+  auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
-    const Tensor& tensor = ordered(shareable(static_cast<PyObject*>(object)));
+    const Tensor& tensor = ordered(shareable(self));
     *out = export_as(tensor, tensor.dl_device());
-    OfferWatch::taken();
+    note_offer(self, Py_True);
     return 0;
   });
 }
 
 int borrow_from_object(void* object, DLTensor* out) {
-  OfferWatch::asked();
+  auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
-    const Tensor& tensor = shareable(static_cast<PyObject*>(object));
+    const Tensor& tensor = shareable(self);
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
     }
     if (!tensor.on_host) tensor.memory->show();  // nobody says when such a consumer is done
     *out = borrow_dl_tensor(ordered(tensor), tensor.dl_device());
-    OfferWatch::taken();
+    note_offer(self, Py_True);
     return 0;
   });
 }
@@ -160,16 +158,18 @@ const DLPackExchangeAPI api = {
 // Whether a tensor of torch asks for autograd, or is conjugated or negated lazily.  torch's
 // __dlpack__ refuses the first two (not the negated ones), and its table (2.13) none: they export
 // the memory as it lies, which is wrong data for the lazy bits, and pass autograd by.
-bool has_lazy_state(PyObject* producer, const ProducerClass& its_class) {
+bool has_lazy_state(PyObject* producer) {
+  static PyObject* const requires_grad = intern("requires_grad");
+  static PyObject* const is_conj = intern("is_conj");
+  static PyObject* const is_neg = intern("is_neg");
   const auto is_set = [producer](PyObject* name, auto* get) {
-    if (!name) return false;
-    const PyRef value(in_python([=] { return get(producer, name); }));
+    const PyRef value(get(producer, name));
+    const bool is_missing = !value && PyErr_ExceptionMatches(PyExc_AttributeError);
     if (!value) (void)take_exception();
-    return value.get() != Py_False;
+    return !is_missing && value.get() != Py_False;
   };
-  return is_set(its_class.requires_grad, PyObject_GetAttr) ||
-         is_set(its_class.is_conj, PyObject_CallMethodNoArgs) ||
-         is_set(its_class.is_neg, PyObject_CallMethodNoArgs);
+  return is_set(requires_grad, PyObject_GetAttr) || is_set(is_conj, PyObject_CallMethodNoArgs) ||
+         is_set(is_neg, PyObject_CallMethodNoArgs);
 }
 
 }  // namespace
@@ -178,10 +178,11 @@ PyObject* exchange_api_capsule() {
   return PyCapsule_New(const_cast<DLPackExchangeAPI*>(&api), exchange_api_name, nullptr);
 }
 
-std::optional<Imported> import_through_api(PyObject* producer, const ImportOptions& options) {
-  const ProducerClass its_class = producer_class(Py_TYPE(producer));
+std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
+                                           const ImportOptions& options) {
   const DLPackExchangeAPI* const table = its_class.table;
-  if (!table || has_lazy_state(producer, its_class)) return std::nullopt;
+  const bool may_be_lazy = its_class.facts & ProducerClass::has_lazy_state;
+  if (!table || (may_be_lazy && has_lazy_state(producer))) return std::nullopt;
   DLManagedTensorVersioned* managed = nullptr;
   const int failed = hang_at_thread_end(
       [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });

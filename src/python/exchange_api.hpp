@@ -5,15 +5,19 @@
 
 #include <optional>
 
-#include "python/tensor_object.hpp"
+#include "python/imports.hpp"
 
 namespace sycl_ext {
+
+// What the capsule over a C exchange table is named.
+inline constexpr const char* exchange_api_name = "dlpack_exchange_api";
 
 // A capsule over the table, for the types.
 PyObject* exchange_api_capsule();
 
 // Imports through the table of the producer's type.  Nothing: the type has none, or one that cannot
 // be believed for this object; the Python protocol is used then.
-std::optional<Imported> import_through_api(PyObject* producer, const ImportOptions& options);
+std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
+                                           const ImportOptions& options = {});
 
 }  // namespace sycl_ext

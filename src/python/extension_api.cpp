@@ -148,7 +148,8 @@ PyObject* as_tensor(PyObject* object, std::int32_t entry, std::int32_t copy) {
   }
   PyObject* const wish = copy < 0 ? Py_None : copy ? Py_True : Py_False;
   if (PyDict_SetItemString(keywords.get(), "copy", wish) < 0) return nullptr;
-  return in_python([&] { return PyObject_Call(function, arguments.get(), keywords.get()); });
+  return hang_at_thread_end(
+      [&] { return PyObject_Call(function, arguments.get(), keywords.get()); });
 }
 
 std::int32_t view_of(PyObject* object, sycl_ext_view* out) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "python/arguments.hpp"
 #include "python/docstrings.hpp"
 #include "python/imports.hpp"
 #include "python/numpy_bridge.hpp"
@@ -17,97 +18,7 @@ namespace sycl_ext {
 
 namespace {
 
-PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
-
 // ---- arguments ----------------------------------------------------------------------------------
-
-// The arguments of a vectorcall.
-struct Call {
-  PyObject* const* args;
-  Py_ssize_t n_positional;
-  PyObject* keyword_names;  // nullptr or a tuple
-};
-
-// How a function is called: `names` in order, of which the first `positional_only` have no keyword,
-// the first `positional` may come without one, and the first `required` have no default.
-template <std::size_t Count>
-class Signature {
- public:
-  using Values = std::array<PyObject*, Count>;
-
-  // `hint`: what to do when there are too many positional arguments.
-  Signature(const char* name, const std::array<const char*, Count>& names,
-            std::size_t positional_only, std::size_t positional, std::size_t required,
-            const char* hint = "")
-      : name(name),
-        names(names),
-        positional_only(positional_only),
-        positional(positional),
-        required(required),
-        hint(hint) {
-    std::transform(names.begin(), names.end(), interned.begin(), intern);
-  }
-
-  // The values, nullptr where there is none.  False with the TypeError set that Python raises.
-  bool read(const Call& call, Values* values) const {
-    values->fill(nullptr);
-    const auto given = static_cast<std::size_t>(call.n_positional);
-    if (given > positional) {
-      const char* const were = given == 1 ? "was" : "were";
-      if (required < positional) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s() takes from %zu to %zu positional arguments but %zu %s given%s", name,
-                     required, positional, given, were, hint);
-      } else {
-        PyErr_Format(PyExc_TypeError, "%s() takes %zu positional argument%s but %zu %s given", name,
-                     positional, positional == 1 ? "" : "s", given, were);
-      }
-      return false;
-    }
-    std::copy_n(call.args, given, values->begin());
-    const Py_ssize_t n_keywords = call.keyword_names ? PyTuple_GET_SIZE(call.keyword_names) : 0;
-    for (Py_ssize_t i = 0; i < n_keywords; ++i) {
-      PyObject* const keyword = PyTuple_GET_ITEM(call.keyword_names, i);
-      auto found = std::find(interned.begin(), interned.end(), keyword);  // most are interned
-      if (found == interned.end()) {
-        found = std::find_if(interned.begin(), interned.end(), [keyword](PyObject* one) {
-          return PyUnicode_Compare(one, keyword) == 0;
-        });
-      }
-      const auto index = static_cast<std::size_t>(found - interned.begin());
-      if (index < positional_only) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s() got some positional-only arguments passed as keyword arguments: '%U'",
-                     name, keyword);
-        return false;
-      }
-      if (index == Count) {
-        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name,
-                     keyword);
-        return false;
-      }
-      if ((*values)[index]) {
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", name, keyword);
-        return false;
-      }
-      (*values)[index] = call.args[call.n_positional + i];
-    }
-    for (std::size_t i = 0; i < required; ++i) {
-      if ((*values)[i]) continue;
-      PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%s'", name,
-                   names[i]);
-      return false;
-    }
-    return true;
-  }
-
- private:
-  const char* const name;
-  const std::array<const char*, Count> names;
-  const std::size_t positional_only, positional, required;
-  const char* const hint;
-  std::array<PyObject*, Count> interned;
-};
 
 // The value of `copy`; nullptr with a TypeError set.
 PyObject* read_copy(PyObject* copy) {
@@ -119,40 +30,25 @@ PyObject* read_copy(PyObject* copy) {
 
 // ---- from_dlpack and as_tensor ------------------------------------------------------------------
 
-template <ImportRequest::Protocols protocols>
-PyObject* import_with(const Signature<3>& signature, const Call& call) {
-  ImportRequest request{protocols};
+PyObject* import_with(const Signature<3>& signature, const Call& call, bool dlpack_only) {
+  ImportRequest request{dlpack_only};
   if (call.n_positional == 1 && !call.keyword_names) return import_object(call.args[0], request);
   std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
-  const auto [x, device, copy] = values;
-  request.copy = read_copy(copy);
+  request.copy = read_copy(values[2]);
   if (!request.copy) return nullptr;
-  PyRef placement;
-  if (device && PyList_Check(device)) {
-    PyObject* const dlpack = protocols == ImportRequest::Protocols::dlpack ? Py_True : Py_False;
-    return in_python([&, x = x, device = device] {
-      return PyObject_CallFunctionObjArgs(hooks().import_to_any, x, device, request.copy, dlpack,
-                                          nullptr);
-    });
-  }
-  if (device && device != Py_None) {  // before anything is consumed
-    placement.reset(
-        in_python([&, device = device] { return PyObject_CallOneArg(hooks().place, device); }));
-    if (!placement) return nullptr;
-    request.placement = placement.get();
-  }
-  return import_object(x, request);
+  if (values[1]) request.device = values[1];
+  return import_object(values[0], request);
 }
 
 PyObject* from_dlpack(const Call& call) {
   static const Signature<3> signature("from_dlpack", {"x", "device", "copy"}, 1, 1, 1);
-  return import_with<ImportRequest::Protocols::dlpack>(signature, call);
+  return import_with(signature, call, true);
 }
 
 PyObject* as_tensor(const Call& call) {
   static const Signature<3> signature("as_tensor", {"obj", "device", "copy"}, 1, 1, 1);
-  return import_with<ImportRequest::Protocols::any>(signature, call);
+  return import_with(signature, call, false);
 }
 
 // Memory by any protocol, or by DLPack alone, where it is (for Python's side).
@@ -160,11 +56,8 @@ PyObject* find_memory(const Call& call) {
   static const Signature<3> signature("find_memory", {"x", "copy", "dlpack"}, 1, 3, 1);
   std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
-  const bool dlpack = values[2] == Py_True;
-  ImportRequest request{dlpack ? ImportRequest::Protocols::dlpack : ImportRequest::Protocols::any};
-  request.in_place = true;
-  request.copy = values[1] == Py_False ? Py_False : Py_None;
-  return import_object(values[0], request);
+  return import_object(values[0], {values[2] == Py_True, /*in_place=*/true,
+                                   values[1] == Py_False ? Py_False : Py_None});
 }
 
 // ---- host_view and to_numpy ---------------------------------------------------------------------
@@ -185,8 +78,7 @@ PyObject* host_view(const Call& call) {
                          reinterpret_cast<PyTypeObject*>(hooks().host_view_class));
     }
   }
-  return in_python(
-      [&, x = x] { return PyObject_CallFunctionObjArgs(hooks().host_view, x, copy, nullptr); });
+  return PyObject_CallFunctionObjArgs(hooks().host_view_slowly, x, copy, nullptr);
 }
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
@@ -195,30 +87,27 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   if (!signature.read(call, &values)) return nullptr;
   PyObject* const copy = read_copy(values[0]);
   if (!copy) return nullptr;
-  if (values[1] && values[1] != Py_True) {
-    return in_python([&] {
-      return PyObject_CallFunctionObjArgs(hooks().begin_to_numpy, self, copy, values[1], nullptr);
-    });
-  }
+  PyObject* const wait = values[1] ? values[1] : Py_True;
+  const auto slowly = [&] {
+    return PyObject_CallFunctionObjArgs(hooks().to_numpy_slowly, self, copy, wait, nullptr);
+  };
+  if (wait != Py_True) return slowly();
   const Tensor& tensor = tensor_of(self);
   switch (route_of(tensor, {Wanted::host, copy, true, true})) {
     case Route::host_view:
       wait_for_pending_work(tensor);
       return ndarray_over(self);
     case Route::host_copy: {
-      const PyRef host([&] {
-        std::optional<ReleasedGil> released;
+      Tensor copied([&] {
         const Tensor source = tensor;
-        if (is_worth_releasing(source)) released.emplace();
-        Tensor result = copy_to_host(source);
-        released.reset();
-        return wrap_tensor(std::move(result), nullptr);
+        const ReleasedGil released(is_worth_releasing(source));
+        return copy_to_host(source);
       }());
+      const PyRef host(wrap_tensor(std::move(copied), nullptr));
       return host ? ndarray_over(host.get()) : nullptr;
     }
     default:
-      return in_python(
-          [&] { return PyObject_CallFunctionObjArgs(hooks().refuse_host, self, copy, nullptr); });
+      return slowly();
   }
 }
 
@@ -284,23 +173,21 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
   const int kind = kind_named(usm_type);
   const long id = device == Py_None ? 0 : look_up(hooks().device_ids, device);
   if (order != c_order || index < 0 || kind < 0 || id < 0 || !read_shape(shape, &lengths, &ndim)) {
-    return in_python([&, shape = shape, device = device] {
-      return PyObject_CallFunctionObjArgs(hooks().new_tensor, shape, dtype, usm_type, device, order,
-                                          zero ? Py_True : Py_False, nullptr);
-    });
+    return PyObject_CallFunctionObjArgs(hooks().new_tensor_slowly, shape, dtype, usm_type, device,
+                                        order, zero ? Py_True : Py_False, nullptr);
   }
   const Entry& entry = device == Py_None ? default_entry() : entry_at(static_cast<int>(id));
   const DType& element = dtypes[static_cast<std::size_t>(index)];
   const Layout layout = compact_layout(ndim, lengths.data(), Order::c, element.itemsize());
-  std::optional<ReleasedGil> released;
-  if (zero ||
-      static_cast<std::size_t>(element_count(layout)) * element.itemsize() >= gil_threshold) {
-    released.emplace();
-  }
-  Tensor tensor = make_tensor(entry, static_cast<UsmKind>(kind), element, layout);
-  if (zero) fill_zero(tensor);
-  released.reset();
-  return wrap_tensor(std::move(tensor), nullptr);
+  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
+  return wrap_tensor(
+      [&] {
+        const ReleasedGil released(zero || nbytes >= gil_threshold);
+        Tensor tensor = make_tensor(entry, static_cast<UsmKind>(kind), element, layout);
+        if (zero) fill_zero(tensor);
+        return tensor;
+      }(),
+      nullptr);
 }
 
 constexpr const char* shape_hint = "; the shape is one argument, a tuple such as (2, 3, 4)";

@@ -16,11 +16,14 @@
 
 namespace sycl_ext {
 
-// Lets other Python threads run while this one blocks.
+// Lets other Python threads run while this one blocks, if that may take long enough.
 class ReleasedGil {
  public:
-  ReleasedGil() noexcept : released_(release()) {}
-  ~ReleasedGil() { take(released_); }
+  explicit ReleasedGil(bool worth_it = true) noexcept
+      : released_(worth_it ? release() : Interpreter::Released{}) {}
+  ~ReleasedGil() {
+    if (released_.state) take(released_);
+  }
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
 
@@ -66,6 +69,12 @@ inline PyThreadState* state_with_gil() noexcept {
 }
 inline bool holds_gil() noexcept { return state_with_gil(); }
 
+// The same while the interpreter is ending.
+inline bool holds_gil_at_end() noexcept {
+  PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
+  return mine && mine == state_unchecked();
+}
+
 // For the core: releases the GIL if this thread holds it.
 inline Interpreter::Released release_gil_if_held() noexcept {
   return state_with_gil() ? ReleasedGil::release() : Interpreter::Released{nullptr, nullptr};
@@ -80,17 +89,33 @@ inline void drop(PyObject* object) noexcept {
   hang_at_thread_end([object] { Py_XDECREF(object); });
 }
 
+// Of a PyRef.  Where the interpreter is ending and this thread does not hold the GIL, its stack is
+// being unwound (forced_unwind.hpp), and the reference is left alone.
 struct DecRef {
-  void operator()(PyObject* object) const noexcept { drop(object); }
+  void operator()(PyObject* object) const noexcept {
+    if (is_finalizing() && !holds_gil_at_end()) return;
+    drop(object);
+  }
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;
 
-// Every call that may run Python code while a PyRef is held goes through here: a thread that ends
-// in it must not unwind into the PyRef, which it could only drop without the GIL.
-template <class Call>
-PyObject* in_python(const Call& call) {
-  return hang_at_thread_end(call);
+// The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like,
+// and RecursionError, are no answers of others: they stay set, and PythonError is thrown.  (Endless
+// recursion would not end if it were a refusal, after which something else is tried.)
+inline PyRef take_exception() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError)) {
+    throw PythonError();
+  }
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  hang_at_thread_end([&] { PyErr_NormalizeException(&type, &value, &traceback); });
+  if (traceback) PyException_SetTraceback(value, traceback);
+  const PyRef owned_type(type), owned_traceback(traceback);
+  return PyRef(value);
 }
+
+// A string that lives as long as the process.
+inline PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
 
 // Drops a reference from any thread, with or without the GIL.
 inline void release_python_object(void* object) {

@@ -1,254 +1,236 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/imports.hpp"
 
-#include <algorithm>
-#include <optional>
+#include <array>
+#include <climits>
+#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
-#include "python/conversation.hpp"
+#include "python/dpctl_queue.hpp"
 #include "python/exchange_api.hpp"
-#include "python/numpy_bridge.hpp"
-#include "python/producer_class.hpp"
 #include "python/routes.hpp"
+#include "runtime/runtimes.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
-using Protocols = ImportRequest::Protocols;
+// ---- DLPack's Python protocol -------------------------------------------------------------------
 
-PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
-
-// Whether memory may stay on its entry, and host memory go to the default device.
-bool is_plain(const ImportRequest& request) {
-  return !request.in_place && !request.placement && request.copy == Py_None && !hooks().trace;
+// A pair of ints; std::nullopt: it is something else, which Python reads.
+std::optional<DLDevice> read_device(PyObject* pair) {
+  if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) return std::nullopt;
+  const auto read = [pair](Py_ssize_t place) {  // LONG_MAX: no number of 32 bits
+    PyObject* const item = PyTuple_GET_ITEM(pair, place);
+    int overflow = 0;
+    const long value = PyLong_Check(item) ? PyLong_AsLongAndOverflow(item, &overflow) : LONG_MAX;
+    return overflow != 0 || value < INT32_MIN || value > INT32_MAX ? LONG_MAX : value;
+  };
+  const long type = read(0), id = read(1);
+  if (type == LONG_MAX || id == LONG_MAX) return std::nullopt;
+  return DLDevice{static_cast<DLDeviceType>(type), static_cast<std::int32_t>(id)};
 }
 
-// What a weakref.proxy stands for, which a view keeps alive; else the object itself.
-PyRef without_proxy(PyObject* x) {
-  if (PyWeakref_CheckProxy(x)) {
-    static PyObject* const method = intern("__repr__");  // bound to the referent
-    static PyObject* const self = intern("__self__");
-    const PyRef bound(PyObject_GetAttr(x, method));
-    PyRef referent(bound ? PyObject_GetAttr(bound.get(), self) : nullptr);
-    if (!referent) throw PythonError();
-    return referent;
+// x.__dlpack__(max_version=..., stream=..., copy=...); nullptr: left out.
+PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
+  static PyObject* const method = intern("__dlpack__");
+  // Interned, as the names of a call in Python are: producers compare identities first.
+  static PyObject* const keywords[] = {intern("max_version"), intern("stream"), intern("copy")};
+  // Made with the GIL, and by no initializer of a static: a collection of garbage may run in it.
+  static PyObject* version = nullptr;
+  static std::array<PyObject*, 4> names{};
+  if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  PyObject*& its_names = names[(stream ? 1 : 0) + (copy ? 2 : 0)];
+  if (!its_names) {
+    its_names = stream && copy ? PyTuple_Pack(3, keywords[0], keywords[1], keywords[2])
+                : stream       ? PyTuple_Pack(2, keywords[0], keywords[1])
+                : copy         ? PyTuple_Pack(2, keywords[0], keywords[2])
+                               : PyTuple_Pack(1, keywords[0]);
   }
-  Py_INCREF(x);
-  return PyRef(x);
+  if (!version || !its_names) throw PythonError();
+  PyObject* args[] = {x, version, stream ? stream : copy, copy};
+  return PyRef(
+      PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, its_names));
 }
 
-// Python's answer to a question about the object; never nullptr.
-PyRef ask_python(PyObject* function, PyObject* x, PyObject* more = nullptr) {
-  PyRef answer(in_python([&] { return PyObject_CallFunctionObjArgs(function, x, more, nullptr); }));
-  if (!answer) throw PythonError();
-  return answer;
-}
-
-// An attribute that is not None; empty: there is none.
-PyRef get_attribute(PyObject* x, PyObject* name) {
-  if (Py_TYPE(x) == ndarray_type() && !find_in_class(Py_TYPE(x), name)) return nullptr;
-  PyRef value(in_python([&] { return PyObject_GetAttr(x, name); }));
-  if (!value) {
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonError();
-    PyErr_Clear();
-  } else if (value.get() == Py_None) {
-    value.reset();
+// A view of the memory where it is; empty: Python has to ask, or *refusal is what the producer has
+// raised.
+//
+// USM is asked for with a stream.  A producer that shows a queue gets that one: it has nothing to
+// do, and the queue is the tensor's from then on.  Another producer gets the queue that everybody
+// shares, and orders its work before what comes later there.
+PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& options, long facts,
+               PyRef* refusal) {
+  static PyObject* const device_method = intern("__dlpack_device__");
+  static PyObject* const queue_name = intern("sycl_queue");
+  const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
+  if (!answer) (void)take_exception();  // Python asks again
+  const std::optional<DLDevice> device = answer ? read_device(answer.get()) : std::nullopt;
+  if (!device) return nullptr;
+  CapsuleRequest wanted{*device, request.copy == Py_False};
+  wanted.options = options;
+  PyRef stream;
+  const int type = static_cast<int>(device->device_type);
+  if (type == kDLOneAPI) {
+    const Entry* const entry = find_entry(device->device_id);
+    if (!entry || has_other_libsycl()) return nullptr;
+    if (facts & ProducerClass::shows_queue) {
+      stream.reset(PyObject_GetAttr(x, queue_name));
+      if (!stream) (void)take_exception();
+      if (stream) wanted.queue = queue_of_dpctl(stream.get());
+      if (!wanted.queue) return nullptr;
+    } else {
+      stream = shared_queue(*entry);
+    }
+  } else if (type != kDLCPU) {
+    return nullptr;
   }
-  return value;
+  const PyRef capsule = call_dlpack(x, stream.get(), wanted.never_copy ? Py_False : nullptr);
+  if (!capsule) {
+    *refusal = take_exception();
+    return nullptr;
+  }
+  if (!request.dlpack_only && facts & ProducerClass::is_base) wanted.base = x;
+  return import_capsule(x, capsule.get(), wanted);
 }
 
-// Brings the tensor to where it is wanted.  `copied`: its producer has made it for us alone.
-PyObject* settle(PyRef tensor, bool copied, const ImportRequest& request) {
+// ---- the order, as far as views go --------------------------------------------------------------
+
+// `heard`: what came of the question for a view: a tensor, an exception, or nothing.
+PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* heard) {
+  const auto flag = [](bool value) { return value ? Py_True : Py_False; };
+  return PyObject_CallFunctionObjArgs(hooks().import_slowly, x, heard ? heard : Py_None,
+                                      flag(request.dlpack_only), flag(request.in_place),
+                                      request.copy, request.device, nullptr);
+}
+
+// The tensor where it is wanted.  `copied`: its producer has made it for us alone.
+PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) {
   if (!tensor) return nullptr;
   const Tensor& found = tensor_of(tensor.get());
-  if (!found.on_host) {
-    // Host memory that the default device reads, as USM or as "system" memory: a view either way.
-    if (!found.memory->is_owner_known() && is_plain(request)) return tensor.release();
-    if (request.in_place) return tensor.release();
-    if (!request.placement && !hooks().trace &&
-        route_of(found, {Wanted::own_entry, request.copy}) == Route::view) {
-      return tensor.release();
-    }
-  }
-  if (request.in_place) return ask_python(hooks().as_usm, tensor.get()).release();
-  PyObject* const copy = copied && request.copy == Py_True ? Py_None : request.copy;
-  return in_python([&] {
-    return PyObject_CallFunctionObjArgs(
-        hooks().move, tensor.get(), request.placement ? request.placement : Py_None, copy, nullptr);
-  });
+  // Host memory that the default device reads, as USM or as "system" memory, is a view either way.
+  const bool is_there =
+      !found.on_host && request.device == Py_None &&
+      (request.in_place || (request.copy == Py_None && !found.memory->is_owner_known()) ||
+       route_of(found, {Wanted::own_entry, request.copy}) == Route::view);
+  // dpnp says of every array of 0 dimensions that it is read-only.
+  const bool may_be_wrong = found.readonly && found.layout.ndim() == 0;
+  if (is_there && !may_be_wrong) return tensor.release();
+  if (copied && request.copy == Py_True) request.copy = Py_None;
+  return import_slowly(x, request, tensor.get());
 }
 
-PyObject* settle(Imported&& imported, const ImportRequest& request) {
+PyObject* settle(PyObject* x, Imported&& imported, const ImportRequest& request) {
   const bool copied = imported.copied;
-  return settle(PyRef(wrap_tensor(std::move(imported.tensor), nullptr)), copied, request);
+  return settle(x, PyRef(wrap_tensor(std::move(imported.tensor), nullptr)), copied, request);
 }
 
 PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
-  if (request.in_place) {  // makes no copy that a host view has yet to make
-    Py_INCREF(x);
-    return settle(PyRef(x), false, request);
-  }
   const Tensor& tensor = tensor_of(x);
+  note_offer(x, Py_True);
+  if (request.in_place && !tensor.on_host) return Py_NewRef(x);
   // A host view of USM is the USM it is.
-  const bool is_usm_on_host = tensor.on_host && tensor.memory->entry();
-  return settle(PyRef(is_usm_on_host ? wrap_tensor(as_usm(tensor), base_of(x))
-                                     : wrap_tensor(tensor, base_of(x))),
-                false, request);
+  if (!request.in_place && request.device == Py_None && tensor.memory->entry() &&
+      route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
+    return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
+                          : wrap_tensor(tensor, base_of(x));
+  }
+  return import_slowly(x, request, nullptr);
 }
 
-// NumPy's own capsule hides a reference to the array from the garbage collector, which matters for
-// an instance of a subclass: it may have attributes, and so be part of a cycle.
-bool is_better_read_by_us(PyObject* x, const ImportRequest& request) {
-  static PyObject* const method = intern("__dlpack__");
-  if (!is_ndarray_subclass(x)) return false;
-  return request.protocols == Protocols::any ||
-         find_in_class(Py_TYPE(x), method) == find_in_class(ndarray_type(), method);
+const DLPackExchangeAPI* table_of(PyTypeObject* type) {
+  static PyObject* const name = intern("__dlpack_c_exchange_api__");
+  const PyRef capsule(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
+  if (!capsule) (void)take_exception();
+  if (!capsule || !PyCapsule_IsValid(capsule.get(), exchange_api_name)) return nullptr;
+  const auto* table =
+      static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule.get(), exchange_api_name));
+  while (table && table->header.version.major != DLPACK_MAJOR_VERSION) {
+    table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
+  }
+  return table;
 }
 
-// A call of a producer's methods.  They may be made with us, of what the producer describes, or
-// another one of its class (`def __dlpack__(self, **keywords): return
-// as_tensor(self.reshape(-1)).__dlpack__(**keywords)`).
-class Question {
- public:
-  explicit Question(PyTypeObject* type) : asked_(type, PyThread_get_thread_ident()) {
-    open().push_back(asked_);
-  }
-  ~Question() {
-    std::vector<Asked>& all = open();  // not always the last one: greenlets take turns in a thread
-    all.erase(std::find(all.begin(), all.end(), asked_));
-  }
-  Question(const Question&) = delete;
-  Question& operator=(const Question&) = delete;
-
-  static bool is_open(PyTypeObject* type) {
-    const std::vector<Asked>& all = open();
-    return std::find(all.begin(), all.end(), Asked(type, PyThread_get_thread_ident())) != all.end();
-  }
-
- private:
-  using Asked = std::pair<PyTypeObject*, unsigned long>;  // the class, and the thread that asks
-
-  static std::vector<Asked>& open() {                 // under the GIL
-    static auto* const all = new std::vector<Asked>;  // never destroyed
-    return *all;
-  }
-
-  const Asked asked_;
-};
-
-bool waits_in_description(PyObject* x) {
-  return traits_of(Py_TYPE(x)) & Traits::waits_in_description;
-}
-
-// Whether DLPack is better asked than __sycl_usm_array_interface__, although that says more.
-bool is_better_not_described(PyObject* x) {
-  return waits_in_description(x) && !Question::is_open(Py_TYPE(x));
-}
-
-// What x.flags.writable says; std::nullopt: there is no such thing.
-std::optional<bool> is_writable(PyObject* x) {
-  static PyObject* const flags_name = intern("flags");
-  static PyObject* const writable_name = intern("writable");
-  const PyRef flags = get_attribute(x, flags_name);
-  const PyRef writable = flags ? get_attribute(flags.get(), writable_name) : nullptr;
-  if (!writable) return std::nullopt;
-  const int truth = hang_at_thread_end([&] { return PyObject_IsTrue(writable.get()); });
-  if (truth < 0) throw PythonError();
-  return truth != 0;
-}
-
-PyRef as_writable(PyObject* tensor) {
-  Tensor writable = tensor_of(tensor);
-  writable.readonly = false;
-  return PyRef(wrap_tensor(std::move(writable), base_of(tensor)));
-}
-
-// The memory that an object describes in __sycl_usm_array_interface__; empty: it does not.
-PyRef import_described(PyObject* x) {
-  static PyObject* const name = intern("__sycl_usm_array_interface__");
-  const PyRef described = get_attribute(x, name);
-  return described ? ask_python(hooks().from_usm_interface, x, described.get()) : nullptr;
-}
-
-PyObject* import_through_protocol(PyObject* x, const ImportRequest& request,
-                                  const ImportOptions& options) {
-  const bool any = request.protocols == Protocols::any;
-  const bool may_be_described = any && is_better_not_described(x);
-  std::optional<Question> question;
-  if (may_be_described) question.emplace(Py_TYPE(x));
-  PyRef refusal;
-  const std::optional<DLDevice> device = announced_device(x, &refusal);
-  Answer answer;
-  if (device) {
-    ViewRequest wanted;
-    wanted.never_copy = request.copy == Py_False;
-    wanted.settle = options.settle;
-    wanted.host_reader = options.host_reader;
-    wanted.base = any && (is_ndarray(x) || may_be_described) ? x : nullptr;
-    answer = ask_view(x, *device, wanted);
-    refusal.swap(answer.refusal);
-  }
-  if (answer.tensor) {
-    // dpnp says of every array of 0 dimensions that it is read-only.
-    const Tensor& tensor = tensor_of(answer.tensor.get());
-    const bool may_be_wrong = tensor.readonly && tensor.layout.ndim() == 0;
-    if ((any && !may_be_described) || !may_be_wrong) {
-      return settle(std::move(answer.tensor), false, request);
-    }
-    if (waits_in_description(x)) {
-      if (const std::optional<bool> writable = is_writable(x)) {
-        if (*writable) answer.tensor = as_writable(answer.tensor.get());
-        return settle(std::move(answer.tensor), false, request);
-      }
-    }
-  }
-  if (may_be_described) {
-    question.reset();
-    if (PyRef described = import_described(x)) return settle(std::move(described), false, request);
-  }
-  const PyRef pair(
-      device ? Py_BuildValue("(ii)", static_cast<int>(device->device_type), device->device_id)
-             : nullptr);
-  if (device && !pair) throw PythonError();
-  const auto or_none = [](PyObject* object) { return object ? object : Py_None; };
-  return in_python([&] {
-    return PyObject_CallFunctionObjArgs(hooks().import_rest, x, or_none(pair.get()),
-                                        or_none(answer.tensor.get()), or_none(refusal.get()),
-                                        or_none(request.placement), request.copy,
-                                        request.in_place ? Py_True : Py_False, nullptr);
-  });
+// 0: it has none now.
+unsigned version_of(PyTypeObject* type) noexcept {
+#if PY_VERSION_HEX < 0x030C0000
+  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+  return type->tp_version_tag;
 }
 
 }  // namespace
 
-PyObject* import_object(PyObject* object, const ImportRequest& request) {
-  static PyObject* const dlpack = intern("__dlpack__");
-  if (is_tensor(object)) return import_tensor(object, request);
-  const PyRef strong = without_proxy(object);
-  PyObject* const x = strong.get();
-  if (x != object && is_tensor(x)) return import_tensor(x, request);
-  const bool plain = is_plain(request);
-  const ImportOptions options{nullptr, plain, nullptr, plain ? reader_of_host_memory() : nullptr};
-  if (PyCapsule_CheckExact(x)) return settle(consume_capsule(x, options), request);
-  if (request.protocols == Protocols::any && !is_better_not_described(x)) {
-    if (PyRef described = import_described(x)) return settle(std::move(described), false, request);
+// Remembered under the version that CPython gives a class, which is another one as soon as somebody
+// changes the class or one that it is made from.
+// https://docs.python.org/3/c-api/typeobj.html#c.PyTypeObject.tp_version_tag
+ProducerClass producer_class(PyTypeObject* type) {
+  struct Line {
+    PyTypeObject* type;  // compared, and not followed
+    unsigned version;
+    ProducerClass found;
+  };
+  static std::array<Line, 64> lines{};  // of the classes that were met last; under the GIL
+  Line& line = lines[(reinterpret_cast<std::uintptr_t>(type) >> 6) % lines.size()];
+  const unsigned version = version_of(type);
+  if (version != 0 && line.type == type && line.version == version) return line.found;
+  const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
+  const PyRef answer(PyObject_CallOneArg(hooks().facts_of_class, held.get()));
+  ProducerClass found{answer ? PyLong_AsLong(answer.get()) : -1, nullptr};
+  if (found.facts < 0) throw PythonError();
+  if (found.facts & ProducerClass::has_table) found.table = table_of(type);
+  if (version != 0 && version == version_of(type)) line = {type, version, found};
+  return found;
+}
+
+PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request) {
+  const Entry* const entry = static_cast<int>(request.device.device_type) == kDLOneAPI
+                                 ? find_entry(request.device.device_id)
+                                 : nullptr;
+  const bool is_served = entry && request.queue && serves(request.queue, *entry);
+  if (entry && !request.queue) entry->queue();  // reads of the memory wait for it
+  request.options.expected = &request.device;
+  request.options.queue = is_served ? &request.queue : nullptr;
+  Imported imported = consume_capsule(capsule, request.options);
+  if (imported.copied && request.never_copy) {
+    fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
   }
-  if (is_better_read_by_us(x, request)) {
-    return settle(ask_python(hooks().from_ndarray, x), false, request);
+  imported.tensor.readonly = imported.tensor.readonly || request.readonly;
+  PyRef tensor(wrap_tensor(std::move(imported.tensor), request.base));
+  if (!tensor) throw PythonError();
+  if (request.queue && !is_served) {
+    const ReleasedGil released;
+    request.queue.wait();
   }
-  if (std::optional<Imported> imported = import_through_api(x, options)) {
+  return tensor;
+}
+
+PyObject* import_object(PyObject* x, const ImportRequest& request) {
+  const bool is_capsule = PyCapsule_CheckExact(x);
+  // What is consumed is consumed after device= was read.
+  const bool is_for_python =
+      (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks().trace;
+  if (is_for_python) return import_slowly(x, request, nullptr);
+  if (is_tensor(x)) return import_tensor(x, request);
+  ImportOptions options;
+  options.settle = !request.in_place && request.copy == Py_None && request.device == Py_None;
+  if (options.settle) options.host_reader = reader_of_host_memory();
+  if (is_capsule) return settle(x, consume_capsule(x, options), request);
+  const ProducerClass its_class = producer_class(Py_TYPE(x));
+  const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
+  if (!(its_class.facts & needed)) return import_slowly(x, request, nullptr);
+  if (std::optional<Imported> imported = import_through_api(x, its_class, options)) {
     // The Python protocol can forbid a copy.
     const bool refused = imported->copied && request.copy == Py_False;
-    if (!refused) return settle(*std::move(imported), request);
+    if (!refused) return settle(x, *std::move(imported), request);
   }
-  if (request.protocols == Protocols::dlpack || producer_class(Py_TYPE(x)).has_dlpack ||
-      get_attribute(x, dlpack)) {
-    return import_through_protocol(x, request, options);
+  PyRef refusal, tensor;
+  if (!(its_class.facts & ProducerClass::has_lazy_state)) {
+    tensor = ask_view(x, request, options, its_class.facts, &refusal);
   }
-  return settle(ask_python(hooks().from_buffer, x), false, request);
+  if (tensor) return settle(x, std::move(tensor), false, request);
+  return import_slowly(x, request, refusal.get());
 }
 
 }  // namespace sycl_ext

@@ -1,24 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anything that has memory -> a tensor: the order in which the protocols are tried.
+// Anything that has memory -> a tensor.  Views are made here: of a tensor, of a capsule, through a
+// C exchange table, and by the two calls of DLPack's Python protocol.
+//
+// https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
+//
+// Everything else is one call of Python, which has the order of the protocols: import_slowly in
+// sycl_ext/_protocols/imports.py.
 #pragma once
+
+#include <optional>
 
 #include "python/tensor_object.hpp"
 
 namespace sycl_ext {
 
 struct ImportRequest {
-  // DLPack alone, as from_dlpack; or any protocol: __sycl_usm_array_interface__ (which names queue
-  // and sub-device), DLPack, and the buffer protocol, in this order.  A producer whose description
-  // must not be read by two threads (Traits::waits_in_description) is asked for DLPack first.
-  enum class Protocols { dlpack, any } protocols;
-  // The memory stays where it is; host memory that is not USM comes as a tensor without an entry.
-  bool in_place = false;
-  PyObject* placement =
-      nullptr;               // a Placement of Python's side (borrowed); nullptr: none is wanted
-  PyObject* copy = Py_None;  // None, True or False
+  bool dlpack_only;            // as from_dlpack; else any protocol
+  bool in_place = false;       // the memory stays where it is; host memory comes without an entry
+  PyObject* copy = Py_None;    // None, True or False
+  PyObject* device = Py_None;  // in any form of device= (borrowed)
 };
 
 // A new instance; nullptr with an exception set, or another exception.
 PyObject* import_object(PyObject* x, const ImportRequest& request);
+
+// What can be known of a producer by its class.
+struct ProducerClass {
+  // imports.facts_of_class: what the core may do without Python, and what it has to look at.
+  static constexpr long from_dlpack = 1, as_tensor = 2, shows_queue = 4, has_lazy_state = 8,
+                        is_base = 16, has_table = 32;
+  long facts;
+  const DLPackExchangeAPI* table;  // the C exchange table; nullptr: it has none
+};
+ProducerClass producer_class(PyTypeObject* type);
+
+// A capsule of a producer as a new tensor, checked.
+struct CapsuleRequest {
+  DLDevice device;             // what was announced or asked for
+  bool never_copy = false;     // Error(copy_refused) for a copy
+  bool readonly = false;       // whatever the capsule says
+  Queue queue{};               // which the producer shows; empty: everybody's
+  PyObject* base = nullptr;    // what the tensor names as its base (borrowed)
+  ImportOptions options = {};  // settle and host_reader
+};
+PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request);
 
 }  // namespace sycl_ext

@@ -26,13 +26,11 @@ struct Facts {
   Route ask() const {
     constexpr std::array<const char*, 3> places{"announced", "host", "own entry"};
     const auto flag = [](bool value) { return value ? Py_True : Py_False; };
-    const PyRef answer(in_python([&] {
-      return PyObject_CallFunction(hooks().decide, "OOOOOOOsOOOO", flag(on_host), flag(has_entry),
-                                   flag(is_system), flag(default_context), flag(host_accessible),
-                                   flag(readonly), flag(reversed),
-                                   places[static_cast<std::size_t>(wanted)], copy, flag(versioned),
-                                   flag(any_strides), flag(system_usm));
-    }));
+    const PyRef answer(PyObject_CallFunction(
+        hooks().decide, "OOOOOOOsOOOO", flag(on_host), flag(has_entry), flag(is_system),
+        flag(default_context), flag(host_accessible), flag(readonly), flag(reversed),
+        places[static_cast<std::size_t>(wanted)], copy, flag(versioned), flag(any_strides),
+        flag(system_usm)));
     const long route = answer ? PyLong_AsLong(answer.get()) : -1;
     if (route < 0) throw PythonError();
     return static_cast<Route>(route);

@@ -2,24 +2,9 @@
 // Signals during a wait, as Python handles them: Ctrl-C ends the wait, and not the work.
 #pragma once
 
-#include <Python.h>
-#include <unistd.h>
-
 #include "python/gil.hpp"
 
-#if defined(__linux__)
-#include <sys/syscall.h>
-#endif
-
 namespace sycl_ext {
-
-inline bool is_main_thread() noexcept {
-#if defined(__linux__)
-  return syscall(SYS_gettid) == getpid();
-#else
-  return true;
-#endif
-}
 
 // Whether a signal may end what this thread waits for: Python handles signals in the main thread.
 inline bool takes_signals() noexcept {

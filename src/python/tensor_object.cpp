@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "python/arguments.hpp"
 #include "python/buffer_protocol.hpp"
 #include "python/docstrings.hpp"
-#include "python/offer_watch.hpp"
 #include "python/routes.hpp"
 #include "python/signals.hpp"
 #include "tensor/copy.hpp"
@@ -31,6 +31,7 @@ struct TensorObject {
   long handles;                  // of the Memory, held by instances; of a representative
   bool cleared;                  // by the collector: it represents and is represented no more
   bool is_kept;                  // for memory over its own: see keep_tensor()
+  PyObject* offers;              // a list while somebody watches; see watch_offer()
   Tensor tensor;                 // never changes, but for clear()
 };
 
@@ -83,6 +84,7 @@ PyObject* visible_owner(const TensorObject* self) noexcept {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(cast(self)->base);
+  Py_VISIT(cast(self)->offers);
   Py_VISIT(reinterpret_cast<PyObject*>(cast(self)->representative));
   Py_VISIT(visible_owner(cast(self)));
   return 0;
@@ -122,6 +124,7 @@ void dealloc(PyObject* self) {
   TensorObject* object = cast(self);
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(std::exchange(object->base, nullptr));
+  drop(std::exchange(object->offers, nullptr));
   PyObject* const representative = object->cleared ? nullptr : leave(object);
   Memory memory = std::move(object->tensor.memory);
   object->tensor.~Tensor();
@@ -258,45 +261,9 @@ PyMemberDef members[] = {
 // ---- DLPack -------------------------------------------------------------------------------------
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
-  OfferWatch::asked();
+  note_offer(self, Py_None);
   const DLDevice device = cast(self)->tensor.dl_device();
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
-}
-
-constexpr std::array<const char*, 4> export_keywords{"stream", "max_version", "dl_device", "copy"};
-enum ExportKeyword { stream, max_version, dl_device, copy };
-
-// Puts keyword arguments of a vectorcall in their places; false with an exception set.
-bool parse_export_keywords(Py_ssize_t n_positional, PyObject* const* args, PyObject* names,
-                           std::array<PyObject*, 4>* values) {
-  static const std::array<PyObject*, 4> interned = [] {
-    std::array<PyObject*, 4> strings{};
-    for (std::size_t i = 0; i < strings.size(); ++i) {
-      strings[i] = PyUnicode_InternFromString(export_keywords[i]);
-    }
-    return strings;
-  }();
-  if (n_positional != 0) {
-    PyErr_SetString(PyExc_TypeError, "__dlpack__ takes keyword arguments only");
-    return false;
-  }
-  values->fill(Py_None);
-  const Py_ssize_t count = names ? PyTuple_GET_SIZE(names) : 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* name = PyTuple_GET_ITEM(names, i);
-    auto found = std::find(interned.begin(), interned.end(), name);
-    if (found == interned.end()) {
-      found = std::find_if(interned.begin(), interned.end(), [&](PyObject* keyword) {
-        return PyUnicode_Compare(keyword, name) == 0;
-      });
-    }
-    if (found == interned.end()) {
-      PyErr_Format(PyExc_TypeError, "__dlpack__ got an unexpected keyword argument '%U'", name);
-      return false;
-    }
-    (*values)[static_cast<std::size_t>(found - interned.begin())] = args[i];
-  }
-  return true;
 }
 
 // What max_version asks for: 1 versioned, 0 legacy, -1 "let the negotiation say what is wrong".
@@ -319,27 +286,35 @@ bool is_no_sync(PyObject* stream) {
 // A view for a consumer where __dlpack_device__ says is made here; everything else in Python.
 PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
                  PyObject* keyword_names) {
+  static const Signature<4> signature("__dlpack__", {"stream", "max_version", "dl_device", "copy"},
+                                      0, 0, 0);
   std::array<PyObject*, 4> values;
-  OfferWatch::asked();
-  if (!parse_export_keywords(n_positional, args, keyword_names, &values)) return nullptr;
-  return OfferWatch::handed_out(guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const Tensor& tensor = cast(self)->tensor;
-    const int versioned = versioned_wish(values[max_version]);
-    const bool synchronise = values[stream] == Py_None;
-    const bool is_read_here = !hooks().trace && values[dl_device] == Py_None && versioned >= 0 &&
-                              (values[copy] == Py_None || PyBool_Check(values[copy])) &&
-                              (synchronise || (is_no_sync(values[stream]) && !tensor.on_host));
-    if (is_read_here) {
-      const Route route = route_of(tensor, {Wanted::announced, values[copy], versioned == 1});
-      if (route == Route::view || route == Route::host_view) {
-        if (synchronise) wait_for_pending_work(tensor);
-        return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
-      }
-    }
-    return PyObject_CallFunctionObjArgs(hooks().export_negotiated, self, values[stream],
-                                        values[max_version], values[dl_device], values[copy],
-                                        nullptr);
-  }));
+  note_offer(self, Py_None);
+  if (!signature.read({args, n_positional, keyword_names}, &values)) return nullptr;
+  std::replace(values.begin(), values.end(), static_cast<PyObject*>(nullptr), Py_None);
+  const auto [stream, max_version, dl_device, copy] = values;
+  PyObject* const capsule = guarded<PyObject*>(
+      nullptr,
+      [&, stream = stream, copy = copy, max_version = max_version,
+       dl_device = dl_device]() -> PyObject* {
+        const Tensor& tensor = cast(self)->tensor;
+        const int versioned = versioned_wish(max_version);
+        const bool synchronise = stream == Py_None;
+        const bool is_read_here = !hooks().trace && dl_device == Py_None && versioned >= 0 &&
+                                  (copy == Py_None || PyBool_Check(copy)) &&
+                                  (synchronise || (is_no_sync(stream) && !tensor.on_host));
+        if (is_read_here) {
+          const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
+          if (route == Route::view || route == Route::host_view) {
+            if (synchronise) wait_for_pending_work(tensor);
+            return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+          }
+        }
+        return PyObject_CallFunctionObjArgs(hooks().export_slowly, self, stream, max_version,
+                                            dl_device, copy, nullptr);
+      });
+  note_offer(self, capsule);
+  return capsule;
 }
 
 PyMethodDef methods[] = {
@@ -446,6 +421,30 @@ Owner keep_tensor(PyObject* tensor) noexcept {
   cast(tensor)->is_kept = true;
   Py_INCREF(tensor);
   return {tensor, release_python_object};
+}
+
+void watch_offer(PyObject* object, bool watched) {
+  if (!is_tensor(object)) return;
+  PyObject* const offers = watched ? PyList_New(0) : nullptr;
+  if (watched && !offers) throw PythonError();
+  drop(std::exchange(cast(object)->offers, offers));
+}
+
+void note_offer(PyObject* tensor, PyObject* what) noexcept {
+  PyObject* const offers = cast(tensor)->offers;
+  if (offers && what && PyList_Append(offers, what) < 0) PyErr_Clear();
+}
+
+bool was_refused(PyObject* object) noexcept {
+  PyObject* const offers = is_tensor(object) ? cast(object)->offers : nullptr;
+  const Py_ssize_t count = offers ? PyList_GET_SIZE(offers) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const what = PyList_GET_ITEM(offers, i);
+    // A consumer that takes what is in a capsule renames it.
+    const bool is_taken = what == Py_True || (PyCapsule_CheckExact(what) && !is_fresh(what));
+    if (is_taken) return false;
+  }
+  return count > 0;
 }
 
 void wait_for_pending_work(const Tensor& tensor) {

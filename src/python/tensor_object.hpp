@@ -12,37 +12,36 @@
 
 namespace sycl_ext {
 
-// What the core calls and uses of the Python package, which sets it once, at import: each row by
-// the name of its field (sycl_ext/_tensor/hooks.py).  Functions of Python are called for what is
-// no view, and for what only Python can read.
+// What the core calls of the Python package, and four objects of it, which the package hands over
+// at import (sycl_ext/_tensor/hooks.py): each by its name here.
+//
+// One continuation for each verb does what is no view, with the arguments of the call: an import
+// (imports.hpp), __dlpack__, host_view, to_numpy, and empty or zeros.
+//
+// facts_of_class: (class) -> the bits of ProducerClass; decide: (facts of a tensor and a request)
+// -> place in Route, see routes.hpp; shared_queue: (entry id) -> the dpctl.SyclQueue that everybody
+// shares; numpy_dtype: (name of a dtype) -> numpy.dtype.
+//
+// The classes of new tensors and of host views; device_ids: Device -> entry id; dtype_indices:
+// anything that usually names a dtype -> its place in `dtypes`.
 struct Hooks {
-  // The classes of new tensors and of host views.
-  PyObject *tensor_class = nullptr, *host_view_class = nullptr;
-  // dict: Device -> entry id; dict: anything that usually names a dtype -> its place in `dtypes`.
-  PyObject *device_ids = nullptr, *dtype_indices = nullptr;
-  // (name of a dtype) -> numpy.dtype
-  PyObject* numpy_dtype = nullptr;
-  // (facts of a tensor and a request) -> place in Route; see routes.hpp
-  PyObject* decide = nullptr;
-  // (class) -> what is known about producers of the class, as bits; see conversation.hpp
-  PyObject* traits_of = nullptr;
-  // (producer) -> the queue that it shows; (entry id) -> the dpctl.SyclQueue that everybody shares;
-  // (producer): waits for its queue
-  PyObject *producer_queue = nullptr, *shared_queue = nullptr, *wait_for_producer = nullptr;
-  // (producer, what __dlpack_device__ returned) -> pair of ints
-  PyObject* read_device = nullptr;
-  // (object, its __sycl_usm_array_interface__), (numpy.ndarray), (object with a buffer) -> tensor
-  PyObject *from_usm_interface = nullptr, *from_ndarray = nullptr, *from_buffer = nullptr;
-  // (x, list of device=, copy, whether DLPack alone) -> tensor on one of them
-  PyObject* import_to_any = nullptr;
-  // (device=) -> Placement; (tensor, Placement or None, copy) -> tensor there; (host tensor) -> the
-  // USM that it is; what is left to do where a view was refused -> tensor
-  PyObject *place = nullptr, *move = nullptr, *as_usm = nullptr, *import_rest = nullptr;
-  // (tensor, stream, max_version, dl_device, copy) -> capsule; (x, copy) -> HostView;
-  // (tensor, copy): raises; (shape, dtype, usm_type, device, order, zero) -> tensor;
-  // (tensor, copy, wait) -> AsyncCopy
-  PyObject *export_negotiated = nullptr, *host_view = nullptr, *refuse_host = nullptr,
-           *new_tensor = nullptr, *begin_to_numpy = nullptr;
+#define SYCL_EXT_HOOKS(hook) \
+  hook(import_slowly);       \
+  hook(export_slowly);       \
+  hook(host_view_slowly);    \
+  hook(to_numpy_slowly);     \
+  hook(new_tensor_slowly);   \
+  hook(facts_of_class);      \
+  hook(decide);              \
+  hook(shared_queue);        \
+  hook(numpy_dtype);         \
+  hook(tensor_class);        \
+  hook(host_view_class);     \
+  hook(device_ids);          \
+  hook(dtype_indices)
+#define SYCL_EXT_DECLARE(name) PyObject* name = nullptr
+  SYCL_EXT_HOOKS(SYCL_EXT_DECLARE);
+#undef SYCL_EXT_DECLARE
   // Every exchange goes through Python, which writes the log.
   bool trace = false;
 };
@@ -67,6 +66,15 @@ PyObject* base_of(PyObject* object) noexcept;
 // What keeps the instance alive for memory over its memory.  The collector clears it no more: its
 // cycles end where that memory, which may have work of its own, is let go.
 Owner keep_tensor(PyObject* tensor) noexcept;
+// From watch_offer(true) to watch_offer(false) an instance notes what the consumer does that it was
+// handed to, which tells one that refuses a form of the memory from one that fails for reasons of
+// its own.  Other objects note nothing.
+void watch_offer(PyObject* object, bool watched);
+// Called by the protocols: the memory, or where it is, was asked for (None); it was taken (True); a
+// capsule was handed out.
+void note_offer(PyObject* tensor, PyObject* what) noexcept;
+// Whether the memory was asked for, and not taken.
+bool was_refused(PyObject* object) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and

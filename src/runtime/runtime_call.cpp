@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/runtime_call.hpp"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -44,8 +43,6 @@ void wait_for_fork() noexcept {
 
 bool is_in_brief_call() noexcept { return own_brief > 0; }
 int calls_in_progress() noexcept { return brief + long_calls; }
-
-bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
 template <class Count>
 bool becomes_zero(const Count& count) noexcept {

@@ -186,19 +186,19 @@ def _hand_over(
             continue
         forbidden.clear()
         handed = _in_form(_prepare(source, who, attempt, copy), who)
-        watch = _core.OfferWatch()
+        _core.watch_offer(handed, True)
         try:
             result = call(handed)
         except RecursionError:  # tried again at every level, an endless recursion would not end
             raise
         except Exception as refusal_or_not:
-            refused = watch.refused() or isinstance(refusal_or_not, BufferError)
+            refused = _core.was_refused(handed) or isinstance(refusal_or_not, BufferError)
             if not (who.is_library or refused):
                 raise
             refusals.append(refusal_or_not)
             continue
         finally:
-            watch.end()
+            _core.watch_offer(handed, False)
         note(f"{who.package}, {attempt.plan.route.value}", source.nbytes, attempt.plan.copies)
         return result
     # The best form was refused first: that refusal says most.

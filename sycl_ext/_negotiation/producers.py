@@ -9,7 +9,7 @@ else than the protocol that they speak.
 
 from typing import NamedTuple
 
-__all__ = ["PRODUCERS", "Producer", "known"]
+__all__ = ["PRODUCERS", "Producer", "is_of", "known"]
 
 
 class Producer(NamedTuple):
@@ -83,9 +83,10 @@ def known(cls: type, trait: str) -> bool:
     >>> known(dict, "immutable")
     False
     """
-    return any(
-        f"{base.__module__}.".startswith(f"{row.package}.")
-        for row in PRODUCERS
-        if getattr(row, trait)
-        for base in cls.__mro__
-    )
+    return any(is_of(base, trait) for base in cls.__mro__)
+
+
+def is_of(cls: type, trait: str) -> bool:
+    """Say whether a class itself is of a library whose row has a trait."""
+    module = f"{cls.__module__}."
+    return any(module.startswith(f"{row.package}.") for row in PRODUCERS if getattr(row, trait))

@@ -1,43 +1,406 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an import does beyond a view, and what follows when a producer refuses one.
+"""Every import that is no plain view: the order of the protocols, and what a refusal leads to.
 
-The order in which the protocols are tried is in ``src/python/imports.cpp``, and the two calls of
-DLPack in ``src/python/conversation.cpp``.
+The views that the core makes without Python are in ``src/python/imports.cpp``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note
-from sycl_ext._devices.device import Device
+from sycl_ext._devices.device import Device, shared_queue
 from sycl_ext._devices.placement import Placement, is_absent, place
-from sycl_ext._devices.queues import is_torch_class, queue_from
-from sycl_ext._negotiation.dlpack import HOST, DLDevice, as_dl_device
+from sycl_ext._devices.queues import OTHER_RUNTIME, is_torch_class, producer_queue, queue_from
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, Refusals, message_of
-from sycl_ext._negotiation.producers import known
+from sycl_ext._negotiation.producers import is_of, known
 from sycl_ext._negotiation.rules import Plan, Route, cheapest
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._protocols.sources import as_usm, facts_of, kind_for, plan_for, tensor_device
+from sycl_ext._protocols.sources import (
+    as_usm,
+    facts_of,
+    is_tensor,
+    kind_for,
+    native_entry,
+    plan_for,
+    root_of,
+    strong,
+    tensor_device,
+)
 
 __all__ = [
-    "from_buffer",
-    "from_ndarray",
-    "import_rest",
-    "import_to_any",
+    "facts_of_class",
+    "import_slowly",
     "move",
     "place_in_list",
     "plan_for_any",
-    "read_device",
     "those_here",
-    "traits_of",
-    "wait_for_producer",
 ]
+
+
+# ---- the order of the protocols ------------------------------------------------------------------
+
+
+class Request(NamedTuple):
+    """What is asked of an import: ``ImportRequest`` of the core.
+
+    Attributes
+    ----------
+    dlpack_only : bool
+        As by `from_dlpack`; else any protocol.
+    in_place : bool
+        Whether the memory stays where it is; host memory that is not USM comes without an entry.
+    copy : bool or None
+    device : object
+        In any form of ``device=``.
+    """
+
+    dlpack_only: bool
+    in_place: bool
+    copy: bool | None
+    device: Any
+
+
+def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
+    """Import what is no plain view: the one function that has the order of the protocols.
+
+    A producer is asked to copy only when it cannot give a view that we can reach, and does not
+    describe its memory either: a copy that we make is ordered after the producer's work, and a
+    producer's copy may not be.
+
+    Parameters
+    ----------
+    heard : TensorBase, Exception or None
+        What came of it when the core asked for a view: memory that is to be moved or that may say
+        something wrong; what the producer has raised; None: the core did not ask.
+    fields
+        Those of a `Request`.
+    """
+    request = Request(*fields)
+    if isinstance(request.device, list):
+        return _import_to_any(x, request)
+    placement = None if request.device is None else place(request.device)
+
+    def settle(tensor: _core.TensorBase, copied: bool = False) -> _core.TensorBase:
+        if request.in_place:
+            return as_usm(tensor)
+        return move(tensor, placement, None if copied and request.copy else request.copy)
+
+    x = strong(x)
+    facts = _core.facts_of_class(type(x))
+    with Refusals([heard] if isinstance(heard, Exception) else []) as refusals:
+        view = heard if is_tensor(heard) else None
+        del heard  # the producer may raise the same exception again, through this frame
+        if view is None and not refusals:
+            # 1. A tensor of ours, or a capsule.
+            if is_tensor(x):
+                as_it_is = request.in_place or x.entry_id is None
+                return settle(x if as_it_is else _core.as_usm(x, root_of(x)))
+            if type(x).__name__ == "PyCapsule":
+                return settle(*_core.consume_capsule(x))
+            # 2. The description, which says more than DLPack: queue and sub-device.
+            described_first = not request.dlpack_only and not facts & _DLPACK_FIRST
+            if described_first and (found := _described(x)) is not None:
+                return settle(found)
+            # 3. Arrays of NumPy that are better read than asked.
+            if _is_better_read(type(x), request.dlpack_only):
+                return settle(_from_ndarray(x))
+            # 4. The C exchange table; Python's protocol can forbid a copy.
+            taken = _core.import_through_table(x)
+            if taken is not None and not (taken[1] and request.copy is False):
+                return settle(*taken)
+            # 5. A buffer, where there is no DLPack.
+            if not request.dlpack_only and not hasattr(x, "__dlpack__"):
+                return settle(_from_buffer(x))
+        # 6. A view by DLPack, else the description, else a copy that the producer makes.
+        device = _announced_device(x, refusals) if view is None else None
+        if device is not None:
+            base = x if not request.dlpack_only and facts & _IS_BASE else None
+            view = _ask_view(x, device, request.copy, base, facts, refusals)
+        if view is not None and not (view.readonly and view.ndim == 0):
+            return settle(view)
+        if view is not None and facts & _DLPACK_FIRST:  # so dpnp says of all without dimensions
+            writable = getattr(getattr(x, "flags", None), "writable", None)
+            if writable is not None:
+                return settle(_core.as_writable(view) if writable else view)
+        if (found := _described(x)) is not None:
+            return settle(found)
+        if view is not None:
+            return settle(view)
+        if device is None:
+            raise _no_device(x, refusals[0])
+        if isinstance(x, np.ndarray):  # of a dtype or with a flag that NumPy does not export
+            return settle(_from_ndarray(x))
+        return _import_copy(x, device, placement, request, refusals)
+
+
+#: Bits of `facts_of_class`: those of ``ProducerClass`` in the core, and those for us.
+_FROM_DLPACK, _AS_TENSOR, _SHOWS_QUEUE, _HAS_LAZY_STATE, _IS_BASE, _HAS_TABLE = (
+    1 << bit for bit in range(6)
+)
+_DLPACK_FIRST, _IMMUTABLE, _HAS_NEGATIVE_BIT = (1 << bit for bit in range(6, 9))
+
+
+def facts_of_class(cls: type) -> int:
+    """Return what is known of a producer by its class, as bits; the core remembers the answer."""
+    method, table = _first(cls, "__dlpack__"), _first(cls, "__dlpack_c_exchange_api__")
+    order = cls.__mro__.index
+    # A class with a __dlpack__ of its own merely inherits the table, which would pass that by.
+    has_table = table is not None and (method is None or order(table) <= order(method))
+    immutable = known(cls, "immutable")
+    has_negative_bit = known(cls, "has_negative_bit")
+    # A class that is made from such a library's may make methods of its own with us, of what it
+    # describes.
+    dlpack_first = all(
+        owner is not None and is_of(owner, "waits_in_description")
+        for owner in (method, _first(cls, "__dlpack_device__"))
+    )
+    may_describe = any(
+        _first(cls, name) not in (None, object)
+        for name in ("__sycl_usm_array_interface__", "__getattr__", "__getattribute__")
+    )
+    lazy = [name for name in ("requires_grad", "is_conj", "is_neg") if _first(cls, name)]
+    from_dlpack = (
+        (method is not None or has_table)
+        and not immutable
+        and (has_table or not has_negative_bit)
+        and not _is_better_read(cls, dlpack_only=True)
+    )
+    as_tensor = (
+        from_dlpack
+        and not _is_better_read(cls, dlpack_only=False)
+        and (dlpack_first or not may_describe)
+    )
+    return (
+        _FROM_DLPACK * from_dlpack
+        + _AS_TENSOR * as_tensor
+        + _SHOWS_QUEUE * (_first(cls, "sycl_queue") is not None or is_torch_class(cls))
+        + _HAS_LAZY_STATE * bool(lazy)
+        + _IS_BASE * (issubclass(cls, np.ndarray) or dlpack_first)
+        + _HAS_TABLE * has_table
+        + _DLPACK_FIRST * dlpack_first
+        + _IMMUTABLE * immutable
+        + _HAS_NEGATIVE_BIT * has_negative_bit
+    )
+
+
+def _first(cls: type, name: str) -> type | None:
+    """Return which class has a name first; nothing of it runs but comparisons of odd keys."""
+    for base in cls.__mro__:
+        try:
+            if name in vars(base):
+                return base
+        except Exception:  # of a key that cannot be compared
+            continue
+    return None
+
+
+def _is_better_read(cls: type, dlpack_only: bool) -> bool:
+    """Whether an array is of a subclass of NumPy's whose capsules NumPy makes.
+
+    These hide a reference to the array from the garbage collector, which matters for an instance of
+    a subclass: it may have attributes, and so be part of a cycle.
+    """
+    if cls is np.ndarray or not issubclass(cls, np.ndarray):
+        return False
+    return not dlpack_only or _first(cls, "__dlpack__") is np.ndarray
+
+
+# ---- DLPack producers ----------------------------------------------------------------------------
+
+
+def _announced_device(x: Any, refusals: list[Exception]) -> DLDevice | None:
+    """Return what ``__dlpack_device__`` says; None: it raised, which is a refusal now."""
+    try:
+        answer = x.__dlpack_device__()
+    except RecursionError:  # tried again at every level, an endless recursion would not end
+        raise
+    except Exception as error:
+        refusals.append(error)
+        return None
+    device = as_dl_device(answer)
+    if not all(-(1 << 31) <= number < 1 << 31 for number in device):
+        raise BufferError(
+            f"the {type(x).__name__} says that it is on device {device}; DLPack's numbers have 32 "
+            "bits"
+        )
+    return device
+
+
+def _ask_view(
+    x: Any,
+    device: DLDevice,
+    copy: bool | None,
+    base: object,
+    facts: int,
+    refusals: list[Exception],
+) -> _core.TensorBase | None:
+    """Return a view of the memory where it is; None: it was refused, or we do not know the device.
+
+    A library without SYCL orders its work before what comes later on a stream of its own, and a
+    producer of another SYCL runtime takes no queue of ours: its data has to be ready.
+    """
+    if facts & _HAS_NEGATIVE_BIT and x.is_neg():  # which no capsule says
+        refusals.append(BufferError(_NEGATED))
+        return None
+    keywords: dict[str, Any] = {"copy": False} if copy is False else {}
+    native, shown, queue = native_entry(device), None, None
+    if native is not None:
+        keywords["stream"] = _core.native_stream(native)
+    elif device[0] not in (DeviceType.CPU, DeviceType.ONE_API):
+        return None
+    elif device[0] == DeviceType.ONE_API and 0 <= device[1] < _core.entry_count():
+        shown = producer_queue(x)
+        keywords["stream"] = None if shown is OTHER_RUNTIME else shown or shared_queue(device[1])
+    capsule = None
+    try:
+        if refusals:  # the core has asked
+            raise refusals.pop()
+        capsule = x.__dlpack__(max_version=_core.DLPACK_VERSION, **keywords)
+    except RecursionError:  # tried again at every level, an endless recursion would not end
+        raise
+    except Exception as error:
+        refusals.append(error)
+    if capsule is not None:
+        queue = None if shown is None or shown is OTHER_RUNTIME else queue_from(shown)
+    elif isinstance(refusals[-1], TypeError):
+        capsule = _ask_without_keywords(x, refusals)
+    if capsule is None:
+        return None
+    readonly = bool(facts & _IMMUTABLE)
+    base = None if readonly else base
+    try:
+        return _core.import_capsule(x, capsule, device, copy is False, readonly, queue, base)
+    except BufferError as error:
+        if shown is not OTHER_RUNTIME or isinstance(error, CopyRefusedError):
+            raise
+        refusals.append(error)  # its memory is unknown to our driver; a copy to the host is not
+        return None
+
+
+_NEGATED = (
+    "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() makes a "
+    "tensor that can be exchanged"
+)
+
+
+def _ask_without_keywords(x: Any, refusals: list[Exception]) -> object:
+    """Ask a producer of a release before the keywords, and wait for its queue: it knows no stream.
+
+    The last refusal is what it raised for the keywords.
+    """
+    try:
+        capsule = x.__dlpack__()
+        queue = getattr(x, "sycl_queue", None)
+        if queue is not None:
+            queue_from(queue).wait()
+    except RecursionError:
+        raise
+    except (TypeError, Warning):  # a warning that is raised as an error is about this second call
+        return None
+    except Exception as second:
+        refusals[-1] = second
+        return None
+    refusals.pop()
+    return capsule
+
+
+def _described(x: Any) -> _core.TensorBase | None:
+    """Return the memory that `x` describes in ``__sycl_usm_array_interface__``, if it does."""
+    if type(x) is np.ndarray:
+        return None
+    interface = getattr(x, "__sycl_usm_array_interface__", None)
+    if interface is None:
+        return None
+    from sycl_ext._protocols.usm_interface import from_usm_interface
+
+    return from_usm_interface(x, interface)
+
+
+def _import_copy(
+    x: Any,
+    announced: DLDevice,
+    placement: Placement | None,
+    request: Request,
+    refusals: list[Exception],
+) -> _core.TensorBase:
+    """Ask the producer to copy to where the data is wanted, else to the host."""
+    tensor_or_none, copy = None, request.copy
+    if placement is not None and announced != HOST and not request.in_place:
+        wanted = placement.device.__dlpack_device__()
+        tensor_or_none = _ask_copy(x, wanted, copy, refusals)
+        if tensor_or_none is not None:
+            return move(tensor_or_none, placement, copy)
+    if announced != HOST:
+        tensor_or_none = _ask_copy(x, HOST, copy, refusals)
+    if tensor_or_none is None:
+        raise _all_refused(x, announced, refusals)
+    if request.in_place:
+        return as_usm(tensor_or_none)
+    if copy is True:
+        return move(tensor_or_none, placement, True)
+    try:
+        # The producer's copy was the one that is allowed.
+        return move(tensor_or_none, placement, False)
+    except CopyRefusedError as error:
+        raise BufferError(
+            f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "
+            "copies, through the host; that is not done unasked: pass copy=True"
+        ) from error
+
+
+def _no_device(x: Any, refusal: Exception) -> Exception:
+    if not callable(getattr(x, "__dlpack_device__", None)):
+        return TypeError(
+            f"a {type(x).__name__} has no __dlpack_device__; from_dlpack takes DLPack producers "
+            "and capsules, and as_tensor takes buffers and __sycl_usm_array_interface__ as well"
+        )
+    error = ExchangeError(
+        f"the {type(x).__name__} cannot say where its data is: {message_of(refusal)}"
+    )
+    error.__cause__ = refusal
+    return error
+
+
+def _ask_copy(
+    x: Any, device: DLDevice, copy: bool | None, refusals: list[Exception]
+) -> _core.TensorBase | None:
+    if copy is False:
+        return None
+    try:
+        if _core.facts_of_class(type(x)) & _HAS_NEGATIVE_BIT and x.is_neg():
+            raise BufferError(_NEGATED)
+        version = _core.DLPACK_VERSION
+        capsule = x.__dlpack__(max_version=version, dl_device=device, copy=copy)
+        tensor = _core.import_capsule(x, capsule, device)
+    except RecursionError:
+        raise
+    except Exception as error:  # a producer that ignores dl_device counts as one that refuses it
+        refusals.append(error)
+        return None
+    note(f"the producer's copy to {device}", tensor.nbytes, 1)
+    return tensor
+
+
+def _all_refused(x: Any, announced: DLDevice, refusals: list[Exception]) -> Exception:
+    if not refusals:
+        return CopyRefusedError(
+            f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
+            "through the host reaches; pass copy=None or copy=True"
+        )
+    first = refusals[0]
+    error = ExchangeError(
+        f"the {type(x).__name__} on device {announced} refused: {type(first).__name__}: "
+        + message_of(first)
+    )
+    error.__cause__ = first
+    return error
 
 
 # ---- to a device ---------------------------------------------------------------------------------
@@ -49,6 +412,9 @@ def move(
     """Bring a tensor to a device: as it is, as a copy, or not at all."""
     if tensor.entry_id is None:
         return _settle_host(tensor, placement, copy)
+    if placement is None and copy is None:
+        note(Route.VIEW.value, tensor.nbytes, 0)
+        return tensor
     target = tensor_device(tensor) if placement is None else placement.device
     found = plan_for(facts_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
     return _carry_out_move(found, tensor, target, placement)
@@ -86,18 +452,10 @@ def _carry_out_move(
 # ---- to the best of several devices --------------------------------------------------------------
 
 
-def import_to_any(x: Any, devices: list[Any], copy: bool | None, dlpack: bool) -> _core.TensorBase:
-    """Import to the device of a list that takes the fewest copies, for the core.
-
-    Parameters
-    ----------
-    devices : list
-        Acceptable devices, each in any form of ``device=``; the first is preferred.  Filter strings
-        of devices that are not here are passed over.
-    dlpack : bool
-        Whether only DLPack is asked, as by `from_dlpack`.
-    """
-    devices = those_here(devices)
+def _import_to_any(x: Any, request: Request) -> _core.TensorBase:
+    """Import to the device of a list that takes the fewest copies; the first is preferred."""
+    copy, dlpack = request.copy, request.dlpack_only
+    devices = those_here(request.device)
     placements = [place(device) for device in devices]
     source = None
     try:
@@ -154,169 +512,10 @@ def those_here(devices: list[Any]) -> list[Any]:
     return [device for device in devices if not is_absent(device)] or [place(devices[0])]
 
 
-# ---- DLPack producers ----------------------------------------------------------------------------
-
-
-def traits_of(cls: type) -> int:
-    """Return what is known about the producers of a class: the bits of ``conversation.hpp``."""
-    return (
-        1 * known(cls, "immutable")
-        + 2 * known(cls, "has_negative_bit")
-        + 4 * (any("sycl_queue" in vars(base) for base in cls.__mro__) or is_torch_class(cls))
-        + 8 * known(cls, "waits_in_description")
-    )
-
-
-def read_device(x: Any, answer: Any) -> DLDevice:
-    """Read what ``__dlpack_device__`` returned, when it is not a plain pair of ints."""
-    device = as_dl_device(answer)
-    if not all(-(1 << 31) <= number < 1 << 31 for number in device):
-        raise BufferError(
-            f"the {type(x).__name__} says that it is on device {device}; DLPack's numbers have 32 "
-            "bits"
-        )
-    return device
-
-
-def wait_for_producer(x: Any) -> None:
-    """Wait for the queue that a producer shows, if it shows one."""
-    queue = getattr(x, "sycl_queue", None)
-    if queue is not None:
-        queue_from(queue).wait()
-
-
-def import_rest(
-    x: Any,
-    announced: DLDevice | None,
-    view: _core.TensorBase | None,
-    refusal: Exception | None,
-    placement: Placement | None,
-    copy: bool | None,
-    in_place: bool,
-) -> _core.TensorBase:
-    """Go on where a producer gave no view, or one that may say something wrong.
-
-    A producer is asked to copy only when it cannot give a view that we can reach, and does not
-    describe its memory in the other protocol either: a copy that we make is ordered after the
-    producer's work, and a producer's copy may not be.
-
-    Parameters
-    ----------
-    announced : DLDevice or None
-        What ``__dlpack_device__`` returned; None: it raised the `refusal`.
-    view : TensorBase or None
-        What was imported, where it may be wrong.
-    refusal : Exception or None
-        What ``__dlpack__`` raised; None: it was not called.
-    in_place : bool
-        Whether the memory stays where it is.
-    """
-    described = None if in_place else _described_usm(x)
-    if described is not None:
-        return move(described, placement, copy)
-    if announced is None:
-        raise _no_device(x, refusal)
-    if view is not None:
-        return move(view, placement, copy)
-    if isinstance(x, np.ndarray):  # of a dtype or with a flag that NumPy does not export
-        tensor = from_ndarray(x)
-        return as_usm(tensor) if in_place else move(tensor, placement, copy)
-    with Refusals([] if refusal is None else [refusal]) as refusals:
-        del refusal  # the producer may raise the same one again, through this frame
-        return _import_copy(x, announced, placement, copy, in_place, refusals)
-
-
-def _described_usm(x: Any) -> _core.TensorBase | None:
-    """Return the memory that `x` describes in ``__sycl_usm_array_interface__``, if it does."""
-    interface = getattr(x, "__sycl_usm_array_interface__", None)
-    if interface is None:
-        return None
-    from sycl_ext._protocols.usm_interface import from_usm_interface
-
-    return from_usm_interface(x, interface)
-
-
-def _import_copy(
-    x: Any,
-    announced: DLDevice,
-    placement: Placement | None,
-    copy: bool | None,
-    in_place: bool,
-    refusals: list[Exception],
-) -> _core.TensorBase:
-    """Ask the producer to copy to where the data is wanted, else to the host."""
-    tensor_or_none = None
-    if placement is not None and announced != HOST and not in_place:
-        wanted = placement.device.__dlpack_device__()
-        tensor_or_none = _ask_copy(x, wanted, copy, refusals)
-        if tensor_or_none is not None:
-            return move(tensor_or_none, placement, copy)
-    if announced != HOST:
-        tensor_or_none = _ask_copy(x, HOST, copy, refusals)
-    if tensor_or_none is None:
-        raise _all_refused(x, announced, refusals)
-    if in_place:
-        return as_usm(tensor_or_none)
-    if copy is True:
-        return move(tensor_or_none, placement, True)
-    try:
-        # The producer's copy was the one that is allowed.
-        return move(tensor_or_none, placement, False)
-    except CopyRefusedError as error:
-        raise BufferError(
-            f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "
-            "copies, through the host; that is not done unasked: pass copy=True"
-        ) from error
-
-
-def _no_device(x: Any, refusal: Exception | None) -> Exception:
-    if not callable(getattr(x, "__dlpack_device__", None)):
-        return TypeError(
-            f"a {type(x).__name__} has no __dlpack_device__; from_dlpack takes DLPack producers "
-            "and capsules, and as_tensor takes buffers and __sycl_usm_array_interface__ as well"
-        )
-    error = ExchangeError(
-        f"the {type(x).__name__} cannot say where its data is: {message_of(refusal)}"
-    )
-    error.__cause__ = refusal
-    return error
-
-
-def _ask_copy(
-    x: Any, device: DLDevice, copy: bool | None, refusals: list[Exception]
-) -> _core.TensorBase | None:
-    if copy is False:
-        return None
-    try:
-        tensor = _core.ask_copy(x, device, copy)
-    except RecursionError:
-        raise
-    except Exception as error:  # a producer that ignores dl_device counts as one that refuses it
-        refusals.append(error)
-        return None
-    note(f"the producer's copy to {device}", tensor.nbytes, 1)
-    return tensor
-
-
-def _all_refused(x: Any, announced: DLDevice, refusals: list[Exception]) -> Exception:
-    if not refusals:
-        return CopyRefusedError(
-            f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
-            "through the host reaches; pass copy=None or copy=True"
-        )
-    first = refusals[0]
-    error = ExchangeError(
-        f"the {type(x).__name__} on device {announced} refused: {type(first).__name__}: "
-        + message_of(first)
-    )
-    error.__cause__ = first
-    return error
-
-
 # ---- arrays and buffers of the host --------------------------------------------------------------
 
 
-def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
+def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
     owner, array = array, np.asarray(array)  # a subclass may say anything about itself
     try:
@@ -338,7 +537,7 @@ def from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     return _core.from_host(pointer, name, array.shape, strides, not array.flags.writeable, owner)
 
 
-def from_buffer(x: Any) -> _core.TensorBase:
+def _from_buffer(x: Any) -> _core.TensorBase:
     """Return the memory of an object with the buffer protocol.
 
     Raises
@@ -353,7 +552,7 @@ def from_buffer(x: Any) -> _core.TensorBase:
             f"an object of type {type(x).__name__} offers no memory: it has neither "
             f"__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol; {_way_in(x)}"
         ) from None
-    return from_ndarray(np.asarray(view))
+    return _from_ndarray(np.asarray(view))
 
 
 def _way_in(x: Any) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import dpctl
     from numpy.typing import NDArray
 
-__all__ = ["AsyncCopy", "begin_to_numpy", "check_wait"]
+__all__ = ["AsyncCopy", "check_wait", "to_numpy"]
 
 Result = TypeVar("Result")
 
@@ -141,14 +141,14 @@ def check_wait(wait: Any) -> bool:
     raise TypeError(f"wait is {wait!r}; it must be True or False")
 
 
-def begin_to_numpy(
+def to_numpy(
     tensor: _core.TensorBase, copy: bool | None, wait: Any
 ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]:
-    """Begin what ``to_numpy(copy, wait=False)`` promises, for the core."""
-    if check_wait(wait):
+    """Do what ``to_numpy(copy, wait)`` promises beyond a view or copy that is waited for."""
+    if wait is not True and check_wait(wait):
         return tensor.to_numpy(copy)
-    _ = tensor.dtype  # raises now where NumPy has no such dtype
     found = sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()
+    _ = tensor.dtype  # raises now where NumPy has no such dtype
     note(found.route.value, tensor.nbytes, found.copies)
     if found.copies == 0:
         return AsyncCopy(_core.pending_commands(tensor), lambda: _core.as_ndarray(tensor))

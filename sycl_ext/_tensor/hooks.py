@@ -7,11 +7,10 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
-from sycl_ext._devices import device, placement
-from sycl_ext._devices.queues import producer_queue
+from sycl_ext._devices import device
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
-from sycl_ext._protocols import imports, sources
+from sycl_ext._protocols import imports
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._tensor import host_view, tensor
 
@@ -25,24 +24,13 @@ def connect() -> None:
         "dtype_indices": dtype_indices(),
         "numpy_dtype": numpy_dtype,
         "decide": rules.decide,
-        "traits_of": imports.traits_of,
-        "producer_queue": producer_queue,
+        "facts_of_class": imports.facts_of_class,
         "shared_queue": device.shared_queue,
-        "wait_for_producer": imports.wait_for_producer,
-        "read_device": imports.read_device,
-        "from_usm_interface": _from_usm_interface,
-        "from_ndarray": imports.from_ndarray,
-        "from_buffer": imports.from_buffer,
-        "import_to_any": imports.import_to_any,
-        "place": placement.place,
-        "move": imports.move,
-        "as_usm": sources.as_usm,
-        "import_rest": imports.import_rest,
-        "export_negotiated": _export_negotiated,
-        "host_view": host_view.make_host_view,
-        "refuse_host": host_view.refuse_host,
-        "new_tensor": tensor.new_tensor,
-        "begin_to_numpy": _begin_to_numpy,
+        "import_slowly": imports.import_slowly,
+        "export_slowly": _export_slowly,
+        "host_view_slowly": host_view.make_host_view,
+        "to_numpy_slowly": _to_numpy_slowly,
+        "new_tensor_slowly": tensor.new_tensor,
     }
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
 
@@ -50,19 +38,13 @@ def connect() -> None:
 # ---- of modules that the first exchange does not need --------------------------------------------
 
 
-def _from_usm_interface(*arguments: Any) -> Any:
-    from sycl_ext._protocols.usm_interface import from_usm_interface
-
-    return from_usm_interface(*arguments)
-
-
-def _export_negotiated(*arguments: Any) -> Any:
+def _export_slowly(*arguments: Any) -> Any:
     from sycl_ext._protocols.exports import export
 
     return export(*arguments)
 
 
-def _begin_to_numpy(*arguments: Any) -> Any:
-    from sycl_ext._tensor.async_copy import begin_to_numpy
+def _to_numpy_slowly(*arguments: Any) -> Any:
+    from sycl_ext._tensor.async_copy import to_numpy
 
-    return begin_to_numpy(*arguments)
+    return to_numpy(*arguments)

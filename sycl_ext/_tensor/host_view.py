@@ -18,7 +18,7 @@ from sycl_ext._tensor.scalars import Scalars
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["HostView", "host_view", "make_host_view", "refuse_host"]
+__all__ = ["HostView", "host_view", "make_host_view"]
 
 
 class HostView(Scalars, Advice, _core.TensorBase):
@@ -79,8 +79,3 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     if copy is True or found.copies != 0:
         source = _core.copy_to_host(source)
     return _core.as_host_view(source, base, HostView)
-
-
-def refuse_host(tensor: _core.TensorBase, copy: bool | None) -> None:
-    """Raise what the rules say about a tensor that is wanted on the host, for the core."""
-    sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()

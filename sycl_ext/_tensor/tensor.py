@@ -314,7 +314,7 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         from sycl_ext._protocols import usm_interface
 
-        _core.note_offer_asked()
+        _core.note_offer_asked(self)
         return usm_interface.usm_interface_of(self, self.sycl_queue)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:

@@ -282,7 +282,7 @@ def test_a_producer_that_imports_itself_for_ever():
         def __dlpack__(self, **keywords):
             return sx.from_dlpack(self).__dlpack__(**keywords)
 
-    with pytest.raises((RecursionError, BufferError), match="recursion"):
+    with pytest.raises((RecursionError, BufferError), match="(?i)recursion"):
         sx.from_dlpack(Endless(values(3)))
 
 

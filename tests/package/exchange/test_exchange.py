@@ -4,7 +4,6 @@
 What the real libraries make of it is tested in ``interop/`` and in ``test_interop_*.py``.
 """
 
-import contextvars
 import inspect
 import sys
 import types
@@ -313,29 +312,16 @@ def test_exchanges_nest():
 
 
 def test_exchanges_of_one_thread_interleave():
-    """Greenlets switch in the middle of a consumer, each with a context of its own."""
-    tensor = usm()
-    asks_first, takes = contextvars.Context(), contextvars.Context()
-    first, second = asks_first.run(_core.OfferWatch), takes.run(_core.OfferWatch)
-    asks_first.run(asks, tensor)
-    takes.run(memoryview, tensor)
-    found = first.refused(), second.refused()
-    asks_first.run(first.end)
-    takes.run(second.end)
-    assert found == (True, False)
-
-
-def test_watches_end_in_any_order():
-    """What is asked for later is nobody's, and not written into a watch that is gone."""
-    tensor, watches = usm(), [_core.OfferWatch(), _core.OfferWatch()]
-    for watch in watches:
-        watch.end()
-    asks(tensor)
-    watches.append(_core.OfferWatch())
-    assert [watch.refused() for watch in watches] == [False, False, False]
-    asks(tensor)
-    watches[-1].end()
-    assert [watch.refused() for watch in watches] == [False, False, True]
+    """Greenlets switch in the middle of a consumer: each tensor notes what is done with it."""
+    first, second = usm(), usm()
+    for tensor in (first, second):
+        _core.watch_offer(tensor, True)
+    asks(first)
+    memoryview(second)
+    found = _core.was_refused(first), _core.was_refused(second)
+    _core.watch_offer(first, False)
+    asks(first)
+    assert (*found, _core.was_refused(first)) == (True, False, False)
 
 
 def test_the_first_refusal_is_the_cause():

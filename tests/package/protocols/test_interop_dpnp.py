@@ -286,8 +286,11 @@ def test_dlpack_may_be_made_of_the_description(way, of, usm_type):
     """Of the array, or of a view: as a subclass of dpnp's may do that wants our exports."""
     array = dpnp.arange(12, dtype="float32", usm_type=usm_type)
 
-    class Array:
+    class Base:
         __module__ = "dpnp"
+        __dlpack_device__ = __dlpack__ = None
+
+    class Array(Base):
         sycl_queue = array.sycl_queue
 
         def __dlpack_device__(self):

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the arguments of functions that are written against the C API.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "python/gil.hpp"
+
+namespace sycl_ext {
+
+// The arguments of a vectorcall.
+struct Call {
+  PyObject* const* args;
+  Py_ssize_t n_positional;
+  PyObject* keyword_names;  // nullptr or a tuple
+};
+
+// How a function is called: `names` in order, of which the first `positional_only` have no keyword,
+// the first `positional` may come without one, and the first `required` have no default.
+template <std::size_t Count>
+class Signature {
+ public:
+  using Values = std::array<PyObject*, Count>;
+
+  // `hint`: what to do when there are too many positional arguments.
+  Signature(const char* name, const std::array<const char*, Count>& names,
+            std::size_t positional_only, std::size_t positional, std::size_t required,
+            const char* hint = "")
+      : name(name),
+        names(names),
+        positional_only(positional_only),
+        positional(positional),
+        required(required),
+        hint(hint) {
+    std::transform(names.begin(), names.end(), interned.begin(), intern);
+  }
+
+  // The values, nullptr where there is none.  False with the TypeError set that Python raises.
+  bool read(const Call& call, Values* values) const {
+    values->fill(nullptr);
+    const auto given = static_cast<std::size_t>(call.n_positional);
+    if (given > positional) {
+      const char* const were = given == 1 ? "was" : "were";
+      if (required < positional) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s() takes from %zu to %zu positional arguments but %zu %s given%s", name,
+                     required, positional, given, were, hint);
+      } else {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zu positional argument%s but %zu %s given", name,
+                     positional, positional == 1 ? "" : "s", given, were);
+      }
+      return false;
+    }
+    std::copy_n(call.args, given, values->begin());
+    const Py_ssize_t n_keywords = call.keyword_names ? PyTuple_GET_SIZE(call.keyword_names) : 0;
+    for (Py_ssize_t i = 0; i < n_keywords; ++i) {
+      PyObject* const keyword = PyTuple_GET_ITEM(call.keyword_names, i);
+      auto found = std::find(interned.begin(), interned.end(), keyword);  // most are interned
+      if (found == interned.end()) {
+        found = std::find_if(interned.begin(), interned.end(), [keyword](PyObject* one) {
+          return PyUnicode_Compare(one, keyword) == 0;
+        });
+      }
+      const auto index = static_cast<std::size_t>(found - interned.begin());
+      if (index < positional_only) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s() got some positional-only arguments passed as keyword arguments: '%U'",
+                     name, keyword);
+        return false;
+      }
+      if (index == Count) {
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name,
+                     keyword);
+        return false;
+      }
+      if ((*values)[index]) {
+        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", name, keyword);
+        return false;
+      }
+      (*values)[index] = call.args[call.n_positional + i];
+    }
+    for (std::size_t i = 0; i < required; ++i) {
+      if ((*values)[i]) continue;
+      PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%s'", name,
+                   names[i]);
+      return false;
+    }
+    return true;
+  }
+
+ private:
+  const char* const name;
+  const std::array<const char*, Count> names;
+  const std::size_t positional_only, positional, required;
+  const char* const hint;
+  std::array<PyObject*, Count> interned;
+};
+
+}  // namespace sycl_ext
