@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import sycl_ext as sx
 from sycl_ext._cli.text import CommandError
-from sycl_ext._devices.hierarchy import explain_hierarchy
 from sycl_ext._doctor.text import table, wrap
 from sycl_ext._setup import icd
+from sycl_ext._setup.hierarchy import explain_hierarchy
 from sycl_ext._setup.icd import INSTALL_CPU
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
-from sycl_ext._devices.hierarchy import explain_hierarchy
 from sycl_ext._doctor.facts import ONCE, SELECTORS, Facts, Finding, Missing, Node, Severity, Step
 from sycl_ext._setup import icd
+from sycl_ext._setup.hierarchy import explain_hierarchy
 from sycl_ext._setup.icd import INSTALL_CPU
 
 INSTALL_GPU = "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd"

@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from sycl_ext._devices.hierarchy import explain_hierarchy
 from sycl_ext._doctor.facts import SCHEMA, Facts, Finding, Outcome, Step
 from sycl_ext._doctor.text import WIDTH, table, wrap
+from sycl_ext._setup.hierarchy import explain_hierarchy
 
 MARKS: dict[Outcome, str] = {
     "ok": "{}",

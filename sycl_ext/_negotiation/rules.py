@@ -304,7 +304,7 @@ def cheapest(candidates: Sequence[Plan]) -> Plan:
     'it is there'
     """
     best = min(candidates, key=lambda plan: plan.cost)
-    if best.error is None:
+    if best.error is None or len(candidates) == 1:
         return replace(best, candidates=tuple(candidates))
     reasons = "; and ".join(dict.fromkeys(plan.reason for plan in candidates))
     refused = any(plan.error is CopyRefusedError for plan in candidates)

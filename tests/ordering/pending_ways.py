@@ -240,13 +240,13 @@ def staged(tensor: sx.Tensor) -> set[int]:
 
 
 class Aware:
-    """A communicator that takes memory of the device, as `check_mpi` found."""
+    """A communicator that takes memory of the device, as `mpi.check` found."""
 
     def Create_keyval(self) -> int:  # noqa: N802
         return 0
 
-    def Get_attr(self, _key: int) -> dict[int, mpi.MpiCheck]:  # noqa: N802
-        return {device().root_id: mpi.MpiCheck("", claimed=True)}
+    def Get_attr(self, _key: int) -> dict[int, mpi.Check]:  # noqa: N802
+        return {device().root_id: mpi.Check("", claimed=True)}
 
 
 def staged_for_aware_mpi(tensor: sx.Tensor) -> set[int]:

@@ -71,7 +71,7 @@ PURE = (
     "_negotiation",
     "_tensor/indexing",
     "_devices/description",
-    "_devices/hierarchy",
+    "_setup/hierarchy",
     "_setup/icd",
     "_setup/startup",
     "_doctor/checks",

@@ -55,6 +55,13 @@ set_target_properties(
   PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${sycl_ext_SYCL_INCLUDE_DIR}"
              INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${sycl_ext_SYCL_INCLUDE_DIR}"
              INTERFACE_LINK_LIBRARIES "${sycl_ext_SYCL_LIBRARY}")
+# A module in site-packages, or in a package there, finds the library of its environment, whatever has
+# been imported before it.
+if(UNIX AND NOT APPLE)
+  set_target_properties(
+    sycl_ext::sycl PROPERTIES INTERFACE_LINK_OPTIONS
+                              "LINKER:-rpath,\\$ORIGIN/../..:\\$ORIGIN/../../..:\\$ORIGIN/../../../..")
+endif()
 
 add_library(sycl_ext::sycl_ext INTERFACE IMPORTED)
 set_target_properties(

@@ -18,8 +18,8 @@ import pytest
 import environments
 import sycl_ext as sx
 from extensions import labs
-from sycl_ext._devices.hierarchy import VARIABLES, explain_hierarchy
 from sycl_ext._negotiation.rules import Request, Route, Source, plan
+from sycl_ext._setup.hierarchy import VARIABLES, explain_hierarchy
 
 pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
 

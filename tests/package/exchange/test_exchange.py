@@ -130,7 +130,7 @@ def test_what_is_no_refusal_goes_through(error_type):
 
 @pytest.mark.parametrize("consumer", [None, object(), 1.5, [np]])
 def test_no_consumer(consumer):
-    with pytest.raises(TypeError, match="consumer is a"):
+    with pytest.raises(TypeError, match="consumer is (a |None)"):
         sx.exchange(usm(), consumer)
 
 

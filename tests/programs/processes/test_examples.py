@@ -79,7 +79,7 @@ def test_mpi_ranks_with_a_gpu(tmp_path):
 
 
 def test_an_mpi_that_lies(tmp_path):
-    """`check_mpi`, `staged` with a communicator, and requests."""
+    """`mpi.check`, `staged` with a communicator, and requests."""
     gpu = environments.ENVIRONMENTS["stand_in_gpu"].environment(tmp_path)
     command = Path(sys.executable).with_name("mpiexec")
     script = Path(__file__).with_name("mpi_guard.py")

@@ -64,7 +64,8 @@ def build_lab(name: str) -> None:
     command += ["-Wall", "-Wextra", "-Wno-attributes", "-isystem", str(sycl), "-isystem"]
     command += [sysconfig.get_path("include"), f"-I{sx.get_include()}", f"-DLAB_NAME={name}"]
     command += [*flags, str(HERE / source), *map(str, more), "-o", str(library(name))]
-    run([*command, f"-L{sycl.parent / 'lib'}", "-lsycl"])
+    lib = sycl.parent / "lib"
+    run([*command, f"-L{lib}", "-lsycl", f"-Wl,-rpath,{lib}"])
 
 
 def build_example(name: str) -> None:

@@ -42,7 +42,7 @@ def explain_hierarchy(environment: Mapping[str, str]) -> list[str]:
 
     Examples
     --------
-    >>> from sycl_ext._devices.hierarchy import explain_hierarchy
+    >>> from sycl_ext._setup.hierarchy import explain_hierarchy
     >>> print(*explain_hierarchy({"ZE_AFFINITY_MASK": "1"}), sep="\n")  # doctest: +ELLIPSIS
     ZE_FLAT_DEVICE_HIERARCHY is not set, which means FLAT with drivers since late 2023: each ...
     ZE_AFFINITY_MASK=1 leaves of the Level Zero devices only device 1, and the ids start again ...

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `exchange` offers to a consumer, best first.  Decides, and touches no data.
+
+`exchange` makes the offers in turn; `explain` shows the first that nothing rules out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from sycl_ext import _core
+from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.placement import is_torch_device, names_device, place
+from sycl_ext._negotiation.consumers import Consumer, consumer_for, find_consumer
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
+from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest
+from sycl_ext._protocols import imports, sources
+
+__all__ = ["Decision", "Offer", "copy_entry", "decide", "no_offer"]
+
+
+class Offer(NamedTuple):
+    """One thing to hand to a consumer."""
+
+    plan: Plan
+    device: Any = None  # as `as_tensor` takes it, or HOST; None: where an unaware consumer gets it
+    compact: bool = False  # the plan is a copy only because of the consumer
+
+
+class Decision(NamedTuple):
+    """What is handed over, to whom, and how."""
+
+    source: _core.TensorBase
+    nbytes: int
+    who: Consumer
+    call: Callable[[Any], Any] | None  # None: a device is the consumer
+    offers: Iterator[Offer]  # each is planned when the one before it was refused
+
+
+class _Wanted(NamedTuple):
+    """A device that was asked for: as it was given, and as DLPack calls it."""
+
+    given: Any
+    where: DLDevice
+
+
+def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Decision:
+    """Decide what to offer, for the arguments of `exchange`; None is an unaware consumer of USM."""
+    copy = sources.check_copy(copy)
+    if not isinstance(host_copy, bool):
+        raise TypeError(f"host_copy is {host_copy!r}; it must be True or False")
+    if consumer is None or _is_device(consumer):
+        if device is not None:
+            raise TypeError(
+                "the consumer is a device, so device= says nothing; pass a list of devices as the "
+                "consumer where several will do"
+            )
+        wanted = None if consumer is None else _read_devices(consumer)
+        source = _core.find_memory(x, copy)
+        offers = _offers_to_device(source, wanted, isinstance(consumer, list), copy, host_copy)
+        return Decision(source, source.nbytes, _OURS, None, offers)
+    wanted = None if device is None else _read_devices(device)
+    who, call = find_consumer(consumer)
+    source = _core.find_memory(x, copy)
+    refusal = who.refusal(dtype=source.dtype_name, ndim=source.ndim)
+    if refusal is not None:
+        offers = iter([Offer(Plan(Route.REFUSE, refusal, BufferError))])
+    else:
+        offers = _offers_to_library(source, who, wanted, copy, host_copy)
+    return Decision(source, source.nbytes, who, call, offers)
+
+
+_OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
+
+
+def no_offer(refused: Sequence[Plan]) -> Plan:
+    """Return the refusal that says why there is nothing to offer."""
+    if len(refused) == 1:
+        return refused[0]
+    a_copy_would_do = any(plan.error is CopyRefusedError for plan in refused)
+    reasons = "; and ".join(dict.fromkeys(plan.reason for plan in refused))
+    return Plan(Route.REFUSE, reasons, CopyRefusedError if a_copy_would_do else BufferError)
+
+
+# ---- the arguments -------------------------------------------------------------------------------
+
+
+def _is_device(consumer: Any) -> bool:
+    if isinstance(consumer, ModuleType):
+        return False
+    if isinstance(consumer, str):
+        return names_device(consumer)
+    if isinstance(consumer, list):
+        return not any(isinstance(one, ModuleType) for one in consumer)
+    if is_torch_device(consumer):  # which can be called, too: as a decorator
+        return True
+    if callable(consumer):
+        return False
+    return (
+        isinstance(consumer, (Device, int, tuple))
+        or str(type(consumer).__module__).startswith("dpctl")
+        or hasattr(consumer, "sycl_queue")  # the devices of dpnp
+    )
+
+
+def _read_devices(device: Any) -> list[_Wanted]:
+    """Read one device or a list of them; the host is (1, 0)."""
+    given = imports.those_here(device) if isinstance(device, list) else [device]
+    return [
+        _Wanted(HOST, HOST)
+        if isinstance(one, tuple) and one == HOST
+        else _Wanted(one, place(one).device.__dlpack_device__())
+        for one in given
+    ]
+
+
+# ---- the offers ----------------------------------------------------------------------------------
+
+
+def _offers_to_device(
+    source: _core.TensorBase,
+    wanted: list[_Wanted] | None,
+    several: bool,
+    copy: bool | None,
+    host_copy: bool,
+) -> Iterator[Offer]:
+    facts = sources.facts_of(source)
+    if wanted is None:
+        yield Offer(_allowed(sources.plan_for(facts, None, copy), host_copy))
+        return
+    plans = []
+    for _, where in wanted:
+        found = sources.plan_for(facts, where, copy, ours=where != HOST)
+        plans.append(replace(_allowed(found, host_copy), device=where))
+    chosen = cheapest(plans) if several else plans[0]
+    given = [one.given for one in wanted if one.where == chosen.device]
+    yield Offer(chosen, given[0] if given else None)
+
+
+def _offers_to_library(
+    source: _core.TensorBase,
+    who: Consumer,
+    wanted: list[_Wanted] | None,
+    copy: bool | None,
+    host_copy: bool,
+) -> Iterator[Offer]:
+    needed = who.copy_needed(
+        contiguous=source.c_contiguous,
+        has_negative_stride=source.reversed,
+        readonly=source.readonly,
+        address=source.ptr if who.alignment > 1 else 0,
+    )
+    facts = sources.facts_of(source)
+
+    def offer(device: Any, found: Plan) -> Offer:
+        compact = needed is not None and found.error is None and found.copies == 0
+        if compact:
+            found = _compacted(found, device, str(needed), copy)
+        elif needed is not None:
+            found = found.noting(needed)
+        return Offer(_allowed(found, host_copy), device, compact)
+
+    if wanted is not None:
+        offers = [
+            offer(given, replace(_plan_there(facts, who, where, copy), device=where))
+            for given, where in wanted
+        ]
+        best = cheapest([one.plan for one in offers])
+        if best.error is not None:
+            yield Offer(best)
+            return
+        for one in sorted(offers, key=lambda one: one.plan.cost):
+            yield one._replace(plan=replace(one.plan, candidates=best.candidates))
+        if HOST not in [where for _, where in wanted]:
+            return
+    elif who.memory == "usm" and source.entry_id is None:
+        default = place(None).device.__dlpack_device__()
+        yield offer(None, sources.plan_for(facts, default, copy))
+    elif source.entry_id is not None and who.takes_usm(source.usm_type):
+        own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
+        found = sources.plan_for(facts, own, copy, ours=who.any_context, root_only=who.root_only)
+        yield offer(None, found)
+    if who.memory == "usm":
+        return
+    if wanted is None:
+        yield offer(HOST, sources.plan_for(facts, HOST, copy))
+    if needed is None and copy is None and host_copy:
+        # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
+        yield Offer(sources.plan_for(facts, HOST, True), HOST)
+
+
+def _allowed(plan: Plan, host_copy: bool) -> Plan:
+    """Return the plan, or the refusal of a copy to the host that is not wanted."""
+    if host_copy or plan.error is not None or plan.route not in (Route.HOST_COPY, Route.VIA_HOST):
+        return plan
+    why = ". ".join((plan.reason, *plan.notes))
+    reason = f"host_copy=False, and this consumer needs a host copy: {why}"
+    return Plan(Route.REFUSE, reason, CopyRefusedError, device=plan.device)
+
+
+def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
+    """Plan for a consumer that needs a copy where another one would get a view."""
+    if copy is False:
+        reason = f"copy=False, and this consumer needs a copy: {needed}"
+        return Plan(Route.REFUSE, reason, CopyRefusedError, device=view.device)
+    return Plan(Route.HOST_COPY if device == HOST else Route.COPY, needed, device=view.device)
+
+
+def _plan_there(facts: Source, who: Consumer, device: DLDevice, copy: bool | None) -> Plan:
+    """Plan for a library that shall get the data on one device."""
+    if device == HOST:
+        if who.memory != "usm":
+            return sources.plan_for(facts, HOST, copy)
+        return Plan(Route.REFUSE, f"{who.package} takes no host memory", BufferError)
+    entry = _core.entry(device[1])
+    kind = sources.kind_for(facts.usm_type, by_id(entry.id), moves=facts.entry != entry.id)
+    if not who.takes_usm(kind):
+        reason = f"{who.package} does not take {kind!r} USM of device {entry.id}"
+        way_out = "; (1, 0) is the host, where it takes arrays" if who.memory != "usm" else ""
+        return Plan(Route.REFUSE, reason + way_out, BufferError)
+    if not who.any_context and not (entry.default_context and entry.root_id == entry.id):
+        reason = f"{who.package} takes memory of root devices, and {device} is none"
+        return Plan(Route.REFUSE, reason, BufferError)
+    return sources.plan_for(facts, device, copy, ours=who.any_context, root_only=who.root_only)
+
+
+def copy_entry(source: _core.TensorBase, who: Consumer) -> _core.Entry:
+    """Say where a consumer looks for a copy, so that what it asks for then is a view."""
+    if source.entry_id is None:
+        return _core.default_entry()
+    own = _core.entry(source.entry_id)
+    if who.any_context or (own.default_context and not who.root_only):
+        return own
+    return _core.entry(own.root_id)
