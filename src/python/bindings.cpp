@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
+// The extension module `sycl_ext._native`: argument names, docstrings, exception translation, and no
 // logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
 #include "python/dpctl_queue.hpp"
@@ -44,7 +44,7 @@ void bind_hooks(py::module_& m) {
 
 }  // namespace
 
-PYBIND11_MODULE(_core, m) {
+PYBIND11_MODULE(_native, m) {
   m.doc() = "The C++ core of sycl_ext: literal classes and functions, used by the package alone.";
   py::register_exception_translator([](std::exception_ptr pointer) {
     if (!pointer) return;

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Literal, overload
 
-import sycl_ext._connected  # noqa: F401
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._negotiation.dlpack import DLDevice

@@ -80,6 +80,8 @@ def use_a_tensor(t: sx.Tensor, device: sx.Device) -> None:
     assert_type(t[0, ::-1], sx.Tensor)
     assert_type(t[None, ..., 1], sx.Tensor)
     assert_type(t.T, sx.Tensor)
+    assert_type(t.transpose(0, 1), sx.Tensor)
+    assert_type(t.squeeze(), sx.Tensor)
     assert_type(t.reshape(-1), sx.Tensor)
     assert_type(t.reshape(3, 2), sx.Tensor)
     assert_type(t.reshape((3, 2)), sx.Tensor)
