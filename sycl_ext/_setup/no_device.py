@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process without a device is told: at import, when the cause is known, and by errors."""
+"""Warnings, and advice in errors, when no SYCL device is available."""
 
 from __future__ import annotations
 
