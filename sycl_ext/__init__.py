@@ -57,7 +57,9 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         return import_module(f"sycl_ext.{name}")
-    raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}")
+    from sycl_ext._setup.elsewhere import advice
+
+    raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}{advice(name)}")
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from sycl_ext import _native
-from sycl_ext._setup import startup
+from sycl_ext._setup import elsewhere, startup
 
 PROGRAM = """
 import pickle, sys
@@ -125,6 +125,26 @@ def test_dir_shows_the_public_names_and_no_others():
     assert not hasattr(sx, "live_exports")
     with pytest.raises(AttributeError, match="module 'sycl_ext' has no attribute 'nonsense'"):
         _ = sx.nonsense
+    with pytest.raises(AttributeError, match=r"no attribute 'ones'; use sycl_ext.from_dlpack\(nu"):
+        _ = sx.ones
+
+
+@pytest.mark.parametrize("name", elsewhere.ELSEWHERE)
+def test_what_an_error_advises_works(name):
+    known = {
+        "sycl_ext": sx,
+        "numpy": np,
+        "x": sx.zeros(2, usm_type="shared"),
+        "array": np.zeros(2),
+        "values": [1, 2],
+        "n": 2,
+        "shape": (2,),
+        "value": 1,
+        "dtype": "int8",
+    }
+    for code in elsewhere.ELSEWHERE[name].split(", or "):
+        assert eval(code, known) is not None
+    assert not hasattr(sx, name)
 
 
 def test_type_checkers_see_the_same_names():
