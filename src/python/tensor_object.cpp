@@ -479,7 +479,8 @@ bool is_tensor(PyObject* object) noexcept {
 
 const Tensor& tensor_of(PyObject* object) {
   if (!is_tensor(object)) {
-    fail(Error::Kind::type, "a sycl_ext tensor is needed, not a ", Py_TYPE(object)->tp_name);
+    fail(Error::Kind::type, "a sycl_ext tensor is needed, not an object of type ",
+         Py_TYPE(object)->tp_name);
   }
   return cast(object)->tensor;
 }

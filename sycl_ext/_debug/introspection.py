@@ -58,7 +58,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
         value = operator.index(address)
     except TypeError:
         raise TypeError(
-            f"address is a {type(address).__name__}; it must be an int, the address of a "
+            f"address is of type {type(address).__name__}; it must be an int, the address of a "
             "DLManagedTensorVersioned or DLManagedTensor"
         ) from None
     if not 0 <= value < 1 << 64:
