@@ -49,9 +49,10 @@ __all__ = [*_PUBLIC, *_NAMESPACES]
 
 def __getattr__(name: str) -> object:
     if name in _PUBLIC:
-        from sycl_ext._setup.public import load
+        with _startup.loading:
+            from sycl_ext._setup.public import load
 
-        value = globals()[name] = load(_PUBLIC[name], name)
+            value = globals()[name] = load(_PUBLIC[name], name)
         return value
     if name in _NAMESPACES or name == "_core":  # PyCapsule_Import asks for this attribute
         from importlib import import_module

@@ -20,6 +20,13 @@ EXTENSION = "_native"
 INIT = "__init__.py"
 OLDEST_NUMPY = (1, 26)
 
+#: Held while a public name is loaded.  A fork waits for that: its child would have the locks of
+#: modules whose import nobody finishes.
+loading = _thread.RLock()
+os.register_at_fork(
+    before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
+)
+
 
 def require_main_interpreter() -> None:
     """Raise ImportError in a sub-interpreter.
