@@ -5,36 +5,17 @@ Every public name is loaded when it is first used, and with the first of them th
 import loads neither NumPy nor the SYCL runtime.
 """
 
-from sycl_ext._setup import icd, startup
+from sycl_ext._setup import startup as _startup
 
-startup.leave_source_tree(__path__)  # before the other modules are loaded
-icd.add_embedded_cpu()  # before the SYCL runtime lists devices
+_startup.leave_source_tree(__path__)  # before the other modules are loaded
+
+from sycl_ext._setup import icd as _icd  # noqa: E402
+
+_icd.add_embedded_cpu()  # before the SYCL runtime lists devices
 
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False  # the import of `typing` takes longer than all of this
-if TYPE_CHECKING:
-    from sycl_ext import dlpack, ipc, memory, mpi, pickling
-    from sycl_ext._debug.paths import get_cmake_dir, get_include
-    from sycl_ext._devices.device import Device, devices
-    from sycl_ext._devices.placement import device, register_context
-    from sycl_ext._exchange.exchange import exchange, explain
-    from sycl_ext._exchange.staging import staged
-    from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, SyclError
-    from sycl_ext._negotiation.rules import Plan, Route
-    from sycl_ext._setup.runtimes import TwoRuntimesWarning
-    from sycl_ext._tensor.host_view import HostView, host_view
-    from sycl_ext._tensor.tensor import (
-        Tensor,
-        as_tensor,
-        empty,
-        empty_like,
-        from_dlpack,
-        zeros,
-        zeros_like,
-    )
-
-#: Public name -> the module that it is loaded from.
+#: Public name -> the module that it is loaded from.  ``__init__.pyi`` tells type checkers.
 _PUBLIC = {
     "CopyRefusedError": "_negotiation.errors",
     "Device": "_devices.device",
@@ -53,8 +34,8 @@ _PUBLIC = {
     "exchange": "_exchange.exchange",
     "explain": "_exchange.exchange",
     "from_dlpack": "_tensor.tensor",
-    "get_cmake_dir": "_debug.paths",
-    "get_include": "_debug.paths",
+    "get_cmake_dir": "_setup.paths",
+    "get_include": "_setup.paths",
     "host_view": "_tensor.host_view",
     "register_context": "_devices.placement",
     "staged": "_exchange.staging",
@@ -63,52 +44,23 @@ _PUBLIC = {
 }
 _NAMESPACES = ("dlpack", "ipc", "memory", "mpi", "pickling")
 
-__all__ = [
-    "CopyRefusedError",
-    "Device",
-    "ExchangeError",
-    "HostView",
-    "Plan",
-    "Route",
-    "SyclError",
-    "Tensor",
-    "TwoRuntimesWarning",
-    "as_tensor",
-    "device",
-    "devices",
-    "dlpack",
-    "empty",
-    "empty_like",
-    "exchange",
-    "explain",
-    "from_dlpack",
-    "get_cmake_dir",
-    "get_include",
-    "host_view",
-    "ipc",
-    "memory",
-    "mpi",
-    "pickling",
-    "register_context",
-    "staged",
-    "zeros",
-    "zeros_like",
-]
+__all__ = [*_PUBLIC, *_NAMESPACES]
 
 
 def __getattr__(name: str) -> object:
-    from sycl_ext._setup import public
-
-    if name == "_core":  # of a C extension, which finds it connected
-        return public.core()
     if name in _PUBLIC:
-        value = public.load(_PUBLIC[name], name)
-    elif name in _NAMESPACES:
-        value = public.namespace(name)
-    else:
-        raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        with _startup.loading:
+            from sycl_ext._setup.public import load
+
+            value = globals()[name] = load(_PUBLIC[name], name)
+        return value
+    if name in _NAMESPACES or name == "_core":  # PyCapsule_Import asks for this attribute
+        from importlib import import_module
+
+        return import_module(f"sycl_ext.{name}")
+    from sycl_ext._setup.elsewhere import advice
+
+    raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}{advice(name)}")
 
 
 def __dir__() -> list[str]:

@@ -477,7 +477,7 @@ def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...]
 def root_count() -> int:
     """Number of root devices."""
 
-def set_no_device_advice(advice: str, driver: str) -> None:
+def set_no_device_advice(advice: bytes, driver: bytes) -> None:
     """Sets what errors advise where there is no device; once, at import."""
 
 def set_hooks(

@@ -51,6 +51,15 @@ Partition::Kind partition_kind_named(const std::string& name) {
   throw py::value_error("no kind of partition is called '" + name + "'");
 }
 
+// As Python has the names of files, which need not be UTF-8.
+py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
+  py::list paths;
+  for (const std::string& file : files) {
+    paths.append(own(PyUnicode_DecodeFSDefault(file.c_str())));
+  }
+  return paths;
+}
+
 }  // namespace
 
 void bind_entries(py::module_& m) {
@@ -217,10 +226,12 @@ void bind_queues(py::module_& m) {
   m.def(
       "queue_at_untrusted", [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); },
       py::arg("address"), "The queue at an address; ValueError when no queue can be there.");
-  m.def("loaded_libraries", &loaded_libraries,
-        "The files of all libraries that are loaded, as the loader names them.");
-  m.def("loaded_libsycl", &loaded_libsycl,
-        "The files of all SYCL runtimes that are loaded, ours first.");
+  m.def(
+      "loaded_libraries", [] { return as_paths(loaded_libraries()); },
+      "The files of all libraries that are loaded, as the loader names them.");
+  m.def(
+      "loaded_libsycl", [] { return as_paths(loaded_libsycl()); },
+      "The files of all SYCL runtimes that are loaded, ours first.");
   m.def("has_other_libsycl", &has_other_libsycl,
         "Whether another SYCL runtime than ours is loaded.");
   m.def(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module `sycl_ext._core`: argument names, docstrings, exception translation, and no
-// logic.  Python decides; these functions do.  bind_*.cpp have its parts.
+// The extension module `sycl_ext._native`: argument names, docstrings, exception translation, and
+// no logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/functions.hpp"
@@ -13,8 +13,13 @@ namespace {
 void bind_hooks(py::module_& m) {
   m.def("no_device_advice", &sycl_ext::no_device_advice,
         "What errors advise where there is no device.");
-  m.def("set_no_device_advice", &sycl_ext::set_no_device_advice, py::arg("advice"),
-        py::arg("driver"), "Sets what errors advise where there is no device; once, at import.");
+  m.def(
+      "set_no_device_advice",
+      [](const py::bytes& advice, const py::bytes& driver) {  // with paths, which need not be UTF-8
+        sycl_ext::set_no_device_advice(advice, driver);
+      },
+      py::arg("advice"), py::arg("driver"),
+      "Sets what errors advise where there is no device; once, at import.");
   m.def(
       "set_hooks",
       [](const py::dict& fields, const py::object& copy_refused_error, const py::object& sycl_error,
@@ -44,7 +49,7 @@ void bind_hooks(py::module_& m) {
 
 }  // namespace
 
-PYBIND11_MODULE(_core, m) {
+PYBIND11_MODULE(_native, m) {
   m.doc() = "The C++ core of sycl_ext: literal classes and functions, used by the package alone.";
   py::register_exception_translator([](std::exception_ptr pointer) {
     if (!pointer) return;

@@ -101,7 +101,7 @@ Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
     fail(Error::Kind::buffer, "the capsule is named '", name ? name : "",
          "', not 'dltensor' or 'dltensor_versioned': it holds no DLPack tensor");
   }
-  fail(Error::Kind::buffer, "__dlpack__ returned a ", Py_TYPE(capsule)->tp_name,
+  fail(Error::Kind::buffer, "__dlpack__ returned an object of type ", Py_TYPE(capsule)->tp_name,
        ", not a DLPack capsule");
 }
 

@@ -157,7 +157,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
     const Tensor& tensor = tensor_of(object);
     const Allocation& memory = *tensor.memory;
     if (!memory.entry()) {
-      fail(Error::Kind::type, "a ", Py_TYPE(object)->tp_name,
+      fail(Error::Kind::type, "an object of type ", Py_TYPE(object)->tp_name,
            " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
     }
     memory.fetch_queues();

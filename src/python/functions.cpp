@@ -162,7 +162,7 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
   std::array<PyObject*, 5> values;
   if (!signature.read(call, &values)) return nullptr;
   auto [shape, dtype, usm_type, device, order] = values;
-  if (!dtype) dtype = float32;
+  if (!dtype || dtype == Py_None) dtype = float32;
   if (!usm_type) usm_type = device_kind;
   if (!device) device = Py_None;
   if (!order) order = c_order;

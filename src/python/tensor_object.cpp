@@ -479,7 +479,8 @@ bool is_tensor(PyObject* object) noexcept {
 
 const Tensor& tensor_of(PyObject* object) {
   if (!is_tensor(object)) {
-    fail(Error::Kind::type, "a sycl_ext tensor is needed, not a ", Py_TYPE(object)->tp_name);
+    fail(Error::Kind::type, "a sycl_ext tensor is needed, not an object of type ",
+         Py_TYPE(object)->tp_name);
   }
   return cast(object)->tensor;
 }
@@ -491,6 +492,17 @@ PyObject*& error_class(Error::Kind kind) noexcept {
   return classes[static_cast<std::size_t>(kind)];
 }
 
+namespace {
+
+// A path in the text need not be UTF-8.
+void set_error(PyObject* type, const char* text) noexcept {
+  const PyRef message(PyUnicode_DecodeUTF8(
+      text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "backslashreplace"));
+  if (message) PyErr_SetObject(type, message.get());
+}
+
+}  // namespace
+
 void set_python_error() noexcept {
   try {
     throw;
@@ -498,11 +510,11 @@ void set_python_error() noexcept {
     hang();
   } catch (const PythonError&) {  // set already
   } catch (const Error& error) {
-    PyErr_SetString(error_class(error.kind()), error.what());
+    set_error(error_class(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    set_error(PyExc_RuntimeError, error.what());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
   }

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Literal, overload
 
-import sycl_ext._connected  # noqa: F401
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._negotiation.dlpack import DLDevice
@@ -59,7 +58,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
         value = operator.index(address)
     except TypeError:
         raise TypeError(
-            f"address is a {type(address).__name__}; it must be an int, the address of a "
+            f"address is of type {type(address).__name__}; it must be an int, the address of a "
             "DLManagedTensorVersioned or DLManagedTensor"
         ) from None
     if not 0 <= value < 1 << 64:

@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device table in Python: entries, queues, contexts, and the environment they come from."""
-
-import sycl_ext._connected  # noqa: F401

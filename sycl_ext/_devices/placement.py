@@ -94,8 +94,8 @@ def place(spec: Any) -> Placement:
     if hasattr(spec, "__dlpack_device__"):
         return Placement(_by_pair(spec.__dlpack_device__()))
     raise TypeError(
-        f"device is a {type(spec).__name__}; use None, a Device, an id, (14, id), a filter string, "
-        "a torch.device, or a dpctl.SyclDevice, SyclQueue or SyclContext"
+        f"device is of type {type(spec).__name__}; use None, a Device, an id, (14, id), a filter "
+        "string, a torch.device, or a dpctl.SyclDevice, SyclQueue or SyclContext"
     )
 
 

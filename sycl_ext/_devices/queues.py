@@ -100,7 +100,7 @@ def queue_from(obj: Any) -> _core.Queue:
     inner = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
     if is_dpctl_queue(inner) or (isinstance(inner, int) and not isinstance(inner, bool)):
         return queue_from(inner)
-    raise TypeError(f"a {type(obj).__name__} stands for no queue; use {_FORMS}")
+    raise TypeError(f"an object of type {type(obj).__name__} stands for no queue; use {_FORMS}")
 
 
 def _queue_at(address: int) -> _core.Queue:

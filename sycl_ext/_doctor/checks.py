@@ -39,7 +39,7 @@ LOAD_ERRORS = (
     (r"No module named 'dpctl", "dpctl is not installed", "python -m pip install {dpctl}"),
     (r"No module named 'numpy", "numpy is not installed", "python -m pip install {numpy}"),
     (r"needs NumPy >=", "numpy is older than sycl_ext needs", "python -m pip install {numpy}"),
-    (r"No module named 'sycl_ext|_core", "the extension module is not there", REINSTALL_US),
+    (r"No module named 'sycl_ext|_native", "the extension module is not there", REINSTALL_US),
     (
         r"^(TypeError|AttributeError)|cannot import name",
         "the extension module is of another version than the Python files of the package",

@@ -193,7 +193,7 @@ def source_tree(folder: Path) -> str:
     project = folder / "pyproject.toml"
     if not project.exists() or 'name = "sycl_ext"' not in project.read_text():
         return ""
-    return "" if importlib.util.find_spec("sycl_ext._core") else str(folder)
+    return "" if importlib.util.find_spec("sycl_ext._native") else str(folder)
 
 
 def missing() -> tuple[Missing, ...]:

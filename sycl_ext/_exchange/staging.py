@@ -87,7 +87,9 @@ def _stage(t: Tensor, mode: Mode, comm: Any) -> tuple[HostView | Tensor, Callabl
         raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
     t = sources.strong(t)
     if not sources.is_tensor(t) or t.entry_id is None:
-        raise TypeError(f"a {type(t).__name__} is no Tensor on a device; see as_tensor")
+        raise TypeError(
+            f"an object of type {type(t).__name__} is no Tensor on a device; see as_tensor"
+        )
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if mode != "r":
@@ -205,6 +207,8 @@ def staged_request(
     array([0., 0., 0.], dtype=float32)
     """
     if not callable(start):
-        raise TypeError(f"start is a {type(start).__name__}; it must be a function of the memory")
+        raise TypeError(
+            f"start is of type {type(start).__name__}; it must be a function of the memory"
+        )
     memory, finish = _stage(t, mode, comm)
     return StagedRequest(start(memory), memory, finish)

@@ -397,7 +397,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     if isinstance(handle, bytes):
         return _open_bytes(handle, device, shape, dtype)
     if not isinstance(handle, Handle):
-        raise TypeError(f"handle is a {type(handle).__name__}; it must be a Handle or bytes")
+        raise TypeError(f"handle is of type {type(handle).__name__}; it must be a Handle or bytes")
     if shape is not None or dtype is not None:
         raise TypeError("a Handle knows its shape and dtype; they are for bytes alone")
     handle = _check_handle(handle)

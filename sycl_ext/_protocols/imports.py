@@ -358,8 +358,9 @@ def _import_copy(
 def _no_device(x: Any, refusal: Exception) -> Exception:
     if not callable(getattr(x, "__dlpack_device__", None)):
         return TypeError(
-            f"a {type(x).__name__} has no __dlpack_device__; from_dlpack takes DLPack producers "
-            "and capsules, and as_tensor takes buffers and __sycl_usm_array_interface__ as well"
+            f"an object of type {type(x).__name__} has no __dlpack_device__; from_dlpack takes "
+            "DLPack producers and capsules, and as_tensor takes buffers and "
+            "__sycl_usm_array_interface__ as well"
         )
     error = ExchangeError(
         f"the {type(x).__name__} cannot say where its data is: {message_of(refusal)}"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process without a device is told: at import, when the cause is known, and by errors."""
+"""Warnings, and advice in errors, when no SYCL device is available."""
 
 from __future__ import annotations
+
+import os
 
 from sycl_ext import _core
 from sycl_ext._negotiation.errors import SyclError
@@ -16,9 +18,8 @@ def prepare() -> None:
     """
     trouble = icd.trouble(icd.added, _core.loaded_libraries())
     driver = icd.added or icd.embedded_driver()
-    _core.set_no_device_advice(
-        icd.no_device_advice(trouble, driver), "" if trouble else driver or ""
-    )
+    advice = icd.no_device_advice(trouble, driver)
+    _core.set_no_device_advice(os.fsencode(advice), os.fsencode("" if trouble else driver or ""))
     if trouble and _is_table_empty():
         warn_user(trouble, RuntimeWarning)
 

@@ -10,16 +10,22 @@ from __future__ import annotations
 import _thread
 import os.path
 import sys
-from importlib import import_module
-from importlib.machinery import EXTENSION_SUFFIXES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PACKAGE = "sycl_ext"
+EXTENSION = "_native"
 INIT = "__init__.py"
 OLDEST_NUMPY = (1, 26)
+
+#: Held while a public name is loaded.  A fork waits for that: its child would have the locks of
+#: modules whose import nobody finishes.
+loading = _thread.RLock()
+os.register_at_fork(
+    before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
+)
 
 
 def require_main_interpreter() -> None:
@@ -60,7 +66,7 @@ def leave_source_tree(path: list[str]) -> None:
     """
     # As importlib.util.find_spec, without the time to load that module.
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_spec")]
-    if any(finder.find_spec(f"{PACKAGE}._core", path) is not None for finder in finders):
+    if any(finder.find_spec(f"{PACKAGE}.{EXTENSION}", path) is not None for finder in finders):
         return
     found = installed_package(path[0], sys.path)
     if found is None or not same_file(*(os.path.join(one, INIT) for one in (path[0], found))):
@@ -82,8 +88,11 @@ def installed_package(here: str, search_path: Iterable[str]) -> str | None:
 
 def has_core(folder: str) -> bool:
     """Say whether the extension module is in a folder."""
+    from importlib.machinery import EXTENSION_SUFFIXES
+
     return any(
-        os.path.exists(os.path.join(folder, f"_core{suffix}")) for suffix in EXTENSION_SUFFIXES
+        os.path.exists(os.path.join(folder, f"{EXTENSION}{suffix}"))
+        for suffix in EXTENSION_SUFFIXES
     )
 
 
@@ -97,7 +106,8 @@ def same_file(one: str, other: str) -> bool:
 
 def require_numpy() -> None:
     """Raise ImportError when NumPy is missing or too old."""
-    version = import_module("numpy").__version__
+    from numpy import __version__ as version
+
     if tuple(map(int, version.split(".")[:2])) >= OLDEST_NUMPY:
         return
     needed = ".".join(map(str, OLDEST_NUMPY))
@@ -111,7 +121,7 @@ def require_numpy() -> None:
 def remedy(error: ImportError) -> str:
     """Return what an ImportError of the core tells a user."""
     here = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-    is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}._core"
+    is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}.{EXTENSION}"
     if not is_there and os.path.exists(os.path.join(here, "pyproject.toml")):
         return in_source_tree(here, installed_package(os.path.join(here, PACKAGE), sys.path))
     return f"{error}; python -m sycl_ext doctor says what is wrong and what mends it"

@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
 """`Tensor` and `HostView`, and the functions that make them."""
-
-import sycl_ext._connected  # noqa: F401

@@ -133,6 +133,17 @@ def _binary(expression: str, reflected: str) -> Callable[[Any, Any], Any]:
     return refuse
 
 
+def _equal(expression: str, same: bool) -> Callable[[Any, Any], Any]:
+    def compare(self: Any, other: Any) -> Any:
+        if other is self:
+            return same
+        if isinstance(other, (Advice, int, float, complex)):
+            raise _no_operator(self, expression)
+        return NotImplemented  # an array of NumPy compares, and nothing else is equal
+
+    return compare
+
+
 def _last(expression: str) -> Callable[..., NoReturn]:
     def refuse(self: Any, *_: Any) -> NoReturn:
         raise _no_operator(self, expression)
@@ -153,6 +164,8 @@ def _add_to(cls: type) -> None:
         setattr(cls, f"__r{name}__", _last(expression))
     for name, (expression, reflected) in ORDERED.items():
         setattr(cls, f"__{name}__", _binary(expression, f"__{reflected}__"))
+    setattr(cls, "__eq__", _equal("x == y", True))  # noqa: B010 (unknown to type checkers)
+    setattr(cls, "__ne__", _equal("x != y", False))  # noqa: B010
     for name, expression in UNARY.items():
         setattr(cls, f"__{name}__", _last(expression))
     for name in (*COMPUTING, *ELSEWHERE):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the core what it needs of the package.  Imported once, by ``__init__``."""
+"""Tells the core what it needs of the package.  Imported by ``_core.py``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import imports
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
+from sycl_ext._setup import no_device, runtimes
 from sycl_ext._tensor import host_view, tensor
 
 
 def connect() -> None:
-    """Hand the core what it calls: the fields of ``Hooks`` in ``src/python/tensor_object.hpp``."""
+    """Hand the core what it calls, and warn of what is known to be wrong in this process."""
+    # The fields of ``Hooks`` in ``src/python/tensor_object.hpp``.
     fields = {
         "tensor_class": tensor.Tensor,
         "host_view_class": host_view.HostView,
@@ -33,6 +35,12 @@ def connect() -> None:
         "new_tensor_slowly": tensor.new_tensor,
     }
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
+    if ENABLED:
+        from sycl_ext._debug.exit import report_at_exit
+
+        report_at_exit()
+    runtimes.warn_of_others()
+    no_device.prepare()
 
 
 # ---- of modules that the first exchange does not need --------------------------------------------

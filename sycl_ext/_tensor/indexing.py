@@ -90,8 +90,8 @@ def _as_index(item: Any) -> int:
         except TypeError:
             pass
     raise IndexError(
-        f"a {type(item).__name__} is no basic index; use ints, slices, ... and None, and NumPy or "
-        "dpnp for anything else"
+        f"an object of type {type(item).__name__} is no basic index; use ints, slices, ... and "
+        "None, and NumPy or dpnp for anything else"
     )
 
 

@@ -276,7 +276,7 @@ def _check_buffer(buffer: Any, nbytes: int) -> memoryview:
     try:
         data = pickle.PickleBuffer(buffer).raw()
     except (TypeError, BufferError, ValueError) as error:
-        raise _refused(f"its bytes are a {type(buffer).__name__}: {error}") from error
+        raise _refused(f"its bytes are of type {type(buffer).__name__}: {error}") from error
     if data.nbytes != nbytes:
         raise _refused(f"it has {data.nbytes} bytes, and dtype and shape ask for {nbytes}")
     return data

@@ -59,7 +59,7 @@ assert _core.loaded_libsycl()[1:] == [{str(library)!r}] * {counts}
 """)
 
 
-def test_the_import_says_so(run, other):
+def test_the_first_use_says_so(run, other):
     """Once, with the names of both, and without a second runtime not at all."""
     names = repr(str(other[0]))
     run(f"""
@@ -95,6 +95,8 @@ ctypes.CDLL({str(other[1])!r})
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import sycl_ext as sx
+    assert not caught
+    sx.zeros
 assert [warning.category for warning in caught] == [sx.TwoRuntimesWarning]
 assert caught[0].filename == "<string>", caught[0].filename
 print(sx.zeros(3).to_numpy())

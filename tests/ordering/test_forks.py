@@ -9,6 +9,7 @@ from slow_gpu import SLOW_GPU
 
 #: A child that allocates, and is ended when it hangs; returns its exit status.
 FORK = """
+import logging  # which says that it lacks its lock when it is imported during a fork
 import os, signal, threading, warnings
 import sycl_ext as sx
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import sycl_ext
-from sycl_ext import _core
+from sycl_ext import _native
 
 STUB = Path(__file__).resolve().parents[2] / "sycl_ext" / "_core.pyi"
 #: How the stub names what pybind11 spells out.
 SPELLINGS = {
-    "sycl_ext._core.": "",
+    "sycl_ext._native.": "",
     "typing.SupportsInt | typing.SupportsIndex": "SupportsIndex",
     "collections.abc.Sequence": "Sequence[int]",
     "tuple[SupportsIndex, SupportsIndex]": "tuple[int, int]",
@@ -56,7 +56,7 @@ def stub_names(text):
 def module_names():
     """The objects of the module by name, in the same way."""
     found = {}
-    for name, value in vars(_core).items():
+    for name, value in vars(_native).items():
         if name.startswith("__"):
             continue
         found[name] = value

@@ -27,11 +27,9 @@ PYTHON_ARROWS = {
     "_debug": ("_core", "_negotiation"),
     "_devices": ("_core", "_negotiation", "_setup"),
     "_protocols": ("_core", "_negotiation", "_debug", "_devices"),
-    "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols"),
+    "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_setup"),
     "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
     "_ipc": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor", "_exchange"),
-    # It hands the core what it calls.  Whoever calls the core may import it, for that.
-    "_connected": ("_core", "_debug", "_setup", "_tensor"),
     "_doctor": ("_setup", "_devices", "_ipc", "sycl_ext"),
     "_cli": ("_setup", "_devices", "_doctor", "sycl_ext"),
     "testing": (),
@@ -140,7 +138,7 @@ def listed_names(tree):
     """Return what `__all__` lists."""
     for node in tree.body:
         names = [getattr(target, "id", "") for target in getattr(node, "targets", [])]
-        if "__all__" in names:
+        if "__all__" in names and all(isinstance(one, ast.Constant) for one in node.value.elts):
             return ast.literal_eval(node.value)
     return []
 
@@ -154,6 +152,7 @@ def module_name(path, root):
 def python_errors(root):
     """Check `sycl_ext/`, the stub of the core included."""
     package = root / "sycl_ext"
+    # The stub stands for `_core.py`, which connects the core, and reaches upward for that.
     paths = sorted([*package.rglob("*.py"), package / "_core.pyi"])
     modules = {module_name(path, root): path for path in paths}
     for module, path in modules.items():
@@ -167,8 +166,6 @@ def python_errors(root):
                 yield f"{who} imports {target}, which is no module of the package"
                 continue
             theirs = folder_of(target)
-            if theirs == "_connected":
-                continue
             # The stub names the classes that the package hands to the core, for type checkers.
             if theirs not in (folder, *PYTHON_ARROWS[folder]) and path.suffix != ".pyi":
                 yield f"{who} imports {target}; {folder} may not reach {theirs}"

@@ -171,7 +171,7 @@ CASES = {
     },
     "dlpack.capsule_from_pointer": {
         "NULL": (lambda: dlpack.capsule_from_pointer(0), ValueError, "address 0"),
-        "no number": (lambda: dlpack.capsule_from_pointer("x"), TypeError, "address is a str"),
+        "no number": (lambda: dlpack.capsule_from_pointer("x"), TypeError, "is of type str"),
         "positional version": (lambda: dlpack.capsule_from_pointer(8, True), TypeError, "argument"),
     },
     "memory.live_exports": {"an argument": (lambda: memory.live_exports(1), TypeError, "argument")},
@@ -215,7 +215,7 @@ CASES = {
     },
     "mpi.staged_request": {
         "mode": (lambda: mpi.staged_request(tensor(), "a", print), ValueError, "'rw'"),
-        "start": (lambda: mpi.staged_request(tensor(), "r", 1), TypeError, "start is a int"),
+        "start": (lambda: mpi.staged_request(tensor(), "r", 1), TypeError, "start is of type int"),
         "an array": (lambda: mpi.staged_request(b"1", "r", print), TypeError, "as_tensor"),
         "comm": (lambda: mpi.staged_request(tensor(), "r", id, comm=1), TypeError, "mpi4py"),
     },

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import environments
-from sycl_ext import _core
+from sycl_ext import _native
 
-MODULE = _core.__file__
+MODULE = _native.__file__
 
 
 def tool(*command: str) -> str:
@@ -31,7 +31,7 @@ def test_the_module_is_hardened():
 def test_the_module_exports_its_entry_point_alone():
     """No symbol of ours, or of a template that we use, can take the place of somebody else's."""
     exported = tool("nm", "--dynamic", "--defined-only", MODULE).split()
-    assert exported[2::3] == ["PyInit__core"]
+    assert exported[2::3] == ["PyInit__native"]
 
 
 def test_the_module_is_looked_up_in_its_own_environment():

@@ -127,7 +127,7 @@ assert find_table().entry_of_pointer(ctypes.addressof(error), None, None) == -2
 def test_a_view_of_what_has_no_device(table):
     with pytest.raises(TypeError, match="HostView is host memory without a device"):
         table.view_of(sx.host_view(bytearray(3)), None)
-    with pytest.raises(TypeError, match="a sycl_ext tensor is needed, not a list"):
+    with pytest.raises(TypeError, match="a sycl_ext tensor is needed, not an object of type list"):
         table.view_of([], None)
 
 

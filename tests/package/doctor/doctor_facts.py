@@ -73,7 +73,7 @@ def fails(what, detail, **changes):
 NO_DEVICE = replace(WELL, devices=(), gpus=(), nodes=(), steps=WELL.steps[:5])
 CLOSED = replace(NODE, accessible=False)
 ADA = User("ada", ("ada",))
-NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._core'"
+NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._native'"
 NO_LIBSYCL = "ImportError: libsycl.so.9: cannot open shared object file: No such file or directory"
 TWO = (
     *WELL.libraries,
@@ -228,7 +228,7 @@ BROKEN = {
         "python -m pip install 'dpctl>=0.22'",
     ),
     "no core": (
-        fails("import sycl_ext", "ModuleNotFoundError: No module named 'sycl_ext._core'"),
+        fails("import sycl_ext", "ModuleNotFoundError: No module named 'sycl_ext._native'"),
         "runtime",
         "the extension module is not there",
         "python -m pip install --force-reinstall --no-deps /src/sycl_ext",

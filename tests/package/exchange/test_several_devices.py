@@ -190,7 +190,7 @@ def test_bad_lists():
     for call in (sx.from_dlpack, sx.as_tensor, lambda x, device: sx.exchange(x, np, device=device)):
         with pytest.raises(ValueError, match="empty list"):
             call(sx.zeros(3), device=[])
-        with pytest.raises(TypeError, match="device is a float"):
+        with pytest.raises(TypeError, match="device is of type float"):
             call(sx.zeros(3), device=[0, 1.5])
         with pytest.raises(ValueError, match="there is no device 999"):
             call(sx.zeros(3), device=[999, 0])

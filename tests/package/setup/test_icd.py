@@ -221,3 +221,30 @@ for ask in (sx.device, lambda: sx.device("opencl:cpu")):
         assert "does not load into this process" in line
         assert "undefined symbol" in line
         assert "call sycl_ext.devices() before that import" in line
+
+
+@pytest.mark.parametrize(
+    ("letters", "variables"),
+    [
+        ("ü", {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}),
+        ("ü", {"PYTHONUTF8": "1"}),
+        (b"\xfc", {"PYTHONUTF8": "1"}),
+    ],
+)
+def test_a_path_with_letters_that_are_not_of_the_locale(tmp_path, letters, variables):
+    driver = tmp_path / os.fsdecode(letters) / "lib" / icd.DRIVER
+    driver.parent.mkdir(parents=True)
+    driver.write_bytes(b"no library")
+    said = environments.python(
+        f"""
+import os, sys
+sys.prefix = os.fsdecode({os.fsencode(driver.parents[1])!r})
+import sycl_ext as sx
+try:
+    sx.zeros(3)
+except sx.SyclError as error:
+    print(ascii(str(error)))
+""",
+        variables,
+    )
+    assert f"{icd.DRIVER}: file too short" in said

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The import of the package: what it loads, and when; source trees; a second import."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -13,8 +14,8 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from sycl_ext import _core
-from sycl_ext._setup import startup
+from sycl_ext import _native
+from sycl_ext._setup import elsewhere, startup
 
 PROGRAM = """
 import pickle, sys
@@ -50,7 +51,7 @@ assert again.exchange.__module__ == "sycl_ext" and again.ipc.Handle.__module__ =
     "forget",
     [
         "forget(lambda name: True)",
-        "forget(lambda name: name != 'sycl_ext._core')",
+        "forget(lambda name: name != 'sycl_ext._native')",
         "forget(lambda name: name == 'sycl_ext')",
         "forget(lambda name: name == 'sycl_ext._core')",
     ],
@@ -109,6 +110,7 @@ def test_the_import_loads_next_to_nothing():
         assert {name for name in named if name.startswith("sycl_ext")} == ours, named
         assert not named & {"numpy", "typing", "re", "pathlib", "dataclasses", "dpctl"}, named
         assert "libsycl" not in open("/proc/self/maps").read()
+        assert not hasattr(sx, "icd") and not hasattr(sx, "TYPE_CHECKING")
         assert os.path.isdir(sx.get_include()) and os.path.isdir(sx.get_cmake_dir())
         assert sx.__version__ and "sycl_ext._core" not in sys.modules and "numpy" not in sys.modules
         """)
@@ -123,6 +125,34 @@ def test_dir_shows_the_public_names_and_no_others():
     assert not hasattr(sx, "live_exports")
     with pytest.raises(AttributeError, match="module 'sycl_ext' has no attribute 'nonsense'"):
         _ = sx.nonsense
+    with pytest.raises(AttributeError, match=r"no attribute 'ones'; use sycl_ext.from_dlpack\(nu"):
+        _ = sx.ones
+
+
+@pytest.mark.parametrize("name", elsewhere.ELSEWHERE)
+def test_what_an_error_advises_works(name):
+    known = {
+        "sycl_ext": sx,
+        "numpy": np,
+        "x": sx.zeros(2, usm_type="shared"),
+        "array": np.zeros(2),
+        "values": [1, 2],
+        "n": 2,
+        "shape": (2,),
+        "value": 1,
+        "dtype": "int8",
+    }
+    for code in elsewhere.ELSEWHERE[name].split(", or "):
+        assert eval(code, known) is not None
+    assert not hasattr(sx, name)
+
+
+def test_type_checkers_see_the_same_names():
+    stub = ast.parse(Path(environments.ROOT, "sycl_ext/__init__.pyi").read_text())
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    seen = {name.asname: node.module for node in imports for name in node.names}
+    table = {name: f"sycl_ext.{module}" for name, module in sx._PUBLIC.items()}
+    assert seen == {**table, **dict.fromkeys(sx._NAMESPACES, "sycl_ext")}
 
 
 def test_public_objects_say_where_they_are_found():
@@ -147,7 +177,7 @@ def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
         class Finder:
             @staticmethod
             def find_spec(name, path=None, target=None):
-                if name == "sycl_ext._core":
+                if name == "sycl_ext._native":
                     raise ImportError("file too short", name=name)
         import sycl_ext as sx
         sys.meta_path.insert(0, Finder)
@@ -165,14 +195,47 @@ def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
     )
 
 
-def test_a_c_extension_meets_a_core_that_knows_the_package():
+@pytest.mark.parametrize("first", ["take(b'sycl_ext._core._C_API', 0)", "import sycl_ext._core"])
+def test_nobody_meets_a_core_that_does_not_know_the_package(first):
     environments.python(
-        textwrap.dedent("""
+        textwrap.dedent(f"""
         import ctypes, sys
         take = ctypes.pythonapi.PyCapsule_Import
         take.restype = ctypes.c_void_p
-        assert take(b"sycl_ext._core._C_API", 0)
+        {first}
         assert sys.modules["sycl_ext._core"].zeros(3).shape == (3,)
+        """)
+    )
+
+
+#: What users, pickles and Dask import by name.
+ENTRIES = (
+    *("dlpack", "ipc", "memory", "mpi", "pickling"),
+    *("_tensor.pickling", "_exchange.dask", "_exchange.libraries"),
+)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_the_core_is_loaded_before_all_that_it_loads(entry):
+    """Or two threads that begin at two places wait for each other's modules."""
+    environments.python(
+        textwrap.dedent(f"""
+        import sys
+        import sycl_ext
+        class Finder:
+            loaded = []
+            def find_spec(self, name, path=None, target=None):
+                self.loaded.append(name)
+        sys.meta_path.insert(0, Finder())
+        import sycl_ext.{entry}
+        before = set(Finder.loaded[:Finder.loaded.index("sycl_ext._core")])
+        for name in list(sys.modules):
+            if name.startswith("sycl_ext"):
+                del sys.modules[name]
+        import sycl_ext._core
+        modules = {{name for name, one in sys.modules.items() if not hasattr(one, "__path__")}}
+        wrong = [name for name in before & modules if name.startswith("sycl_ext")]
+        assert not wrong, wrong
         """)
     )
 
@@ -198,7 +261,8 @@ def test_threads_use_the_package_for_the_first_time():
 
 SHOW = """
 import sycl_ext as sx
-from sycl_ext._setup import startup
+from sycl_ext._setup import icd, startup
+assert icd is sx._icd
 try:
     print(sx.zeros(2).to_numpy().tolist(), sx.__path__, startup.__file__)
 except ImportError as error:
@@ -213,7 +277,7 @@ def checkout(tmp_path):
     shutil.copytree(
         environments.ROOT / "sycl_ext",
         sources / "sycl_ext",
-        ignore=shutil.ignore_patterns("_core*.so", "__pycache__"),
+        ignore=shutil.ignore_patterns("_native*.so", "__pycache__"),
     )
     shutil.copy(environments.ROOT / "pyproject.toml", sources)
     return sources
@@ -224,13 +288,13 @@ def installed(tmp_path, checkout):
     """The package as pip installs it, with its core."""
     folder = tmp_path / "installed"
     shutil.copytree(checkout / "sycl_ext", folder / "sycl_ext")
-    shutil.copy(_core.__file__, folder / "sycl_ext")
+    shutil.copy(_native.__file__, folder / "sycl_ext")
     return folder
 
 
 def show_in(folder, *more):
     """What a user sees there whose installation is no editable one (-S: .pth files do nothing)."""
-    libraries = Path(_core.__file__).parents[3]
+    libraries = Path(_native.__file__).parents[3]
     site_packages = Path(np.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-S", "-c", SHOW],
@@ -276,7 +340,7 @@ def test_what_the_first_exchange_does_not_need_is_loaded_later():
         np.asarray(sx.from_dlpack(sx.from_dlpack(np.zeros(3))))
         later = (
             *("_exchange.exchange", "_ipc.handles", "_tensor.pickling", "_debug.introspection"),
-            *("_debug.exit", "_debug.paths", "_protocols.exports", "_protocols.usm_interface"),
+            *("_debug.exit", "_setup.paths", "_protocols.exports", "_protocols.usm_interface"),
             *("_tensor.async_copy", "_tensor.display"),
         )
         assert not [name for name in later if f"sycl_ext.{name}" in sys.modules]

@@ -45,6 +45,24 @@ def test_unary_operators(compute):
         compute(tensor())
 
 
+@pytest.mark.parametrize("make", [tensor, host_view])
+def test_equality(make):
+    """Of the same object, or of elements, which a tensor does not compute."""
+    x = make()
+    assert operator.eq(x, x) is True
+    assert operator.ne(x, x) is False
+    assert x in {x}
+    assert x != None  # noqa: E711
+    assert x != "text"
+    for other in (0, 0.0, 1j, tensor(), host_view()):
+        for compare in (operator.eq, operator.ne):
+            for operands in ((x, other), (other, x)):
+                with pytest.raises(TypeError, match=WAY):
+                    compare(*operands)
+    assert (x == np.zeros((2, 2))).all()
+    assert (np.zeros((2, 2)) == x).all()
+
+
 def test_in_place():
     x = tensor()
     with pytest.raises(TypeError, match=WAY):

@@ -179,7 +179,10 @@ def test_unpickle_to_a_queue_gives_the_tensor_that_queue():
     queue = dpctl.SyclQueue(property="in_order")
     with sx.pickling.to_device(queue):
         assert sent(sx.zeros(3)).sycl_queue == queue
-    with pytest.raises(TypeError, match="device is a object"), sx.pickling.to_device(object()):
+    with (
+        pytest.raises(TypeError, match="device is of type object"),
+        sx.pickling.to_device(object()),
+    ):
         pass
 
 
@@ -341,8 +344,8 @@ LIES = {
     "usm_type, a list": (4, ["host"], "usm_type is"),
     "readonly": (5, 1, "readonly is 1"),
     "device": (6, ("opencl", "cpu"), "names no device"),
-    "no buffer": (7, 5, "its bytes are a int"),
-    "strided buffer": (7, memoryview(bytes(24))[::2], "its bytes are a memoryview"),
+    "no buffer": (7, 5, "its bytes are of type int"),
+    "strided buffer": (7, memoryview(bytes(24))[::2], "its bytes are of type memoryview"),
     "short buffer": (7, b"", "0 bytes, and"),
 }
 

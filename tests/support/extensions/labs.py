@@ -117,6 +117,7 @@ def load(name: str):
         build_all()
     else:
         build_c_lab(name)
+    importlib.import_module("sycl_ext._core")  # loads libsycl, to which the labs have no path
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, library(name))
         sys.modules[name] = module = importlib.util.module_from_spec(spec)

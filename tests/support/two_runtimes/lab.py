@@ -35,10 +35,12 @@ def load(library: str = LIBRARY) -> ctypes.CDLL:
 
 
 def imported():
-    """Import this project; a second runtime that is loaded already makes that a warning."""
+    """Load this project; a second runtime that is loaded already makes that a warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         import sycl_ext as sx
+
+        _ = sx.Tensor
     return sx, [warning for warning in caught if "two SYCL runtimes" in str(warning.message)]
 
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core: the extension module `sycl_ext._native`, connected to the package.
+
+Whatever imports it first runs this file, so nobody meets a core that does not know the package.
+``_core.pyi`` has the types.
+"""
+
+from sycl_ext._setup import startup as _startup
+
+try:
+    _startup.require_main_interpreter()
+    _startup.require_numpy()
+    from sycl_ext._native import *  # noqa: F403
+    from sycl_ext._native import _C_API  # noqa: F401
+except ImportError as _error:
+    raise ImportError(_startup.remedy(_error), name=_error.name, path=_error.path) from _error
+
+# The modules that these import find the names above in this module.
+from sycl_ext._tensor import hooks as _hooks
+
+_hooks.connect()

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of array libraries that the package does not have, and what has their effect."""
+
+ELSEWHERE = {
+    "arange": "sycl_ext.from_dlpack(numpy.arange(n))",
+    "array": "sycl_ext.from_dlpack(numpy.array(values))",
+    "asarray": "sycl_ext.as_tensor(x), or sycl_ext.from_dlpack(numpy.asarray(values))",
+    "asnumpy": "x.to_numpy()",
+    "from_numpy": "sycl_ext.from_dlpack(array)",
+    "full": "sycl_ext.from_dlpack(numpy.full(shape, value, dtype))",
+    "ones": "sycl_ext.from_dlpack(numpy.ones(shape, dtype))",
+    "tensor": "sycl_ext.from_dlpack(numpy.array(values))",
+    "to_dlpack": "x.__dlpack__()",
+}
+
+
+def advice(name: str) -> str:
+    """Return what an AttributeError adds to the name that is missing."""
+    return f"; use {ELSEWHERE[name]}" if name in ELSEWHERE else ""
