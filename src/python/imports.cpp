@@ -97,7 +97,8 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
 
 // ---- the order, as far as views go --------------------------------------------------------------
 
-// `heard`: what came of the question for a view: a tensor, an exception, or nothing.
+// `heard`: what came of the question for a view: a tensor, an exception, true (the C exchange table
+// was asked in vain), or nothing.
 PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* heard) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
   return PyObject_CallFunctionObjArgs(hooks().import_slowly, x, heard ? heard : Py_None,
@@ -230,7 +231,8 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
     tensor = ask_view(x, request, options, its_class.facts, &refusal);
   }
   if (tensor) return settle(x, std::move(tensor), false, request);
-  return import_slowly(x, request, refusal.get());
+  PyObject* const table_was_asked = its_class.table ? Py_True : nullptr;
+  return import_slowly(x, request, refusal ? refusal.get() : table_was_asked);
 }
 
 }  // namespace sycl_ext

@@ -290,8 +290,7 @@ PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
                                       0, 0, 0);
   std::array<PyObject*, 4> values;
   note_offer(self, Py_None);
-  if (!signature.read({args, n_positional, keyword_names}, &values)) return nullptr;
-  std::replace(values.begin(), values.end(), static_cast<PyObject*>(nullptr), Py_None);
+  if (!signature.read({args, n_positional, keyword_names}, &values, Py_None)) return nullptr;
   const auto [stream, max_version, dl_device, copy] = values;
   PyObject* const capsule = guarded<PyObject*>(
       nullptr,

@@ -76,9 +76,10 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
 
     Parameters
     ----------
-    heard : TensorBase, Exception or None
+    heard : TensorBase, Exception, True or None
         What came of it when the core asked for a view: memory that is to be moved or that may say
-        something wrong; what the producer has raised; None: the core did not ask.
+        something wrong; what the producer has raised; True: it asked no more than the C exchange
+        table, in vain; None: it did not ask.
     fields
         Those of a `Request`.
     """
@@ -95,7 +96,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
     x = strong(x)
     facts = _core.facts_of_class(type(x))
     with Refusals([heard] if isinstance(heard, Exception) else []) as refusals:
-        view = heard if is_tensor(heard) else None
+        view, asks_table = heard if is_tensor(heard) else None, heard is None
         del heard  # the producer may raise the same exception again, through this frame
         if view is None and not refusals:
             # 1. A tensor of ours, or a capsule.
@@ -112,7 +113,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             if _is_better_read(type(x), request.dlpack_only):
                 return settle(_from_ndarray(x))
             # 4. The C exchange table; Python's protocol can forbid a copy.
-            taken = _core.import_through_table(x)
+            taken = _core.import_through_table(x) if asks_table else None
             if taken is not None and not (taken[1] and request.copy is False):
                 return settle(*taken)
             # 5. A buffer, where there is no DLPack.

@@ -187,6 +187,36 @@ time.sleep(0.1)
 """)
 
 
+def test_a_daemon_thread_that_ends_while_we_hold_python_objects():
+    """Its stack is unwound without the GIL: what we hold there must not be dropped."""
+    environments.python("""
+import sys, threading, time
+import numpy as np
+import sycl_ext as sx
+
+class Number(int):
+    def __del__(self):
+        [0] * 3
+
+class Sleepy:
+    array = np.zeros(3)
+    def __dlpack_device__(self):
+        return Number(1), Number(0)
+    def __dlpack__(self, sleep=time.sleep, **keywords):
+        sleep(0.3)
+        return self.array.__dlpack__(**keywords)
+
+class AtEnd:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.5)
+
+for _ in range(3):
+    threading.Thread(target=sx.from_dlpack, args=(Sleepy(),), daemon=True).start()
+time.sleep(0.1)
+sys.at_end = AtEnd()
+""")
+
+
 def test_the_garbage_collector_runs_in_every_call():
     """Cycles die at each allocation of Python, and so in the middle of everything."""
     environments.python("""

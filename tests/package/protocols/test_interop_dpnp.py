@@ -314,10 +314,11 @@ def test_a_function_that_reads_the_description_gets_the_memory_where_it_is(usm_t
     assert dpnp.asnumpy(sx.exchange(np.ones(6), dpnp.asarray)).tolist() == [1] * 6
 
 
-def test_an_import_runs_no_python_of_ours():
+@pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor])
+def test_an_import_runs_no_python_of_ours(way):
     """The core finds the queue of the array, and takes its capsule."""
     array, frames = dpnp.ones(3), []
-    sx.from_dlpack(array)
+    way(array)
 
     def note(frame, event, _argument):
         if event == "call" and Path(frame.f_code.co_filename).parent in FOLDERS:
@@ -325,7 +326,7 @@ def test_an_import_runs_no_python_of_ours():
 
     sys.setprofile(note)
     try:
-        sx.from_dlpack(array)
+        way(array)
     finally:
         sys.setprofile(None)
     assert frames == []
