@@ -324,7 +324,7 @@ def entry_of_queue(queue: Queue) -> Entry:
     """Entry of the queue's device and context, appended when new."""
 
 def find_owner(tensor: TensorBase, thorough: bool = False) -> tuple[int, str] | None:
-    """Entry and kind of host memory that is USM of a context of the table."""
+    """Entry and kind of host memory that is USM; `thorough`: also of contexts that were only met."""
 
 def from_host(
     pointer: SupportsIndex,
@@ -461,6 +461,9 @@ def show_queue(tensor: TensorBase) -> None:
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
+
+def register_context_of(entry: Entry) -> None:
+    """From now on bare pointers are looked up in the context of the entry, too."""
 
 def release_cached_memory() -> None:
     """Gives the blocks that are kept for the next allocations back to the runtime."""

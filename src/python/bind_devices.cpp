@@ -154,6 +154,8 @@ void bind_entries(py::module_& m) {
       },
       py::arg("context_address"), py::arg("device_address") = 0, py::return_value_policy::reference,
       "Entry of the sycl::context at an address that the caller vouches for.");
+  m.def("register_context_of", &register_context_of, py::arg("entry"),
+        "From now on bare pointers are looked up in the context of the entry, too.");
   m.def(
       "context_in_capsule",
       [](const py::object& capsule) {

@@ -109,10 +109,10 @@ PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* hea
 PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) {
   if (!tensor) return nullptr;
   const Tensor& found = tensor_of(tensor.get());
-  // Host memory that the default device reads, as USM or as "system" memory, is a view either way.
+  // Host memory that the default device reads is a view.
   const bool is_there =
       !found.on_host && request.device == Py_None &&
-      (request.in_place || (request.copy == Py_None && !found.memory->is_owner_known()) ||
+      (request.in_place || (request.copy == Py_None && found.memory->kind() == UsmKind::system) ||
        route_of(found, {Wanted::own_entry, request.copy}) == Route::view);
   // dpnp says of every array of 0 dimensions that it is read-only.
   const bool may_be_wrong = found.readonly && found.layout.ndim() == 0;

@@ -79,17 +79,16 @@ class Table {
   int root_count() const noexcept { return root_count_; }
 
   const AppendOnly<std::unique_ptr<Entry>>& entries() const noexcept { return entries_; }
-  // The first entry of each default context.
-  const AppendOnly<const Entry*>& default_contexts() const noexcept { return default_contexts_; }
+  const Entry* first_searched() const noexcept { return root_count_ ? entries_[0].get() : nullptr; }
 
-  // The caller has a reference to the context.
-  const Entry& of(const sycl::device& device, const sycl::context& asked) {
-    const Entry& entry = find_or_add(device, asked);
-    if (entry.use) entry.use->is_held();
-    return entry;
+  // On Level Zero the default context knows the pointers of all others.
+  void add_to_searched(const Entry& entry) {
+    const std::lock_guard<Mutex> lock(changing);
+    const Entry& first = *by_context_.at(entry.sycl->context);
+    if (!first.driver_wide && !first.next_searched && &first != last_searched_) search(first);
   }
 
-  const Entry& find_or_add(const sycl::device& device, const sycl::context& asked) {
+  const Entry& of(const sycl::device& device, const sycl::context& asked) {
     if (const Entry* entry = look_up(by_pair_, {device, asked})) return *entry;
     const sycl::context context = known_as(asked);
     if (const Entry* entry = look_up(by_pair_, {device, context})) return *entry;
@@ -144,6 +143,7 @@ class Table {
     parts.reserve(made.size());
     for (const sycl::device& part : made) {
       parts.push_back(&home_of(part, key.second, static_cast<int>(parts.size())));
+      add_to_searched(*parts.back());
     }
     cuts_.merge(cut);
     return parts;
@@ -185,7 +185,6 @@ class Table {
       if (const Entry* tile = find_root(component)) entry->components.push_back(tile->id);
     }
     entry->driver_wide = entry->sycl->context != root.sycl->context && is_driver_wide(root, *entry);
-    ContextUse::reserve();
     const std::lock_guard<Mutex> lock(changing);
     const auto home = homes_.find(device);
     if (wanted == Wanted::home && home != homes_.end()) return *home->second;
@@ -218,13 +217,6 @@ class Table {
     Entry& entry = *owned;
     entry.id = static_cast<int>(entries_.size());
     entries_.reserve_next();
-    default_contexts_.reserve_next();
-    if (!entry.default_context) {
-      const auto known = by_context_.find(entry.sycl->context);
-      entry.use = known == by_context_.end() ? std::make_shared<ContextUse>(entry.sycl)
-                                             : known->second->use;
-      entry.previous_in_context = entry.use->last_entry();
-    }
     NewEntry pair(&by_pair_, {entry.sycl->device, entry.sycl->context}, &entry);
     NewEntry context(&by_context_, entry.sycl->context, &entry);
     std::optional<NewEntry<decltype(homes_)>> home;
@@ -234,11 +226,16 @@ class Table {
     // From here on nothing needs memory.
     entries_.push_back(std::move(owned));
     pair.commit();
-    if (context.commit() && !entry.use) default_contexts_.push_back(&entry);
+    if (context.commit() && entry.default_context) search(entry);
     if (native) native->commit();
     if (home) home->commit();
-    if (entry.use) entry.use->add_entry(entry);
     return entry;
+  }
+
+  // The caller holds the lock.
+  void search(const Entry& entry) noexcept {
+    if (last_searched_) last_searched_->next_searched.store(&entry, std::memory_order_release);
+    last_searched_ = &entry;
   }
 
   // An entry that is in memory, with room for it in its map, and not yet in the map.
@@ -263,10 +260,10 @@ class Table {
   int root_count_ = 0;
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
-  // Under `changing`; who reads the two lists needs no lock.
+  // Under `changing`; who reads the list needs no lock.
   std::map<int, bool> driver_wide_;
   AppendOnly<std::unique_ptr<Entry>> entries_;
-  AppendOnly<const Entry*> default_contexts_;
+  const Entry* last_searched_ = nullptr;
   std::unordered_map<PairKey, const Entry*, PairHash> by_pair_;
   std::unordered_map<sycl::device, const Entry*> homes_;
   std::unordered_map<sycl::context, const Entry*> by_context_;
@@ -322,7 +319,6 @@ const Queue& Entry::fetch_queue() const {
   auto fetched = std::make_unique<const Queue>(
       source ? source(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
   fetched->share();
-  if (use) use->is_held();
   return publish(std::move(fetched), &queue_);
 }
 
@@ -333,37 +329,16 @@ EntryPools& Entry::pools() const {
   return pools_.compare_exchange_strong(faster, fresh.get()) ? *fresh.release() : *faster;
 }
 
-std::optional<long> Entry::own_references() const noexcept {
-  if (fetched_queue() || made_extension_queue()) return std::nullopt;
-  long references = 2;  // in `sycl`, and in the key of the table's map of devices and contexts
-  if (const Commands* const made = commands_.load(std::memory_order_acquire)) {
-    if (made->queue.is_shared()) return std::nullopt;
-    ++references;
-  }
-  return references;
-}
+Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
 
-Queue Entry::new_queue() const {
-  Queue queue(make_queue(sycl->context, sycl->device));
-  if (use) use->is_held();
-  return queue;
-}
-
-void* Entry::new_context_reference() const {
-  auto* const reference = new sycl::context(sycl->context);
-  if (use) use->is_held();
-  return reference;
-}
+void* Entry::new_context_reference() const { return new sycl::context(sycl->context); }
 
 void Entry::delete_context_reference(void* reference) noexcept {
   delete static_cast<sycl::context*>(reference);
 }
 
 const void* Entry::device_address() const noexcept { return &sycl->device; }
-const void* Entry::context_address() const noexcept {
-  if (use) use->address_is_known();
-  return &sycl->context;
-}
+const void* Entry::context_address() const noexcept { return &sycl->context; }
 
 void set_queue_source(QueueSource source) noexcept { queue_source = source; }
 
@@ -499,11 +474,9 @@ void meet_unlisted_devices() noexcept {
   });
 }
 
-std::size_t default_context_count() { return table().default_contexts().size(); }
+const Entry* first_searched() { return table().first_searched(); }
 
-const Entry& first_entry_of_default_context(std::size_t number) {
-  return *table().default_contexts()[number];
-}
+void register_context_of(const Entry& entry) { table().add_to_searched(entry); }
 
 bool same_context(const Entry& a, const Entry& b) noexcept {
   return a.sycl->context == b.sycl->context;

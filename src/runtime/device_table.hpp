@@ -20,7 +20,6 @@
 
 #include "base/block_pool.hpp"
 #include "base/fork.hpp"
-#include "runtime/context_use.hpp"
 #include "runtime/queue.hpp"
 
 namespace sycl_ext {
@@ -40,14 +39,14 @@ struct Partition {
   std::string description() const;  // "equally 2", "counts 1 1", "numa", "cslice"
 };
 
-// Blocks that an entry keeps for the next allocations (usm.cpp).
+// Blocks that an entry keeps for the next allocations, for each kind of USM (usm_pools.hpp).  Host
+// USM is wanted for the next copy through the host: making it costs more than what goes through it.
 struct EntryPools {
-  std::array<BlockPool, 3> small;  // for each kind of USM
-  // Host USM for the next copy through the host: making it costs more than what goes through it.
-  LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
+  std::array<BlockPool, 3> of_kind{BlockPool(), BlockPool(),
+                                   BlockPool(std::size_t{4} << 20, std::size_t{8} << 20)};
 };
 
-class Entry final : public ContextEntry {
+class Entry final {
  public:
   int id = -1;
   int root_id = -1;  // the root device this entry's device is, or is a part of
@@ -77,7 +76,8 @@ class Entry final : public ContextEntry {
   bool host_memory =
       false;  // the device's memory is the host's: device USM can be read by the host
   std::shared_ptr<const EntryHandles> sycl;
-  std::shared_ptr<ContextUse> use;  // nullptr: the default context
+  // The next entry in the list of first_searched().
+  mutable std::atomic<const Entry*> next_searched{nullptr};
 
   // Made when first needed; many entries never allocate.
   EntryPools& pools() const;
@@ -119,7 +119,6 @@ class Entry final : public ContextEntry {
   const Queue* made_extension_queue() const noexcept {
     return extension_queue_.load(std::memory_order_acquire);
   }
-  std::optional<long> own_references() const noexcept override;
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;
@@ -184,9 +183,12 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
 // for memory on it, and fails.
 void meet_unlisted_devices() noexcept;
 
-// The default contexts, and the first entry of each.  (context_use.hpp has the private ones.)
-std::size_t default_context_count();
-const Entry& first_entry_of_default_context(std::size_t number);
+// The contexts in which a bare pointer is looked up, an entry for each: the default ones, then
+// those that were registered.  A context that was merely met with some queue or memory is none of
+// them.
+const Entry* first_searched();
+// From now on the context of the entry is one of them.
+void register_context_of(const Entry& entry);
 
 // Whether two entries are bound to one sycl::context.
 bool same_context(const Entry& a, const Entry& b) noexcept;

@@ -77,16 +77,13 @@ KeptBlock take_host_block(std::size_t nbytes) {
 // Of the last handle of a block.  Work that may touch the block is not waited for.
 void let_go(const Allocation* block) noexcept;
 
-// The last argument is the queue or the reader.
-template <class Of>
-Memory share(HeldBlock block, Of&& of) {
-  return {new Allocation(std::move(block), std::forward<Of>(of)), let_go};
+Memory share(HeldBlock block, Queue queue) {
+  return {new Allocation(std::move(block), std::move(queue)), let_go};
 }
 
 // From here on the block is held: it goes back also when there is no memory for its handle.
 Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
            HeldBlock::Free free_block) {
-  if (entry && block.data) remember(block.data, *entry);
   // Of what was there before, nobody is told any more.
   if (entry && entry->made_commands()) {
     (void)entry->made_commands()->failure_of_copies(static_cast<std::byte*>(block.data), nbytes,
@@ -107,7 +104,7 @@ Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry
 // nullptr: there is no room.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   // What was freed a moment ago may be on its way back.
-  if (!BlockPool::serves(nbytes) && deferred_frees() > 0) {
+  if (!BlockPool::is_small(nbytes) && deferred_frees() > 0) {
     const WithoutGil released;
     settle_deferred_frees(std::chrono::milliseconds(2));
   }
@@ -200,7 +197,6 @@ HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, 
       owner(std::move(owner)),
       free_block(free_block) {
   count(Counted::blocks, 1);
-  if (entry && entry->use) entry->use->block_begins();
 }
 
 HeldBlock::HeldBlock(HeldBlock&& other) noexcept
@@ -213,25 +209,15 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
       free_block(std::exchange(other.free_block, nullptr)),
       is_held_(std::exchange(other.is_held_, false)) {}
 
-void HeldBlock::belong_to(UsmKind new_kind, const Entry& new_entry) noexcept {
-  kind = new_kind;
-  entry = &new_entry;
-  if (entry->use) entry->use->block_begins();
-}
-
 HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
   release_owner(std::move(owner));
-  if (!is_held_) return;
-  count(Counted::blocks, -1);
-  if (entry && entry->use) entry->use->block_ends();
+  if (is_held_) count(Counted::blocks, -1);
 }
 
 Allocation::Allocation(HeldBlock&& block, Queue own_queue)
     : own_queue_(apart_from(block.entry, std::move(own_queue))),
       block_(std::move(block)),
-      reader_(nullptr),
-      owner_(owner_of(block_.kind, block_.entry)),
       data(block_.data),
       nbytes(block_.nbytes),
       capacity(block_.capacity),
@@ -239,23 +225,13 @@ Allocation::Allocation(HeldBlock&& block, Queue own_queue)
   if (!is_ours() && block_.kind != UsmKind::system) fetch_queues();
 }
 
-Allocation::Allocation(HeldBlock&& block, const Entry& reader)
-    : block_(std::move(block)),
-      reader_(&reader),
-      owner_(0),
-      data(block_.data),
-      nbytes(block_.nbytes),
-      capacity(block_.capacity),
-      private_block(data, nbytes, nullptr) {}
-
 Allocation::~Allocation() {
   if (is_seen_by_host_) seen_by_host.remove(data, nbytes, this);
 }
 
-// Where nobody has asked whose it is, nobody has submitted work on it.  Work on a borrowed block is
-// its owner's to wait for, unless somebody had it from us.
+// Work on a borrowed block is its owner's to wait for, unless somebody had it from us.
 QueueSet Allocation::awaited_queues() const noexcept {
-  return is_owner_known() ? busy_queues(was_handed_out() || own_queue_) : QueueSet();
+  return busy_queues(was_handed_out() || own_queue_);
 }
 
 void this_thread_may_ask_queues() noexcept { may_ask = true; }
@@ -271,28 +247,6 @@ void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
   if (block_.owner.get_deleter() == release) return block_.owner.get();
   const Memory* const memory = kept();
   return memory && memory->use_count() == 1 ? (*memory)->owner_released_by(release) : nullptr;
-}
-
-// Two threads may find out at once; the first that says so is right.
-std::uintptr_t Allocation::find_out_owner() const noexcept {
-  UsmKind kind = UsmKind::system;
-  const Entry* entry = nullptr;
-  try {
-    entry = find_owner(data, &kind);
-    if (entry) locate_usm("the array", data, nbytes, *entry, &kind);
-    if (entry && entry->default_context) entry->queue();  // others may submit work on it
-    if (entry) came_back(data);
-  } catch (...) {  // not all of it is USM: memory like any other, which the reader reads
-    kind = UsmKind::system;
-    entry = nullptr;
-  }
-  const std::uintptr_t found = owner_of(kind, entry ? entry : reader_);
-  std::uintptr_t known = 0;
-  if (entry && entry->use) entry->use->block_begins();
-  const bool is_first = owner_.compare_exchange_strong(known, found, std::memory_order_acq_rel);
-  if (is_first && entry) block_.belong_to(kind, *entry);
-  if (entry && entry->use) entry->use->block_ends();
-  return is_first ? found : known;
 }
 
 void Allocation::show() const {
@@ -382,9 +336,6 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue) {
   require_usm(entry, has_usm(entry, kind), usm_kind_name(kind));
   require_not_forked([&entry] { return is_cpu(entry); });
-  if (entry.use && many_contexts_may_be_dropped()) {
-    drain_pools_later(look_at_private_contexts(0).dropped);
-  }
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) {
     block = take_kept_usm(entry, kind, nbytes);
@@ -415,12 +366,6 @@ Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, 
   return share(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, kind, entry,
                          std::move(owner), nullptr),
                std::move(queue));
-}
-
-Memory borrow_host_memory(void* data, std::size_t nbytes, const Entry& reader, Owner owner) {
-  return share(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, UsmKind::system, nullptr,
-                         std::move(owner), nullptr),
-               reader);
 }
 
 }  // namespace sycl_ext

@@ -135,9 +135,12 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
         found = by_id(_core.entry_of_queue(queue).id)
         if wanted is not None and wanted._whole() is not found._whole():
             raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
+        _core.register_context_of(found._entry)
         return found
     of = 0 if wanted is None else wanted._entry.device_address
-    return by_id(_core.entry_of_context(address, of).id)
+    entry = _core.entry_of_context(address, of)
+    _core.register_context_of(entry)
+    return by_id(entry.id)
 
 
 def _by_pair(pair: Any) -> Device:
