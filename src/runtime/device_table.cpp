@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_table.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,10 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/append_only.hpp"
 #include "base/lock.hpp"
 #include "runtime/device_info.hpp"
-#include "runtime/no_device.hpp"
 #include "runtime/sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -33,6 +33,11 @@ struct PairHash {
     return std::hash<sycl::device>()(key.device) * 31 + std::hash<sycl::context>()(key.context);
   }
 };
+
+struct NoDeviceAdvice {
+  std::string text = "`python -m sycl_ext doctor` says why", driver;
+};
+NoDeviceAdvice& advice = *new NoDeviceAdvice;
 
 // Runs `list`; a failure names the variable that decides which devices there are.
 template <class List>
@@ -60,6 +65,7 @@ class Table {
  public:
   Table() {
     watch_for_forks();
+    entries_.reserve(most_entries);
     list_devices([&] {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {
@@ -78,8 +84,11 @@ class Table {
 
   int root_count() const noexcept { return root_count_; }
 
-  const AppendOnly<std::unique_ptr<Entry>>& entries() const noexcept { return entries_; }
-  const Entry* first_searched() const noexcept { return root_count_ ? entries_[0].get() : nullptr; }
+  int size() const noexcept { return size_.load(std::memory_order_acquire); }
+  const Entry& operator[](int id) const noexcept {
+    return *entries_.data()[static_cast<std::size_t>(id)];
+  }
+  const Entry* first_searched() const noexcept { return root_count_ ? &(*this)[0] : nullptr; }
 
   // On Level Zero the default context knows the pointers of all others.
   void add_to_searched(const Entry& entry) {
@@ -161,7 +170,7 @@ class Table {
 
   const Entry* find_root(const sycl::device& device) const {
     for (int id = 0; id < root_count_; ++id) {
-      const Entry& root = *entries_[static_cast<std::size_t>(id)];
+      const Entry& root = (*this)[id];
       if (root.sycl->device == device) return &root;
     }
     return nullptr;
@@ -215,8 +224,13 @@ class Table {
   // lock.
   const Entry& append(std::unique_ptr<Entry> owned, bool is_home) {
     Entry& entry = *owned;
-    entry.id = static_cast<int>(entries_.size());
-    entries_.reserve_next();
+    entry.id = size_;
+    if (entries_.size() == most_entries) {
+      fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
+           " entries, one for each device and context that came by, and keeps them for ever; use "
+           "the "
+           "same few contexts again and again");
+    }
     NewEntry pair(&by_pair_, {entry.sycl->device, entry.sycl->context}, &entry);
     NewEntry context(&by_context_, entry.sycl->context, &entry);
     std::optional<NewEntry<decltype(homes_)>> home;
@@ -225,6 +239,7 @@ class Table {
     if (entry.sycl->native_context) native.emplace(&by_native_, entry.sycl->native_context, &entry);
     // From here on nothing needs memory.
     entries_.push_back(std::move(owned));
+    size_.store(entry.id + 1, std::memory_order_release);
     pair.commit();
     if (context.commit() && entry.default_context) search(entry);
     if (native) native->commit();
@@ -260,9 +275,12 @@ class Table {
   int root_count_ = 0;
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
-  // Under `changing`; who reads the list needs no lock.
+  // Written under `changing`.  There is room for all entries: who reads the first `size_` of them
+  // needs no lock.
+  static constexpr std::size_t most_entries = 65536;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::atomic<int> size_{0};
   std::map<int, bool> driver_wide_;
-  AppendOnly<std::unique_ptr<Entry>> entries_;
   const Entry* last_searched_ = nullptr;
   std::unordered_map<PairKey, const Entry*, PairHash> by_pair_;
   std::unordered_map<sycl::device, const Entry*> homes_;
@@ -340,20 +358,38 @@ void Entry::delete_context_reference(void* reference) noexcept {
 const void* Entry::device_address() const noexcept { return &sycl->device; }
 const void* Entry::context_address() const noexcept { return &sycl->context; }
 
+void set_no_device_advice(std::string text, std::string driver) {
+  advice = {std::move(text), std::move(driver)};
+}
+
+std::string no_device_advice() {
+  const std::string& driver = advice.driver;
+  if (driver.empty()) return advice.text;
+  if (void* const loaded = dlopen(driver.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
+    dlclose(loaded);
+    return advice.text;
+  }
+  const char* const reason = dlerror();
+  return "the driver of the CPU device does not load into this process (" +
+         std::string(reason ? reason : driver) +
+         "); if a library that was imported before has loaded what it does not work with, call "
+         "sycl_ext.devices() before that import; " +
+         advice.text;
+}
+
 void set_queue_source(QueueSource source) noexcept { queue_source = source; }
 
 int root_count() { return table().root_count(); }
-int entry_count() { return static_cast<int>(table().entries().size()); }
+int entry_count() { return table().size(); }
 
 int entries_so_far() noexcept {
   const Table* const made = the_table.made();
-  return made ? static_cast<int>(made->entries().size()) : 0;
+  return made ? made->size() : 0;
 }
 
 const Entry* find_entry(int id) {
-  const auto& entries = table().entries();
-  const auto index = static_cast<std::size_t>(id);
-  return id >= 0 && index < entries.size() ? entries[index].get() : nullptr;
+  const Table& entries = table();
+  return id >= 0 && id < entries.size() ? &entries[id] : nullptr;
 }
 
 const Entry& entry_at(int id) {

@@ -145,6 +145,12 @@ class Entry final {
 using QueueSource = Queue (*)(const Entry& entry);
 void set_queue_source(QueueSource source) noexcept;
 
+// What errors advise where there is no device.  The package says at import what it knows then, and
+// which driver should give a device (empty: none is known): if that does not load into this
+// process, the loader's reason is the advice.
+std::string no_device_advice();
+void set_no_device_advice(std::string advice, std::string driver);
+
 int root_count();
 int entry_count();
 // Error(value) when there is no such entry; the message lists what exists.

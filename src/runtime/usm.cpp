@@ -18,7 +18,6 @@
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
-#include "base/live_count.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -28,6 +27,8 @@ namespace {
 
 // How long an allocation waits for pending work to make room.
 constexpr std::chrono::seconds longest_wait_for_room{5};
+
+std::atomic<long> held_blocks{0};
 
 void keep(void*) {}
 
@@ -196,7 +197,7 @@ HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, 
       entry(entry),
       owner(std::move(owner)),
       free_block(free_block) {
-  count(Counted::blocks, 1);
+  held_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
 HeldBlock::HeldBlock(HeldBlock&& other) noexcept
@@ -212,7 +213,7 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
 HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
   release_owner(std::move(owner));
-  if (is_held_) count(Counted::blocks, -1);
+  if (is_held_) held_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Allocation::Allocation(HeldBlock&& block, Queue own_queue)
@@ -359,7 +360,7 @@ Memory allocate_host(std::size_t nbytes) {
   return own(take_host_block(nbytes), nbytes, UsmKind::system, nullptr, {}, give_back_host);
 }
 
-long live_allocations() noexcept { return counted(Counted::blocks); }
+long live_allocations() noexcept { return held_blocks; }
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {

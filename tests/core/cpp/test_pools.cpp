@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
-#include <set>
 #include <thread>
 #include <vector>
 
-#include "base/append_only.hpp"
 #include "base/block_pool.hpp"
 #include "base/process_memory.hpp"
 #include "check.hpp"
@@ -87,24 +85,6 @@ TEST(pool_threads) {
   }
   for (std::thread& thread : threads) thread.join();
   pool.drain(std::free);
-}
-
-// One writer, and readers that take no lock.
-TEST(append_only_threads) {
-  AppendOnly<int> list;
-  std::vector<std::thread> readers;
-  for (int number = 0; number < 4; ++number) {
-    readers.emplace_back([&list] {
-      for (std::size_t size = 0; size < 2000; size = list.size()) {
-        for (std::size_t i = size > 20 ? size - 20 : 0; i < size; ++i) {
-          CHECK(list[i] == static_cast<int>(i));
-        }
-      }
-    });
-  }
-  for (int i = 0; i < 2000; ++i) list.push_back(i);
-  for (std::thread& reader : readers) reader.join();
-  CHECK(list.size() == 2000);
 }
 
 TEST(wild_addresses_are_read_safely) {
