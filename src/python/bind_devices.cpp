@@ -33,8 +33,8 @@ const char* kind_of(const Entry& entry) noexcept {
 
 py::tuple usm_types_of(const Entry& entry) {
   py::list names;
-  for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host, UsmKind::system}) {
-    if (has_usm(entry, kind)) names.append(usm_kind_name(kind));
+  for (std::size_t kind = 0; kind < usm_kind_count; ++kind) {
+    if (entry.usm[kind]) names.append(usm_kind_name(static_cast<UsmKind>(kind)));
   }
   return py::tuple(names);
 }
@@ -78,7 +78,8 @@ void bind_entries(py::module_& m) {
       .def_readonly("fp16", &Entry::fp16)
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)
-      .def_readonly("usm_system", &Entry::usm_system)
+      .def_property_readonly("usm_system",
+                             [](const Entry& entry) { return has_usm(entry, UsmKind::system); })
       .def_readonly("host_memory", &Entry::host_memory)
       .def_property_readonly("device_address",
                              [](const Entry& entry) { return number(entry.device_address()); })

@@ -532,11 +532,4 @@ bool copies_directly(const Entry& from, const Entry& to) {
   });
 }
 
-void require_usm(const Entry& entry, bool aspect, const char* usm_type) {
-  if (aspect) return;
-  fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
-       ") has no USM of kind '", usm_type,
-       "'; choose another device (`python -m sycl_ext devices` lists them)");
-}
-
 }  // namespace sycl_ext

@@ -21,6 +21,7 @@
 #include "base/block_pool.hpp"
 #include "base/fork.hpp"
 #include "runtime/queue.hpp"
+#include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
 
@@ -42,8 +43,8 @@ struct Partition {
 // Blocks that an entry keeps for the next allocations, for each kind of USM (usm_pools.hpp).  Host
 // USM is wanted for the next copy through the host: making it costs more than what goes through it.
 struct EntryPools {
-  std::array<BlockPool, 3> of_kind{BlockPool(), BlockPool(),
-                                   BlockPool(std::size_t{4} << 20, std::size_t{8} << 20)};
+  std::array<BlockPool, allocated_kinds.size()> of_kind{
+      BlockPool(), BlockPool(), BlockPool(std::size_t{4} << 20, std::size_t{8} << 20)};
 };
 
 class Entry final {
@@ -68,7 +69,7 @@ class Entry final {
   int native_ordinal = -1;
   // Aspects.
   bool fp16 = false, fp64 = false;
-  bool usm_device = false, usm_shared = false, usm_host = false, usm_system = false;
+  std::array<bool, usm_kind_count> usm{};  // has_usm(entry, kind)
   // Whether the default context knows the pointers of this private one, too, as on Level Zero: then
   // the runtime does not tell whose they are.
   bool driver_wide = false;
@@ -202,8 +203,5 @@ bool same_context(const Entry& a, const Entry& b) noexcept;
 // the host's, or the runtime knows the memory of both and the devices reach each other.  (A pointer
 // that an OpenCL context does not know counts as host memory there.)
 bool copies_directly(const Entry& from, const Entry& to);
-
-// Error(buffer) naming the device and the missing aspect.
-void require_usm(const Entry& entry, bool aspect, const char* usm_type);
 
 }  // namespace sycl_ext

@@ -137,7 +137,7 @@ struct IpcExport::Handle {
 };
 
 bool has_ipc(const Entry& entry) {
-  return entry.usm_device && sycl_call("asking for the aspects of a device", [&] {
+  return has_usm(entry, UsmKind::device) && sycl_call("asking for the aspects of a device", [&] {
            return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
                   driver_has_ipc(entry);
          });

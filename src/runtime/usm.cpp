@@ -34,20 +34,6 @@ void keep(void*) {}
 
 bool is_cpu(const Entry& entry) noexcept { return entry.device_type == "cpu"; }
 
-sycl::usm::alloc sycl_kind_of(UsmKind kind) noexcept {
-  switch (kind) {
-    case UsmKind::device:
-      return sycl::usm::alloc::device;
-    case UsmKind::shared:
-      return sycl::usm::alloc::shared;
-    case UsmKind::host:
-      return sycl::usm::alloc::host;
-    case UsmKind::system:
-      break;
-  }
-  return sycl::usm::alloc::unknown;
-}
-
 void give_back_usm(const HeldBlock& block) noexcept {
   keep_usm({block.data, block.capacity}, *block.entry, block.kind);
 }
@@ -113,7 +99,7 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const RuntimeCall call("allocating USM");
   try {
     return sycl::malloc(BlockPool::rounded(nbytes), entry.sycl->device, entry.sycl->context,
-                        sycl_kind_of(wanted));
+                        alloc_of(wanted));
   } catch (const sycl::exception& error) {
     fail_allocation(nbytes, wanted, entry, error.what());
   }
@@ -335,7 +321,7 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
 }  // namespace
 
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue) {
-  require_usm(entry, has_usm(entry, kind), usm_kind_name(kind));
+  require_usm(entry, kind);
   require_not_forked([&entry] { return is_cpu(entry); });
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) {
@@ -348,7 +334,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
 Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
   // The smallest multiple of Level Zero's page size that is more than the adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
-  require_usm(entry, entry.usm_device, usm_kind_name(UsmKind::device));
+  require_usm(entry, UsmKind::device);
   require_not_forked([&entry] { return is_cpu(entry); });
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, entry);

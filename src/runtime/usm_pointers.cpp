@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/usm_pointers.hpp"
 
-#include <array>
+#include <algorithm>
 #include <new>
-#include <utility>
 
 #include "base/extents.hpp"
 #include "runtime/sycl_handles.hpp"
@@ -11,12 +10,6 @@
 namespace sycl_ext {
 
 namespace {
-
-constexpr std::array<std::pair<sycl::usm::alloc, UsmKind>, 3> kinds{{
-    {sycl::usm::alloc::device, UsmKind::device},
-    {sycl::usm::alloc::shared, UsmKind::shared},
-    {sycl::usm::alloc::host, UsmKind::host},
-}};
 
 // Blocks of private contexts that are alive; never destroyed.
 Extents<const Entry>& private_blocks = *new Extents<const Entry>;
@@ -40,14 +33,15 @@ PrivateBlock::~PrivateBlock() {
 
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
   // A device without USM makes the runtime throw here, at some cost.
-  if (!entry.usm_device && !entry.usm_shared && !entry.usm_host) return false;
+  const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
+  if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return false;
   try {
     const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
-    for (const auto& [sycl_kind, our_kind] : kinds) {
-      if (sycl_kind == found) {
-        *kind = our_kind;
-        return true;
-      }
+    if (found == sycl::usm::alloc::unknown) return false;
+    for (const UsmKind one : allocated_kinds) {
+      if (alloc_of(one) != found) continue;
+      *kind = one;
+      return true;
     }
   } catch (...) {  // the runtime does not know: the same as "no"
   }

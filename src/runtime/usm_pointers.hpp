@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "runtime/usm_kind.hpp"
+#include "runtime/device_table.hpp"
 
 namespace sycl_ext {
 

@@ -60,7 +60,7 @@ std::vector<CachedMemory> cached_memory() {
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);
     if (!entry.made_pools()) continue;
-    for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host}) {
+    for (const UsmKind kind : allocated_kinds) {
       add(&entry, kind, pool_of(entry, kind)->kept());
     }
   }

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/usm_kind.hpp"
+#include "runtime/device_table.hpp"
 
 namespace sycl_ext {
 

@@ -171,7 +171,8 @@ Imported import_third_party(const Tensor& tensor, DLDevice device, bool settle) 
   managed.deleter = [](Managed*) { ++deleted; };
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) managed.version = {1, 3};
   ++handed_over;
-  const Entry* const reader = settle && default_entry().usm_system ? &default_entry() : nullptr;
+  const Entry* const reader =
+      settle && has_usm(default_entry(), UsmKind::system) ? &default_entry() : nullptr;
   return import_managed(&managed, {nullptr, settle, nullptr, reader});
 }
 
