@@ -9,7 +9,7 @@
 #include "python/signals.hpp"
 #include "python/sycl_capsule.hpp"
 #include "runtime/deferred_free.hpp"
-#include "runtime/native_devices.hpp"
+#include "runtime/dl_device.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
@@ -98,28 +98,18 @@ void bind_entries(py::module_& m) {
       .def("new_queue", &Entry::new_queue, "Another in-order queue of its device and context.");
 
   m.def(
-      "native_device",
-      [](const Entry& entry, const std::string& usm_type) -> std::optional<std::pair<int, int>> {
-        if (usm_type == "system") return std::nullopt;
-        const auto found = native_device(entry, usm_kind_named(usm_type.c_str()));
-        if (!found) return std::nullopt;
-        return std::make_pair(found->type, found->id);
-      },
-      py::arg("entry"), py::arg("usm_type"),
-      "What DLPack calls such memory of CUDA or ROCm; None: the backend is another one.");
-  m.def(
-      "entry_of_native",
+      "resolve",
       [](int type, int id) {
-        const Entry* const entry = entry_of_native({type, id});
-        return entry ? py::cast(entry, py::return_value_policy::reference) : py::object(py::none());
+        const NamedDevice found = resolve({static_cast<DLDeviceType>(type), id});
+        std::optional<std::pair<const Entry*, std::optional<std::string>>> answer;
+        if (found.entry) answer.emplace(found.entry, std::nullopt);
+        if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
+        return answer;
       },
-      py::arg("type"), py::arg("id"),
-      "The root device that DLPack calls so, of CUDA or ROCm; None: there is none.");
+      py::arg("type"), py::arg("id"), py::return_value_policy::reference,
+      "The entry that DLPack names so, and the kind of USM that a name of CUDA or ROCm says.");
   m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<ReleasedGil>(),
         "The stream of CUDA or HIP behind the queue of an entry.");
-  m.def(
-      "kind_of_native", [](int type) { return usm_kind_name(kind_of_native(type)); },
-      py::arg("type"), "The kind of USM that a device type of CUDA or ROCm names.");
   m.def("root_count", &root_count, "Number of root devices.");
   m.def("entry_count", &entry_count, "Number of entries.");
   m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference,

@@ -158,13 +158,13 @@ def _by_pair(pair: Any) -> Device:
         )
     if device_type != DeviceType.ONE_API:
         fits = all(0 <= number < 1 << 31 for number in (device_type, entry_id))
-        native = _core.entry_of_native(device_type, entry_id) if fits else None
+        native = _core.resolve(device_type, entry_id) if fits else None
         if native is None:
             raise ValueError(
                 f"device is {(device_type, entry_id)}; only kDLOneAPI devices (14, id) are SYCL "
                 "devices, and those of CUDA and ROCm that SYCL lists"
             )
-        return by_id(native.id)
+        return by_id(native[0].id)
     return by_id(entry_id)
 
 
