@@ -124,12 +124,6 @@ void close_ipc(void* state) {
   }
 }
 
-// Whether another process has made the block, which is open here.
-bool is_opened(Memory memory) {
-  while (const Memory* const kept = memory->kept()) memory = *kept;
-  return memory->owner_released_by(close_ipc);
-}
-
 }  // namespace
 
 struct IpcExport::Handle {
@@ -168,12 +162,13 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
       const RuntimeCall call("getting an inter-process handle");
       return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
     });
-  } catch (const Error&) {
-    if (!is_opened(memory_)) throw;
+  } catch (const Error& error) {
+    if (memory_->is_ours()) throw;
     fail(Error::Kind::buffer,
-         "the tensor is in memory of another process that is open here, and the driver gives a "
-         "handle of it in that process alone: send its IpcHandle on, which any number of processes "
-         "can open, or copy the tensor to memory from sycl_ext.ipc_empty");
+         "the tensor is in memory of somebody else, of which the driver gives no handle here (",
+         error.what(),
+         "): where another process has made it, send its IpcHandle on, which any number of "
+         "processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
   }
   // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
   if (handle->value->data().empty()) {
