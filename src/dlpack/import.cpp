@@ -67,9 +67,12 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
                   const ImportOptions& options) {
   const Entry* entry = memory->entry();
   if (!named.fits(entry, memory->kind())) {
+    if (named.is_host) {
+      fail(Error::Kind::buffer,
+           "the producer's array is labelled host memory, and the host cannot reach it");
+    }
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
-         named.is_host ? ", host memory, and the host cannot reach it"
-                       : ", which is not where its memory is");
+         ", which is not where its memory is");
   }
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;

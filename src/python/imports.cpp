@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/exchange_api.hpp"
+#include "python/numpy_bridge.hpp"
 #include "python/routes.hpp"
 #include "runtime/runtimes.hpp"
 
@@ -64,9 +65,14 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
                PyRef* refusal) {
   static PyObject* const device_method = intern("__dlpack_device__");
   static PyObject* const queue_name = intern("sycl_queue");
-  const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
-  if (!answer) (void)take_exception();  // Python asks again
-  const std::optional<DLDevice> device = answer ? read_device(answer.get()) : std::nullopt;
+  std::optional<DLDevice> device;
+  if (Py_TYPE(x) == ndarray_type()) {
+    device = {kDLCPU, 0};  // the question takes as long as whose the memory is
+  } else {
+    const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
+    if (!answer) (void)take_exception();  // Python asks again
+    if (answer) device = read_device(answer.get());
+  }
   if (!device) return nullptr;
   CapsuleRequest wanted{*device, request.copy == Py_False};
   wanted.options = options;
