@@ -317,14 +317,11 @@ def entry_of_context(context_address: SupportsIndex, device_address: SupportsInd
 def entry_of_device(device_address: SupportsIndex) -> Entry:
     """Entry of the sycl::device at an address that the caller vouches for."""
 
-def entry_of_native(type: SupportsIndex, id: SupportsIndex) -> Entry | None:
-    """The root device that DLPack calls so, of CUDA or ROCm; None: there is none."""
-
 def entry_of_queue(queue: Queue) -> Entry:
     """Entry of the queue's device and context, appended when new."""
 
 def find_owner(tensor: TensorBase, thorough: bool = False) -> tuple[int, str] | None:
-    """Entry and kind of host memory that is USM of a context of the table."""
+    """Entry and kind of host memory that is USM; `thorough`: also of contexts that were only met."""
 
 def from_host(
     pointer: SupportsIndex,
@@ -407,14 +404,8 @@ def make_capsule(
 ) -> CapsuleType:
     """A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements."""
 
-def kind_of_native(type: SupportsIndex) -> str:
-    """The kind of USM that a device type of CUDA or ROCm names."""
-
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor lies in, and where its first element is."""
-
-def native_device(entry: Entry, usm_type: str) -> tuple[int, int] | None:
-    """What DLPack calls such memory of CUDA or ROCm; None: the backend is another one."""
 
 def native_stream(entry: Entry) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
@@ -462,6 +453,9 @@ def show_queue(tensor: TensorBase) -> None:
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
 
+def register_context_of(entry: Entry) -> None:
+    """From now on bare pointers are looked up in the context of the entry, too."""
+
 def release_cached_memory() -> None:
     """Gives the blocks that are kept for the next allocations back to the runtime."""
 
@@ -473,6 +467,9 @@ def require_target(tensor: TensorBase) -> None:
 
 def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides of the same elements in another shape of equal size; None when that takes a copy."""
+
+def resolve(type: SupportsIndex, id: SupportsIndex) -> tuple[Entry, str | None] | None:
+    """The entry that DLPack names so, and the kind of USM that a name of CUDA or ROCm says."""
 
 def root_count() -> int:
     """Number of root devices."""

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps small blocks for the next allocation: the SYCL runtime takes 1.2 microseconds and
-// a global lock for each pair of malloc and free, however small, and a page-aligned block costs the
-// host allocator several times a plain one.  Knows neither SYCL nor what a block is.
+// Keeps blocks for the next allocation: the SYCL runtime takes 1.2 microseconds and a global lock
+// for each pair of malloc and free, however small; a page-aligned block costs the host allocator
+// several times a plain one; and memory that has been touched before is several times as fast to
+// fill as memory that is fresh from the kernel.  Knows neither SYCL nor what a block is.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/lock.hpp"
@@ -26,68 +28,69 @@ class SpinLock {
   std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
 };
 
+// `nbytes` is the true size of the block, whatever was asked of it: a block that came back with the
+// size of the last request would count for less than it holds.
+struct KeptBlock {
+  void* data;
+  std::size_t nbytes;
+};
+
+// Small blocks, in classes of powers of two, and a few large ones, each of its own size.
 class BlockPool {
  public:
-  static constexpr std::size_t smallest = 64, largest = std::size_t{64} << 10;
+  static constexpr std::size_t smallest = 64, largest_small = std::size_t{64} << 10;
+
+  // Keeps small blocks, 256 KiB in each class, and blocks of up to `largest` bytes, `kept_bytes` of
+  // them in all.
+  explicit BlockPool(std::size_t largest = 0, std::size_t kept_bytes = 0) noexcept
+      : largest_(largest), kept_bytes_(kept_bytes) {}
 
   // Bytes to ask for, so that the block can serve every request of its class.
   static std::size_t rounded(std::size_t nbytes) noexcept;
-  static bool serves(std::size_t nbytes) noexcept { return nbytes <= largest; }
+  static bool is_small(std::size_t nbytes) noexcept { return nbytes <= largest_small; }
 
-  // A kept block of at least `nbytes`, or nullptr.
-  void* take(std::size_t nbytes) noexcept;
-  // False: the pool is full, and the caller frees the block.
-  bool keep(void* block, std::size_t nbytes) noexcept;
-  // Bytes of the blocks that are kept now.
-  std::size_t kept() noexcept;
-  // Hands every kept block to `release`.
+  // A kept block of at least `nbytes`, of which at most half is wasted; {nullptr, 0}: none.
+  KeptBlock take(std::size_t nbytes) noexcept;
+  // Keeps a block; `release` gets the data of those that have to go for it, or its own.
   template <class Release>
-  void drain(Release release) {
-    std::array<std::vector<void*>, 11> kept;
-    {
-      const std::lock_guard<Ranked<SpinLock>> lock(lock_);
-      kept.swap(classes_);
-    }
-    for (const auto& blocks : kept) {
-      for (void* block : blocks) release(block);
+  void keep(KeptBlock block, const Release& release) noexcept {
+    if (!block.data) return;
+    try {
+      for (const KeptBlock& gone : add(block)) release(gone.data);
+    } catch (...) {  // no memory to remember the block with
+      release(block.data);
     }
   }
-
- private:
-  static constexpr std::size_t kept_bytes = std::size_t{256} << 10;  // in each class
-  static int class_of(std::size_t nbytes) noexcept;
-
-  Ranked<SpinLock> lock_{Rank::pools};
-  std::array<std::vector<void*>, 11> classes_;  // 64 bytes to 64 KiB, powers of two
-};
-
-// The same for a few large blocks, each of its own size: memory that has been touched before is
-// several times as fast to fill as memory that is fresh from the kernel.
-class LargeBlockPool {
- public:
-  // Keeps blocks of up to `largest` bytes, and up to `kept_bytes` of them in all.
-  LargeBlockPool(std::size_t largest, std::size_t kept_bytes) noexcept
-      : largest_(largest), kept_bytes_(kept_bytes) {}
-
-  // `nbytes` is the true size of the block, whatever was asked of it: a block that came back with
-  // the size of the last request would count for less than it holds.
-  struct Block {
-    void* data;
-    std::size_t nbytes;
-  };
-
-  // A kept block of at least `nbytes` that wastes at most half of itself; {nullptr, 0}: none.
-  Block take(std::size_t nbytes) noexcept;
-  // Keeps a block, and returns the blocks that have to go for it (or the block itself).
-  std::vector<Block> keep(Block block);
-  std::vector<Block> drain();
+  // Hands every kept block to `release`.
+  template <class Release>
+  void drain(const Release& release) {
+    Blocks kept;
+    {
+      const std::lock_guard<Ranked<SpinLock>> lock(lock_);
+      std::swap(kept, blocks_);
+    }
+    for (const auto& one_class : kept.small) {
+      for (void* const block : one_class) release(block);
+    }
+    for (const KeptBlock& block : kept.large) release(block.data);
+  }
+  // Bytes of the blocks that are kept now.
   std::size_t kept() noexcept;
 
  private:
+  struct Blocks {
+    std::array<std::vector<void*>, 11> small;  // 64 bytes to 64 KiB
+    std::vector<KeptBlock> large;              // oldest first
+    std::size_t large_nbytes = 0;
+  };
+
+  static std::size_t class_of(std::size_t nbytes) noexcept;
+  // Returns the blocks that have to go.
+  std::vector<KeptBlock> add(KeptBlock block);
+
   const std::size_t largest_, kept_bytes_;
-  Mutex mutex_{Rank::pools};
-  std::vector<Block> blocks_;  // oldest first
-  std::size_t nbytes_ = 0;
+  Ranked<SpinLock> lock_{Rank::pools};
+  Blocks blocks_;
 };
 
 }  // namespace sycl_ext

@@ -26,7 +26,6 @@ enum class Rank {
   reference_queue,
   sub_devices,
   // Neither the runtime nor Python is called under the others.
-  contexts,
   device_table,
   extents,
   deferred_frees,

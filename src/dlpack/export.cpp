@@ -7,13 +7,13 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "base/live_count.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
 std::atomic<const ExportObserver*> export_observer{nullptr};
+std::atomic<long> exports{0};
 
 // Header, owner, shape and strides in one block.
 template <class Managed>
@@ -48,7 +48,7 @@ void delete_managed(Managed* self) {
   auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
   block->~Block();
   std::free(block);
-  count(Counted::exports, -1);
+  exports.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
     managed.flags = (tensor.readonly ? DLPACK_FLAG_BITMASK_READ_ONLY : 0) |
                     (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
   }
-  count(Counted::exports, 1);
+  exports.fetch_add(1, std::memory_order_relaxed);
   if (const auto* observer = export_observer.load(std::memory_order_relaxed)) {
     observer->made(&managed, managed.dl_tensor);
   }
@@ -117,6 +117,6 @@ template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOpt
 
 void set_export_observer(const ExportObserver* observer) noexcept { export_observer = observer; }
 
-long live_exports() noexcept { return counted(Counted::exports); }
+long live_exports() noexcept { return exports; }
 
 }  // namespace sycl_ext

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/forced_unwind.hpp"
 #include "dlpack/export.hpp"
-#include "runtime/native_devices.hpp"
+#include "runtime/dl_device.hpp"
 
 namespace sycl_ext {
 
@@ -49,39 +49,35 @@ Layout read_layout(const DLTensor& dl) {
   return layout;
 }
 
-const Entry& announced_entry(DLDevice device) {
-  const int type = static_cast<int>(device.device_type), device_id = device.device_id;
-  if (type != kDLOneAPI) {
-    if (const Entry* entry = entry_of_native({type, device_id})) return *entry;
+[[noreturn]] void refuse(DLDevice device) {
+  if (static_cast<int>(device.device_type) == kDLOneAPI) {
+    fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
+         ", and there is no such device here (", entry_count(),
+         " entries); if the libraries count differently, look at ONEAPI_DEVICE_SELECTOR and "
+         "ZE_FLAT_DEVICE_HIERARCHY");
   }
-  if (const Entry* entry = find_entry(device_id)) return *entry;
-  fail(Error::Kind::buffer, "the producer's array is on device (14, ", device_id,
-       "), and there is no such device here (", entry_count(),
-       " entries); if the libraries count differently, look at ONEAPI_DEVICE_SELECTOR and "
-       "ZE_FLAT_DEVICE_HIERARCHY");
+  fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
+       "; only kDLOneAPI (14) and kDLCPU (1) are exchanged, and CUDA and ROCm devices that SYCL "
+       "has: ask the producer for a host copy");
 }
 
 // A view of an export of our own, which went through somebody's hands.
 Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
-                  DLDevice device, bool readonly, const ImportOptions& options) {
+                  DLDevice device, const NamedDevice& named, bool readonly,
+                  const ImportOptions& options) {
   const Entry* entry = memory->entry();
-  const int id = device.device_id;
-  const int type = static_cast<int>(device.device_type);
-  const auto native = entry ? native_device(*entry, memory->kind()) : std::optional<NativeDevice>();
-  if ((type == kDLOneAPI && (!entry || (id != entry->id && id != entry->root_id))) ||
-      (is_native_type(type) && (!native || native->type != type || native->id != id))) {
+  if (!named.fits(entry, memory->kind())) {
+    if (named.is_host) {
+      fail(Error::Kind::buffer,
+           "the producer's array is labelled host memory, and the host cannot reach it");
+    }
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
          ", which is not where its memory is");
-  }
-  if (static_cast<int>(device.device_type) == kDLCPU && !host_accessible(memory->kind(), entry)) {
-    fail(Error::Kind::buffer,
-         "the producer's array is labelled host memory, and the host cannot "
-         "reach it");
   }
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;
   }
-  const bool on_host = static_cast<int>(device.device_type) == kDLCPU && !(options.settle && entry);
+  const bool on_host = named.is_host && !(options.settle && entry);
   Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   // Its producer has had a queue of ours, or has shown one of its own.
   if (!on_host && (options.expected || options.queue)) memory->show();
@@ -132,27 +128,22 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
     }
     data = reinterpret_cast<std::byte*>(first);
   }
-  const bool is_host = static_cast<int>(dl.device.device_type) == kDLCPU;
-  const int type = static_cast<int>(dl.device.device_type);
-  if (!is_host && type != kDLOneAPI && !entry_of_native({type, dl.device.device_id})) {
-    fail(Error::Kind::buffer, "the producer's array is on device ", device_text(dl.device),
-         "; only kDLOneAPI (14) and kDLCPU (1) are exchanged, and CUDA and ROCm devices that SYCL "
-         "has: ask the producer for a host copy");
-  }
+  const NamedDevice named = resolve(dl.device);
+  if (!named.is_host && !named.entry) refuse(dl.device);
   if (options.known) {
     was_not_used(managed);  // it came back to us
-    return {
-        view_known(*options.known, data, dtype, std::move(layout), dl.device, readonly, options),
-        copied};
+    return {view_known(*options.known, data, dtype, std::move(layout), dl.device, named, readonly,
+                       options),
+            copied};
   }
-  if (is_host) {
+  if (named.is_host) {
     return {options.settle
                 ? settle_host(data, dtype, std::move(layout), readonly, std::move(owner),
                               options.host_reader)
                 : borrow_host(data, dtype, std::move(layout), readonly, std::move(owner)),
             copied};
   }
-  const Entry& entry = options.queue ? entry_of(*options.queue) : announced_entry(dl.device);
+  const Entry& entry = options.queue ? entry_of(*options.queue) : *named.entry;
   return {borrow_usm(data, dtype, std::move(layout), entry, readonly, std::move(owner),
                      options.queue ? *options.queue : Queue()),
           copied};

@@ -9,7 +9,7 @@
 #include "python/signals.hpp"
 #include "python/sycl_capsule.hpp"
 #include "runtime/deferred_free.hpp"
-#include "runtime/native_devices.hpp"
+#include "runtime/dl_device.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
@@ -33,8 +33,8 @@ const char* kind_of(const Entry& entry) noexcept {
 
 py::tuple usm_types_of(const Entry& entry) {
   py::list names;
-  for (const UsmKind kind : {UsmKind::device, UsmKind::shared, UsmKind::host, UsmKind::system}) {
-    if (has_usm(entry, kind)) names.append(usm_kind_name(kind));
+  for (std::size_t kind = 0; kind < usm_kind_count; ++kind) {
+    if (entry.usm[kind]) names.append(usm_kind_name(static_cast<UsmKind>(kind)));
   }
   return py::tuple(names);
 }
@@ -87,7 +87,8 @@ void bind_entries(py::module_& m) {
       .def_readonly("fp16", &Entry::fp16)
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)
-      .def_readonly("usm_system", &Entry::usm_system)
+      .def_property_readonly("usm_system",
+                             [](const Entry& entry) { return has_usm(entry, UsmKind::system); })
       .def_readonly("host_memory", &Entry::host_memory)
       .def_property_readonly("device_address",
                              [](const Entry& entry) { return number(entry.device_address()); })
@@ -106,28 +107,18 @@ void bind_entries(py::module_& m) {
       .def("new_queue", &Entry::new_queue, "Another in-order queue of its device and context.");
 
   m.def(
-      "native_device",
-      [](const Entry& entry, const std::string& usm_type) -> std::optional<std::pair<int, int>> {
-        if (usm_type == "system") return std::nullopt;
-        const auto found = native_device(entry, usm_kind_named(usm_type.c_str()));
-        if (!found) return std::nullopt;
-        return std::make_pair(found->type, found->id);
-      },
-      py::arg("entry"), py::arg("usm_type"),
-      "What DLPack calls such memory of CUDA or ROCm; None: the backend is another one.");
-  m.def(
-      "entry_of_native",
+      "resolve",
       [](int type, int id) {
-        const Entry* const entry = entry_of_native({type, id});
-        return entry ? py::cast(entry, py::return_value_policy::reference) : py::object(py::none());
+        const NamedDevice found = resolve({static_cast<DLDeviceType>(type), id});
+        std::optional<std::pair<const Entry*, std::optional<std::string>>> answer;
+        if (found.entry) answer.emplace(found.entry, std::nullopt);
+        if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
+        return answer;
       },
-      py::arg("type"), py::arg("id"),
-      "The root device that DLPack calls so, of CUDA or ROCm; None: there is none.");
+      py::arg("type"), py::arg("id"), py::return_value_policy::reference,
+      "The entry that DLPack names so, and the kind of USM that a name of CUDA or ROCm says.");
   m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<ReleasedGil>(),
         "The stream of CUDA or HIP behind the queue of an entry.");
-  m.def(
-      "kind_of_native", [](int type) { return usm_kind_name(kind_of_native(type)); },
-      py::arg("type"), "The kind of USM that a device type of CUDA or ROCm names.");
   m.def("root_count", &root_count, "Number of root devices.");
   m.def("entry_count", &entry_count, "Number of entries.");
   m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference,
@@ -163,6 +154,8 @@ void bind_entries(py::module_& m) {
       },
       py::arg("context_address"), py::arg("device_address") = 0, py::return_value_policy::reference,
       "Entry of the sycl::context at an address that the caller vouches for.");
+  m.def("register_context_of", &register_context_of, py::arg("entry"),
+        "From now on bare pointers are looked up in the context of the entry, too.");
   m.def(
       "context_in_capsule",
       [](const py::object& capsule) {

@@ -245,14 +245,15 @@ void bind_tensors(py::module_& m) {
       "find_owner",
       [](const Tensor& tensor, bool thorough) -> std::optional<std::pair<int, std::string>> {
         UsmKind kind;
-        const auto search = thorough ? Search::thorough : Search::quick;
+        const auto search = thorough ? Search::every_context : Search::ours;
         const Entry* entry =
             tensor.memory->data ? find_owner(tensor.memory->data, &kind, search) : nullptr;
         if (!entry) return std::nullopt;
         return std::make_pair(entry->id, std::string(usm_kind_name(kind)));
       },
       py::arg("tensor"), py::arg("thorough") = false,
-      "Entry and kind of host memory that is USM of a context of the table.");
+      "Entry and kind of host memory that is USM; `thorough`: also of contexts that were only "
+      "met.");
   m.def(
       "as_usm",
       [](const Tensor& tensor, const py::object& base) {

@@ -5,7 +5,6 @@
 #include "python/dpctl_queue.hpp"
 #include "python/functions.hpp"
 #include "python/numpy_bridge.hpp"
-#include "runtime/no_device.hpp"
 #include "runtime/runtimes.hpp"
 
 namespace {

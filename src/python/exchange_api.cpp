@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
 #include "python/routes.hpp"
-#include "runtime/native_devices.hpp"
+#include "runtime/dl_device.hpp"
 #include "runtime/runtimes.hpp"
 #include "runtime/untrusted.hpp"
 #include "tensor/copy.hpp"
@@ -31,11 +31,12 @@ Tensor make_like(const DLTensor& prototype) {
   }
   const Layout layout = compact_layout(prototype.ndim, prototype.shape, Order::c, dtype.itemsize());
   const int type = static_cast<int>(prototype.device.device_type), id = prototype.device.device_id;
-  if (type == kDLCPU && id == 0) return make_host_tensor(dtype, layout);
-  if (type == kDLOneAPI) return make_tensor(entry_at(id), UsmKind::device, dtype, layout);
-  if (const Entry* const entry = entry_of_native({type, id})) {
-    return make_tensor(*entry, kind_of_native(type), dtype, layout);
+  const NamedDevice named = resolve(prototype.device);
+  if (named.is_host && id == 0) return make_host_tensor(dtype, layout);
+  if (named.entry) {
+    return make_tensor(*named.entry, named.kind.value_or(UsmKind::device), dtype, layout);
   }
+  if (type == kDLOneAPI) entry_at(id);  // says which there are
   fail(Error::Kind::buffer, "nothing is allocated here on the device (", type, ", ", id,
        "); (1, 0) is the host, and sycl_ext.devices() shows the devices");
 }
@@ -133,12 +134,12 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
   return guarded(-1, [&] {
     *out = nullptr;
-    const int type = static_cast<int>(device_type);
-    if (type == kDLOneAPI) {
+    const NamedDevice named = resolve({device_type, device_id});
+    if (static_cast<int>(device_type) == kDLOneAPI) {
       *out = const_cast<void*>(entry_at(device_id).queue_address());
-    } else if (const Entry* const entry = entry_of_native({type, device_id})) {
+    } else if (named.entry) {
       const WithoutGil released;
-      *out = reinterpret_cast<void*>(native_stream(*entry));
+      *out = reinterpret_cast<void*>(native_stream(*named.entry));
     }
     return 0;
   });
@@ -195,7 +196,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     auto* const its = static_cast<DLManagedTensorVersioned*>(taken);
     if (its->deleter) hang_at_thread_end([its] { its->deleter(its); });  // it may be Python
   });
-  if ((type == kDLOneAPI && has_other_libsycl()) || is_native_type(type)) {
+  if ((type == kDLOneAPI && has_other_libsycl()) || resolve(managed->dl_tensor.device).kind) {
     // The work stream may be of that runtime, or is no queue: the Python protocol asks for data
     // that is ready, or orders it.
     return std::nullopt;

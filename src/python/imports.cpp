@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/exchange_api.hpp"
+#include "python/numpy_bridge.hpp"
 #include "python/routes.hpp"
 #include "runtime/runtimes.hpp"
 
@@ -64,9 +65,14 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
                PyRef* refusal) {
   static PyObject* const device_method = intern("__dlpack_device__");
   static PyObject* const queue_name = intern("sycl_queue");
-  const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
-  if (!answer) (void)take_exception();  // Python asks again
-  const std::optional<DLDevice> device = answer ? read_device(answer.get()) : std::nullopt;
+  std::optional<DLDevice> device;
+  if (Py_TYPE(x) == ndarray_type()) {
+    device = {kDLCPU, 0};  // the question takes as long as whose the memory is
+  } else {
+    const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
+    if (!answer) (void)take_exception();  // Python asks again
+    if (answer) device = read_device(answer.get());
+  }
   if (!device) return nullptr;
   CapsuleRequest wanted{*device, request.copy == Py_False};
   wanted.options = options;
@@ -110,10 +116,10 @@ PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* hea
 PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) {
   if (!tensor) return nullptr;
   const Tensor& found = tensor_of(tensor.get());
-  // Host memory that the default device reads, as USM or as "system" memory, is a view either way.
+  // Host memory that the default device reads is a view.
   const bool is_there =
       !found.on_host && request.device == Py_None &&
-      (request.in_place || (request.copy == Py_None && !found.memory->is_owner_known()) ||
+      (request.in_place || (request.copy == Py_None && found.memory->kind() == UsmKind::system) ||
        route_of(found, {Wanted::own_entry, request.copy}) == Route::view);
   // dpnp says of every array of 0 dimensions that it is read-only.
   const bool may_be_wrong = found.readonly && found.layout.ndim() == 0;

@@ -65,7 +65,7 @@ const Entry* reader_of_host_memory() {
   if (!is_known) {
     const Entry& entry = default_entry();
     const Route route = decide({true, false, true, false, true, false, false, Wanted::own_entry,
-                                Py_None, true, false, entry.usm_system});
+                                Py_None, true, false, has_usm(entry, UsmKind::system)});
     reader = route == Route::view ? &entry : nullptr;
     is_known = true;
   }

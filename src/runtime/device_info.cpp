@@ -128,10 +128,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   entry->driver_version = device.get_info<sycl::info::device::driver_version>();
   entry->fp16 = device.has(sycl::aspect::fp16);
   entry->fp64 = device.has(sycl::aspect::fp64);
-  entry->usm_device = device.has(sycl::aspect::usm_device_allocations);
-  entry->usm_shared = device.has(sycl::aspect::usm_shared_allocations);
-  entry->usm_host = device.has(sycl::aspect::usm_host_allocations);
-  entry->usm_system = device.has(sycl::aspect::usm_system_allocations);
+  entry->usm = usm_of(device);
   // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
   entry->single_device =
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
@@ -144,10 +141,9 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
 
 bool knows_pointers_of(const sycl::context& allocating, const sycl::device& device,
                        const sycl::context& asked) {
-  for (const sycl::usm::alloc kind :
-       {sycl::usm::alloc::host, sycl::usm::alloc::shared, sycl::usm::alloc::device}) {
+  for (const UsmKind kind : {UsmKind::host, UsmKind::shared, UsmKind::device}) {
     try {
-      void* const block = sycl::malloc(64, device, allocating, kind);
+      void* const block = sycl::malloc(64, device, allocating, alloc_of(kind));
       if (!block) continue;
       bool known = false;
       try {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_table.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,10 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/append_only.hpp"
 #include "base/lock.hpp"
 #include "runtime/device_info.hpp"
-#include "runtime/no_device.hpp"
 #include "runtime/sycl_handles.hpp"
 
 namespace sycl_ext {
@@ -33,6 +33,11 @@ struct PairHash {
     return std::hash<sycl::device>()(key.device) * 31 + std::hash<sycl::context>()(key.context);
   }
 };
+
+struct NoDeviceAdvice {
+  std::string text = "`python -m sycl_ext doctor` says why", driver;
+};
+NoDeviceAdvice& advice = *new NoDeviceAdvice;
 
 // Runs `list`; a failure names the variable that decides which devices there are.
 template <class List>
@@ -60,6 +65,7 @@ class Table {
  public:
   Table() {
     watch_for_forks();
+    entries_.reserve(most_entries);
     list_devices([&] {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {
@@ -78,18 +84,20 @@ class Table {
 
   int root_count() const noexcept { return root_count_; }
 
-  const AppendOnly<std::unique_ptr<Entry>>& entries() const noexcept { return entries_; }
-  // The first entry of each default context.
-  const AppendOnly<const Entry*>& default_contexts() const noexcept { return default_contexts_; }
+  int size() const noexcept { return size_.load(std::memory_order_acquire); }
+  const Entry& operator[](int id) const noexcept {
+    return *entries_.data()[static_cast<std::size_t>(id)];
+  }
+  const Entry* first_searched() const noexcept { return root_count_ ? &(*this)[0] : nullptr; }
 
-  // The caller has a reference to the context.
-  const Entry& of(const sycl::device& device, const sycl::context& asked) {
-    const Entry& entry = find_or_add(device, asked);
-    if (entry.use) entry.use->is_held();
-    return entry;
+  // On Level Zero the default context knows the pointers of all others.
+  void add_to_searched(const Entry& entry) {
+    const std::lock_guard<Mutex> lock(changing);
+    const Entry& first = *by_context_.at(entry.sycl->context);
+    if (!first.driver_wide && !first.next_searched && &first != last_searched_) search(first);
   }
 
-  const Entry& find_or_add(const sycl::device& device, const sycl::context& asked) {
+  const Entry& of(const sycl::device& device, const sycl::context& asked) {
     if (const Entry* entry = look_up(by_pair_, {device, asked})) return *entry;
     const sycl::context context = known_as(asked);
     if (const Entry* entry = look_up(by_pair_, {device, context})) return *entry;
@@ -144,6 +152,7 @@ class Table {
     parts.reserve(made.size());
     for (const sycl::device& part : made) {
       parts.push_back(&home_of(part, key.second, static_cast<int>(parts.size())));
+      add_to_searched(*parts.back());
     }
     cuts_.merge(cut);
     return parts;
@@ -161,7 +170,7 @@ class Table {
 
   const Entry* find_root(const sycl::device& device) const {
     for (int id = 0; id < root_count_; ++id) {
-      const Entry& root = *entries_[static_cast<std::size_t>(id)];
+      const Entry& root = (*this)[id];
       if (root.sycl->device == device) return &root;
     }
     return nullptr;
@@ -185,7 +194,6 @@ class Table {
       if (const Entry* tile = find_root(component)) entry->components.push_back(tile->id);
     }
     entry->driver_wide = entry->sycl->context != root.sycl->context && is_driver_wide(root, *entry);
-    ContextUse::reserve();
     const std::lock_guard<Mutex> lock(changing);
     const auto home = homes_.find(device);
     if (wanted == Wanted::home && home != homes_.end()) return *home->second;
@@ -216,14 +224,12 @@ class Table {
   // lock.
   const Entry& append(std::unique_ptr<Entry> owned, bool is_home) {
     Entry& entry = *owned;
-    entry.id = static_cast<int>(entries_.size());
-    entries_.reserve_next();
-    default_contexts_.reserve_next();
-    if (!entry.default_context) {
-      const auto known = by_context_.find(entry.sycl->context);
-      entry.use = known == by_context_.end() ? std::make_shared<ContextUse>(entry.sycl)
-                                             : known->second->use;
-      entry.previous_in_context = entry.use->last_entry();
+    entry.id = size_;
+    if (entries_.size() == most_entries) {
+      fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
+           " entries, one for each device and context that came by, and keeps them for ever; use "
+           "the "
+           "same few contexts again and again");
     }
     NewEntry pair(&by_pair_, {entry.sycl->device, entry.sycl->context}, &entry);
     NewEntry context(&by_context_, entry.sycl->context, &entry);
@@ -233,12 +239,18 @@ class Table {
     if (entry.sycl->native_context) native.emplace(&by_native_, entry.sycl->native_context, &entry);
     // From here on nothing needs memory.
     entries_.push_back(std::move(owned));
+    size_.store(entry.id + 1, std::memory_order_release);
     pair.commit();
-    if (context.commit() && !entry.use) default_contexts_.push_back(&entry);
+    if (context.commit() && entry.default_context) search(entry);
     if (native) native->commit();
     if (home) home->commit();
-    if (entry.use) entry.use->add_entry(entry);
     return entry;
+  }
+
+  // The caller holds the lock.
+  void search(const Entry& entry) noexcept {
+    if (last_searched_) last_searched_->next_searched.store(&entry, std::memory_order_release);
+    last_searched_ = &entry;
   }
 
   // An entry that is in memory, with room for it in its map, and not yet in the map.
@@ -263,10 +275,13 @@ class Table {
   int root_count_ = 0;
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
-  // Under `changing`; who reads the two lists needs no lock.
+  // Written under `changing`.  There is room for all entries: who reads the first `size_` of them
+  // needs no lock.
+  static constexpr std::size_t most_entries = 65536;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::atomic<int> size_{0};
   std::map<int, bool> driver_wide_;
-  AppendOnly<std::unique_ptr<Entry>> entries_;
-  AppendOnly<const Entry*> default_contexts_;
+  const Entry* last_searched_ = nullptr;
   std::unordered_map<PairKey, const Entry*, PairHash> by_pair_;
   std::unordered_map<sycl::device, const Entry*> homes_;
   std::unordered_map<sycl::context, const Entry*> by_context_;
@@ -322,7 +337,6 @@ const Queue& Entry::fetch_queue() const {
   auto fetched = std::make_unique<const Queue>(
       source ? source(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
   fetched->share();
-  if (use) use->is_held();
   return publish(std::move(fetched), &queue_);
 }
 
@@ -333,52 +347,49 @@ EntryPools& Entry::pools() const {
   return pools_.compare_exchange_strong(faster, fresh.get()) ? *fresh.release() : *faster;
 }
 
-std::optional<long> Entry::own_references() const noexcept {
-  if (fetched_queue() || made_extension_queue()) return std::nullopt;
-  long references = 2;  // in `sycl`, and in the key of the table's map of devices and contexts
-  if (const Commands* const made = commands_.load(std::memory_order_acquire)) {
-    if (made->queue.is_shared()) return std::nullopt;
-    ++references;
-  }
-  return references;
-}
+Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
 
-Queue Entry::new_queue() const {
-  Queue queue(make_queue(sycl->context, sycl->device));
-  if (use) use->is_held();
-  return queue;
-}
-
-void* Entry::new_context_reference() const {
-  auto* const reference = new sycl::context(sycl->context);
-  if (use) use->is_held();
-  return reference;
-}
+void* Entry::new_context_reference() const { return new sycl::context(sycl->context); }
 
 void Entry::delete_context_reference(void* reference) noexcept {
   delete static_cast<sycl::context*>(reference);
 }
 
 const void* Entry::device_address() const noexcept { return &sycl->device; }
-const void* Entry::context_address() const noexcept {
-  if (use) use->address_is_known();
-  return &sycl->context;
+const void* Entry::context_address() const noexcept { return &sycl->context; }
+
+void set_no_device_advice(std::string text, std::string driver) {
+  advice = {std::move(text), std::move(driver)};
+}
+
+std::string no_device_advice() {
+  const std::string& driver = advice.driver;
+  if (driver.empty()) return advice.text;
+  if (void* const loaded = dlopen(driver.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
+    dlclose(loaded);
+    return advice.text;
+  }
+  const char* const reason = dlerror();
+  return "the driver of the CPU device does not load into this process (" +
+         std::string(reason ? reason : driver) +
+         "); if a library that was imported before has loaded what it does not work with, call "
+         "sycl_ext.devices() before that import; " +
+         advice.text;
 }
 
 void set_queue_source(QueueSource source) noexcept { queue_source = source; }
 
 int root_count() { return table().root_count(); }
-int entry_count() { return static_cast<int>(table().entries().size()); }
+int entry_count() { return table().size(); }
 
 int entries_so_far() noexcept {
   const Table* const made = the_table.made();
-  return made ? static_cast<int>(made->entries().size()) : 0;
+  return made ? made->size() : 0;
 }
 
 const Entry* find_entry(int id) {
-  const auto& entries = table().entries();
-  const auto index = static_cast<std::size_t>(id);
-  return id >= 0 && index < entries.size() ? entries[index].get() : nullptr;
+  const Table& entries = table();
+  return id >= 0 && id < entries.size() ? &entries[id] : nullptr;
 }
 
 const Entry& entry_at(int id) {
@@ -499,11 +510,9 @@ void meet_unlisted_devices() noexcept {
   });
 }
 
-std::size_t default_context_count() { return table().default_contexts().size(); }
+const Entry* first_searched() { return table().first_searched(); }
 
-const Entry& first_entry_of_default_context(std::size_t number) {
-  return *table().default_contexts()[number];
-}
+void register_context_of(const Entry& entry) { table().add_to_searched(entry); }
 
 bool same_context(const Entry& a, const Entry& b) noexcept {
   return a.sycl->context == b.sycl->context;
@@ -521,13 +530,6 @@ bool copies_directly(const Entry& from, const Entry& to) {
     if (to.backend == "opencl" && !same_context(from, to)) return false;
     return one_device || target.ext_oneapi_can_access_peer(source);
   });
-}
-
-void require_usm(const Entry& entry, bool aspect, const char* usm_type) {
-  if (aspect) return;
-  fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
-       ") has no USM of kind '", usm_type,
-       "'; choose another device (`python -m sycl_ext devices` lists them)");
 }
 
 }  // namespace sycl_ext

@@ -20,8 +20,8 @@
 
 #include "base/block_pool.hpp"
 #include "base/fork.hpp"
-#include "runtime/context_use.hpp"
 #include "runtime/queue.hpp"
+#include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
 
@@ -40,14 +40,14 @@ struct Partition {
   std::string description() const;  // "equally 2", "counts 1 1", "numa", "cslice"
 };
 
-// Blocks that an entry keeps for the next allocations (usm.cpp).
+// Blocks that an entry keeps for the next allocations, for each kind of USM (usm_pools.hpp).  Host
+// USM is wanted for the next copy through the host: making it costs more than what goes through it.
 struct EntryPools {
-  std::array<BlockPool, 3> small;  // for each kind of USM
-  // Host USM for the next copy through the host: making it costs more than what goes through it.
-  LargeBlockPool staging{std::size_t{4} << 20, std::size_t{8} << 20};
+  std::array<BlockPool, allocated_kinds.size()> of_kind{
+      BlockPool(), BlockPool(), BlockPool(std::size_t{4} << 20, std::size_t{8} << 20)};
 };
 
-class Entry final : public ContextEntry {
+class Entry final {
  public:
   int id = -1;
   int root_id = -1;  // the root device this entry's device is, or is a part of
@@ -69,7 +69,7 @@ class Entry final : public ContextEntry {
   int native_ordinal = -1;
   // Aspects.
   bool fp16 = false, fp64 = false;
-  bool usm_device = false, usm_shared = false, usm_host = false, usm_system = false;
+  std::array<bool, usm_kind_count> usm{};  // has_usm(entry, kind)
   // Whether the default context knows the pointers of this private one, too, as on Level Zero: then
   // the runtime does not tell whose they are.
   bool driver_wide = false;
@@ -77,7 +77,8 @@ class Entry final : public ContextEntry {
   bool host_memory =
       false;  // the device's memory is the host's: device USM can be read by the host
   std::shared_ptr<const EntryHandles> sycl;
-  std::shared_ptr<ContextUse> use;  // nullptr: the default context
+  // The next entry in the list of first_searched().
+  mutable std::atomic<const Entry*> next_searched{nullptr};
 
   // Made when first needed; many entries never allocate.
   EntryPools& pools() const;
@@ -119,7 +120,6 @@ class Entry final : public ContextEntry {
   const Queue* made_extension_queue() const noexcept {
     return extension_queue_.load(std::memory_order_acquire);
   }
-  std::optional<long> own_references() const noexcept override;
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;
@@ -145,6 +145,12 @@ class Entry final : public ContextEntry {
 // with or without the GIL.  nullptr (the C++ tests): each entry makes one.
 using QueueSource = Queue (*)(const Entry& entry);
 void set_queue_source(QueueSource source) noexcept;
+
+// What errors advise where there is no device.  The package says at import what it knows then, and
+// which driver should give a device (empty: none is known): if that does not load into this
+// process, the loader's reason is the advice.
+std::string no_device_advice();
+void set_no_device_advice(std::string advice, std::string driver);
 
 int root_count();
 int entry_count();
@@ -184,9 +190,12 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
 // for memory on it, and fails.
 void meet_unlisted_devices() noexcept;
 
-// The default contexts, and the first entry of each.  (context_use.hpp has the private ones.)
-std::size_t default_context_count();
-const Entry& first_entry_of_default_context(std::size_t number);
+// The contexts in which a bare pointer is looked up, an entry for each: the default ones, then
+// those that were registered.  A context that was merely met with some queue or memory is none of
+// them.
+const Entry* first_searched();
+// From now on the context of the entry is one of them.
+void register_context_of(const Entry& entry);
 
 // Whether two entries are bound to one sycl::context.
 bool same_context(const Entry& a, const Entry& b) noexcept;
@@ -194,8 +203,5 @@ bool same_context(const Entry& a, const Entry& b) noexcept;
 // the host's, or the runtime knows the memory of both and the devices reach each other.  (A pointer
 // that an OpenCL context does not know counts as host memory there.)
 bool copies_directly(const Entry& from, const Entry& to);
-
-// Error(buffer) naming the device and the missing aspect.
-void require_usm(const Entry& entry, bool aspect, const char* usm_type);
 
 }  // namespace sycl_ext

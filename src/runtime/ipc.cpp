@@ -13,7 +13,6 @@
 #include <unistd.h>
 #endif
 
-#include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "runtime/runtime_call.hpp"
@@ -110,17 +109,12 @@ std::optional<DriverAllocation> require_one_allocation(const char* what, const E
 
 struct Opened {
   void* pointer;
-  std::size_t nbytes;
   sycl::context context;
   Descriptor lease;  // goes after the mapping was closed
 };
 
-// Memory of other processes that is open here; never destroyed.
-Extents<Opened>& opened_memory = *new Extents<Opened>;
-
 void close_ipc(void* state) {
   const std::unique_ptr<Opened> opened(static_cast<Opened*>(state));
-  opened_memory.remove(opened->pointer, opened->nbytes, opened.get());
   if (is_forked_child() || is_process_ending()) return;  // it is the parent's, or the system's
   const WithoutGil released;
   const RuntimeCall call("closing an inter-process handle");
@@ -137,7 +131,7 @@ struct IpcExport::Handle {
 };
 
 bool has_ipc(const Entry& entry) {
-  return entry.usm_device && sycl_call("asking for the aspects of a device", [&] {
+  return has_usm(entry, UsmKind::device) && sycl_call("asking for the aspects of a device", [&] {
            return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
                   driver_has_ipc(entry);
          });
@@ -168,12 +162,13 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
       const RuntimeCall call("getting an inter-process handle");
       return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
     });
-  } catch (const Error&) {
-    if (!opened_memory.find(data)) throw;
+  } catch (const Error& error) {
+    if (memory_->is_ours()) throw;
     fail(Error::Kind::buffer,
-         "the tensor is in memory of another process that is open here, and the driver gives a "
-         "handle of it in that process alone: send its IpcHandle on, which any number of processes "
-         "can open, or copy the tensor to memory from sycl_ext.ipc_empty");
+         "the tensor is in memory of somebody else, of which the driver gives no handle here (",
+         error.what(),
+         "): where another process has made it, send its IpcHandle on, which any number of "
+         "processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
   }
   // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
   if (handle->value->data().empty()) {
@@ -211,7 +206,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   require_ipc(entry);
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
   const sycl::context& context = entry.sycl->context;
-  auto opened = std::make_unique<Opened>(Opened{nullptr, nbytes, context, std::move(lease)});
+  auto opened = std::make_unique<Opened>(Opened{nullptr, context, std::move(lease)});
   opened->pointer = sycl_call("opening an inter-process handle", [&] {
     const RuntimeCall call("opening an inter-process handle");
     return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
@@ -224,9 +219,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   // What is not mapped there is not closed either: the runtime goes by the pointer, and would close
   // another mapping.
   require_one_allocation("the inter-process handle", entry, data, nbytes);
-  Opened* const closed_by_owner = opened.release();
-  Owner owner(closed_by_owner, close_ipc);
-  opened_memory.add(data, nbytes, closed_by_owner);
+  Owner owner(opened.release(), close_ipc);
   UsmKind kind;
   const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));

@@ -355,8 +355,6 @@ void Queue::delete_reference(void* reference) noexcept {
   delete static_cast<sycl::queue*>(reference);
 }
 
-bool Queue::is_shared() const noexcept { return state_->shared; }
-
 bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 
 namespace {

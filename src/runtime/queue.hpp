@@ -65,7 +65,6 @@ class Queue {
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
   // Whether somebody else can submit to it.
-  bool is_shared() const noexcept;
 
   // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;

@@ -5,6 +5,7 @@
 // compiler).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include "base/error.hpp"
 #include "base/fork.hpp"
 #include "base/lock.hpp"
+#include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
 
@@ -99,6 +101,10 @@ struct EventState {
 std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
                                        const sycl::property_list& properties = {
                                            sycl::property::queue::in_order{}});
+
+// What SYCL calls a kind of USM (usm_kind.cpp); which kinds a device has.
+sycl::usm::alloc alloc_of(UsmKind kind) noexcept;
+std::array<bool, usm_kind_count> usm_of(const sycl::device& device);
 
 struct EntryHandles {
   sycl::device device;

@@ -18,7 +18,6 @@
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
-#include "base/live_count.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -29,23 +28,11 @@ namespace {
 // How long an allocation waits for pending work to make room.
 constexpr std::chrono::seconds longest_wait_for_room{5};
 
+std::atomic<long> held_blocks{0};
+
 void keep(void*) {}
 
 bool is_cpu(const Entry& entry) noexcept { return entry.device_type == "cpu"; }
-
-sycl::usm::alloc sycl_kind_of(UsmKind kind) noexcept {
-  switch (kind) {
-    case UsmKind::device:
-      return sycl::usm::alloc::device;
-    case UsmKind::shared:
-      return sycl::usm::alloc::shared;
-    case UsmKind::host:
-      return sycl::usm::alloc::host;
-    case UsmKind::system:
-      break;
-  }
-  return sycl::usm::alloc::unknown;
-}
 
 void give_back_usm(const HeldBlock& block) noexcept {
   keep_usm({block.data, block.capacity}, *block.entry, block.kind);
@@ -77,16 +64,13 @@ KeptBlock take_host_block(std::size_t nbytes) {
 // Of the last handle of a block.  Work that may touch the block is not waited for.
 void let_go(const Allocation* block) noexcept;
 
-// The last argument is the queue or the reader.
-template <class Of>
-Memory share(HeldBlock block, Of&& of) {
-  return {new Allocation(std::move(block), std::forward<Of>(of)), let_go};
+Memory share(HeldBlock block, Queue queue) {
+  return {new Allocation(std::move(block), std::move(queue)), let_go};
 }
 
 // From here on the block is held: it goes back also when there is no memory for its handle.
 Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
            HeldBlock::Free free_block) {
-  if (entry && block.data) remember(block.data, *entry);
   // Of what was there before, nobody is told any more.
   if (entry && entry->made_commands()) {
     (void)entry->made_commands()->failure_of_copies(static_cast<std::byte*>(block.data), nbytes,
@@ -107,7 +91,7 @@ Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry
 // nullptr: there is no room.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   // What was freed a moment ago may be on its way back.
-  if (!BlockPool::serves(nbytes) && deferred_frees() > 0) {
+  if (!BlockPool::is_small(nbytes) && deferred_frees() > 0) {
     const WithoutGil released;
     settle_deferred_frees(std::chrono::milliseconds(2));
   }
@@ -115,7 +99,7 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const RuntimeCall call("allocating USM");
   try {
     return sycl::malloc(BlockPool::rounded(nbytes), entry.sycl->device, entry.sycl->context,
-                        sycl_kind_of(wanted));
+                        alloc_of(wanted));
   } catch (const sycl::exception& error) {
     fail_allocation(nbytes, wanted, entry, error.what());
   }
@@ -199,8 +183,7 @@ HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, 
       entry(entry),
       owner(std::move(owner)),
       free_block(free_block) {
-  count(Counted::blocks, 1);
-  if (entry && entry->use) entry->use->block_begins();
+  held_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
 HeldBlock::HeldBlock(HeldBlock&& other) noexcept
@@ -213,25 +196,15 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
       free_block(std::exchange(other.free_block, nullptr)),
       is_held_(std::exchange(other.is_held_, false)) {}
 
-void HeldBlock::belong_to(UsmKind new_kind, const Entry& new_entry) noexcept {
-  kind = new_kind;
-  entry = &new_entry;
-  if (entry->use) entry->use->block_begins();
-}
-
 HeldBlock::~HeldBlock() {
   if (free_block) free_block(*this);
   release_owner(std::move(owner));
-  if (!is_held_) return;
-  count(Counted::blocks, -1);
-  if (entry && entry->use) entry->use->block_ends();
+  if (is_held_) held_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Allocation::Allocation(HeldBlock&& block, Queue own_queue)
     : own_queue_(apart_from(block.entry, std::move(own_queue))),
       block_(std::move(block)),
-      reader_(nullptr),
-      owner_(owner_of(block_.kind, block_.entry)),
       data(block_.data),
       nbytes(block_.nbytes),
       capacity(block_.capacity),
@@ -239,23 +212,13 @@ Allocation::Allocation(HeldBlock&& block, Queue own_queue)
   if (!is_ours() && block_.kind != UsmKind::system) fetch_queues();
 }
 
-Allocation::Allocation(HeldBlock&& block, const Entry& reader)
-    : block_(std::move(block)),
-      reader_(&reader),
-      owner_(0),
-      data(block_.data),
-      nbytes(block_.nbytes),
-      capacity(block_.capacity),
-      private_block(data, nbytes, nullptr) {}
-
 Allocation::~Allocation() {
   if (is_seen_by_host_) seen_by_host.remove(data, nbytes, this);
 }
 
-// Where nobody has asked whose it is, nobody has submitted work on it.  Work on a borrowed block is
-// its owner's to wait for, unless somebody had it from us.
+// Work on a borrowed block is its owner's to wait for, unless somebody had it from us.
 QueueSet Allocation::awaited_queues() const noexcept {
-  return is_owner_known() ? busy_queues(was_handed_out() || own_queue_) : QueueSet();
+  return busy_queues(was_handed_out() || own_queue_);
 }
 
 void this_thread_may_ask_queues() noexcept { may_ask = true; }
@@ -271,28 +234,6 @@ void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
   if (block_.owner.get_deleter() == release) return block_.owner.get();
   const Memory* const memory = kept();
   return memory && memory->use_count() == 1 ? (*memory)->owner_released_by(release) : nullptr;
-}
-
-// Two threads may find out at once; the first that says so is right.
-std::uintptr_t Allocation::find_out_owner() const noexcept {
-  UsmKind kind = UsmKind::system;
-  const Entry* entry = nullptr;
-  try {
-    entry = find_owner(data, &kind);
-    if (entry) locate_usm("the array", data, nbytes, *entry, &kind);
-    if (entry && entry->default_context) entry->queue();  // others may submit work on it
-    if (entry) came_back(data);
-  } catch (...) {  // not all of it is USM: memory like any other, which the reader reads
-    kind = UsmKind::system;
-    entry = nullptr;
-  }
-  const std::uintptr_t found = owner_of(kind, entry ? entry : reader_);
-  std::uintptr_t known = 0;
-  if (entry && entry->use) entry->use->block_begins();
-  const bool is_first = owner_.compare_exchange_strong(known, found, std::memory_order_acq_rel);
-  if (is_first && entry) block_.belong_to(kind, *entry);
-  if (entry && entry->use) entry->use->block_ends();
-  return is_first ? found : known;
 }
 
 void Allocation::show() const {
@@ -380,11 +321,8 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
 }  // namespace
 
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue) {
-  require_usm(entry, has_usm(entry, kind), usm_kind_name(kind));
+  require_usm(entry, kind);
   require_not_forked([&entry] { return is_cpu(entry); });
-  if (entry.use && many_contexts_may_be_dropped()) {
-    drain_pools_later(look_at_private_contexts(0).dropped);
-  }
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) {
     block = take_kept_usm(entry, kind, nbytes);
@@ -396,7 +334,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
 Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
   // The smallest multiple of Level Zero's page size that is more than the adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
-  require_usm(entry, entry.usm_device, usm_kind_name(UsmKind::device));
+  require_usm(entry, UsmKind::device);
   require_not_forked([&entry] { return is_cpu(entry); });
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, entry);
@@ -408,19 +346,13 @@ Memory allocate_host(std::size_t nbytes) {
   return own(take_host_block(nbytes), nbytes, UsmKind::system, nullptr, {}, give_back_host);
 }
 
-long live_allocations() noexcept { return counted(Counted::blocks); }
+long live_allocations() noexcept { return held_blocks; }
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {
   return share(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, kind, entry,
                          std::move(owner), nullptr),
                std::move(queue));
-}
-
-Memory borrow_host_memory(void* data, std::size_t nbytes, const Entry& reader, Owner owner) {
-  return share(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, UsmKind::system, nullptr,
-                         std::move(owner), nullptr),
-               reader);
 }
 
 }  // namespace sycl_ext

@@ -44,9 +44,6 @@ struct HeldBlock {
   ~HeldBlock();
   HeldBlock& operator=(HeldBlock&&) = delete;
 
-  // The block, which had no entry, is USM of this one.
-  void belong_to(UsmKind kind, const Entry& entry) noexcept;
-
  private:
   bool is_held_ = true;  // false: moved from
 };
@@ -54,18 +51,15 @@ struct HeldBlock {
 class Allocation;
 using Memory = std::shared_ptr<const Allocation>;
 
-// A block, of a kind and an entry that never change.  Host memory that a device can read ("system"
-// USM) may be USM of some context, too: that is asked when it first matters, once.
+// A block, of a kind and an entry that never change.
 class Allocation final : public Deferred {
-  const Queue own_queue_;    // empty: the entry's serves
-  mutable HeldBlock block_;  // written by who finds out whose it is, before anybody sees it
+  const Queue own_queue_;  // empty: the entry's serves
+  const HeldBlock block_;
   mutable void* representative_ = nullptr;
   // Who has the block and can submit work on it (class InUse): how many there are, how many have
   // gone, and how many of those had gone when the block's queues were last seen idle.
   mutable std::atomic<std::int64_t> users_{0}, gone_{0}, seen_{0};
   mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
-  const Entry* const reader_;                  // of a block whose owner is not known yet
-  mutable std::atomic<std::uintptr_t> owner_;  // entry and kind; 0: not known yet
 
  public:
   std::byte* const data;  // nullptr when nbytes is 0
@@ -75,18 +69,12 @@ class Allocation final : public Deferred {
 
   // An empty `own_queue` stands for the entry's.
   Allocation(HeldBlock&& block, Queue own_queue);
-  // Host memory that `reader` can read, and that may be USM.
-  Allocation(HeldBlock&& block, const Entry& reader);
   // Frees the block; the last handle leaves that to the thread that frees where work may touch it.
   ~Allocation() override;
 
-  UsmKind kind() const noexcept { return static_cast<UsmKind>(owner() & kind_bits); }
+  UsmKind kind() const noexcept { return block_.kind; }
   // nullptr: plain host memory that belongs to no device.
-  const Entry* entry() const noexcept {
-    return reinterpret_cast<const Entry*>(owner() & ~owner_bits);
-  }
-  // Whether kind and entry have been found out.
-  bool is_owner_known() const noexcept { return owner_.load(std::memory_order_acquire) != 0; }
+  const Entry* entry() const noexcept { return block_.entry; }
   // The queue that others are told to submit work on the block to: its own, or the entry's.  Empty
   // when there is no entry.
   const Queue& queue() const { return own_queue_ || !entry() ? own_queue_ : entry()->queue(); }
@@ -134,18 +122,6 @@ class Allocation final : public Deferred {
   }
 
  private:
-  // The kind in the bits that the alignment of an entry leaves, and a bit that is always set.
-  static constexpr std::uintptr_t kind_bits = 3, is_known = 4, owner_bits = kind_bits | is_known;
-
-  static std::uintptr_t owner_of(UsmKind kind, const Entry* entry) noexcept {
-    return reinterpret_cast<std::uintptr_t>(entry) | static_cast<std::uintptr_t>(kind) | is_known;
-  }
-  std::uintptr_t owner() const noexcept {
-    const std::uintptr_t owner = owner_.load(std::memory_order_acquire);
-    return owner != 0 ? owner : find_out_owner();
-  }
-  std::uintptr_t find_out_owner() const noexcept;
-
   friend class InUse;
   friend void came_back(const void* data) noexcept;
   bool was_handed_out() const noexcept {
@@ -218,7 +194,5 @@ long live_allocations() noexcept;
 // A block that somebody else owns.
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner);
-// Host memory that somebody else owns and `reader` can read; it may be USM.
-Memory borrow_host_memory(void* data, std::size_t nbytes, const Entry& reader, Owner owner);
 
 }  // namespace sycl_ext

@@ -1,55 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/usm_kind.hpp"
 
-#include <array>
 #include <cstring>
 
-#include "base/error.hpp"
+#include "runtime/device_table.hpp"
+#include "runtime/sycl_handles.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
-struct KindTraits {
+struct Row {
   UsmKind kind;
   const char* name;
-  bool Entry::* aspect;
+  sycl::aspect aspect;
+  sycl::usm::alloc alloc;
+  bool on_host;  // false: where the device's memory is the host's
 };
 
-constexpr std::array<KindTraits, 4> kinds{{
-    {UsmKind::device, "device", &Entry::usm_device},
-    {UsmKind::shared, "shared", &Entry::usm_shared},
-    {UsmKind::host, "host", &Entry::usm_host},
-    {UsmKind::system, "system", &Entry::usm_system},
+constexpr std::array<Row, usm_kind_count> rows{{
+    {UsmKind::device, "device", sycl::aspect::usm_device_allocations, sycl::usm::alloc::device,
+     false},
+    {UsmKind::shared, "shared", sycl::aspect::usm_shared_allocations, sycl::usm::alloc::shared,
+     true},
+    {UsmKind::host, "host", sycl::aspect::usm_host_allocations, sycl::usm::alloc::host, true},
+    {UsmKind::system, "system", sycl::aspect::usm_system_allocations, sycl::usm::alloc::unknown,
+     true},
 }};
+
+constexpr std::size_t place_of(UsmKind kind) noexcept { return static_cast<std::size_t>(kind); }
+
+constexpr bool are_in_order() {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const UsmKind kind = i + 1 < rows.size() ? allocated_kinds[i] : UsmKind::system;
+    if (place_of(rows[i].kind) != i || place_of(kind) != i) return false;
+  }
+  return true;
+}
+static_assert(are_in_order());
 
 }  // namespace
 
-const char* usm_kind_name(UsmKind kind) noexcept {
-  return kinds[static_cast<std::size_t>(kind)].name;
+sycl::usm::alloc alloc_of(UsmKind kind) noexcept { return rows[place_of(kind)].alloc; }
+
+std::array<bool, usm_kind_count> usm_of(const sycl::device& device) {
+  std::array<bool, usm_kind_count> found{};
+  for (const Row& row : rows) found[place_of(row.kind)] = device.has(row.aspect);
+  return found;
 }
 
+const char* usm_kind_name(UsmKind kind) noexcept { return rows[place_of(kind)].name; }
+
 UsmKind usm_kind_named(const char* name) {
-  for (const KindTraits& entry : kinds) {
-    if (entry.kind != UsmKind::system && std::strcmp(entry.name, name) == 0) return entry.kind;
+  for (const UsmKind kind : allocated_kinds) {
+    if (std::strcmp(usm_kind_name(kind), name) == 0) return kind;
   }
   fail(Error::Kind::value, "usm_type is '", name, "'; it must be 'device', 'shared' or 'host'");
 }
 
-bool has_usm(const Entry& entry, UsmKind kind) noexcept {
-  return entry.*kinds[static_cast<std::size_t>(kind)].aspect;
+bool has_usm(const Entry& entry, UsmKind kind) noexcept { return entry.usm[place_of(kind)]; }
+
+void require_usm(const Entry& entry, UsmKind kind) {
+  if (has_usm(entry, kind)) return;
+  fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
+       ") has no USM of kind '", usm_kind_name(kind),
+       "'; choose another device (`python -m sycl_ext devices` lists them)");
 }
 
 bool host_accessible(UsmKind kind, const Entry* entry) noexcept {
-  switch (kind) {
-    case UsmKind::device:
-      return entry && entry->host_memory;
-    case UsmKind::shared:
-    case UsmKind::host:
-    case UsmKind::system:
-      return true;
-  }
-  return false;
+  return rows[place_of(kind)].on_host || (entry && entry->host_memory);
 }
 
 }  // namespace sycl_ext

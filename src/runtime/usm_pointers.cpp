@@ -1,78 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/usm_pointers.hpp"
 
-#include <array>
-#include <atomic>
-#include <cstdint>
+#include <algorithm>
 #include <new>
-#include <optional>
-#include <utility>
 
 #include "base/extents.hpp"
 #include "runtime/sycl_handles.hpp"
-#include "runtime/usm_pools.hpp"
 
 namespace sycl_ext {
 
 namespace {
-
-constexpr std::array<std::pair<sycl::usm::alloc, UsmKind>, 3> kinds{{
-    {sycl::usm::alloc::device, UsmKind::device},
-    {sycl::usm::alloc::shared, UsmKind::shared},
-    {sycl::usm::alloc::host, UsmKind::host},
-}};
-
-// Which entry a pointer belonged to when it was last met, so that asking again does not ask every
-// context.  Only a hint: a block may be freed, and its address be given to another one.
-class SeenPointers {
- public:
-  std::optional<std::uint32_t> find(const void* pointer) const noexcept {
-    const auto [index, tag] = place_of(pointer);
-    const std::uint64_t packed = lines_[index].load(std::memory_order_relaxed);
-    if (packed == 0 || packed >> value_bits != tag) return std::nullopt;
-    return static_cast<std::uint32_t>(packed & value_mask) - 1;
-  }
-
-  void put(const void* pointer, std::uint32_t value) noexcept {
-    if (value >= value_mask) return;
-    const auto [index, tag] = place_of(pointer);
-    const std::uint64_t packed = tag << value_bits | (value + 1);
-    if (lines_[index].load(std::memory_order_relaxed) != packed) {
-      lines_[index].store(packed, std::memory_order_relaxed);
-    }
-  }
-
- private:
-  static constexpr int line_bits = 51;  // 57 bits of address, 64 bytes in a line
-  static constexpr int index_bits = 12;
-  static constexpr int value_bits = 64 - (line_bits - index_bits);
-  static constexpr std::uint64_t value_mask = (std::uint64_t{1} << value_bits) - 1;
-
-  struct Place {
-    std::size_t index;
-    std::uint64_t tag;
-  };
-  // An odd factor permutes the numbers of 51 bits, so index and tag together name one line.
-  static Place place_of(const void* pointer) noexcept {
-    const std::uint64_t line = reinterpret_cast<std::uintptr_t>(pointer) >> 6;
-    const std::uint64_t mixed = line * 0x9E3779B97F4A7C15u & ((std::uint64_t{1} << line_bits) - 1);
-    constexpr int tag_bits = line_bits - index_bits;
-    return {static_cast<std::size_t>(mixed >> tag_bits),
-            mixed & ((std::uint64_t{1} << tag_bits) - 1)};
-  }
-
-  std::array<std::atomic<std::uint64_t>, std::size_t{1} << index_bits> lines_{};
-};
-
-SeenPointers& seen() noexcept {
-  static SeenPointers instance;  // trivially destroyed: good until the process ends
-  return instance;
-}
-
-// Values from here on say: not USM of the default contexts, and of no private one that came into
-// use with a number less than (value - nobodys).
-constexpr std::uint32_t nobodys = 1u << 24;
-constexpr std::size_t always_asked = 8;  // private contexts; more than these are asked once
 
 // Blocks of private contexts that are alive; never destroyed.
 Extents<const Entry>& private_blocks = *new Extents<const Entry>;
@@ -82,11 +19,6 @@ const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind)
 }
 
 }  // namespace
-
-// A pointer that every context of the driver knows belongs to none of them for sure.
-void remember(const void* pointer, const Entry& entry) noexcept {
-  if (!entry.driver_wide) seen().put(pointer, static_cast<std::uint32_t>(entry.id));
-}
 
 PrivateBlock::PrivateBlock(const void* data, std::size_t nbytes, const Entry* entry)
     : data_(data),
@@ -101,15 +33,15 @@ PrivateBlock::~PrivateBlock() {
 
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
   // A device without USM makes the runtime throw here, at some cost.
-  if (!entry.usm_device && !entry.usm_shared && !entry.usm_host) return false;
+  const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
+  if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return false;
   try {
     const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
-    for (const auto& [sycl_kind, our_kind] : kinds) {
-      if (sycl_kind == found) {
-        *kind = our_kind;
-        remember(pointer, entry);
-        return true;
-      }
+    if (found == sycl::usm::alloc::unknown) return false;
+    for (const UsmKind one : allocated_kinds) {
+      if (alloc_of(one) != found) continue;
+      *kind = one;
+      return true;
     }
   } catch (...) {  // the runtime does not know: the same as "no"
   }
@@ -117,29 +49,18 @@ bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
 }
 
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
-  const std::size_t defaults = default_context_count();  // raises: there is no table to be had
+  const Entry* const first = first_searched();  // raises: there is no table to be had
   try {
     const Entry* const ours = private_blocks.find(pointer);
     if (ours && classify(pointer, *ours, kind)) return &owning_entry(pointer, *ours, *kind);
-    const std::optional<std::uint32_t> hint = seen().find(pointer);
-    const Entry* const last =
-        hint && *hint < nobodys ? find_entry(static_cast<int>(*hint)) : nullptr;
-    const bool may_be_last = last && (!last->use || last->use->is_in_use());
-    if (may_be_last && classify(pointer, *last, kind)) return &owning_entry(pointer, *last, *kind);
-    for (std::size_t number = 0; number < defaults; ++number) {
-      const Entry& entry = first_entry_of_default_context(number);
-      if (classify(pointer, entry, kind)) return &owning_entry(pointer, entry, *kind);
+    for (const Entry* entry = first; entry; entry = entry->next_searched) {
+      if (classify(pointer, *entry, kind)) return &owning_entry(pointer, *entry, *kind);
     }
-    const bool quick = search == Search::quick && private_contexts_in_use() > always_asked;
-    const std::uint32_t asked = quick && hint && *hint >= nobodys ? *hint - nobodys : 0;
-    const PrivateContexts others = look_at_private_contexts(asked);
-    drain_pools_later(others.dropped);
-    for (const ContextEntry* one : others.in_use) {
-      const Entry& entry = static_cast<const Entry&>(*one);
-      if (entry.driver_wide || !classify(pointer, entry, kind)) continue;
+    for (int id = root_count(); search == Search::every_context && id < entry_count(); ++id) {
+      const Entry& entry = entry_at(id);
+      if (entry.default_context || entry.driver_wide || !classify(pointer, entry, kind)) continue;
       return &owning_entry(pointer, entry, *kind);
     }
-    seen().put(pointer, nobodys + others.end);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (...) {  // nobody that we could name
@@ -149,7 +70,7 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
 
 std::string describe_owner(const void* pointer) {
   UsmKind kind;
-  const Entry* const entry = find_owner(pointer, &kind, Search::thorough);
+  const Entry* const entry = find_owner(pointer, &kind, Search::every_context);
   if (!entry) return "it is plain host memory, or USM of a context that is not registered";
   const char* const context = entry->default_context ? "default" : "private";
   return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +

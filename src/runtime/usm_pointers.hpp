@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "runtime/usm_kind.hpp"
+#include "runtime/device_table.hpp"
 
 namespace sycl_ext {
 
@@ -30,21 +30,18 @@ class PrivateBlock {
 // the end of its block, or into a block that was freed, still has a kind.
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept;
 
-// How far a question goes that the runtime answers once for each context.
-enum class Search { quick, thorough };
+// Where a bare pointer is looked up: in the default contexts, those that were registered, and the
+// blocks of others that we hold; or in every context of the table, which takes long where there are
+// many, to say why something is refused.
+enum class Search { ours, every_context };
 
-// Entry of the block that contains the pointer, of all contexts in the table; nullptr: plain host
-// memory, or USM of a context that nobody has told us of.
+// Entry of the block that contains the pointer; nullptr: plain host memory, or USM of a context
+// that was not searched.
 //
 // On Level Zero every context of a driver knows every pointer.  So one context of the driver is
 // asked, and the memory counts as that of the default context, unless it lies in a block of a
-// private context that is alive here: one of our own, or one that came with its context.
-//
-// On OpenCL each context in use is asked, the one in which the pointer was last met first.  Memory
-// that was nobody's and lies in none of our blocks: a quick search of more than eight private
-// contexts asks the default contexts and new ones alone, so it may miss a block that somebody else
-// made in a private context since.  What a miss would refuse takes a thorough search.
-const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::quick);
+// private context that we hold: one of our own, or one that came with its context.
+const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::ours);
 
 // Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".
 std::string describe_owner(const void* pointer);
@@ -56,9 +53,6 @@ const Entry& allocating_entry(const void* pointer, const Entry& entry);
 // The entry of a block in the context at an address: of the device that it was allocated on, which
 // is the way to find it when a context has several devices.  Error(buffer): no USM of that context.
 const Entry& entry_in_context(const void* pointer, const void* context);
-
-// Keeps in mind which entry a pointer belongs to, as a hint for find_owner.
-void remember(const void* pointer, const Entry& entry) noexcept;
 
 // Entry and kind of a block of USM, given its first byte and its size, checked at both ends. `what`
 // names its producer in the Error(buffer).  On Level Zero the entry may turn out to be a tile of

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that are kept for the next allocations: for each kind of USM of a device table entry, and
-// for host memory.
+// Blocks that are kept for the next allocations: for each kind of USM of an entry in the default
+// context, and for host memory.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "runtime/usm_kind.hpp"
+#include "runtime/device_table.hpp"
 
 namespace sycl_ext {
-
-using KeptBlock = LargeBlockPool::Block;
 
 // Gives a block back to the runtime, at once.  After a fork it is the parent's, and at the end of
 // the process the runtime may be gone: then nothing is done.
@@ -22,10 +20,6 @@ KeptBlock take_kept_host(std::size_t nbytes) noexcept;
 // Keeps a block, or frees it.
 void keep_usm(const KeptBlock& block, const Entry& entry, UsmKind kind) noexcept;
 void keep_host(const KeptBlock& block) noexcept;
-
-// Gives back what entries keep, in the thread of the deferred frees: the caller may hold the GIL,
-// and references to what another Python thread could change.
-void drain_pools_later(const std::vector<const ContextEntry*>& entries);
 
 // Blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB for each kind
 // of USM of an entry, and the large ones 8 MiB of host USM of an entry; of host memory (kind

@@ -229,7 +229,9 @@ class Staging {
   };
   static Block make_block(const Entry& entry, std::size_t nbytes) {
     const std::size_t size = std::min(nbytes, block_bytes);
-    return {entry.usm_host ? allocate(entry, UsmKind::host, size) : allocate_host(size), {}};
+    return {
+        has_usm(entry, UsmKind::host) ? allocate(entry, UsmKind::host, size) : allocate_host(size),
+        {}};
   }
   // Puts the elements into the next block, the first one at `start`.
   Block& gather(CopyLoops loops, std::int64_t start) {
@@ -450,7 +452,7 @@ std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
       compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize());
   const Entry* const entry = from.memory->entry();
   std::optional<Tensor> to;
-  if (entry && entry->usm_host && from.memory->kind() != UsmKind::system &&
+  if (entry && has_usm(*entry, UsmKind::host) && from.memory->kind() != UsmKind::system &&
       is_contiguous(from.layout, Order::c)) {
     try {
       to = make_tensor(*entry, UsmKind::host, *from.dtype, layout);

@@ -60,19 +60,17 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool read
 Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
                    const Entry* reader) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
-  if (reader && range.begin) {
-    return {borrow_host_memory(range.begin, range.nbytes, *reader, std::move(owner)),
-            data,
-            &dtype,
-            std::move(layout),
-            readonly,
-            false};
-  }
   UsmKind kind = UsmKind::system;
   const Entry* entry = range.begin ? find_owner(range.begin, &kind) : nullptr;
   if (entry) {
-    locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
-    came_back(range.begin);
+    try {
+      locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
+      came_back(range.begin);
+    } catch (const Error&) {  // not all of it is USM
+      if (!reader) throw;
+      kind = UsmKind::system;
+      entry = nullptr;
+    }
   }
   if (!entry) entry = reader;
   Memory memory = borrow(range.begin, range.nbytes, kind, entry, {}, std::move(owner));

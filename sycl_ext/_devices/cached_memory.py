@@ -17,9 +17,10 @@ released_with: list[Callable[[], object]] = []
 def cached() -> dict[tuple[Device | None, str], int]:
     """Return how many bytes are kept for the next allocations: freed memory, still allocated.
 
-    Blocks of up to 64 KiB are kept, at most 2.75 MiB of each kind of USM of a device.  Larger ones
-    are kept of host USM (up to 4 MiB each, 8 MiB for a device), since copies through the host need
-    it, and of host memory (up to 32 MiB each, 64 MiB in all), where copies to the host end.
+    Blocks of up to 64 KiB are kept, at most 2.75 MiB of each kind of USM of a device in its default
+    context; of a private context nothing is kept.  Larger ones are kept of host USM (up to 4 MiB
+    each, 8 MiB for a device), since copies through the host need it, and of host memory (up to 32
+    MiB each, 64 MiB in all), where copies to the host end.
 
     Returns
     -------

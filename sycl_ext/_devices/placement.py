@@ -135,9 +135,12 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
         found = by_id(_core.entry_of_queue(queue).id)
         if wanted is not None and wanted._whole() is not found._whole():
             raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
+        _core.register_context_of(found._entry)
         return found
     of = 0 if wanted is None else wanted._entry.device_address
-    return by_id(_core.entry_of_context(address, of).id)
+    entry = _core.entry_of_context(address, of)
+    _core.register_context_of(entry)
+    return by_id(entry.id)
 
 
 def _by_pair(pair: Any) -> Device:
@@ -155,13 +158,13 @@ def _by_pair(pair: Any) -> Device:
         )
     if device_type != DeviceType.ONE_API:
         fits = all(0 <= number < 1 << 31 for number in (device_type, entry_id))
-        native = _core.entry_of_native(device_type, entry_id) if fits else None
+        native = _core.resolve(device_type, entry_id) if fits else None
         if native is None:
             raise ValueError(
                 f"device is {(device_type, entry_id)}; only kDLOneAPI devices (14, id) are SYCL "
                 "devices, and those of CUDA and ROCm that SYCL lists"
             )
-        return by_id(native.id)
+        return by_id(native[0].id)
     return by_id(entry_id)
 
 

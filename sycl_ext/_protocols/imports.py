@@ -253,7 +253,7 @@ def _ask_view(
     keywords: dict[str, Any] = {"copy": False} if copy is False else {}
     native, shown, queue = native_entry(device), None, None
     if native is not None:
-        keywords["stream"] = _core.native_stream(native)
+        keywords["stream"] = _core.native_stream(native[0])
     elif device[0] not in (DeviceType.CPU, DeviceType.ONE_API):
         return None
     elif device[0] == DeviceType.ONE_API and 0 <= device[1] < _core.entry_count():

@@ -61,8 +61,8 @@ def plan_for(
     has_usm = True
     native = None if device is None else native_entry(device)
     if native is not None:
-        right_kind = _core.native_device(native, source.usm_type) == device
-        device = (int(DeviceType.ONE_API), native.id)
+        right_kind = native[1] == source.usm_type
+        device = (int(DeviceType.ONE_API), native[0].id)
     wanted = device or source.device
     if wanted[0] == DeviceType.ONE_API:
         known = 0 <= wanted[1] < _core.entry_count()
@@ -90,12 +90,12 @@ def plan_for(
     return plan(source, request)
 
 
-def native_entry(device: DLDevice) -> _core.Entry | None:
-    """Return the root device that DLPack calls so, of CUDA or ROCm; None: it is no such device."""
+def native_entry(device: DLDevice) -> tuple[_core.Entry, str | None] | None:
+    """Return the root device, and the kind of USM, that a name of CUDA or ROCm says, or None."""
     if device[0] in (DeviceType.CPU, DeviceType.ONE_API):
         return None
     fits = all(0 <= number < 1 << 31 for number in device)
-    return _core.entry_of_native(*device) if fits else None
+    return _core.resolve(*device) if fits else None
 
 
 def check_copy(copy: Any) -> bool | None:
@@ -113,7 +113,8 @@ def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.
         return _core.copy_to_host(tensor)
     native = native_entry(target)
     if native is not None:
-        return _core.copy_to_entry(tensor, native, _core.kind_of_native(target[0]))
+        entry, kind = native
+        return _core.copy_to_entry(tensor, entry, kind or "device")
     return copy_to(tensor, _core.entry(target[1]))
 
 

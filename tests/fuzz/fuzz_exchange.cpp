@@ -174,7 +174,8 @@ void fuzz(Input& input) {
   const bool known = input.between(0, 3) || changes || !tensor.memory->entry();
   if (known) options.known = exported_memory(managed);
   options.settle = input.flip();
-  if (options.settle && default_entry().usm_system) options.host_reader = &default_entry();
+  if (options.settle && has_usm(default_entry(), UsmKind::system))
+    options.host_reader = &default_entry();
   if (input.flip()) options.expected = &label;
   std::optional<Tensor> found;
   try {

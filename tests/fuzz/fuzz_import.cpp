@@ -104,7 +104,8 @@ void fuzz(Input& input) {
   const std::uint8_t how = input.take<std::uint8_t>();
   if (how % 8 == 0) options.expected = &expected;
   options.settle = how & 8;
-  if (options.settle && default_entry().usm_system) options.host_reader = &default_entry();
+  if (options.settle && has_usm(default_entry(), UsmKind::system))
+    options.host_reader = &default_entry();
   if (how % 32 == 1) {  // as if it were an export of ours that somebody altered
     options.known = &blocks().exported.memory;
     dl.data = blocks().exported.data + shift % 2048;

@@ -98,7 +98,8 @@ typedef struct {
   int32_t (*entry_of_device)(const void* device, sycl_ext_error* error);
   int32_t (*entry_of_queue)(const void* queue, sycl_ext_error* error);
   /* Id of the entry that owns a pointer, and the kind of its memory; -1: plain host memory, or USM
-   * of a context that is not in the table; -2: failed, so that nobody knows. */
+   * of a private context that was not registered (sycl_ext.register_context), in no block that this
+   * package holds; -2: failed, so that nobody knows. */
   int32_t (*entry_of_pointer)(const void* pointer, int32_t* usm_kind, sycl_ext_error* error);
 
   /* ---- Memory.  With the GIL.  NULL or -1: a Python exception is set. */

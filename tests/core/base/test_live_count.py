@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports and blocks are counted by each thread for itself, and the sum is right."""
+"""Exports and blocks are counted, whichever thread makes them and gives them back."""
 
 import os
 import threading
@@ -30,16 +30,6 @@ def test_what_one_thread_makes_another_gives_back():
     in_a_thread(lambda: made.extend(sx.zeros(3).__dlpack__(max_version=(1, 0)) for _ in range(5)))
     assert counts() == (before[0] + 5, before[1] + 5)
     in_a_thread(made.clear)
-    assert counts() == before
-
-
-def test_the_numbers_of_threads_that_have_ended_count():
-    before = counts()
-    kept = []
-    for _ in range(100):
-        in_a_thread(lambda: kept.append(sx.zeros(3).__dlpack__(max_version=(1, 0))))
-    assert counts() == (before[0] + 100, before[1] + 100)
-    kept.clear()
     assert counts() == before
 
 

@@ -1,55 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
-#include <set>
 #include <thread>
 #include <vector>
 
-#include "base/append_only.hpp"
 #include "base/block_pool.hpp"
 #include "base/process_memory.hpp"
 #include "check.hpp"
 
 using namespace sycl_ext;
 
+namespace {
+
+// What has to go when a block of `nbytes` is kept.
+std::vector<void*> gone_for(BlockPool& pool, void* block, std::size_t nbytes) {
+  std::vector<void*> gone;
+  pool.keep({block, nbytes}, [&](void* one) { gone.push_back(one); });
+  return gone;
+}
+
+}  // namespace
+
 TEST(pool_classes) {
   CHECK(BlockPool::rounded(1) == 64 && BlockPool::rounded(64) == 64);
-  CHECK(BlockPool::rounded(65) == 128 && BlockPool::rounded(BlockPool::largest) == 64 << 10);
-  CHECK(BlockPool::rounded(BlockPool::largest + 1) == BlockPool::largest + 1);
-  CHECK(!BlockPool::serves(BlockPool::largest + 1));
+  CHECK(BlockPool::rounded(65) == 128 && BlockPool::rounded(64 << 10) == 64 << 10);
+  CHECK(BlockPool::rounded((64 << 10) + 1) == (64 << 10) + 1);
+  CHECK(BlockPool::is_small(64 << 10) && !BlockPool::is_small((64 << 10) + 1));
 }
 
 TEST(pool_gives_back_what_fits) {
   BlockPool pool;
   char blocks[3];
-  CHECK(pool.take(100) == nullptr);
-  CHECK(pool.keep(&blocks[0], 100));
-  CHECK(pool.take(129) == nullptr && pool.take(64) == nullptr);  // other classes
-  CHECK(pool.take(128) == &blocks[0]);
-  CHECK(pool.take(128) == nullptr);
-  int kept = 0;
-  while (pool.keep(&blocks[1], BlockPool::largest)) ++kept;
-  CHECK(kept == 4 && pool.kept() == 4 * BlockPool::largest);
+  CHECK(pool.take(100).data == nullptr);
+  CHECK(gone_for(pool, &blocks[0], 128).empty());
+  CHECK(pool.take(129).data == nullptr && pool.take(64).data == nullptr);  // other classes
+  const KeptBlock found = pool.take(100);
+  CHECK(found.data == &blocks[0] && found.nbytes == 128);
+  CHECK(pool.take(128).data == nullptr);
+  constexpr std::size_t largest = BlockPool::largest_small;
+  for (int i = 0; i < 4; ++i) CHECK(gone_for(pool, &blocks[1], largest).empty());
+  CHECK(gone_for(pool, &blocks[2], largest) == std::vector<void*>{&blocks[2]});
+  CHECK(gone_for(pool, &blocks[2], largest + 1) == std::vector<void*>{&blocks[2]});
+  CHECK(pool.kept() == 4 * largest);
   int drained = 0;
   pool.drain([&](void* block) { drained += block == &blocks[1]; });
-  CHECK(drained == 4 && pool.take(BlockPool::largest) == nullptr);
+  CHECK(drained == 4 && pool.take(largest).data == nullptr);
 }
 
 TEST(pool_of_large_blocks) {
   constexpr std::size_t mib = std::size_t{1} << 20;
-  LargeBlockPool pool(32 * mib, 64 * mib);
+  BlockPool pool(32 * mib, 64 * mib);
   char blocks[4];
   CHECK(pool.take(mib).data == nullptr);
-  CHECK(pool.keep({&blocks[0], 33 * mib}).size() == 1);  // too large to keep
-  CHECK(pool.keep({&blocks[0], 20 * mib}).empty());
+  CHECK(gone_for(pool, &blocks[0], 33 * mib).size() == 1);  // too large to keep
+  CHECK(gone_for(pool, &blocks[0], 20 * mib).empty());
   CHECK(pool.take(9 * mib).data == nullptr);  // more than half would be wasted
-  CHECK(pool.keep({&blocks[1], 30 * mib}).empty());
-  const auto gone = pool.keep({&blocks[2], 25 * mib});
-  CHECK(gone.size() == 1 && gone[0].data == &blocks[0]);  // the oldest
+  CHECK(gone_for(pool, &blocks[1], 30 * mib).empty());
+  CHECK(gone_for(pool, &blocks[2], 25 * mib) == std::vector<void*>{&blocks[0]});  // the oldest
   CHECK(pool.kept() == 55 * mib);
   CHECK(pool.take(30 * mib + 1).data == nullptr && pool.take(30 * mib + 4096).data == nullptr);
-  const LargeBlockPool::Block found = pool.take(24 * mib);
+  const KeptBlock found = pool.take(24 * mib);
   CHECK(found.data == &blocks[2] && found.nbytes == 25 * mib);  // its true size
-  CHECK(pool.drain().size() == 1 && pool.drain().empty());
+  int drained = 0;
+  pool.drain([&](void* block) { drained += block == &blocks[1]; });
+  CHECK(drained == 1 && pool.kept() == 0);
 }
 
 TEST(pool_threads) {
@@ -60,33 +73,18 @@ TEST(pool_threads) {
       check::Random random(static_cast<std::uint64_t>(number));
       for (int i = 0; i < 5000; ++i) {
         const auto nbytes = static_cast<std::size_t>(random.between(1, 5000));
-        void* block = pool.take(nbytes);
-        if (!block) block = std::malloc(BlockPool::rounded(nbytes));
-        *static_cast<char*>(block) = 1;
-        if (!pool.keep(block, nbytes)) std::free(block);
+        KeptBlock block = pool.take(nbytes);
+        if (!block.data) {
+          block.nbytes = BlockPool::rounded(nbytes);
+          block.data = std::malloc(block.nbytes);
+        }
+        *static_cast<char*>(block.data) = 1;
+        pool.keep(block, std::free);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  pool.drain([](void* block) { std::free(block); });
-}
-
-// One writer, and readers that take no lock.
-TEST(append_only_threads) {
-  AppendOnly<int> list;
-  std::vector<std::thread> readers;
-  for (int number = 0; number < 4; ++number) {
-    readers.emplace_back([&list] {
-      for (std::size_t size = 0; size < 2000; size = list.size()) {
-        for (std::size_t i = size > 20 ? size - 20 : 0; i < size; ++i) {
-          CHECK(list[i] == static_cast<int>(i));
-        }
-      }
-    });
-  }
-  for (int i = 0; i < 2000; ++i) list.push_back(i);
-  for (std::thread& reader : readers) reader.join();
-  CHECK(list.size() == 2000);
+  pool.drain(std::free);
 }
 
 TEST(wild_addresses_are_read_safely) {

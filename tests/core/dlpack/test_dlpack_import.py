@@ -3,7 +3,6 @@
 
 import enum
 import types
-from concurrent.futures import ThreadPoolExecutor
 
 import dpctl
 import dpctl.memory
@@ -343,25 +342,6 @@ def test_an_array_that_only_begins_in_usm():
     assert beyond.usm_type == "system"
     with pytest.raises(BufferError):
         beyond.__dlpack__(copy=False)
-
-
-def test_whose_host_memory_is_decides_nothing_until_it_is_asked():
-    """It is asked once, by whoever comes first; a device that reads the memory sees it so."""
-    context = dpctl.SyclContext([sx.device().sycl_device])
-    queue = dpctl.SyclQueue(context, sx.device().sycl_device)
-    memory = dpctl.memory.MemoryUSMShared(64, queue=queue)
-    tensors = [
-        sx.from_dlpack(Managed(memory._pointer, (16,), keep=memory).capsule()) for _ in "123"
-    ]
-    device = sx.register_context(context)
-    assert (tensors[0].usm_type, tensors[0].device) == ("shared", device)
-    assert (tensors[1].device, tensors[1].usm_type) == (device, "shared")
-    assert sx.from_dlpack(tensors[2].__dlpack__(dl_device=(14, device.id))).ptr == memory._pointer
-    with ThreadPoolExecutor(8) as threads:
-        for _ in range(50):
-            view = sx.from_dlpack(Managed(memory._pointer, (16,), keep=memory).capsule())
-            seen = threads.map(lambda tensor: (tensor.device, tensor.usm_type), [view] * 8)
-            assert set(seen) == {(device, "shared")}
 
 
 # ---- capsules ------------------------------------------------------------------------------------

@@ -54,10 +54,11 @@ def test_host_copies_are_kept():
     assert sx.memory.cached() == {(None, "system"): 5 * MIB}
 
 
-def test_memory_of_a_private_context_is_told_as_its_own(private):
-    tensor = sx.empty(64, "uint8", device=private)
-    del tensor
-    assert sx.memory.cached() == {(private, "device"): 64}
+def test_nothing_is_kept_of_a_private_context(private):
+    for usm_type in ("device", "shared", "host"):
+        sx.empty(64, "uint8", usm_type=usm_type, device=private)
+        sx.empty(MIB, "uint8", usm_type=usm_type, device=private)
+    assert sx.memory.cached() == {}
 
 
 @pytest.mark.parametrize("kind", ["host", "system"])

@@ -71,13 +71,10 @@ def test_the_backend(gpus):
 
 def test_the_table(gpus):
     for ordinal, gpu in enumerate(gpus):
-        for usm_type in ("device", "shared", "host", "system"):
-            wanted = (TYPES[usm_type], ordinal) if usm_type in TYPES else None
-            assert _core.native_device(gpu._entry, usm_type) == wanted
-        for number in TYPES.values():
+        for usm_type, number in TYPES.items():
+            entry, kind = _core.resolve(number, ordinal)
+            assert (entry.id, kind) == (gpu.id, usm_type)
             assert sx.device((number, ordinal)) is gpu
-    for usm_type in ("device", "shared", "host"):
-        assert _core.native_device(sx.device("opencl:cpu")._entry, usm_type) is None
     assert {sx.dlpack.DeviceType(number).name.partition("_")[0] for number in TYPES.values()} == {
         {"cuda": "CUDA", "hip": "ROCM"}[BACKEND]
     }

@@ -92,7 +92,8 @@ PyObject* times(PyObject*, PyObject*) {
     const sycl::context context = contexts.empty() ? sycl::context(device) : contexts.back();
     const sycl::queue queue(context, device, [](sycl::exception_list) {});
     const device_entry entry = device_entry::of(queue);
-    void* const block = sycl::malloc_shared(64, device, context);
+    const device_entry root = device_entry::default_device();
+    void* const block = sycl::malloc_shared(64, device, root.context());
     const std::vector<char> host(64);
     const sycl_ext_api& api = sycl_ext::api();
     const double pair = least([&] { api.entry_of(&device, &context, nullptr); });
@@ -104,8 +105,8 @@ PyObject* times(PyObject*, PyObject*) {
     const int owner = api.entry_of_pointer(block, nullptr, nullptr);
     const double pointer = least([&] { api.entry_of_pointer(block, nullptr, nullptr); });
     const double host_pointer = least([&] { api.entry_of_pointer(host.data(), nullptr, nullptr); });
-    sycl::free(block, context);
-    if (owner != entry.id()) throw std::runtime_error("the pointer was found in another entry");
+    sycl::free(block, root.context());
+    if (owner != root.id()) throw std::runtime_error("the pointer was found in another entry");
     return Py_BuildValue("{sdsdsdsdsd}", "context and device", pair, "queue", by_queue, "id", by_id,
                          "pointer", pointer, "host pointer", host_pointer);
   });

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/native_devices.hpp"
+#include "runtime/dl_device.hpp"
 
-#include <dlpack/dlpack.h>
-
-#include <algorithm>
 #include <array>
 #include <sycl/backend.hpp>
 #include <sycl/detail/backend_traits_cuda.hpp>
@@ -32,42 +29,30 @@ constexpr std::array<Name, 5> names{{
     {"hip", UsmKind::host, kDLROCMHost},
 }};
 
-const Name* find(int type) noexcept {
-  const auto* const found = std::find_if(names.begin(), names.end(), [type](const Name& name) {
-    return static_cast<int>(name.type) == type;
-  });
-  return found == names.end() ? nullptr : found;
-}
-
 }  // namespace
 
-std::optional<NativeDevice> native_device(const Entry& entry, UsmKind kind) noexcept {
-  const Entry* const root = find_entry(entry.root_id);
-  if (!root || root->native_ordinal < 0) return std::nullopt;
+NamedDevice resolve(DLDevice device) {
+  const int type = static_cast<int>(device.device_type);
+  if (type == kDLCPU) return {true};
+  if (type == kDLOneAPI) return {false, find_entry(device.device_id)};
+  NamedDevice found;
   for (const Name& name : names) {
-    if (entry.backend == name.backend && kind == name.kind) {
-      return NativeDevice{static_cast<std::int32_t>(name.type), root->native_ordinal};
+    if (name.type != device.device_type) continue;
+    found.kind = name.kind;
+    const int count = device.device_id < 0 ? 0 : root_count();
+    for (int id = 0; id < count && !found.entry; ++id) {
+      const Entry& root = entry_at(id);
+      const bool is_it = root.native_ordinal == device.device_id && root.backend == name.backend;
+      if (is_it) found.entry = &root;
     }
   }
-  return std::nullopt;
+  return found;
 }
 
-bool is_native_type(int type) noexcept { return find(type); }
-
-const Entry* entry_of_native(NativeDevice device) {
-  const Name* const name = find(device.type);
-  if (!name || device.id < 0) return nullptr;
-  const int count = root_count();
-  for (int id = 0; id < count; ++id) {
-    const Entry& root = entry_at(id);
-    if (root.native_ordinal == device.id && root.backend == name->backend) return &root;
-  }
-  return nullptr;
-}
-
-UsmKind kind_of_native(int type) {
-  if (const Name* const name = find(type)) return name->kind;
-  fail(Error::Kind::value, "device type ", type, " names no memory of CUDA or ROCm");
+bool NamedDevice::fits(const Entry* owner, UsmKind its_kind) const noexcept {
+  if (is_host) return host_accessible(its_kind, owner);
+  return owner && entry && (entry == owner || entry->id == owner->root_id) &&
+         kind.value_or(its_kind) == its_kind;
 }
 
 std::uintptr_t native_stream(const Entry& entry) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the devices are that DLPack names: the host, an entry of the device table, or a device that
+// SYCL reaches through CUDA or HIP, under the name that libraries without SYCL use.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/device_table.hpp"
+
+namespace sycl_ext {
+
+struct NamedDevice {
+  bool is_host = false;
+  const Entry* entry = nullptr;   // nullptr: the host, or there is no such device
+  std::optional<UsmKind> kind{};  // what a name of CUDA or ROCm says besides
+
+  // Whether memory of that kind on that entry may be called so.
+  bool fits(const Entry* owner, UsmKind its_kind) const noexcept;
+};
+NamedDevice resolve(DLDevice device);
+
+// The stream of CUDA or HIP behind the queue of such an entry, to which others can submit from now
+// on.
+std::uintptr_t native_stream(const Entry& entry);
+
+}  // namespace sycl_ext
