@@ -66,6 +66,10 @@ class Entry:
     @property
     def driver_version(self) -> str: ...
     @property
+    def uuid(self) -> bytes: ...
+    @property
+    def pci_address(self) -> str: ...
+    @property
     def filter_string(self) -> str: ...
     @property
     def fp16(self) -> bool: ...
@@ -298,9 +302,6 @@ def default_entry() -> Entry:
 
 def deferred_frees() -> int:
     """Blocks that will be freed when the work on them is done."""
-
-def device_uuid(entry: Entry) -> bytes:
-    """What identifies the device in every process; empty: it does not say."""
 
 def entry(id: SupportsIndex) -> Entry:
     """The entry with this id; ValueError when there is none."""

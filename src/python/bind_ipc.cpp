@@ -65,9 +65,6 @@ void bind_ipc(py::module_& m) {
   m.def("has_ipc", &has_ipc, py::arg("entry"),
         "Whether other processes can open the device memory of an entry.");
   m.def(
-      "device_uuid", [](const Entry& entry) { return py::bytes(device_uuid(entry)); },
-      py::arg("entry"), "What identifies the device in every process; empty: it does not say.");
-  m.def(
       "memory_of",
       [](const Tensor& tensor) {
         const auto* data = tensor.memory->data;

@@ -65,6 +65,8 @@ class Entry final : public ContextEntry {
   std::string device_type;    // "cpu", "gpu", "accelerator"
   std::string filter_string;  // "opencl:cpu:0"; empty for entries that are no root
   std::string driver_version;
+  std::string uuid;         // 16 bytes; empty: the device does not say
+  std::string pci_address;  // "0000:03:00.0"; empty: the same
   // Number of a root device of CUDA or HIP in that library, which DLPack calls it by; else -1.
   int native_ordinal = -1;
   // Aspects.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <sycl/ext/intel/info/device.hpp>
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 
@@ -141,15 +140,6 @@ bool has_ipc(const Entry& entry) {
            return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
                   driver_has_ipc(entry);
          });
-}
-
-std::string device_uuid(const Entry& entry) {
-  const sycl::device& device = entry.sycl->device;
-  return sycl_call("asking for the UUID of a device", [&]() -> std::string {
-    if (!device.has(sycl::aspect::ext_intel_device_info_uuid)) return {};
-    const auto uuid = device.get_info<sycl::ext::intel::info::device::uuid>();
-    return {reinterpret_cast<const char*>(uuid.data()), uuid.size()};
-  });
 }
 
 IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)

@@ -364,7 +364,6 @@ const std::vector<Operation>& operations() {
        }},
       {"inter-process handles",
        [](const World& w) {
-         device_uuid(w.entry);
          if (!has_ipc(w.entry)) return;
          const Memory block = allocate_dedicated(w.entry, 64);
          const IpcExport exported(block, block->data, block->nbytes);

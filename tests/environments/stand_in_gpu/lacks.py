@@ -13,6 +13,7 @@ LACKS: dict[str, dict[str, str]] = {
         "test_a_child_frees_nothing_of_the_parents": ORDERS,
         "test_work_that_was_pending_at_the_fork": ORDERS,
         "with_ipc": "OpenCL has no handles for other processes",
+        "test_a_device_is_found_by_what_it_is": "every device is the one CPU, with its UUID",
         "tiles": "its partitions are those of a CPU device",
         "test_one_context_for_both": "each GPU is a platform of its own",
         "test_a_private_context_goes_to_the_default_one": "no command knows two contexts' memory",
