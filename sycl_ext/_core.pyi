@@ -213,6 +213,17 @@ class Commands:
     def wait(self) -> None:
         """Blocks until they are done; raises what went wrong in them."""
 
+class HostRegistration:
+    """Host memory that drivers know."""
+
+    def __init__(self, tensor: TensorBase) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    def is_known_to(self, entry: Entry) -> bool: ...
+    def close(self) -> None: ...
+
 class IpcExport:
     """An inter-process handle; keeps its memory."""
 

@@ -27,6 +27,7 @@ enum class Rank {
   sub_devices,
   // Neither the runtime nor Python is called under the others.
   contexts,
+  host_registrations,
   device_table,
   extents,
   deferred_frees,

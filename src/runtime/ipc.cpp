@@ -8,13 +8,13 @@
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 
 #if defined(__linux__)
-#include <dlfcn.h>
 #include <unistd.h>
 #endif
 
 #include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "runtime/level_zero.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -33,22 +33,6 @@ void require_ipc(const Entry& entry) {
        ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
        "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc_empty "
        "makes memory that processes can share where there is any");
-}
-
-// A function of the Level Zero loader; nullptr: there is no such driver behind the entry.  The
-// adapters load the loader by themselves, so it is asked for under its name, and never loaded here.
-template <class Function>
-Function level_zero_function(const Entry& entry, const char* name) {
-#if defined(__linux__)
-  if (entry.sycl->device.get_backend() != sycl::backend::ext_oneapi_level_zero) return nullptr;
-  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!loader) return nullptr;
-  const auto function = reinterpret_cast<Function>(dlsym(loader, name));
-  dlclose(loader);  // the adapters keep it
-  return function;
-#else
-  return nullptr;
-#endif
 }
 
 // What the functions of a loader answer that is loaded, and that the adapters do not use.

@@ -143,27 +143,40 @@ ze_result_t Memory::free(const void* pointer, const char* function) {
   return ZE_RESULT_SUCCESS;
 }
 
+// As compute-runtime's HostPointerManager: each byte once, without counting; a release of any part
+// releases all of the import.
 ze_result_t Memory::import(void* pointer, std::size_t size) {
+  if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   auto block = std::make_shared<Block>();
   block->type = kHostImported;
   block->base = block->bytes = static_cast<char*>(pointer);
   block->size = size;
   std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<Block> first = find(pointer), last = find(block->base + size - 1);
+  if (first || last) return first == last ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OVERLAPPING_REGIONS;
   block->id = next_id_++;
+  note("import %p, %zu bytes", pointer, size);
+  ++faults().imports;
   blocks_[block->base] = std::move(block);
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t Memory::release(void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = blocks_.find(static_cast<char*>(pointer));
-  if (found == blocks_.end() || found->second->mapped) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  blocks_.erase(found);
+  const std::shared_ptr<Block> block = find(pointer);
+  if (!block || block->type != kHostImported) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  note("release %p", pointer);
+  if (block->commands > 0) corrupted("an import was released under a command", *block);
+  blocks_.erase(block->base);
   return ZE_RESULT_SUCCESS;
 }
 
 std::shared_ptr<Block> Memory::around(const void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
+  return find(pointer);
+}
+
+std::shared_ptr<Block> Memory::find(const void* pointer) {
   const char* const address = static_cast<const char*>(pointer);
   const auto after = blocks_.upper_bound(address);
   if (after == blocks_.begin()) return nullptr;
@@ -175,6 +188,12 @@ long Memory::blocks() {
   std::lock_guard<std::mutex> lock(mutex_);
   return std::count_if(blocks_.begin(), blocks_.end(),
                        [](const auto& entry) { return entry.second->mapped != 0; });
+}
+
+long Memory::imported() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::count_if(blocks_.begin(), blocks_.end(),
+                       [](const auto& entry) { return entry.second->type == kHostImported; });
 }
 
 long Memory::opened() {

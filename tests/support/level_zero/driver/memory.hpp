@@ -58,10 +58,12 @@ class Memory {
   std::shared_ptr<Block> around(const void* pointer);
 
   long blocks();        // alive, imported memory not counted
+  long imported();      // memory of the program's
   long opened();        // of these, memory of other processes
   long device_bytes();  // of all cards, opened memory not counted
 
  private:
+  std::shared_ptr<Block> find(const void* pointer);  // the caller holds the lock
   ze_result_t map(std::shared_ptr<Block> block, std::size_t align, void** out);
 
   std::mutex mutex_;
