@@ -395,6 +395,9 @@ def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
 def interrupted_waits() -> int:
     """Waits that a signal ended, and whose work is still pending."""
 
+def limit_memory(entry: Entry, nbytes: SupportsIndex) -> None:
+    """How much 'device' and 'shared' USM there may be of a device; < 0: anything."""
+
 def live_allocations() -> int:
     """Blocks of memory that are held now, our own and borrowed ones."""
 
@@ -424,6 +427,9 @@ def kind_of_native(type: SupportsIndex) -> str:
 
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor lies in, and where its first element is."""
+
+def memory_use() -> list[tuple[int | None, str, int, int, int, int]]:
+    """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all."""
 
 def native_device(entry: Entry, usm_type: str) -> tuple[int, int] | None:
     """What DLPack calls such memory of CUDA or ROCm; None: the backend is another one."""
@@ -491,6 +497,9 @@ def root_count() -> int:
 
 def set_no_device_advice(advice: str, driver: str) -> None:
     """Sets what errors advise where there is no device; once, at import."""
+
+def set_pressure_handler(handler: object) -> None:
+    """Sets whom an allocation asks that fails: a function of an entry id and a size; once."""
 
 def set_hooks(
     fields: dict[str, Any],

@@ -21,6 +21,7 @@
 #include "base/block_pool.hpp"
 #include "base/fork.hpp"
 #include "runtime/context_use.hpp"
+#include "runtime/memory_use.hpp"
 #include "runtime/queue.hpp"
 
 namespace sycl_ext {
@@ -80,6 +81,11 @@ class Entry final : public ContextEntry {
       false;  // the device's memory is the host's: device USM can be read by the host
   std::shared_ptr<const EntryHandles> sycl;
   std::shared_ptr<ContextUse> use;  // nullptr: the default context
+
+  // Of 'device', 'shared' and 'host' USM; and how much of the first two there may be, < 0:
+  // anything.
+  mutable std::array<MemoryUse, 3> memory_use;
+  mutable std::atomic<std::int64_t> memory_limit{-1};
 
   // Made when first needed; many entries never allocate.
   EntryPools& pools() const;

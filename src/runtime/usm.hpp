@@ -48,6 +48,7 @@ struct HeldBlock {
   void belong_to(UsmKind kind, const Entry& entry) noexcept;
 
  private:
+  bool is_counted() const noexcept { return free_block && capacity > 0; }
   bool is_held_ = true;  // false: moved from
 };
 

@@ -122,8 +122,9 @@ def _through(
     if mode != "w" and not is_filled:
         _core.copy_elements(memory, t)
     if mode == "r":
-        shape, strides = memory.shape, memory.strides
-        return host_view(_core.view(memory, 0, shape, strides, None, readonly=True)), _nothing
+        base = sources.root_of(memory)
+        seen = _core.view(memory, 0, memory.shape, memory.strides, base, readonly=True)
+        return host_view(seen), _nothing
     return host_view(memory), lambda: _core.copy_elements(t, memory)
 
 

@@ -80,10 +80,10 @@ def register_host(x: Any, /) -> HostRegistration:
     """Make host memory that exists known to the drivers ("pin" it), so that copies are direct.
 
     A GPU copies by DMA, for which the pages of host memory must stay where they are.  Memory that
-    its driver does not know is copied twice: into a block of host USM, and from there.  That is
-    not so for memory that is registered: `Tensor.copy_from`, `as_tensor` and ``staged(t, memory=x)``
-    copy it with one command.  Registering takes time in proportion to the
-    size; register memory that is used often.
+    its driver does not know is copied twice: into a block of host USM, and from there.  Memory
+    that is registered is copied by one command: by `Tensor.copy_from`, `as_tensor` and
+    ``staged(t, memory=x)``.  To register memory takes time in proportion to its size; it is worth
+    it for memory that is used often.
 
     The memory does not become USM: kernels of a GPU cannot read it, and no pointer query knows it.
 

@@ -35,7 +35,7 @@ def test_what_is_taken(make, nbytes):
         assert registration.nbytes == nbytes
         assert not registration.closed
         # On a CPU device copies are the host's: nothing is registered, and it says so.
-        assert registration.registered == {device: False for device in registration.registered}
+        assert registration.registered == dict.fromkeys(registration.registered, False)
         assert list(registration.registered) == [d for d in sx.devices() if d.kind == "root"]
     assert registration.closed
     assert "closed" in repr(registration)
@@ -49,11 +49,10 @@ def test_what_has_no_memory(wrong):
 
 
 def test_the_memory_is_held():
-    with mmap.mmap(-1, 4096) as memory:
-        with register_host(memory):
-            with pytest.raises(BufferError, match="exported pointers exist"):
-                memory.close()
+    memory = mmap.mmap(-1, 4096)
+    with register_host(memory), pytest.raises(BufferError, match="exported pointers exist"):
         memory.close()
+    memory.close()
     data = bytearray(10)
     registration = register_host(data)
     with pytest.raises(BufferError):
