@@ -148,6 +148,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   entry->usm_shared = device.has(sycl::aspect::usm_shared_allocations);
   entry->usm_host = device.has(sycl::aspect::usm_host_allocations);
   entry->usm_system = device.has(sycl::aspect::usm_system_allocations);
+  entry->virtual_memory = device.has(sycl::aspect::ext_oneapi_virtual_mem);
   // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
   entry->single_device =
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;

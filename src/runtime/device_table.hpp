@@ -73,6 +73,7 @@ class Entry final : public ContextEntry {
   // Aspects.
   bool fp16 = false, fp64 = false;
   bool usm_device = false, usm_shared = false, usm_host = false, usm_system = false;
+  bool virtual_memory = false;  // ext_oneapi_virtual_mem
   // Whether the default context knows the pointers of this private one, too, as on Level Zero: then
   // the runtime does not tell whose they are.
   bool driver_wide = false;

@@ -2,6 +2,8 @@
 // Functions of the Level Zero loader, for what SYCL does not tell.
 #pragma once
 
+#include <optional>
+
 #include "runtime/device_table.hpp"
 
 namespace sycl_ext {
@@ -22,5 +24,12 @@ struct ImportedFrom {
   const void* first;  // nullptr: it is not imported
 };
 ImportedFrom imported_from(const Entry& entry, const void* pointer) noexcept;
+
+// Whether the driver has memory at the address; nullopt: there is no such driver.
+std::optional<bool> has_memory_at(const Entry& entry, const void* pointer) noexcept;
+
+// The entry in the same context of the device that the memory is on, as the driver says, which
+// knows more of it than SYCL; nullptr: it does not say, or has no such entry.
+const Entry* device_of_memory(const Entry& entry, const void* pointer) noexcept;
 
 }  // namespace sycl_ext

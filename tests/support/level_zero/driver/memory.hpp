@@ -28,6 +28,7 @@ struct Block {
   Device* device = nullptr;
   int file = -1;
   std::uint64_t id = 0;
+  bool is_virtual = false;       // a mapping in a reservation, which stays
   bool opened = false;           // by a handle: the memory of another process
   std::atomic<int> commands{0};  // not done yet, which use it
 };
@@ -51,6 +52,8 @@ class Memory {
   // Maps what another block, perhaps of another process, is a mapping of; takes the file.
   ze_result_t open(Device* device, int file, std::size_t size, void** out);
   ze_result_t free(const void* pointer, const char* function);
+  // Notes a mapping of virtual memory: what commands read and write is at `bytes`.
+  void place(const void* pointer, std::size_t size, Device* device, char* bytes);
   ze_result_t import(void* pointer, std::size_t size);
   ze_result_t release(void* pointer);
 
