@@ -98,10 +98,8 @@ namespace {
 PyObject* python_pressure_handler = nullptr;
 
 bool call_pressure_handler(const Entry& limited, std::size_t nbytes) {
-  const PyRef answer(in_python([&] {
-    return PyObject_CallFunction(python_pressure_handler, "in", limited.id,
-                                 static_cast<Py_ssize_t>(nbytes));
-  }));
+  const PyRef answer(PyObject_CallFunction(python_pressure_handler, "in", limited.id,
+                                           static_cast<Py_ssize_t>(nbytes)));
   const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
   if (is_true < 0) throw PythonError();
   return is_true;

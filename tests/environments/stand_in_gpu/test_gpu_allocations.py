@@ -12,7 +12,7 @@ import pytest
 import sycl_ext as sx
 from extensions import labs
 from sycl_ext import _core
-from sycl_ext._devices.memory_use import limit, statistics
+from sycl_ext.memory import limit, statistics
 from sycl_ext.testing.structs import ONE_API, DLManagedTensorVersioned
 
 U8 = (1, 8, 1)

@@ -9,7 +9,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from sycl_ext._tensor.host_registration import register_host
+from sycl_ext.memory import register_host
 
 MANY = 5 << 20  # bytes: more than one block of a staged copy
 
@@ -114,7 +114,7 @@ import numpy as np
 import sycl_ext as sx
 from fake_gpu import control
 from level_zero.probe import import_functions
-from sycl_ext._tensor.host_registration import register_host
+from sycl_ext.memory import register_host
 
 gpu, driver = sx.device("gpu"), control.loaded()
 array = np.zeros(100_000)
@@ -150,7 +150,7 @@ import os
 import numpy as np
 import sycl_ext as sx
 from fake_gpu import control
-from sycl_ext._tensor.host_registration import register_host
+from sycl_ext.memory import register_host
 
 array, driver = np.zeros(1000), control.loaded() if sx.devices() else None
 registration = register_host(array)

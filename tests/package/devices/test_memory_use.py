@@ -10,7 +10,7 @@ import pytest
 
 import sycl_ext as sx
 from sycl_ext import _core
-from sycl_ext._devices.memory_use import Statistics, limit, statistics
+from sycl_ext.memory import Statistics, limit, statistics
 from waiting import eventually
 
 MIB = 1 << 20

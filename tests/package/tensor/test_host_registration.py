@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import sycl_ext as sx
-from sycl_ext._tensor.host_registration import register_host
+from sycl_ext.memory import register_host
 
 
 @pytest.mark.parametrize(
