@@ -314,6 +314,9 @@ def default_entry() -> Entry:
 def deferred_frees() -> int:
     """Blocks that will be freed when the work on them is done."""
 
+def dtype_of_dlpack(code: SupportsIndex, bits: SupportsIndex, lanes: SupportsIndex) -> str | None:
+    """The name of a DLPack dtype; None: it is not exchanged."""
+
 def entry(id: SupportsIndex) -> Entry:
     """The entry with this id; ValueError when there is none."""
 

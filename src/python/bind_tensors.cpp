@@ -265,6 +265,17 @@ void bind_tensors(py::module_& m) {
   m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>(),
         "Gives the blocks that are kept for the next allocations back to the runtime.");
   m.def(
+      "dtype_of_dlpack",
+      [](int code, int bits, int lanes) -> std::optional<std::string> {
+        const auto fits = [](int number, int most) { return number >= 0 && number <= most; };
+        if (!fits(code, 255) || !fits(bits, 255) || lanes != 1) return std::nullopt;
+        const DType* const found = find_dtype(
+            DLDataType{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1});
+        return found ? std::optional<std::string>(found->name) : std::nullopt;
+      },
+      py::arg("code"), py::arg("bits"), py::arg("lanes"),
+      "The name of a DLPack dtype; None: it is not exchanged.");
+  m.def(
       "memory_use",
       [] {
         using Number = std::int64_t;

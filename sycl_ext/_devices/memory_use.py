@@ -95,9 +95,10 @@ def limit(
     on_pressure : callable, optional
         Gets the bytes of an allocation that would pass the limit, or for which the device has no
         memory left.  It makes room, by dropping tensors or moving them to the host, and returns
-        True; then the allocation is tried again.  Where it returns something false, the allocation
-        raises MemoryError; what it raises is raised there.  It runs in the thread that allocates,
-        where no lock is held; its own allocations do not call it.  None removes it.
+        True; then the allocation is tried again, until it succeeds.  Where the function returns
+        something false, the allocation raises MemoryError; what it raises is raised there.  It
+        runs in the thread that allocates, where no lock is held; its own allocations do not call
+        it.  None removes it.
 
     Raises
     ------
