@@ -44,7 +44,8 @@ def device(spec: Any = None) -> Device:
         None for the default device; a `Device`; an id; a DLPack pair ``(14, id)``; a filter string
         such as ``"level_zero:gpu:1"`` or ``"cpu"``; ``"uuid:"`` and a `Device.uuid`;
         a ``dpctl.SyclDevice``, ``SyclQueue`` or ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a
-        ``torch.device`` of that type, for the device that PyTorch calls so; anything with ``sycl_queue`` or ``__dlpack_device__``.
+        ``torch.device`` of that type, for the device that PyTorch calls so; anything with
+        ``sycl_queue`` or ``__dlpack_device__``.
 
     Returns
     -------
