@@ -66,6 +66,10 @@ class Entry:
     @property
     def driver_version(self) -> str: ...
     @property
+    def uuid(self) -> bytes: ...
+    @property
+    def pci_address(self) -> str: ...
+    @property
     def filter_string(self) -> str: ...
     @property
     def fp16(self) -> bool: ...
@@ -209,6 +213,17 @@ class Commands:
     def wait(self) -> None:
         """Blocks until they are done; raises what went wrong in them."""
 
+class HostRegistration:
+    """Host memory that drivers know."""
+
+    def __init__(self, tensor: TensorBase) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    def is_known_to(self, entry: Entry) -> bool: ...
+    def close(self) -> None: ...
+
 class IpcExport:
     """An inter-process handle; keeps its memory."""
 
@@ -299,8 +314,8 @@ def default_entry() -> Entry:
 def deferred_frees() -> int:
     """Blocks that will be freed when the work on them is done."""
 
-def device_uuid(entry: Entry) -> bytes:
-    """What identifies the device in every process; empty: it does not say."""
+def dtype_of_dlpack(code: SupportsIndex, bits: SupportsIndex, lanes: SupportsIndex) -> str | None:
+    """The name of a DLPack dtype; None: it is not exchanged."""
 
 def entry(id: SupportsIndex) -> Entry:
     """The entry with this id; ValueError when there is none."""
@@ -380,6 +395,9 @@ def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
 def interrupted_waits() -> int:
     """Waits that a signal ended, and whose work is still pending."""
 
+def limit_memory(entry: Entry, nbytes: SupportsIndex) -> None:
+    """How much 'device' and 'shared' USM there may be of a device; < 0: anything."""
+
 def live_allocations() -> int:
     """Blocks of memory that are held now, our own and borrowed ones."""
 
@@ -406,6 +424,9 @@ def make_capsule(
 
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor lies in, and where its first element is."""
+
+def memory_use() -> list[tuple[int | None, str, int, int, int, int]]:
+    """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all."""
 
 def native_stream(entry: Entry) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
@@ -476,6 +497,9 @@ def root_count() -> int:
 
 def set_no_device_advice(advice: bytes, driver: bytes) -> None:
     """Sets what errors advise where there is no device; once, at import."""
+
+def set_pressure_handler(handler: object) -> None:
+    """Sets whom an allocation asks that fails: a function of an entry id and a size; once."""
 
 def set_hooks(
     fields: dict[str, Any],

@@ -1,11 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of this process: what is exported, what is kept for reuse, copies that go on."""
+"""Memory of this process: what is exported, allocated or kept, host memory that drivers know."""
 
 from sycl_ext._debug.introspection import ExportOrigin, live_exports
 from sycl_ext._devices.cached_memory import cached, release_cached
+from sycl_ext._devices.memory_use import Statistics, limit, statistics
 from sycl_ext._setup.public import publish
 from sycl_ext._tensor.async_copy import AsyncCopy
+from sycl_ext._tensor.host_registration import HostRegistration, register_host
 
-__all__ = ["AsyncCopy", "ExportOrigin", "cached", "live_exports", "release_cached"]
+__all__ = [
+    "AsyncCopy",
+    "ExportOrigin",
+    "HostRegistration",
+    "Statistics",
+    "cached",
+    "limit",
+    "live_exports",
+    "register_host",
+    "release_cached",
+    "statistics",
+]
 
-publish(__name__, AsyncCopy, ExportOrigin, cached, live_exports, release_cached)
+publish(__name__, AsyncCopy, ExportOrigin, HostRegistration, Statistics)
+publish(__name__, cached, limit, live_exports, register_host, release_cached, statistics)

@@ -26,6 +26,7 @@ enum class Rank {
   reference_queue,
   sub_devices,
   // Neither the runtime nor Python is called under the others.
+  host_registrations,
   device_table,
   extents,
   deferred_frees,

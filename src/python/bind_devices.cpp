@@ -84,6 +84,8 @@ void bind_entries(py::module_& m) {
       .def_readonly("device_type", &Entry::device_type)
       .def_readonly("filter_string", &Entry::filter_string)
       .def_readonly("driver_version", &Entry::driver_version)
+      .def_property_readonly("uuid", [](const Entry& entry) { return py::bytes(entry.uuid); })
+      .def_readonly("pci_address", &Entry::pci_address)
       .def_readonly("fp16", &Entry::fp16)
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that two processes share, for Python.
+// Memory that two processes share, and host memory that drivers know, for Python.
 #include <optional>
 
 #include "python/bind.hpp"
+#include "runtime/host_registration.hpp"
 #include "runtime/ipc.hpp"
 
 namespace sycl_ext {
@@ -35,9 +36,47 @@ class IpcExportObject {
   std::unique_ptr<IpcExport> handle_;
 };
 
+// What Python holds of a registration of host memory.
+class HostRegistrationObject {
+ public:
+  explicit HostRegistrationObject(const Tensor& tensor) {
+    const ReleasedGil released;
+    Extent extent{};
+    (void)find_extent(tensor.layout, tensor.dtype->itemsize(), &extent);
+    nbytes_ = extent.nbytes();
+    held_ = register_host(tensor.memory, tensor.data + extent.begin, nbytes_);
+    ++held_->users;
+  }
+  ~HostRegistrationObject() { take(); }
+  std::size_t nbytes() const noexcept { return nbytes_; }
+  bool is_closed() const noexcept { return !held_; }
+  bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
+  void close() {
+    if (Registration held = take()) {
+      const ReleasedGil released;
+      forget(std::move(held));
+    }
+  }
+
+ private:
+  // Under the GIL.
+  Registration take() {
+    if (held_) --held_->users;
+    return std::move(held_);
+  }
+  std::size_t nbytes_;
+  Registration held_;
+};
+
 }  // namespace
 
 void bind_ipc(py::module_& m) {
+  py::class_<HostRegistrationObject>(m, "HostRegistration", "Host memory that drivers know.")
+      .def(py::init<const Tensor&>(), py::arg("tensor"))
+      .def_property_readonly("nbytes", &HostRegistrationObject::nbytes)
+      .def_property_readonly("closed", &HostRegistrationObject::is_closed)
+      .def("is_known_to", &HostRegistrationObject::is_known_to, py::arg("entry"))
+      .def("close", &HostRegistrationObject::close);
   py::class_<IpcExportObject>(m, "IpcExport", "An inter-process handle; keeps its memory.")
       .def(py::init([](const Tensor& tensor) { return std::make_unique<IpcExportObject>(tensor); }),
            py::arg("tensor"))
@@ -64,9 +103,6 @@ void bind_ipc(py::module_& m) {
       "A new compact tensor in 'device' USM that other processes may be shown.");
   m.def("has_ipc", &has_ipc, py::arg("entry"),
         "Whether other processes can open the device memory of an entry.");
-  m.def(
-      "device_uuid", [](const Entry& entry) { return py::bytes(device_uuid(entry)); },
-      py::arg("entry"), "What identifies the device in every process; empty: it does not say.");
   m.def(
       "memory_of",
       [](const Tensor& tensor) {

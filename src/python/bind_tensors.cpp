@@ -10,6 +10,7 @@
 #include "python/numpy_bridge.hpp"
 #include "python/origins.hpp"
 #include "python/sycl_capsule.hpp"
+#include "runtime/memory_limit.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {
@@ -91,6 +92,39 @@ void bind_copies(py::module_& m) {
       "pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); },
       py::arg("tensor"), "What is done when the work that is pending on the tensor is.");
 }
+
+namespace {
+
+PyObject* python_pressure_handler = nullptr;
+
+bool call_pressure_handler(const Entry& limited, std::size_t nbytes) {
+  const PyRef answer(PyObject_CallFunction(python_pressure_handler, "in", limited.id,
+                                           static_cast<Py_ssize_t>(nbytes)));
+  const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
+  if (is_true < 0) throw PythonError();
+  return is_true;
+}
+
+bool pressure_handler(const Entry& limited, std::size_t nbytes) {
+  if (holds_gil()) return call_pressure_handler(limited, nbytes);
+  if (!python_is_alive()) return false;
+  const bool is_ours = ReleasedGil::current();  // then somebody sees what is raised
+  const TakenGil taken;
+  try {
+    return call_pressure_handler(limited, nbytes);
+  } catch (const PythonError&) {
+    if (is_ours) throw;
+    PyErr_WriteUnraisable(python_pressure_handler);
+    return false;
+  }
+}
+
+void ask_under_pressure(const py::object& handler) {
+  python_pressure_handler = py::object(handler).release().ptr();  // for ever, as the package is
+  set_pressure_handler(pressure_handler);
+}
+
+}  // namespace
 
 void bind_tensors(py::module_& m) {
   m.attr("TensorBase") =
@@ -230,6 +264,37 @@ void bind_tensors(py::module_& m) {
         "Blocks of memory that are held now, our own and borrowed ones.");
   m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>(),
         "Gives the blocks that are kept for the next allocations back to the runtime.");
+  m.def(
+      "dtype_of_dlpack",
+      [](int code, int bits, int lanes) -> std::optional<std::string> {
+        const auto fits = [](int number, int most) { return number >= 0 && number <= most; };
+        if (!fits(code, 255) || !fits(bits, 255) || lanes != 1) return std::nullopt;
+        const DType* const found = find_dtype(
+            DLDataType{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1});
+        return found ? std::optional<std::string>(found->name) : std::nullopt;
+      },
+      py::arg("code"), py::arg("bits"), py::arg("lanes"),
+      "The name of a DLPack dtype; None: it is not exchanged.");
+  m.def(
+      "memory_use",
+      [] {
+        using Number = std::int64_t;
+        std::vector<std::tuple<std::optional<int>, std::string, Number, Number, Number, Number>>
+            found;
+        for (const auto& [entry, kind, use] : memory_use()) {
+          found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt,
+                             usm_kind_name(kind), use->bytes(), use->peak(), use->live(),
+                             use->total());
+        }
+        return found;
+      },
+      "Entry id (None: host memory), kind, bytes now and at most, blocks now and in all.");
+  m.def(
+      "limit_memory", [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; },
+      py::arg("entry"), py::arg("nbytes"),
+      "How much 'device' and 'shared' USM there may be of a device; < 0: anything.");
+  m.def("set_pressure_handler", &ask_under_pressure, py::arg("handler"),
+        "Sets whom an allocation asks that fails: a function of an entry id and a size; once.");
   m.def(
       "cached_memory",
       [] {

@@ -155,7 +155,8 @@ shape : int or tuple of int
     Lengths of the axes, in elements.
 dtype : optional
     Anything that names a dtype of the table: bool, (u)int8 to 64, float16 to 64, complex64 and
-    128; bfloat16 and the float8 family by name or from ml_dtypes.
+    128; bfloat16 and the float8 family by name or from ml_dtypes; or an object with
+    ``__dlpack_data_type__``, which returns (code, bits, lanes).
 usm_type : {"device", "shared", "host"}
     Kind of USM.  The host reaches "shared" and "host" everywhere, and "device" on a CPU device.
 device : optional

@@ -18,18 +18,6 @@ Queue fetch(const Entry& entry) {
   return queue;
 }
 
-// Python's thread state for a thread that does not hold the GIL.
-class TakenGil {
- public:
-  TakenGil() : state_(hang_at_thread_end([] { return PyGILState_Ensure(); })) {}
-  ~TakenGil() { PyGILState_Release(state_); }
-  TakenGil(const TakenGil&) = delete;
-  TakenGil& operator=(const TakenGil&) = delete;
-
- private:
-  const PyGILState_STATE state_;
-};
-
 // Whose address is asked for: the object of a class of dpctl.  0: an exception is set.
 std::uintptr_t address_in(PyObject* object) {
   const PyRef address(PyObject_CallMethod(object, "addressof_ref", ""));

@@ -46,6 +46,18 @@ class ReleasedGil {
   const Interpreter::Released released_;
 };
 
+// Python's thread state for a thread that does not hold the GIL.
+class TakenGil {
+ public:
+  TakenGil() : state_(hang_at_thread_end([] { return PyGILState_Ensure(); })) {}
+  ~TakenGil() { PyGILState_Release(state_); }
+  TakenGil(const TakenGil&) = delete;
+  TakenGil& operator=(const TakenGil&) = delete;
+
+ private:
+  const PyGILState_STATE state_;
+};
+
 // A destructor may run while an exception is pending, and must leave it as it was.
 class SavedException {
  public:

@@ -31,6 +31,8 @@ bool load_numpy() {
   return api;
 }
 
+PyTypeObject* ndarray_type() { return static_cast<PyTypeObject*>(api[array_type]); }
+
 PyObject* ndarray_over(PyObject* tensor_object) {
   const Tensor& tensor = tensor_of(tensor_object);
   if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
@@ -47,7 +49,7 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   // PyArray_NewFromDescr takes the reference to dtype over.
   PyRef array(function_at<PyObject*(PyTypeObject*, PyObject*, int, const Py_intptr_t*,
                                     const Py_intptr_t*, void*, int, PyObject*)>(new_from_descr)(
-      static_cast<PyTypeObject*>(api[array_type]), dtype, ndim, shape.data(), strides.data(),
+      ndarray_type(), dtype, ndim, shape.data(), strides.data(),
       tensor.data ? tensor.data : &nothing, tensor.readonly ? 0 : flag_writeable, nullptr));
   if (!array) throw PythonError();
   Py_INCREF(tensor_object);  // taken over by PyArray_SetBaseObject

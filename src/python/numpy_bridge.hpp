@@ -10,6 +10,8 @@ namespace sycl_ext {
 // Finds NumPy's C API, when the core is loaded; false, with an exception set: there is none.
 bool load_numpy();
 
+PyTypeObject* ndarray_type();  // borrowed
+
 // A new array over the memory of a tensor object that the host can reach; the object becomes its
 // base.  Throws what the bindings translate.
 PyObject* ndarray_over(PyObject* tensor_object);

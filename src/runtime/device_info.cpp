@@ -6,6 +6,7 @@
 #include <sycl/backend.hpp>
 #include <sycl/detail/backend_traits_cuda.hpp>
 #include <sycl/detail/backend_traits_hip.hpp>
+#include <sycl/ext/intel/info/device.hpp>
 #include <sycl/ext/oneapi/backend/hip.hpp>
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
@@ -35,6 +36,18 @@ std::string type_name(const sycl::device& device) {
   };
   const auto found = names.find(device.get_info<sycl::info::device::device_type>());
   return found == names.end() ? "unknown" : found->second;
+}
+
+// An identity of the device; empty: it has none, or fails to tell.
+template <class Info>
+std::string identity(const sycl::device& device, sycl::aspect aspect) {
+  try {
+    if (!device.has(aspect)) return {};
+    const auto found = device.get_info<Info>();
+    return {found.begin(), found.end()};
+  } catch (const sycl::exception&) {
+    return {};
+  }
 }
 
 sycl::info::partition_affinity_domain domain_named(const std::string& name) {
@@ -126,9 +139,13 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   entry->backend = backend_name(device.get_backend());
   entry->device_type = type_name(device);
   entry->driver_version = device.get_info<sycl::info::device::driver_version>();
+  namespace info = sycl::ext::intel::info::device;
+  entry->uuid = identity<info::uuid>(device, sycl::aspect::ext_intel_device_info_uuid);
+  entry->pci_address = identity<info::pci_address>(device, sycl::aspect::ext_intel_pci_address);
   entry->fp16 = device.has(sycl::aspect::fp16);
   entry->fp64 = device.has(sycl::aspect::fp64);
   entry->usm = usm_of(device);
+  entry->virtual_memory = device.has(sycl::aspect::ext_oneapi_virtual_mem);
   // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
   entry->single_device =
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;

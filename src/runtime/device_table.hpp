@@ -20,6 +20,7 @@
 
 #include "base/block_pool.hpp"
 #include "base/fork.hpp"
+#include "runtime/memory_use.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/usm_kind.hpp"
 
@@ -65,11 +66,14 @@ class Entry final {
   std::string device_type;    // "cpu", "gpu", "accelerator"
   std::string filter_string;  // "opencl:cpu:0"; empty for entries that are no root
   std::string driver_version;
+  std::string uuid;         // 16 bytes; empty: the device does not say
+  std::string pci_address;  // "0000:03:00.0"; empty: the same
   // Number of a root device of CUDA or HIP in that library, which DLPack calls it by; else -1.
   int native_ordinal = -1;
   // Aspects.
   bool fp16 = false, fp64 = false;
   std::array<bool, usm_kind_count> usm{};  // has_usm(entry, kind)
+  bool virtual_memory = false;             // ext_oneapi_virtual_mem
   // Whether the default context knows the pointers of this private one, too, as on Level Zero: then
   // the runtime does not tell whose they are.
   bool driver_wide = false;
@@ -79,6 +83,11 @@ class Entry final {
   std::shared_ptr<const EntryHandles> sycl;
   // The next entry in the list of first_searched().
   mutable std::atomic<const Entry*> next_searched{nullptr};
+
+  // Of 'device', 'shared' and 'host' USM; and how much of the first two there may be, < 0:
+  // anything.
+  mutable std::array<MemoryUse, 3> memory_use;
+  mutable std::atomic<std::int64_t> memory_limit{-1};
 
   // Made when first needed; many entries never allocate.
   EntryPools& pools() const;

@@ -4,17 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <sycl/ext/intel/info/device.hpp>
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
 
 #if defined(__linux__)
-#include <dlfcn.h>
 #include <unistd.h>
 #endif
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "runtime/level_zero.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -33,22 +32,6 @@ void require_ipc(const Entry& entry) {
        ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
        "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc_empty "
        "makes memory that processes can share where there is any");
-}
-
-// A function of the Level Zero loader; nullptr: there is no such driver behind the entry.  The
-// adapters load the loader by themselves, so it is asked for under its name, and never loaded here.
-template <class Function>
-Function level_zero_function(const Entry& entry, const char* name) {
-#if defined(__linux__)
-  if (entry.sycl->device.get_backend() != sycl::backend::ext_oneapi_level_zero) return nullptr;
-  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!loader) return nullptr;
-  const auto function = reinterpret_cast<Function>(dlsym(loader, name));
-  dlclose(loader);  // the adapters keep it
-  return function;
-#else
-  return nullptr;
-#endif
 }
 
 // What the functions of a loader answer that is loaded, and that the adapters do not use.
@@ -135,15 +118,6 @@ bool has_ipc(const Entry& entry) {
            return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
                   driver_has_ipc(entry);
          });
-}
-
-std::string device_uuid(const Entry& entry) {
-  const sycl::device& device = entry.sycl->device;
-  return sycl_call("asking for the UUID of a device", [&]() -> std::string {
-    if (!device.has(sycl::aspect::ext_intel_device_info_uuid)) return {};
-    const auto uuid = device.get_info<sycl::ext::intel::info::device::uuid>();
-    return {reinterpret_cast<const char*>(uuid.data()), uuid.size()};
-  });
 }
 
 IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)

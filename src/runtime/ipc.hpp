@@ -14,9 +14,6 @@ namespace sycl_ext {
 // Whether the device memory of an entry can be opened by other processes.
 bool has_ipc(const Entry& entry);
 
-// What identifies the device of an entry in every process of the machine; empty: it does not say.
-std::string device_uuid(const Entry& entry);
-
 // An allocation of the driver, which may hold many blocks of the runtime.
 struct DriverAllocation {
   const std::byte* begin;

@@ -82,10 +82,29 @@ bool collect_errors(const QueueState& state) {
   return state.errors->any;
 }
 
+bool is_recording(const QueueState& state) {
+  return sycl_call("asking whether a queue records", [&] {
+    const RuntimeCall call("asking whether a queue records");
+    return state.queue.ext_oneapi_get_state() ==
+           sycl::ext::oneapi::experimental::queue_state::recording;
+  });
+}
+
+// What a queue records does not run, and a barrier there would be a node of the graph, as would all
+// that is ordered after it.
+void require_executing(const QueueState& state) {
+  if (!is_recording(state)) return;
+  fail(Error::Kind::buffer,
+       "a queue that may have work on the memory records a SYCL graph, so what it was given can "
+       "neither be waited for nor be put before other work; end the recording first, or say that "
+       "nothing is to be ordered (__dlpack__(stream=-1))");
+}
+
 // The event of all that was submitted so far, on an out-of-order queue of all that the device was
 // given; empty when it is done.
 std::optional<sycl::event> mark(const QueueState& state) {
   if (is_forked_child() && !is_cpu(state)) return std::nullopt;
+  require_executing(state);
   if (!state.answers_at_once && is_empty(state)) return std::nullopt;
   const RuntimeCall call("submitting a barrier");
   if (!state.in_order) return mark_device(state.queue);
@@ -417,6 +436,7 @@ void Queue::wait() const {
   const WithoutGil released;
   wait_interruptibly([state = state_, events = std::move(noted)] {
     sycl_call("waiting for a queue", [&] {
+      require_executing(*state);
       const std::int64_t abandoned = state->abandoned;
       look_at_copies(*state, true);
       // First these: then the device has been given whatever came after them.
@@ -466,6 +486,13 @@ std::vector<Event> Queue::pending() const {
 bool Queue::order_after(const Queue& producer) const {
   if (!producer.may_have_work()) return true;
   if (*this == producer && in_order()) return true;
+  if (is_recording(*state_)) {  // a graph depends on nothing outside of it
+    if (producer.is_idle()) return true;
+    fail(Error::Kind::buffer,
+         "the queue that is to see the data records a SYCL graph, and work is pending on the "
+         "memory, which a graph cannot depend on; wait for that work before (stream=None does), or "
+         "say that nothing is to be ordered (stream=-1)");
+  }
   if (!in_order() || !same_context(producer)) {
     producer.wait();
     return false;

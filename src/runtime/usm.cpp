@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <new>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
+#include "runtime/memory_limit.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -184,6 +186,7 @@ HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, 
       owner(std::move(owner)),
       free_block(free_block) {
   held_blocks.fetch_add(1, std::memory_order_relaxed);
+  if (is_counted()) use_of(entry, kind).begins(capacity);
 }
 
 HeldBlock::HeldBlock(HeldBlock&& other) noexcept
@@ -197,6 +200,7 @@ HeldBlock::HeldBlock(HeldBlock&& other) noexcept
       is_held_(std::exchange(other.is_held_, false)) {}
 
 HeldBlock::~HeldBlock() {
+  if (is_counted()) use_of(entry, kind).ends(capacity);
   if (free_block) free_block(*this);
   release_owner(std::move(owner));
   if (is_held_) held_blocks.fetch_sub(1, std::memory_order_relaxed);
@@ -314,8 +318,26 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
     release_cached_memory();
     block.data = fresh_usm(size, wanted, entry);
   }
+  while (!block.data && is_room_made(entry, size)) {
+    release_cached_memory();
+    block.data = fresh_usm(size, wanted, entry);
+  }
   if (!block.data) fail_allocation(nbytes, wanted, entry, "the runtime has no memory left");
   return block;
+}
+
+}  // namespace
+
+namespace {
+
+// For a block of `size` bytes, of which `nbytes` are wanted.
+void require_room(const Entry& entry, UsmKind kind, std::size_t size, std::size_t nbytes) {
+  const Entry* const passed = passed_limit(entry, kind, size);
+  if (!passed) return;
+  std::ostringstream reason;
+  reason << "of the " << passed->memory_limit << " bytes that sycl_ext.memory.limit allows device "
+         << passed->id << ", " << bytes_on(*passed) << " are in use";
+  fail_allocation(nbytes, kind, entry, reason.str().c_str());
 }
 
 }  // namespace
@@ -325,6 +347,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   require_not_forked([&entry] { return is_cpu(entry); });
   KeptBlock block{nullptr, 0};
   if (nbytes > 0) {
+    require_room(entry, kind, BlockPool::rounded(nbytes), nbytes);
     block = take_kept_usm(entry, kind, nbytes);
     if (!block.data) block = take_fresh_usm(BlockPool::rounded(nbytes), nbytes, kind, entry);
   }
@@ -337,7 +360,10 @@ Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
   require_usm(entry, UsmKind::device);
   require_not_forked([&entry] { return is_cpu(entry); });
   KeptBlock block{nullptr, 0};
-  if (nbytes > 0) block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, entry);
+  if (nbytes > 0) {
+    require_room(entry, UsmKind::device, std::max(nbytes, least), nbytes);
+    block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, entry);
+  }
   return own(block, nbytes, UsmKind::device, &entry, std::move(queue), give_back_dedicated);
 }
 

@@ -45,6 +45,7 @@ struct HeldBlock {
   HeldBlock& operator=(HeldBlock&&) = delete;
 
  private:
+  bool is_counted() const noexcept { return free_block && capacity > 0; }
   bool is_held_ = true;  // false: moved from
 };
 

@@ -5,7 +5,9 @@
 #include <new>
 
 #include "base/extents.hpp"
+#include "runtime/level_zero.hpp"
 #include "runtime/sycl_handles.hpp"
+#include "runtime/virtual_memory.hpp"
 
 namespace sycl_ext {
 
@@ -90,6 +92,12 @@ sycl::device device_of(const void* pointer, const sycl::context& context) {
 
 }  // namespace
 
+// The entry of virtual memory that was found in the context of another one.
+const Entry& owner_of_mapped(const void* pointer, const Entry& entry) {
+  const Entry* const owner = entry.single_device ? &entry : device_of_memory(entry, pointer);
+  return owner ? *owner : entry;
+}
+
 const Entry& allocating_entry(const void* pointer, const Entry& entry) {
   if (entry.single_device) return entry;
   return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
@@ -101,11 +109,16 @@ const Entry& allocating_entry(const void* pointer, const Entry& entry) {
 const Entry& entry_in_context(const void* pointer, const void* context) {
   const auto& handle = *static_cast<const sycl::context*>(context);
   const sycl::device device = [&] {
+    const auto devices =
+        sycl_call("asking for the devices of a context", [&] { return handle.get_devices(); });
+    if (devices.size() == 1 || !pointer) return devices.front();
     try {
-      const auto devices = handle.get_devices();
-      if (devices.size() == 1 || !pointer) return devices.front();
       return device_of(pointer, handle);
     } catch (const sycl::exception& error) {
+      for (const sycl::device& one : devices) entry_of(&one, context);
+      const Entry& entry = entry_of(&devices.front(), context);
+      const auto* const byte = static_cast<const std::byte*>(pointer);
+      if (mapped(entry, byte, 1) != Mapped::none) return owner_of_mapped(byte, entry).sycl->device;
       fail(Error::Kind::buffer, "the pointer ", pointer,
            " is not USM of the context that came with it (", error.what(), "); ",
            describe_owner(pointer), "; pass the context or queue that it was allocated with");
@@ -120,7 +133,15 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   if (nbytes == 0) return entry;
   const std::byte* const last = first + nbytes - 1;
   const char* const context = entry.default_context ? "default" : "private";
-  if (!classify(first, entry, kind)) {
+  const bool is_usm = classify(first, entry, kind);
+  const Mapped is_mapped = is_usm ? Mapped::none : mapped(entry, first, nbytes);
+  if (is_mapped == Mapped::partly) {
+    fail(Error::Kind::buffer, what, " has ", nbytes, " bytes at ", static_cast<const void*>(first),
+         ", in virtual memory of device (14, ", entry.id,
+         "), and not all of them are mapped to memory and accessible; map them "
+         "(physical_mem::map) before they are handed over");
+  }
+  if (!is_usm && is_mapped == Mapped::none) {
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
          ", which is not USM of the ", context, " context of device (14, ", entry.id, ") ('",
          entry.name, "'): ", describe_owner(first),
@@ -128,17 +149,18 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
          "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
   }
   UsmKind last_kind;
-  if (!classify(last, entry, &last_kind) || last_kind != *kind) {
+  if (is_usm && (!classify(last, entry, &last_kind) || last_kind != *kind)) {
     fail(Error::Kind::buffer, what, " starts at ", static_cast<const void*>(first),
          " in USM, but its ", nbytes, " bytes end beyond that allocation");
   }
   if (*kind == UsmKind::host) return entry;
-  const Entry& owner = allocating_entry(first, entry);
+  if (!is_usm) *kind = UsmKind::device;
+  const Entry& owner = is_usm ? allocating_entry(first, entry) : owner_of_mapped(first, entry);
   if (!entry.reaches(owner)) {
     fail(Error::Kind::buffer, what, " is said to be on device (14, ", entry.id,
          "), but its memory was allocated on device (14, ", owner.root_id, ")");
   }
-  if (&allocating_entry(last, entry) != &owner) {
+  if (is_usm && &allocating_entry(last, entry) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
   }
   // A root device's entry stands for all of it, and a composite device's for root devices: the

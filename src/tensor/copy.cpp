@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
+#include "runtime/host_registration.hpp"
 #include "tensor/strided.hpp"
 
 namespace sycl_ext {
@@ -135,6 +136,19 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
+// The registrations of two sides of a copy, where they are host memory that is registered.
+struct Registrations {
+  Registration to, from;
+};
+
+Registrations registrations_of(const Entry& entry, const Tensor& to, const Tensor& from) {
+  const auto of_side = [&entry](const Tensor& side) {
+    const auto [begin, end] = addresses(side);
+    return registration_of(entry, begin, static_cast<std::size_t>(end - begin));
+  };
+  return {of_side(to), of_side(from)};
+}
+
 // Keeps blocks for as long as commands of the queues may touch them: when an exception leaves
 // before they are done (Ctrl-C, above all), or always.
 class KeptWhileBusy {
@@ -142,8 +156,10 @@ class KeptWhileBusy {
   enum When { after_exception, always };
 
   KeptWhileBusy(const Queue& one, const Queue& other, const Memory& a, const Memory& b,
-                When when = after_exception)
-      : kept_(new Kept(one, other, a, b)), when_(when), exceptions_(std::uncaught_exceptions()) {}
+                When when = after_exception, const Registrations& registered = {})
+      : kept_(new Kept(one, other, a, b, registered)),
+        when_(when),
+        exceptions_(std::uncaught_exceptions()) {}
   ~KeptWhileBusy() {
     if (when_ == after_exception && std::uncaught_exceptions() == exceptions_) return;
     free_after_work(std::move(kept_));
@@ -153,8 +169,8 @@ class KeptWhileBusy {
 
  private:
   struct Kept final : Deferred {
-    Kept(const Queue& one, const Queue& other, Memory a, Memory b)
-        : queues{one, other}, a(std::move(a)), b(std::move(b)) {}
+    Kept(const Queue& one, const Queue& other, Memory a, Memory b, Registrations registered)
+        : queues{one, other}, a(std::move(a)), b(std::move(b)), registered(std::move(registered)) {}
     QueueSet awaited_queues() const noexcept override {
       QueueSet set;
       for (const Queue& queue : queues) {
@@ -164,6 +180,7 @@ class KeptWhileBusy {
     }
     const Queue queues[2];
     const Memory a, b;
+    const Registrations registered;
   };
 
   std::unique_ptr<Kept> kept_;
@@ -277,23 +294,24 @@ bool fits_block(const CopyLoops& loops) {
          (is_dense(loops) || loops.nbytes() / target_run(loops).nbytes <= most_runs);
 }
 
-// Whether one command does it best.
-bool is_one_command(const CopyLoops& loops) {
-  return loops.contiguous() && loops.nbytes() <= direct_bytes;
+// Whether one command does it best: of few bytes, or where the driver copies from and to the host
+// memory directly.
+bool is_one_command(const CopyLoops& loops, bool is_pinned) {
+  return loops.contiguous() && (is_pinned || loops.nbytes() <= direct_bytes);
 }
 
-void fetch(const CopyLoops& loops, const Entry& entry) {
+void fetch(const CopyLoops& loops, const Entry& entry, bool to_pinned = false) {
   const Queue& queue = entry.commands();
-  if (is_one_command(loops)) return queue.copy(loops.to, loops.from, loops.nbytes());
+  if (is_one_command(loops, to_pinned)) return queue.copy(loops.to, loops.from, loops.nbytes());
   Staging staging(entry, queue, span_of(loops, &CopyAxis::from).nbytes);
   for_each_piece(loops, &CopyAxis::from, fits_fetch,
                  [&](const CopyLoops& piece) { staging.fetch(piece); });
   staging.finish_fetching();
 }
 
-void store(const CopyLoops& loops, const Entry& entry) {
+void store(const CopyLoops& loops, const Entry& entry, bool from_pinned = false) {
   const Queue& queue = entry.commands();
-  if (is_one_command(loops)) return queue.copy(loops.to, loops.from, loops.nbytes());
+  if (is_one_command(loops, from_pinned)) return queue.copy(loops.to, loops.from, loops.nbytes());
   Staging staging(entry, queue, loops.nbytes());
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     is_dense(piece) ? staging.store(piece) : staging.store_runs(piece);
@@ -318,6 +336,10 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   });
 }
 
+bool is_host_usm_of(const Entry& entry, const Tensor& side) {
+  return side.memory->kind() == UsmKind::host && same_context(*side.memory->entry(), entry);
+}
+
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
@@ -325,9 +347,11 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const WithoutGil released;
   const Entry& entry = *(to_host ? from : to).memory->entry();
   const Entry& source = *(from_host ? to : from).memory->entry();
-  const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory);
-  if (to_host) return fetch(loops, entry);
-  if (from_host) return store(loops, entry);
+  const Registrations registered = registrations_of(entry, to, from);
+  const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory,
+                           KeptWhileBusy::after_exception, registered);
+  if (to_host) return fetch(loops, entry, registered.to || is_host_usm_of(entry, to));
+  if (from_host) return store(loops, entry, registered.from || is_host_usm_of(entry, from));
   if (loops.contiguous() && copies_directly(source, entry)) {
     return entry.commands().copy(loops.to, loops.from, loops.nbytes());
   }
@@ -432,7 +456,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   const Queue& queue = entry->commands();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
-  const KeptWhileBusy kept(queue, queue, to.memory, from.memory, KeptWhileBusy::always);
+  const KeptWhileBusy kept(queue, queue, to.memory, from.memory, KeptWhileBusy::always,
+                           registrations_of(*entry, to, from));
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
   let_follow(copy, *entry, to.memory);
   let_follow(copy, *entry, from.memory);

@@ -25,7 +25,10 @@ There is no SYCL device.
   an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd)
   -> python -m sycl_ext doctor  says what is wrong, and which command mends it"""
 
-HEADER = ("id", "kind", "device", "name", "backend", "driver", "USM", "host reaches", "fp64")
+HEADER = (
+    *("id", "kind", "device", "name", "backend", "driver", "USM", "host reaches", "fp64"),
+    *("PCI address", "UUID"),
+)
 
 
 def add_to(subparsers: _SubParsers) -> None:
@@ -68,6 +71,8 @@ def row(device: sx.Device) -> tuple[str, ...]:
         " ".join(device.usm_types) or "none",
         "all of it" if reached and reached == list(device.usm_types) else " ".join(reached) or "-",
         "yes" if device.has_fp64 else "no",
+        device.pci_address or "-",
+        device.uuid or "-",
     )
 
 
@@ -85,6 +90,8 @@ def as_json(devices: Sequence[sx.Device], environment: Mapping[str, str]) -> dic
                 "backend": device.backend,
                 "device_type": device.device_type,
                 "driver_version": device.driver_version,
+                "uuid": device.uuid,
+                "pci_address": device.pci_address,
                 "usm_types": list(device.usm_types),
                 "host_accessible": [k for k in device.usm_types if device.host_accessible(k)],
                 "has_fp64": device.has_fp64,

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from sycl_ext import _core
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
@@ -94,6 +95,21 @@ class Device:
     def driver_version(self) -> str:
         """Version of the driver, as it gives it."""
         return self._entry.driver_version
+
+    @property
+    def uuid(self) -> str | None:
+        """UUID of the device in the form 8-4-4-4-12, the same in every process and backend.
+
+        None where the device does not report one.  A program finds the device of another one by it:
+        ``sx.device("uuid:...")``.
+        """
+        uuid = self._entry.uuid
+        return str(UUID(bytes=uuid)) if len(uuid) == 16 else None
+
+    @property
+    def pci_address(self) -> str | None:
+        """Where the device is on the PCI bus, such as ``"0000:03:00.0"``; None: it does not say."""
+        return self._entry.pci_address or None
 
     @property
     def filter_string(self) -> str:

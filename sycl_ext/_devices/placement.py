@@ -42,9 +42,10 @@ def device(spec: Any = None) -> Device:
     ----------
     spec : optional
         None for the default device; a `Device`; an id; a DLPack pair ``(14, id)``; a filter string
-        such as ``"level_zero:gpu:1"`` or ``"cpu"``; a ``dpctl.SyclDevice``, ``SyclQueue`` or
-        ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a ``torch.device`` of that type, for the device
-        that PyTorch calls so; anything with ``sycl_queue`` or ``__dlpack_device__``.
+        such as ``"level_zero:gpu:1"`` or ``"cpu"``; ``"uuid:"`` and a `Device.uuid`;
+        a ``dpctl.SyclDevice``, ``SyclQueue`` or ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a
+        ``torch.device`` of that type, for the device that PyTorch calls so; anything with
+        ``sycl_queue`` or ``__dlpack_device__``.
 
     Returns
     -------
@@ -176,12 +177,16 @@ _FILTER = (
 
 
 _XPU = r"xpu(?::(?P<number>\d{1,9}))?"
+_UUID = r"uuid:(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def names_device(text: str) -> bool:
     """Whether a string is in the form of a device: a filter string, or what PyTorch calls one."""
     text = text.strip().lower()
-    return any(re.fullmatch(form, text) for form in (_FILTER, _XPU)) or text in ("host", "cuda")
+    return any(re.fullmatch(form, text) for form in (_FILTER, _XPU, _UUID)) or text in (
+        "host",
+        "cuda",
+    )
 
 
 def is_torch_device(spec: object) -> bool:
@@ -225,6 +230,19 @@ def _by_xpu(number: int | None) -> Device:
     )
 
 
+def _by_uuid(uuid: str, roots: Sequence[Device]) -> Device:
+    """Find the device with a UUID: a root device, or a sub-device that has an entry.
+
+    Level Zero and OpenCL show one GPU with one UUID; that of Level Zero comes first.
+    """
+    others = (by_id(number) for number in range(len(roots), _core.entry_count()))
+    found = [device for device in (*roots, *others) if device.uuid == uuid]
+    if found:
+        return min(found, key=lambda device: device.backend != "level_zero")
+    known = ", ".join(f"{root.filter_string} is {root.uuid}" for root in roots)
+    raise ValueError(f"device is 'uuid:{uuid}', and no device has that UUID; there are: {known}")
+
+
 def _by_filter(text: str) -> Device:
     """Find a root device by its filter string: backend, type and number, each optional."""
     lowered = text.strip().lower()
@@ -232,6 +250,8 @@ def _by_filter(text: str) -> Device:
         return _by_xpu(None if xpu["number"] is None else int(xpu["number"]))
     match = re.fullmatch(_FILTER, lowered)
     roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
+    if (uuid := re.fullmatch(_UUID, lowered)) is not None:
+        return _by_uuid(uuid["uuid"], roots)
     if match is not None and any(match.groups()):
         fitting = [
             root

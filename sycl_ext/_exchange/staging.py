@@ -21,13 +21,15 @@ Mode = Literal["r", "w", "rw"]
 
 
 @overload
-def staged(t: Tensor, mode: Mode = "rw", /) -> AbstractContextManager[HostView]: ...
+def staged(
+    t: Tensor, mode: Mode = "rw", /, *, memory: Any = None
+) -> AbstractContextManager[HostView]: ...
 @overload
 def staged(
-    t: Tensor, mode: Mode = "rw", /, *, comm: Any
+    t: Tensor, mode: Mode = "rw", /, *, comm: Any, memory: Any = None
 ) -> AbstractContextManager[HostView | Tensor]: ...
 def staged(
-    t: Tensor, mode: Mode = "rw", /, *, comm: Any = None
+    t: Tensor, mode: Mode = "rw", /, *, comm: Any = None, memory: Any = None
 ) -> AbstractContextManager[HostView | Tensor]:
     """Within the ``with`` block, give contiguous host memory that stands for a tensor.
 
@@ -43,6 +45,10 @@ def staged(
     comm : mpi4py.MPI.Comm, optional
         Who gets the memory.  Where `mpi.check` found that this communicator handles the memory of
         the device, the block gets the tensor itself, and nothing is copied.
+    memory : array, optional
+        Host memory of the shape and dtype of the tensor, which stands for it in any case: a part
+        of a cache or of a file that is mapped.  Where it is registered (`memory.register_host`),
+        both copies are direct.
 
     Yields
     ------
@@ -71,17 +77,19 @@ def staged(
     >>> t.to_numpy()
     array([97, 98, 99], dtype=uint8)
     """
-    return _staged(t, mode, comm)
+    return _staged(t, mode, comm, memory)
 
 
 @contextmanager
-def _staged(t: Tensor, mode: Mode, comm: Any) -> Iterator[HostView | Tensor]:
-    memory, finish = _stage(t, mode, comm)
-    yield memory
+def _staged(t: Tensor, mode: Mode, comm: Any, memory: Any) -> Iterator[HostView | Tensor]:
+    staged, finish = _stage(t, mode, comm, memory)
+    yield staged
     finish()
 
 
-def _stage(t: Tensor, mode: Mode, comm: Any) -> tuple[HostView | Tensor, Callable[[], None]]:
+def _stage(
+    t: Tensor, mode: Mode, comm: Any, given: Any = None
+) -> tuple[HostView | Tensor, Callable[[], None]]:
     """Return what stands for the tensor, and what is to be called when it has been used."""
     if mode not in ("r", "w", "rw"):
         raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
@@ -94,6 +102,8 @@ def _stage(t: Tensor, mode: Mode, comm: Any) -> tuple[HostView | Tensor, Callabl
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if mode != "r":
         _core.require_target(t)  # now, and not when the block has ended
+    if given is not None:
+        return _through(host_view(given, copy=False), t, mode)
     contiguous = t.c_contiguous or t.f_contiguous
     seen = t.as_readonly() if mode == "r" else t
     verdict = mpi.verdict_on(comm, t.device.root_id)
@@ -103,13 +113,20 @@ def _stage(t: Tensor, mode: Mode, comm: Any) -> tuple[HostView | Tensor, Callabl
     if t.host_accessible and contiguous and verdict is not mpi.Verdict.DISTRUSTED:
         return host_view(seen), _nothing
     if verdict is mpi.Verdict.DISTRUSTED:  # it may take even pinned memory for a GPU's
-        memory = _core.copy_to_host(t)
-    else:
-        memory = _core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C")
-        if mode != "w":
-            _core.copy_elements(memory, t)
+        return _through(_core.copy_to_host(t), t, mode, is_filled=True)
+    return _through(_core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C"), t, mode)
+
+
+def _through(
+    memory: _core.TensorBase, t: Tensor, mode: Mode, *, is_filled: bool = False
+) -> tuple[HostView, Callable[[], None]]:
+    """Return what `_stage` does, for memory of the shape and dtype of the tensor."""
+    if mode != "w" and not is_filled:
+        _core.copy_elements(memory, t)
     if mode == "r":
-        return host_view(memory.as_readonly()), _nothing
+        base = sources.root_of(memory)
+        seen = _core.view(memory, 0, memory.shape, memory.strides, base, readonly=True)
+        return host_view(seen), _nothing
     return host_view(memory), lambda: _core.copy_elements(t, memory)
 
 

@@ -321,7 +321,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         nbytes,
         offset,
         words_of(device),
-        _core.device_uuid(_core.entry(device.root_id)),
+        _core.entry(device.root_id).uuid,
         key,
         exposed,
         keep,
@@ -454,7 +454,7 @@ def _exact(handle: Handle, wanted: Device | None) -> Device:
     for root in (by_id(entry_id) for entry_id in range(_core.root_count())):
         named = DeviceWords.of(root.filter_string)
         if handle._uuid and named.backend == words.backend:
-            if _core.device_uuid(root._entry) == handle._uuid:
+            if root._entry.uuid == handle._uuid:
                 found = root
         elif named == words._replace(path=()):
             found = root

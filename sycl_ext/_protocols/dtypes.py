@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
 
@@ -44,6 +45,8 @@ def dtype_name(dtype: Any) -> str:
         return dtype
     if isinstance(dtype, _torch_class("dtype")):
         return _name_in_torch(dtype)
+    if hasattr(type(dtype), "__dlpack_data_type__"):
+        return _name_in_dlpack(dtype)
     try:
         resolved = np.dtype(dtype)
     except TypeError as error:
@@ -76,6 +79,29 @@ def _name_in_torch(dtype: Any) -> str:
     if name in _ROWS:
         return name
     raise ValueError(f"dtype {dtype} is not exchanged; convert it to one of {', '.join(_ROWS)}")
+
+
+def _name_in_dlpack(dtype: Any) -> str:
+    """Read ``__dlpack_data_type__``, the (code, bits, lanes) of a dtype object.
+
+    https://github.com/data-apis/array-api/issues/972
+    """
+    described = dtype.__dlpack_data_type__()
+    try:
+        code, bits, lanes = map(operator.index, described)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"dtype is {dtype!r}, whose __dlpack_data_type__ is {described!r}; it must be three "
+            "integers: code, bits, lanes"
+        ) from None
+    fits = all(number.bit_length() < 32 for number in (code, bits, lanes))
+    name = _core.dtype_of_dlpack(code, bits, lanes) if fits else None
+    if name is None:
+        raise ValueError(
+            f"dtype is {dtype!r}, in DLPack (code {code}, bits {bits}, lanes {lanes}), which is "
+            f"not exchanged; convert it to one of {', '.join(_ROWS)}"
+        )
+    return name
 
 
 def typestr(name: str) -> str:

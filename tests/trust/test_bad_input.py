@@ -179,6 +179,16 @@ CASES = {
     "memory.release_cached": {
         "an argument": (lambda: memory.release_cached(1), TypeError, "argument")
     },
+    "memory.register_host": {
+        "a number": (lambda: memory.register_host(1), TypeError, "int"),
+        "keyword": (lambda: memory.register_host(x=b""), TypeError, "positional-only"),
+    },
+    "memory.statistics": {"no such device": (lambda: memory.statistics("tpu"), ValueError, "tpu")},
+    "memory.limit": {
+        "no size": (lambda: memory.limit("cpu", "1"), TypeError, "integer"),
+        "negative": (lambda: memory.limit("cpu", -1), ValueError, "nbytes is -1"),
+        "no function": (lambda: memory.limit("cpu", 1, 2), TypeError, "on_pressure is a int"),
+    },
     # between processes
     "pickling.to_device": {
         "no such device": (lambda: pickling.to_device(NOBODY).__enter__(), ValueError, str(NOBODY)),

@@ -15,6 +15,7 @@
 #include "check.hpp"
 #include "dlpack/export.hpp"
 #include "dlpack/import.hpp"
+#include "runtime/host_registration.hpp"
 #include "runtime/ipc.hpp"
 #include "runtime/sycl_handles.hpp"
 #include "runtime/untrusted.hpp"
@@ -363,11 +364,18 @@ const std::vector<Operation>& operations() {
        }},
       {"inter-process handles",
        [](const World& w) {
-         device_uuid(w.entry);
          if (!has_ipc(w.entry)) return;
          const Memory block = allocate_dedicated(w.entry, 64);
          const IpcExport exported(block, block->data, block->nbytes);
          CHECK(!exported.bytes().empty());
+       }},
+      {"registered host memory",
+       [](const World& w) {
+         const Memory host = allocate_host(1 << 20);
+         const Registration whole = register_host(host, host->data, host->nbytes);
+         CHECK(register_host(host, host->data + 100, 10) == whole);
+         CHECK(whole->contains(host->data, 1 << 20) && !whole->contains(host->data, (1 << 20) + 1));
+         CHECK(!registration_of(w.entry, host->data, 10) || whole->is_known_to(w.entry));
        }},
       {"copies that go on",
        [](const World& w) {

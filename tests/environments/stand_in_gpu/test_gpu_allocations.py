@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of a GPU for a library in C, through the C exchange table of DLPack."""
 
+import functools
+import sys
+
 import dpctl
 import dpctl.memory
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 import sycl_ext as sx
 from extensions import labs
 from sycl_ext import _core
+from sycl_ext.memory import limit, statistics
 from sycl_ext.testing.structs import ONE_API, DLManagedTensorVersioned
 
 U8 = (1, 8, 1)
@@ -81,3 +85,48 @@ def test_a_full_device(lab, gpu, adapter):  # adapter: where memory is limited
         for address in made:
             lab.delete_at(address, OTHER_THREAD)
         _core.release_cached_memory()
+
+
+@pytest.fixture
+def limits(gpu):
+    yield functools.partial(limit, gpu)
+    limit(gpu, None)
+
+
+def test_a_callback_makes_room_on_a_full_device(gpu, adapter, limits):
+    """`adapter`: where memory is limited."""
+    half = 600 << 20
+    cache, asked = [sx.empty(half, "uint8", device=gpu)], []
+
+    def spill(nbytes):
+        asked.append(nbytes)
+        return bool(cache) and cache.pop() is not None
+
+    limits(None, spill)
+    kept = sx.empty(half, "uint8", device=gpu)
+    assert asked == [half]
+    with pytest.raises(MemoryError, match="no memory left"):
+        sx.empty(half, "uint8", device=gpu)
+    assert asked == [half, half]
+    del kept
+
+
+def test_a_limit_for_a_library_in_c(lab, gpu, limits, monkeypatch):
+    """Its thread is one that Python has never met: nobody sees what the callback raises there."""
+    unraisable = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append(args.exc_type))
+    cache = [sx.empty(1 << 20, "uint8", device=gpu)]
+
+    def spill(nbytes):
+        return cache.pop() is not None  # the second time it raises IndexError
+
+    def allocate():
+        return lab.allocate(sx.Tensor, OTHER_THREAD, (ONE_API, gpu.id), U8, (1 << 20,))
+
+    limits(statistics(gpu)[gpu, "device"].live_bytes, spill)
+    made = allocate()
+    assert not cache
+    kind, message = allocate()
+    assert (kind, unraisable) == ("MemoryError", [IndexError])
+    assert "sycl_ext.memory.limit allows" in message
+    lab.delete_at(made, OTHER_THREAD)

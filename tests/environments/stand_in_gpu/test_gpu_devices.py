@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that goes from one device to another: GPUs, the CPU, tiles, private contexts."""
 
+import re
 import threading
 
 import dpctl
@@ -47,6 +48,15 @@ def test_to_the_other_gpu(gpus, strict):
     ):
         with pytest.raises(sx.CopyRefusedError, match="copy=False"):
             refused()
+
+
+def test_a_device_is_found_by_what_it_is(gpus, tiles):
+    for gpu in gpus:
+        assert sx.device(f"uuid:{gpu.uuid}") is gpu
+        assert re.fullmatch(r"0000:0\d:00\.0", gpu.pci_address)
+    assert len({device.uuid for device in (*gpus, *tiles)}) == 4
+    assert sx.device(f"uuid:{tiles[1].uuid}") is tiles[1]
+    assert gpus[0].pci_address != gpus[1].pci_address
 
 
 def test_shared_memory_reaches_the_other_gpu_directly(gpus):

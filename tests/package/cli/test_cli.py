@@ -143,7 +143,15 @@ def test_devices(capsys):
     assert header.split()[:3] == ["id", "kind", "device"]
     assert len(rows) == len(sx.devices())
     first = sx.device(0)
-    for word in ("0", "root", first.filter_string, first.backend, first.driver_version, "shared"):
+    for word in (
+        "0",
+        "root",
+        first.filter_string,
+        first.backend,
+        first.driver_version,
+        "shared",
+        first.uuid,
+    ):
         assert f" {word} " in f" {rows[0]} ", word
     starts = [header.index(word) for word in ("kind", "device", "name", "backend", "fp64")]
     for row in rows:
@@ -163,6 +171,7 @@ def test_devices_for_programs(capsys):
     )
     assert found["devices"][part.id]["parent"] == 0
     assert "shared" in first["host_accessible"]
+    assert (first["uuid"], first["pci_address"]) == (sx.device(0).uuid, None)
     assert found["environment"] == devices_command.environment_lines(os.environ)
 
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import types
+import uuid
 from pathlib import Path
 
 import dpctl
@@ -34,6 +35,9 @@ def test_ids_are_those_of_dpctl():
         assert ours.device_type == theirs.device_type.name
         assert ours.driver_version == theirs.driver_version
         assert ours.sycl_device == theirs
+        assert uuid.UUID(ours.uuid).bytes == ours._entry.uuid
+        assert str(uuid.UUID(ours.uuid)) == ours.uuid
+        assert ours.pci_address is None  # a CPU is on no bus
         assert ours.parent is None
 
 
@@ -100,6 +104,8 @@ FORMS = {
     "filter string, backend alone": lambda: "opencl",
     "filter string, number alone": lambda: "0",
     "filter string, shouted": lambda: " OpenCL:CPU:0 ",
+    "UUID": lambda: f"uuid:{sx.device(0).uuid}",
+    "UUID, shouted": lambda: f" UUID:{sx.device(0).uuid.upper()} ",
     "SyclDevice": dpctl.SyclDevice,
     "SyclQueue": dpctl.SyclQueue,
     "SyclContext": lambda: dpctl.SyclQueue().sycl_context,
@@ -173,6 +179,8 @@ def test_a_device_that_torch_does_not_have():
         ("cpu:0:0", ValueError, "opencl:cpu:0"),
         ("cpu:" + "9" * 5000, ValueError, "opencl:cpu:0"),
         ("xpu:" + "9" * 5000, ValueError, "opencl:cpu:0"),
+        (f"uuid:{uuid.UUID(int=1)}", ValueError, "no device has that UUID.*opencl:cpu:0 is "),
+        ("uuid:1", ValueError, "no root device fits"),
         (types.SimpleNamespace(__dlpack_device__=lambda: None), TypeError, "is None.*pair of ints"),
         (True, TypeError, "bool"),
         (1.0, TypeError, "float"),

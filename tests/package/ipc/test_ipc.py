@@ -297,7 +297,7 @@ def test_a_device_of_another_machine():
     own = replace(memory, mechanism="sycl", _uuid=b"of another one")
     with pytest.raises(BufferError, match="this process does not have"):
         sx.ipc.open(own)
-    here = replace(own, _uuid=_core.device_uuid(sx.device()._entry))
+    here = replace(own, _uuid=sx.device()._entry.uuid)
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle says 4096"):
         sx.ipc.open(here)  # shared host memory is no record of a SYCL handle
     offer = records.Offer(b"a SYCL handle", 96, None)

@@ -36,6 +36,37 @@ def test_defaults():
     assert sx.empty(3, None).dtype == sx.zeros(3, dtype=None).dtype == "float32"
 
 
+class DLPackDType:
+    """A dtype object of a library that NumPy does not know."""
+
+    def __init__(self, *described):
+        self.described = described
+
+    def __dlpack_data_type__(self):
+        return self.described
+
+
+def test_a_dtype_that_describes_itself_in_dlpack():
+    for described, name in {
+        (2, 16, 1): "float16",
+        (0, 64, 1): "int64",
+        (4, 16, 1): "bfloat16",
+        (6, 8, 1): "bool",
+        (5, 128, 1): "complex128",
+        (np.uint8(1), 8, 1): "uint8",
+    }.items():
+        assert sx.zeros(3, DLPackDType(*described)).dtype_name == name
+        assert sx.empty_like(np.zeros(2), DLPackDType(*described)).dtype_name == name
+    for described in ((2, 16, 4), (2, 80, 1), (99, 8, 1), (-1, 8, 1), (0, 1, 1), (2**40, 8, 1)):
+        with pytest.raises(ValueError, match=rf"\(code {described[0]}, .*not exchanged"):
+            sx.zeros(3, DLPackDType(*described))
+    for described in ((), (2, 16), ("f", 2, 1), (2, 16, 1, 1)):
+        with pytest.raises(TypeError, match="must be three integers: code, bits, lanes"):
+            sx.zeros(3, DLPackDType(*described))
+    with pytest.raises(ValueError, match="dtype object is not exchanged"):
+        sx.zeros(3, DLPackDType)  # the class
+
+
 def test_zeros(usm_type):
     for dtype in samples.DTYPE_NAMES:
         for shape in ((), (0,), (2, 3), 70_000):

@@ -28,7 +28,12 @@ SWITCHES = {
 
 
 #: Of the Level Zero driver alone.
-DRIVER_COUNTERS = ("fakegpu_opened_allocations", "fakegpu_running")
+DRIVER_COUNTERS = (
+    "fakegpu_opened_allocations",
+    "fakegpu_running",
+    "fakegpu_imports",
+    "fakegpu_imported",
+)
 DRIVER_SWITCHES = {"fakegpu_lose_devices": []}
 
 

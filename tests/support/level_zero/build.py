@@ -36,6 +36,7 @@ SETTINGS = (
     "fp64",
     "ipc",
     "system_usm",
+    "virtual_known",
     "early_free",
     "ip_version",
     "trace",

@@ -12,6 +12,8 @@ ZE_API long fakegpu_running() { return faults().running; }
 ZE_API long fakegpu_ipc_handles() { return faults().ipc_handles; }
 ZE_API long fakegpu_live_allocations() { return memory().blocks(); }
 ZE_API long fakegpu_opened_allocations() { return memory().opened(); }
+ZE_API long fakegpu_imports() { return faults().imports; }
+ZE_API long fakegpu_imported() { return memory().imported(); }
 ZE_API long fakegpu_device_bytes() { return memory().device_bytes(); }
 ZE_API void fakegpu_fail_at(long n) { faults().fail_at = n; }
 ZE_API void fakegpu_set_delay_us(long value) { faults().delay_us = value; }

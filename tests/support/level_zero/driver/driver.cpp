@@ -30,6 +30,14 @@ ze_result_t release_imported_pointer(ze_driver_handle_t, void* pointer) {
   return memory().release(pointer);
 }
 
+ze_result_t host_pointer_base(ze_driver_handle_t driver, void* pointer, void** base) {
+  if (driver != handle_of<ze_driver_handle_t>(&the_driver)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  const std::shared_ptr<Block> block = memory().around(pointer);
+  if (!block || block->type != kHostImported) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (base) *base = block->base;
+  return ZE_RESULT_SUCCESS;
+}
+
 }  // namespace
 
 ZE_API ze_result_t zeInit(ze_init_flags_t) { return ZE_RESULT_SUCCESS; }
@@ -73,6 +81,7 @@ ZE_API ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t, const
   static const std::map<std::string, void*> known{
       {"zexCounterBasedEventCreate2", reinterpret_cast<void*>(&create_counter_based_event)},
       {"zexDriverImportExternalPointer", reinterpret_cast<void*>(&import_external_pointer)},
+      {"zexDriverGetHostPointerBaseAddress", reinterpret_cast<void*>(&host_pointer_base)},
       {"zexDriverReleaseImportedPointer", reinterpret_cast<void*>(&release_imported_pointer)},
   };
   const auto found = known.find(name);

@@ -13,12 +13,13 @@ struct Faults {
   std::atomic<long> delay_us{0};     // pause before each command
   std::atomic<long> copies{0};       // copy commands carried out
   std::atomic<long> running{0};      // commands that are being carried out now
+  std::atomic<long> imports{0};      // of host memory, so far
   std::atomic<long> ipc_handles{0};  // handles not yet put back
   std::atomic<bool> next_command_fails{false};
   std::atomic<bool> lost{false};  // every device, for ever: nothing is carried out any more
 
   // Counts a failable call: allocation, creation of a command list, an appended command, an IPC
-  // handle. Whether it is the one that shall fail.
+  // handle, an import. Whether it is the one that shall fail.
   bool now();
 };
 

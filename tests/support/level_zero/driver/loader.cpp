@@ -33,6 +33,10 @@ ZE_API ze_result_t zelLoaderTranslateHandleInternal(zel_handle_type_t, void* in,
   return ZE_RESULT_SUCCESS;
 }
 
+ZE_API ze_result_t zelLoaderTranslateHandle(zel_handle_type_t type, void* in, void** out) {
+  return zelLoaderTranslateHandleInternal(type, in, out);
+}
+
 // What ../build.py writes a function for, because this driver has none of that name.
 extern "C" int level_zero_stand_in_missing(const char* name) {
   stand_in::note("not implemented: %s", name);

@@ -52,6 +52,10 @@ char* reserve(std::size_t size, std::size_t align, char* freed) {
 
 Block::~Block() {
   if (!mapped) return;
+  if (is_virtual) {  // the address space stays reserved
+    mmap(bytes, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return;
+  }
   if (base) munmap(base, mapped);
   if (bytes && bytes != base) munmap(bytes, mapped);
   if (file >= 0) close(file);
@@ -62,7 +66,9 @@ Place::Place(const void* pointer, std::size_t nbytes)
   const std::shared_ptr<Block> block = memory().around(pointer);
   if (!block) return;  // memory of the program's, which is its own affair
   const auto offset = static_cast<std::size_t>(bytes_ - block->base);
-  if (nbytes > block->size - offset) corrupted("a command beyond the end of a block", *block);
+  // A command may go from one mapping to the next; what is not mapped is a fault.
+  if (!block->is_virtual && nbytes > block->size - offset)
+    corrupted("a command beyond the end of a block", *block);
   ++block->commands;
   use_ = std::shared_ptr<void>(nullptr, [block](void*) { --block->commands; });
   bytes_ = block->bytes + offset;
@@ -136,34 +142,60 @@ ze_result_t Memory::free(const void* pointer, const char* function) {
   note("%s %p", function, pointer);
   if (block->commands > 0 && settings().early_free_aborts)
     corrupted("memory was freed before a command that uses it was done", *block);
-  if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->opened)
+  if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->opened && !block->is_virtual)
     used_[block->device->card] -= block->mapped;
-  freed_[block->mapped] = block->base;
+  if (!block->is_virtual) freed_[block->mapped] = block->base;
   blocks_.erase(found);
   return ZE_RESULT_SUCCESS;
 }
 
+void Memory::place(const void* pointer, std::size_t size, Device* device, char* bytes) {
+  auto block = std::make_shared<Block>();
+  block->type = settings().virtual_known ? ZE_MEMORY_TYPE_DEVICE : ZE_MEMORY_TYPE_UNKNOWN;
+  block->device = device;
+  block->base = static_cast<char*>(const_cast<void*>(pointer));
+  block->bytes = bytes;
+  block->size = block->mapped = size;
+  block->is_virtual = true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  block->id = next_id_++;
+  blocks_[block->base] = std::move(block);
+}
+
+// As compute-runtime's HostPointerManager: each byte once, without counting; a release of any part
+// releases all of the import.
 ze_result_t Memory::import(void* pointer, std::size_t size) {
+  if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   auto block = std::make_shared<Block>();
   block->type = kHostImported;
   block->base = block->bytes = static_cast<char*>(pointer);
   block->size = size;
   std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<Block> first = find(pointer), last = find(block->base + size - 1);
+  if (first || last) return first == last ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OVERLAPPING_REGIONS;
   block->id = next_id_++;
+  note("import %p, %zu bytes", pointer, size);
+  ++faults().imports;
   blocks_[block->base] = std::move(block);
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t Memory::release(void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = blocks_.find(static_cast<char*>(pointer));
-  if (found == blocks_.end() || found->second->mapped) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  blocks_.erase(found);
+  const std::shared_ptr<Block> block = find(pointer);
+  if (!block || block->type != kHostImported) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  note("release %p", pointer);
+  if (block->commands > 0) corrupted("an import was released under a command", *block);
+  blocks_.erase(block->base);
   return ZE_RESULT_SUCCESS;
 }
 
 std::shared_ptr<Block> Memory::around(const void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
+  return find(pointer);
+}
+
+std::shared_ptr<Block> Memory::find(const void* pointer) {
   const char* const address = static_cast<const char*>(pointer);
   const auto after = blocks_.upper_bound(address);
   if (after == blocks_.begin()) return nullptr;
@@ -175,6 +207,12 @@ long Memory::blocks() {
   std::lock_guard<std::mutex> lock(mutex_);
   return std::count_if(blocks_.begin(), blocks_.end(),
                        [](const auto& entry) { return entry.second->mapped != 0; });
+}
+
+long Memory::imported() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::count_if(blocks_.begin(), blocks_.end(),
+                       [](const auto& entry) { return entry.second->type == kHostImported; });
 }
 
 long Memory::opened() {

@@ -28,6 +28,7 @@ struct Block {
   Device* device = nullptr;
   int file = -1;
   std::uint64_t id = 0;
+  bool is_virtual = false;       // a mapping in a reservation, which stays
   bool opened = false;           // by a handle: the memory of another process
   std::atomic<int> commands{0};  // not done yet, which use it
 };
@@ -51,6 +52,8 @@ class Memory {
   // Maps what another block, perhaps of another process, is a mapping of; takes the file.
   ze_result_t open(Device* device, int file, std::size_t size, void** out);
   ze_result_t free(const void* pointer, const char* function);
+  // Notes a mapping of virtual memory: what commands read and write is at `bytes`.
+  void place(const void* pointer, std::size_t size, Device* device, char* bytes);
   ze_result_t import(void* pointer, std::size_t size);
   ze_result_t release(void* pointer);
 
@@ -58,10 +61,12 @@ class Memory {
   std::shared_ptr<Block> around(const void* pointer);
 
   long blocks();        // alive, imported memory not counted
+  long imported();      // memory of the program's
   long opened();        // of these, memory of other processes
   long device_bytes();  // of all cards, opened memory not counted
 
  private:
+  std::shared_ptr<Block> find(const void* pointer);  // the caller holds the lock
   ze_result_t map(std::shared_ptr<Block> block, std::size_t align, void** out);
 
   std::mutex mutex_;

@@ -32,6 +32,7 @@ Settings read() {
   s.fp64 = number("FAKEGPU_FP64", 1) != 0;
   s.ipc = number("FAKEGPU_IPC", 1) != 0;
   s.system_usm = number("FAKEGPU_SYSTEM_USM", 0) != 0;
+  s.virtual_known = number("FAKEGPU_VIRTUAL_KNOWN", 0) != 0;
   s.early_free_aborts = number("FAKEGPU_EARLY_FREE", 1) != 0;
   s.ip_version = static_cast<std::uint32_t>(number("FAKEGPU_IP_VERSION", 0x05004000));
   s.trace = number("FAKEGPU_TRACE", 0) != 0;

@@ -19,6 +19,7 @@ struct Settings {
   bool fp64;                 // FAKEGPU_FP64
   bool ipc;                  // FAKEGPU_IPC: 0: no handles for other processes
   bool system_usm;           // FAKEGPU_SYSTEM_USM: commands reach all host memory
+  bool virtual_known;        // FAKEGPU_VIRTUAL_KNOWN: 1: virtual memory has the type of a device's
   bool early_free_aborts;    // FAKEGPU_EARLY_FREE: 1: freeing memory under a command aborts
   std::uint32_t ip_version;  // FAKEGPU_IP_VERSION: decides between the adapters
   bool trace;                // FAKEGPU_TRACE: a line on stderr for what is looked up or missing

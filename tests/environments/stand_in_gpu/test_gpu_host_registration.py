@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host memory that a driver knows: what it is told, and what its copies cost."""
+
+import gc
+import mmap
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from sycl_ext.memory import register_host
+
+MANY = 5 << 20  # bytes: more than one block of a staged copy
+
+
+@pytest.fixture(autouse=True)
+def imports_of_host_memory(level_zero):
+    """What the environments without a Level Zero driver lack."""
+    assert level_zero
+
+
+@pytest.fixture
+def numbers():
+    return np.arange(MANY, dtype="uint8")
+
+
+def copies(adapter, work):
+    before = adapter.fakegpu_copies()
+    work()
+    return adapter.fakegpu_copies() - before
+
+
+def test_the_driver_imports_once_and_forgets(adapter, gpus, cpu, numbers):
+    imports = adapter.fakegpu_imports()
+    with register_host(numbers) as registration:
+        assert registration.registered == {cpu: False, **dict.fromkeys(gpus, True)}
+        assert adapter.fakegpu_imports() == imports + 1
+        assert adapter.fakegpu_imported() == 1
+    assert adapter.fakegpu_imported() == 0
+    assert not any(registration.registered.values())
+    registration.close()
+    assert registration.closed
+
+
+def test_copies_are_one_command(adapter, gpu, numbers):
+    tensor, back = sx.zeros(MANY, "uint8", device=gpu), np.empty_like(numbers)
+
+    def down():
+        with sx.staged(tensor, "r", memory=back):
+            pass
+
+    work = (
+        lambda: tensor.copy_from(numbers),
+        down,
+        lambda: tensor[1:].copy_from(numbers[1:]),
+    )
+    assert [copies(adapter, each) for each in work] == [2, 2, 2]
+    with register_host(numbers), register_host(back):
+        assert [copies(adapter, each) for each in work] == [1, 1, 1]
+    assert np.array_equal(back, numbers)
+    assert copies(adapter, work[0]) == 2
+
+
+def test_host_usm_needs_no_registration(adapter, gpu):
+    tensor = sx.zeros(MANY, "uint8", device=gpu)
+    pinned = sx.zeros(MANY, "uint8", device=gpu, usm_type="host")
+    assert copies(adapter, lambda: tensor.copy_from(pinned)) == 1
+    with sx.staged(tensor) as memory:
+        before = adapter.fakegpu_copies()
+        np.asarray(memory)[:] = 7
+    assert adapter.fakegpu_copies() == before + 1
+    assert not any(register_host(pinned).registered.values())
+
+
+def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold):
+    tensor = sx.zeros(MANY, "uint8", device=gpu)
+    with hold() as held:
+        registration = register_host(numbers)
+        copy = tensor.copy_from(numbers, wait=False)
+        del registration
+        gc.collect()
+        assert adapter.fakegpu_imported() == 1
+        held.release()
+        copy.wait()
+        with register_host(numbers):  # what is on its way out is waited for, or shared
+            assert adapter.fakegpu_imported() == 1
+    assert np.array_equal(tensor.to_numpy(), numbers)
+
+
+def test_close_waits_for_copies(adapter, gpu):
+    memory = mmap.mmap(-1, MANY)
+    tensor = sx.zeros(MANY, "uint8", device=gpu)
+    adapter.fakegpu_set_delay_us(50_000)
+    with register_host(memory):
+        tensor.copy_from(memory, wait=False)
+    assert adapter.fakegpu_imported() == 0
+
+
+def test_parts_share_the_registration(adapter, numbers):
+    whole = register_host(numbers)
+    part = register_host(numbers[100:200])
+    whole.close()
+    assert adapter.fakegpu_imported() == 1
+    part.close()
+    assert adapter.fakegpu_imported() == 0
+
+
+def test_what_somebody_else_imported_stays_theirs(adapter, gpu, numbers):
+    environments.python(
+        """
+import ctypes
+import numpy as np
+import sycl_ext as sx
+from fake_gpu import control
+from level_zero.probe import import_functions
+from sycl_ext.memory import register_host
+
+gpu, driver = sx.device("gpu"), control.loaded()
+array = np.zeros(100_000)
+prepare, release = import_functions()
+context = ctypes.c_void_p(gpu.sycl_context.addressof_ref())
+prepare(ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes), context)
+with register_host(array[10:]) as registration:
+    assert registration.registered[gpu]
+assert driver.fakegpu_imported() == driver.fakegpu_imports() == 1
+release(ctypes.c_void_p(array.ctypes.data), context)
+# A part is theirs: the driver refuses, and the runtime does not tell.
+prepare(ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(80_000), context)
+with register_host(array) as registration:
+    assert not registration.registered[gpu]
+assert driver.fakegpu_imported() == 1
+""",
+        inherit=True,
+    )
+
+
+def test_a_driver_that_fails(adapter, gpu, numbers):
+    adapter.fakegpu_fail_at(1)
+    with register_host(numbers) as registration:
+        assert not registration.registered[gpu]
+        assert copies(adapter, lambda: sx.zeros(MANY, "uint8", device=gpu).copy_from(numbers)) == 2
+
+
+def test_a_child_and_the_end_leave_it_alone():
+    """A child releases nothing of its parent's; at the end of the process nothing is released."""
+    environments.python(
+        """
+import os
+import numpy as np
+import sycl_ext as sx
+from fake_gpu import control
+from sycl_ext.memory import register_host
+
+array, driver = np.zeros(1000), control.loaded() if sx.devices() else None
+registration = register_host(array)
+child = os.fork()
+if child == 0:
+    registration.close()
+    with register_host(np.ones(1000)) as other:
+        assert not any(other.registered.values())
+    os._exit(0 if driver.fakegpu_imported() == 1 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert driver.fakegpu_imported() == 1
+kept = register_host(np.zeros(10))
+""",
+        inherit=True,
+    )

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual memory of SYCL (``expandable_segments`` of torch XPU): taken for what it is."""
+
+import os
+
+import dpctl
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+from level_zero.virtual_memory import PAGE, READ, VirtualMemory
+from producers import over
+from sycl_ext.testing.structs import ONE_API
+
+
+@pytest.fixture(autouse=True)
+def imports_of_host_memory(level_zero):
+    """What the environments without a Level Zero driver lack."""
+    assert level_zero
+
+
+@pytest.fixture
+def reserved(gpus):
+    """Four pages, of which the first three are mapped, in two pieces."""
+    memory = VirtualMemory(gpus[1], 4 * PAGE)
+    memory.map(0, PAGE, gpus[1])
+    memory.map(PAGE, 2 * PAGE, gpus[1])
+    yield memory
+    memory.close()
+
+
+class Interface:
+    def __init__(self, address, nbytes, syclobj):
+        self.__sycl_usm_array_interface__ = {
+            "data": (address, False),
+            "shape": (nbytes,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": syclobj,
+        }
+
+
+def test_it_is_device_memory(reserved, gpus):
+    gpu = gpus[1]
+    for syclobj in (gpu.sycl_queue, gpu.sycl_context, dpctl.SyclQueue(gpu.sycl_device)):
+        tensor = sx.as_tensor(Interface(reserved.ptr + 10, 3 * PAGE - 10, syclobj))
+        assert (tensor.device, tensor.usm_type, tensor.ptr) == (gpu, "device", reserved.ptr + 10)
+    numbers = np.arange(tensor.size, dtype="uint8")
+    tensor.copy_from(numbers)  # over the border of two mappings
+    assert np.array_equal(tensor.to_numpy(), numbers)
+    capsule = tensor.__dlpack__(max_version=(1, 3))
+    again = sx.from_dlpack(capsule)
+    assert (again.ptr, again.device) == (tensor.ptr, gpu)
+    assert np.array_equal(np.asarray(sx.host_view(again[5:])), numbers[5:])
+
+
+def test_a_capsule_of_somebody_else(reserved, gpus):
+    other = sx.zeros(3 * PAGE, "uint8", device=gpus[1])
+    managed = over(other, data=reserved.ptr)
+    tensor = sx.from_dlpack(managed.capsule())
+    assert (tensor.ptr, tensor.device) == (reserved.ptr, gpus[1])
+    wrong = over(other, data=reserved.ptr, device=(ONE_API, gpus[0].id))
+    with pytest.raises(BufferError, match=rf"allocated on device \(14, {gpus[1].id}\)"):
+        sx.from_dlpack(wrong.capsule())
+
+
+@pytest.mark.parametrize(
+    ("offset", "nbytes"), [(0, 4 * PAGE), (3 * PAGE, 1), (3 * PAGE - 1, 2), (PAGE, 100 * PAGE)]
+)
+def test_all_of_it_must_be_mapped(reserved, gpus, offset, nbytes):
+    with pytest.raises(BufferError, match="not all of them are mapped to memory"):
+        sx.as_tensor(Interface(reserved.ptr + offset, nbytes, gpus[1].sycl_queue))
+
+
+def test_a_hole_between_two_mappings(gpu):
+    memory = VirtualMemory(gpu, 3 * PAGE)
+    memory.map(0, PAGE, gpu)
+    memory.map(2 * PAGE, PAGE, gpu)
+    with pytest.raises(BufferError, match="not all of them are mapped"):
+        sx.as_tensor(Interface(memory.ptr, 3 * PAGE, gpu.sycl_queue))
+    assert sx.as_tensor(Interface(memory.ptr + 2 * PAGE, PAGE, gpu.sycl_queue)).nbytes == PAGE
+    memory.close()
+
+
+def test_memory_that_is_only_read(gpu):
+    memory = VirtualMemory(gpu, PAGE)
+    memory.map(0, PAGE, gpu, READ)
+    assert sx.as_tensor(Interface(memory.ptr, PAGE, gpu.sycl_queue)).to_numpy().nbytes == PAGE
+    memory.close()
+
+
+def test_what_was_never_reserved(gpu):
+    array = np.zeros(100, "uint8")
+    with pytest.raises(BufferError, match="is not USM"):
+        sx.as_tensor(Interface(array.ctypes.data, 100, gpu.sycl_queue))
+    with pytest.raises(BufferError, match="is not USM of the context that came with it"):
+        sx.as_tensor(Interface(array.ctypes.data, 100, gpu.sycl_context))
+
+
+def test_newer_drivers_know_it(gpu):
+    environments.python(
+        """
+import sycl_ext as sx
+from level_zero.virtual_memory import PAGE, VirtualMemory
+from test_gpu_virtual_memory import Interface
+
+gpu = sx.device("gpu")
+memory = VirtualMemory(gpu, 2 * PAGE)
+memory.map(0, 2 * PAGE, gpu)
+tensor = sx.as_tensor(Interface(memory.ptr, 2 * PAGE, gpu.sycl_queue))
+assert (tensor.usm_type, tensor.device) == ("device", gpu)
+memory.close()
+""",
+        {**os.environ, "FAKEGPU_VIRTUAL_KNOWN": "1"},
+        near=__file__,
+    )

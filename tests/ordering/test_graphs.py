@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that record a SYCL graph: nothing waits for them, and no node is added to the graph."""
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from graphs import recording
+from kernels import Kernels
+
+RECORDS = "records a SYCL graph"
+
+
+@pytest.fixture(params=["in_order", "out_of_order"])
+def queue(request):
+    return dpctl.SyclQueue(property=["in_order"] if request.param == "in_order" else [])
+
+
+def test_an_export_to_a_queue_that_records(queue):
+    producer = dpctl.SyclQueue(property="in_order")
+    tensor = sx.zeros(125, "int64", device=producer)
+    kernels = Kernels(producer)
+    with kernels.gate() as gate, recording(queue) as nodes:
+        kernels.fill(producer, gate, tensor.ptr, 1000, 7)
+        with pytest.raises(BufferError, match=f"{RECORDS}, and work is pending.*stream=None"):
+            tensor.__dlpack__(stream=queue)
+        tensor.__dlpack__(stream=-1)
+        gate.open()
+        tensor.__dlpack__()  # waits for the work, of which the graph knows nothing
+        for stream in (queue, queue.addressof_ref()):
+            assert sx.from_dlpack(tensor.__dlpack__(stream=stream)).ptr == tensor.ptr
+        assert nodes() == 0
+    assert tensor.to_numpy().tolist() == [7] * 125
+
+
+def test_a_tensor_whose_own_queue_records(queue):
+    tensor, other = sx.zeros(10, device=queue), sx.zeros(10)
+    assert tensor.sycl_queue == queue
+    calls = {
+        "export": lambda: tensor.__dlpack__(),
+        "export to a queue": lambda: tensor.__dlpack__(stream=other.sycl_queue),
+        "copy to the host": lambda: tensor.to_numpy(copy=True),
+        "view": lambda: tensor.to_numpy(),
+        "buffer": lambda: memoryview(tensor),
+        "copy_from": lambda: tensor.copy_from(np.ones(10, "float32")),
+        "copy that goes on": lambda: tensor.copy_from(other, wait=False),
+        "copy of it that goes on": lambda: other.copy_from(tensor, wait=False),
+    }
+    with recording(queue) as nodes:
+        for name, call in calls.items():
+            with pytest.raises(BufferError, match=f"{RECORDS}.*end the recording first"):
+                call()
+            assert nodes() == 0, name
+        assert sx.from_dlpack(tensor.__dlpack__(stream=-1)).ptr == tensor.ptr
+        if queue.is_in_order:  # what is recorded after it comes after it
+            tensor.__dlpack__(stream=queue)
+        other.copy_from(np.ones(10, "float32"))  # nobody else records
+        assert nodes() == 0
+    tensor.copy_from(other)
+    assert tensor.to_numpy().tolist() == [1] * 10
+
+
+def test_a_block_that_is_dropped_while_its_queue_records(queue):
+    with recording(queue) as nodes:
+        tensor = sx.empty(10, device=queue)
+        del tensor
+        assert nodes() == 0

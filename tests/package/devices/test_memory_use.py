@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of what is allocated, and the limit of a device with its callback."""
+
+import gc
+import threading
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from sycl_ext import _core
+from sycl_ext.memory import Statistics, limit, statistics
+from waiting import eventually
+
+MIB = 1 << 20
+
+
+def of(device=None, usm_type="device"):
+    found = statistics(sx.device() if device is None else device)
+    return found.get((sx.device(device), usm_type), Statistics(0, 0, 0, 0))
+
+
+@pytest.fixture(autouse=True)
+def _settled():
+    """Blocks of earlier tests, which are freed when their work is done, are gone."""
+    gc.collect()
+    _core.release_cached_memory()
+    yield
+    limit(sx.device(), None)
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_statistics(usm_type):
+    before = of(usm_type=usm_type)
+    tensor = sx.empty(3 * MIB, "uint8", usm_type=usm_type)
+    now = of(usm_type=usm_type)
+    assert now.live_bytes == before.live_bytes + 3 * MIB
+    assert now.live_allocations == before.live_allocations + 1
+    assert now.total_allocations == before.total_allocations + 1
+    assert now.peak_bytes >= now.live_bytes
+    again = sx.from_dlpack(tensor[1:])  # no allocation
+    assert of(usm_type=usm_type) == now
+    del tensor, again
+    assert eventually(lambda: of(usm_type=usm_type).live_bytes == before.live_bytes)
+    assert of(usm_type=usm_type)[1:] == (now.peak_bytes, before.live_allocations, now[3])
+
+
+def test_statistics_of_host_memory_and_of_other_entries():
+    private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
+    assert (private, "device") not in statistics()
+    tensor = sx.zeros(MIB, "uint8", device=private)
+    assert statistics(private) == {(private, "device"): Statistics(MIB, MIB, 1, 1)}
+    copy = tensor.to_numpy(copy=True)
+    assert statistics()[None, "system"].live_bytes >= MIB
+    assert not any(device is None for device, _ in statistics(private))
+    del copy
+
+
+def test_small_and_empty_blocks():
+    before = of()
+    kept = [sx.empty(1, "uint8") for _ in range(10)]
+    nothing = sx.empty(0)
+    assert of().total_allocations == before.total_allocations + 10
+    assert 10 <= of().live_bytes - before.live_bytes <= 10 * 64
+    del kept, nothing
+
+
+def test_threads_lose_no_count():
+    before = of()
+
+    def work():
+        for size in range(1, 1000):
+            sx.empty(size, "uint8")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert of().total_allocations == before.total_allocations + 4 * 999
+    assert eventually(lambda: of().live_bytes == before.live_bytes)
+
+
+# ---- the limit -----------------------------------------------------------------------------------
+
+
+def test_a_limit():
+    used = of().live_bytes + of(usm_type="shared").live_bytes
+    limit(sx.device(), used + 2 * MIB)
+    kept = [sx.empty(MIB, "uint8"), sx.empty(MIB, "uint8", usm_type="shared")]
+    words = rf"cannot allocate 1 bytes .*: of the {used + 2 * MIB} bytes that .*memory.limit allows"
+    with pytest.raises(MemoryError, match=words):
+        sx.empty(1, "uint8")
+    for call in (
+        lambda: sx.zeros(MIB),
+        lambda: sx.as_tensor(np.zeros(10), copy=True),
+        lambda: kept[0].copy(),
+    ):
+        with pytest.raises(MemoryError, match="memory.limit"):
+            call()
+    assert kept[0].to_numpy(copy=True).nbytes == MIB  # memory of the host is not limited
+    sx.empty(MIB, usm_type="host")
+    del kept[0]
+    assert eventually(lambda: of().live_bytes + of(usm_type="shared").live_bytes <= used + MIB)
+    sx.empty(MIB, "uint8")
+    limit(sx.device(), None)
+    sx.empty(5 * MIB, "uint8")
+
+
+@pytest.mark.parametrize("size", [100, 5 * MIB])
+def test_the_callback_makes_room(size):
+    asked, cache = [], [sx.empty(size, "uint8") for _ in range(3)]
+
+    def spill(nbytes):
+        asked.append(nbytes)
+        if cache:
+            cache.pop().to_numpy(copy=True)  # as a spilling cache does
+            return True
+        return False
+
+    limit(sx.device(), of().live_bytes + of(usm_type="shared").live_bytes, spill)
+    kept = [sx.empty(size, "uint8") for _ in range(3)]
+    assert not cache
+    assert all(size <= nbytes <= size + 64 for nbytes in asked)
+    with pytest.raises(MemoryError):
+        sx.empty(size, "uint8")
+    assert len(asked) == 4
+    del kept
+
+
+def test_a_callback_that_raises_or_allocates():
+    limit(sx.device(), 0, lambda nbytes: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        sx.empty(1)
+    with pytest.raises(ZeroDivisionError):
+        sx.zeros(5 * MIB)  # allocated without the GIL
+    calls = []
+
+    def recursive(nbytes):
+        calls.append(nbytes)
+        sx.empty(1)
+
+    limit(sx.device(), 0, recursive)
+    with pytest.raises(MemoryError, match="memory.limit"):
+        sx.empty(1)
+    assert len(calls) == 1
+
+
+def test_a_callback_that_removes_the_limit():
+    limit(sx.device(), 0, lambda nbytes: limit(sx.device(), None) is None)
+    assert sx.empty(3).size == 3
+
+
+def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():
+    private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
+    (part, _) = sx.device().create_sub_devices([1, 1])
+    asked = []
+    limit(sx.device(), 0, asked.append)
+    for device in (private, part):
+        with pytest.raises(MemoryError, match=f"allows device {sx.device().id}"):
+            sx.empty(3, device=device)
+    assert len(asked) == 2
+    limit(sx.device(), None)
+    limit(private, 0)
+    with pytest.raises(MemoryError, match=f"allows device {private.id}"):
+        sx.empty(3, device=private)
+    sx.empty(3)
+    limit(private, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("cpu", -1), ValueError),
+        (("cpu", 1.5), TypeError),
+        (("cpu", "1"), TypeError),
+        (("cpu", 1, 3), TypeError),
+        (("tpu", 1), ValueError),
+    ],
+)
+def test_wrong_arguments(arguments, error):
+    with pytest.raises(error):
+        limit(*arguments)
+    sx.empty(3)
