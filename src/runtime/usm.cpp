@@ -251,8 +251,13 @@ void Allocation::show_to_host() const {
   seen_by_host.add(data, nbytes, this);
 }
 
-void came_back(const void* data) noexcept {
-  seen_by_host.visit(data, [](const Allocation* block) { block->is_shown_ = true; });
+const Entry* came_back(const void* data) noexcept {
+  const Entry* entry = nullptr;
+  seen_by_host.visit(data, [&entry](const Allocation* block) {
+    block->is_shown_ = true;
+    entry = block->entry();
+  });
+  return entry;
 }
 
 void Allocation::fetch_queues() const {

@@ -124,7 +124,7 @@ class Allocation final : public Deferred {
 
  private:
   friend class InUse;
-  friend void came_back(const void* data) noexcept;
+  friend const Entry* came_back(const void* data) noexcept;
   bool was_handed_out() const noexcept {
     return is_shown_ || users_.load(std::memory_order_acquire) != 0 ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
@@ -165,8 +165,9 @@ class InUse {
 };
 
 // Host memory at this address has turned out to be USM.  Where it is a block of ours of which the
-// host had a view, the block is one that others can submit work on from now on.
-void came_back(const void* data) noexcept;
+// host had a view, the block is one that others can submit work on from now on.  Its entry; nullptr:
+// it is no such block.
+const Entry* came_back(const void* data) noexcept;
 
 // An owner that keeps another handle.
 Owner keep_memory(Memory memory);

@@ -65,7 +65,8 @@ Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool read
   if (entry) {
     try {
       locate_usm("the array", range.begin, range.nbytes, *entry, &kind);
-      came_back(range.begin);
+      // The driver says of host USM which card it serves, and not which tile.
+      if (const Entry* const ours = came_back(range.begin)) entry = ours;
     } catch (const Error&) {  // not all of it is USM
       if (!reader) throw;
       kind = UsmKind::system;

@@ -113,7 +113,9 @@ def limit(
     ...     dropped = bool(cache)
     ...     cache.clear()
     ...     return dropped
-    >>> used = sx.memory.statistics()[sx.device(), "shared"].live_bytes
+    >>> found = sx.memory.statistics()
+    >>> limited = [(sx.device(), kind) for kind in ("device", "shared")]
+    >>> used = sum(found[key].live_bytes for key in limited if key in found)
     >>> sx.memory.limit(sx.device(), (1 << 20) + used, spill)
     >>> tensor = sx.empty(2 << 20, "uint8", usm_type="shared")
     >>> cache
@@ -123,7 +125,7 @@ def limit(
     entry = place(device).device._entry
     if on_pressure is not None and not callable(on_pressure):
         raise TypeError(
-            f"on_pressure is a {type(on_pressure).__name__}; it must be a function of a number of "
+            f"on_pressure is of type {type(on_pressure).__name__}; it must be a function of a number of "
             "bytes that returns whether to try again"
         )
     most = -1 if nbytes is None else operator.index(nbytes)

@@ -296,20 +296,6 @@ def explain(
     refused = []
     for offer in decision.offers:
         if offer.plan.error is None:
-            return _with_notes(offer.plan, decision.source) if decision.call is None else offer.plan
+            return offer.plan
         refused.append(offer.plan)
     return no_offer(refused)
-
-
-def _with_notes(found: Plan, source: _core.TensorBase) -> Plan:
-    """Add what the device cannot do with the dtype."""
-    where = found.device or (14, source.entry_id)
-    if where == HOST or where[1] is None:
-        return found
-    target = by_id(where[1])
-    if target.has_fp64 or source.dtype_name not in ("float64", "complex128"):
-        return found
-    return found.noting(
-        f"device {target.id} ({target.name}) does not compute in {source.dtype_name}: compute on "
-        "the host (host_view), or convert to a narrower dtype first"
-    )

@@ -130,15 +130,34 @@ def _offers_to_device(
 ) -> Iterator[Offer]:
     facts = sources.facts_of(source)
     if wanted is None:
-        yield Offer(_allowed(sources.plan_for(facts, None, copy), host_copy))
+        found = _allowed(sources.plan_for(facts, None, copy), host_copy)
+        yield Offer(_with_notes(found, source, source.entry_id))
         return
-    plans = []
-    for _, where in wanted:
-        found = sources.plan_for(facts, where, copy, ours=where != HOST)
-        plans.append(replace(_allowed(found, host_copy), device=where))
-    chosen = cheapest(plans) if several else plans[0]
-    given = [one.given for one in wanted if one.where == chosen.device]
-    yield Offer(chosen, given[0] if given else None)
+    plans = [
+        _allowed(sources.plan_for(facts, where, copy, ours=where != HOST), host_copy)
+        for _, where in wanted
+    ]
+    if several:
+        chosen = cheapest([replace(plans[i], device=one.where) for i, one in enumerate(wanted)])
+        given = [one.given for one in wanted if one.where == chosen.device]
+        yield Offer(chosen, given[0] if given else None)
+    else:
+        ((given_one, where),) = wanted
+        target = None if where == HOST else where[1]
+        yield Offer(_with_notes(plans[0], source, target), given_one)
+
+
+def _with_notes(found: Plan, source: _core.TensorBase, entry_id: int | None) -> Plan:
+    """Add what the device cannot do with the dtype."""
+    if entry_id is None or source.dtype_name not in ("float64", "complex128"):
+        return found
+    target = by_id(entry_id)
+    if target.has_fp64:
+        return found
+    return found.noting(
+        f"device {target.id} ({target.name}) does not compute in {source.dtype_name}: compute on "
+        "the host (host_view), or convert to a narrower dtype first"
+    )
 
 
 def _offers_to_library(

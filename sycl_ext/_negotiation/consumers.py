@@ -7,6 +7,7 @@ view.  A row says what would kill a consumer, make it wrong, or cannot work anyw
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
@@ -289,6 +290,7 @@ _BY_PACKAGE = {
 }
 
 
+@functools.lru_cache(maxsize=64)
 def consumer_for(package: str, version: str) -> Consumer | None:
     """Return the row that is about a version of a library; None: it has no row.
 
@@ -354,6 +356,7 @@ def _module_named(name: str) -> ModuleType:
         ) from error
 
 
+@functools.lru_cache(maxsize=64)
 def _package_of(module: str) -> str:
     """Return the library that a module belongs to; array_api_compat behaves as what it wraps."""
     package, _, rest = module.partition(".")

@@ -8,6 +8,7 @@ table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_te
 
 # No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -276,6 +277,7 @@ def _place(source: Source, request: Request) -> Relation:
     return Relation.DIRECT if request.direct else Relation.INDIRECT
 
 
+@functools.lru_cache(maxsize=256)
 def plan(source: Source, request: Request) -> Plan:
     """Decide the route for a source and a request, with its reason in words."""
     found = relation(source, request)

@@ -187,7 +187,7 @@ CASES = {
     "memory.limit": {
         "no size": (lambda: memory.limit("cpu", "1"), TypeError, "integer"),
         "negative": (lambda: memory.limit("cpu", -1), ValueError, "nbytes is -1"),
-        "no function": (lambda: memory.limit("cpu", 1, 2), TypeError, "on_pressure is a int"),
+        "no function": (lambda: memory.limit("cpu", 1, 2), TypeError, "on_pressure is of type int"),
     },
     # between processes
     "pickling.to_device": {

@@ -33,6 +33,8 @@ def look_at_devices() -> sx.Device:
     assert_type(first.device_type, str)
     assert_type(first.driver_version, str)
     assert_type(first.filter_string, str)
+    assert_type(first.uuid, str | None)
+    assert_type(first.pci_address, str | None)
     assert_type(first.parent, sx.Device | None)
     assert_type(first.partition, str)
     assert_type(first.part, int | None)
