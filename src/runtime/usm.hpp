@@ -165,8 +165,8 @@ class InUse {
 };
 
 // Host memory at this address has turned out to be USM.  Where it is a block of ours of which the
-// host had a view, the block is one that others can submit work on from now on.  Its entry; nullptr:
-// it is no such block.
+// host had a view, the block is one that others can submit work on from now on.  Its entry;
+// nullptr: it is no such block.
 const Entry* came_back(const void* data) noexcept;
 
 // An owner that keeps another handle.

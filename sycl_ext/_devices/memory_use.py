@@ -125,8 +125,8 @@ def limit(
     entry = place(device).device._entry
     if on_pressure is not None and not callable(on_pressure):
         raise TypeError(
-            f"on_pressure is of type {type(on_pressure).__name__}; it must be a function of a number of "
-            "bytes that returns whether to try again"
+            f"on_pressure is of type {type(on_pressure).__name__}; it must be a function of a "
+            "number of bytes that returns whether to try again"
         )
     most = -1 if nbytes is None else operator.index(nbytes)
     if nbytes is not None and most < 0:
