@@ -65,7 +65,7 @@ def staged(
 
     See Also
     --------
-    sycl_ext.mpi.staged_request : for ``Isend`` and ``Irecv``, which need the memory after the block.
+    sycl_ext.mpi.staged_request : for ``Isend`` and ``Irecv``, which use the memory later.
 
     Examples
     --------
