@@ -37,8 +37,8 @@ def cached() -> dict[tuple[Device | None, str], int]:
     >>> sx.memory.release_cached()
     >>> sx.memory.cached()
     {}
-    >>> tensor = sx.empty(16 << 10)
-    >>> del tensor
+    >>> block = sx.empty(16 << 10)
+    >>> del block
     >>> sx.memory.cached() == {(sx.device(), "device"): 64 << 10}
     True
     """
