@@ -39,7 +39,7 @@ def cached() -> dict[tuple[Device | None, str], int]:
     {}
     >>> block = sx.empty(16 << 10)
     >>> del block
-    >>> sx.memory.cached() == {(sx.device(), "device"): 64 << 10}
+    >>> sx.memory.cached()[sx.device(), "device"] >= 64 << 10
     True
     """
     return {
