@@ -119,6 +119,7 @@ dpctl.get_devices()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import sycl_ext as sx
+    sx.Tensor  # loads the core
 print([(w.category.__name__, w.filename, str(w.message)[:52]) for w in caught])
 print(len(sx.devices()))
 for call in (sx.device, lambda: sx.device("cpu"), lambda: sx.device(0), lambda: sx.zeros(3)):
