@@ -30,7 +30,7 @@ void require_ipc(const Entry& entry) {
   if (has_ipc(entry)) return;
   fail(Error::Kind::buffer, "device (14, ", entry.id, "), ", entry.name,
        ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
-       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc_empty "
+       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc.empty "
        "makes memory that processes can share where there is any");
 }
 
@@ -125,7 +125,7 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
   if (memory_->kind() != UsmKind::device || !memory_->entry()) {
     fail(Error::Kind::buffer, "'", usm_kind_name(memory_->kind()),
          "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
-         "sycl_ext.ipc_empty");
+         "sycl_ext.ipc.empty");
   }
   require_ipc(*memory_->entry());
   const auto found = require_one_allocation("the tensor", *memory_->entry(), data, nbytes);
