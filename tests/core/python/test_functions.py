@@ -2,8 +2,8 @@
 """The public functions that are written in C++, each called in every way with everything.
 
 What each call gives is recorded in ``functions.json``, by the kind of the default device.  After a
-change that is meant, ``python tests/test_functions.py`` in the environment of that device prints
-the record anew.
+change that is meant, ``python tests/core/python/test_functions.py`` in the environment of that
+device prints the record anew.
 """
 
 import copy
