@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -166,7 +167,8 @@ class Recorder:
                 memory = ", memory of its own device" if row.memory == "own" else ""
                 known = row.known or "not in the table of known defects"
                 issue = f" ([issue]({row.issue}))" if row.issue else ""
-                text = row.text.replace("*", r"\*").replace("<", r"\<")
+                text = textwrap.shorten(row.text, 200)  # torch lists its backends
+                text = text.replace("*", r"\*").replace("<", r"\<")
                 lines.append(f"- **{row.library}**, `{row.case}`{memory}: {text}. {known}{issue}.")
         return "\n".join(lines)
 
