@@ -25,6 +25,8 @@ struct Interpreter {
   };
   Released (*release_gil)() noexcept;
   void (*take_gil)(Released released);
+  // Whether the interpreter has ended, or another thread is ending it: nothing of Python's runs.
+  bool (*is_gone)() noexcept;
   // Whether a signal may end what the calling thread waits for.
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.

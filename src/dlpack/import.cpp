@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/forced_unwind.hpp"
+#include "base/interpreter.hpp"
 #include "dlpack/export.hpp"
 #include "runtime/dl_device.hpp"
 
@@ -17,6 +18,8 @@ template <class Managed>
 void call_deleter(void* object) {
   auto* managed = static_cast<Managed*>(object);
   if (!managed->deleter) return;  // NULL is allowed: nothing to release
+  const Interpreter* const python = interpreter;
+  if (python && python->is_gone()) return;  // it may be Python's; the system takes the memory back
   hang_at_thread_end([managed] { managed->deleter(managed); });  // it may be Python
 }
 

@@ -179,8 +179,8 @@ void bind_entries(py::module_& m) {
 }
 
 void bind_queues(py::module_& m) {
-  static const Interpreter python{holds_gil, release_gil_if_held, ReleasedGil::take, takes_signals,
-                                  handle_signals};
+  static const Interpreter python{holds_gil,      release_gil_if_held, ReleasedGil::take,
+                                  python_is_gone, takes_signals,       handle_signals};
   interpreter = &python;
   m.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls, py::arg("check"),
         "For tests: whether a call that can wait ends the process when the GIL is held.");

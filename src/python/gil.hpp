@@ -87,6 +87,9 @@ inline bool holds_gil_at_end() noexcept {
   return mine && mine == state_unchecked();
 }
 
+// Whether it has ended, or this thread is not the one that ends it.
+inline bool python_is_gone() noexcept { return !python_is_alive() && !holds_gil_at_end(); }
+
 // For the core: releases the GIL if this thread holds it.
 inline Interpreter::Released release_gil_if_held() noexcept {
   return state_with_gil() ? ReleasedGil::release() : Interpreter::Released{nullptr, nullptr};
@@ -105,8 +108,7 @@ inline void drop(PyObject* object) noexcept {
 // being unwound (forced_unwind.hpp), and the reference is left alone.
 struct DecRef {
   void operator()(PyObject* object) const noexcept {
-    if (is_finalizing() && !holds_gil_at_end()) return;
-    drop(object);
+    if (!python_is_gone()) drop(object);
   }
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;

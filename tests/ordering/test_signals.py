@@ -80,7 +80,6 @@ else:
     raise AssertionError("not interrupted")
 threading.Timer(0.3, adapter.fakegpu_set_delay_us, (0,)).start()
 found = bytes(memoryview(taken))
-del taken  # before ctypes is gone, which its deleter needs
 assert found == b"1" * 8, found
 """,
         gpu_environment,
