@@ -69,7 +69,7 @@ $(VENV)/.demo-is-ready: $(BUILD_INPUTS) | $(BIN)/python
 
 $(VENV)/.tests-are-ready: $(BUILD_INPUTS) | $(BIN)/python
 	@echo "building the extension and fetching what the tests need (a few minutes the first time)"
-	$(PIP) install --quiet --editable ".[cpu,demo]" --group bench --group test --group dev
+	$(PIP) install --quiet --editable ".[cpu,demo]" --editable conformance --group bench --group test --group dev
 	@touch $@ $(VENV)/.demo-is-ready
 
 setup: $(VENV)/.tests-are-ready
@@ -203,7 +203,7 @@ soak: setup
 CONFORMANCE ?= numpy,array_api_strict,torch,jax,tensorflow,onnxruntime,pyarrow,mlx,tvm_ffi,nanobind,onedal,dpnp,sycl_ext
 conformance:
 	$(PYTHON) tests/interop/install.py
-	.venv-interop/bin/pytest -q -c /dev/null --noconftest --pyargs sycl_ext.testing --sycl-device=cpu \
+	.venv-interop/bin/pytest -q -c /dev/null --noconftest --pyargs dlpack_conformance --sycl-device=cpu \
 		--dlpack=$(CONFORMANCE) --dlpack-report=docs/conformance.md $(PYTEST_OPTIONS)
 
 coverage: setup

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import sycl_ext as sx
+from dlpack_conformance.structs import capsule_name
 from generated import alive, attempt, cases
 from producers import Producer, over
 from samples import DTYPE_NAMES, USM_TYPES, bits
-from sycl_ext.testing.structs import capsule_name
 
 OURS = (BufferError, TypeError, ValueError)
 

@@ -87,7 +87,7 @@ def _of_numpy(module: str, function: str = "from_dlpack") -> dict[str, Any]:
 
 
 def _address_by_dlpack(result):
-    from sycl_ext.testing import structs as dlpack_ctypes
+    from dlpack_conformance import structs as dlpack_ctypes
 
     return dlpack_ctypes.managed_in(result.__dlpack__()).dl_tensor.data
 
@@ -194,7 +194,7 @@ def _load_tensorflow():
 def _address_of_tensorflow(tensor):
     import tensorflow
 
-    from sycl_ext.testing import structs as dlpack_ctypes
+    from dlpack_conformance import structs as dlpack_ctypes
 
     capsule = tensorflow.experimental.dlpack.to_dlpack(tensor)
     return dlpack_ctypes.managed_in(capsule).dl_tensor.data

@@ -26,8 +26,8 @@ import torch
 import torch.multiprocessing  # sends its tensors by handles
 
 import sycl_ext as sx
+from dlpack_conformance import structs
 from fake_gpu import control
-from sycl_ext.testing import structs
 
 GPU = sx.device("gpu")
 NAME = GPU.filter_string

@@ -112,7 +112,8 @@ def install_project(environment: Path, wheel: Path, requirements: Path) -> None:
     if up_to_date(stamp, wanted):
         return
     print(f"installing {wheel.name} into {environment.name}", flush=True)
-    pip(environment, "install", "--quiet", "--no-compile", "-r", requirements, f"{wheel}[cpu]")
+    project = [f"{wheel}[cpu]", "--editable", ROOT / "conformance"]
+    pip(environment, "install", "--quiet", "--no-compile", "-r", requirements, *project)
     # The version number may be the one that is there already.
     pip(environment, "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
     stamp.write_text(wanted)

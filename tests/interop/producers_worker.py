@@ -136,7 +136,7 @@ def _memoryview():
 def _tensorflow():
     import tensorflow
 
-    from sycl_ext.testing.structs import managed_in
+    from dlpack_conformance.structs import managed_in
 
     tensor = tensorflow.constant(VALUES)
     make = tensorflow.experimental.dlpack.to_dlpack

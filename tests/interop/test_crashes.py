@@ -15,7 +15,7 @@ PROLOGUE = """
 import ctypes, gc
 import numpy as np
 import sycl_ext as sx
-from sycl_ext.testing import structs as dlpack_ctypes
+from dlpack_conformance import structs as dlpack_ctypes
 from producers import Managed, over
 
 def usm(array, usm_type="shared", device="opencl:cpu"):

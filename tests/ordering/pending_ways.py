@@ -23,9 +23,9 @@ import tvm_ffi
 
 import producers
 import sycl_ext as sx
+from dlpack_conformance.structs import managed_in
 from kernels import Kernels
 from sycl_ext._exchange import mpi
-from sycl_ext.testing.structs import managed_in
 from sync.lab import ExchangeApi
 
 ON_GPU = os.environ.get("SYCL_EXT_ENVIRONMENT", "").startswith("opencl_gpu")

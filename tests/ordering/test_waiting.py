@@ -13,7 +13,7 @@ def test_a_daemon_thread_whose_object_releases_the_gil_as_it_goes(holder):
 import ctypes, threading, time, warnings
 import numpy as np
 import sycl_ext as sx
-from sycl_ext.testing import structs as dlpack_ctypes
+from dlpack_conformance import structs as dlpack_ctypes
 
 class Owner(np.ndarray):
     def __del__(self):

@@ -32,7 +32,6 @@ PYTHON_ARROWS = {
     "_ipc": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor", "_exchange"),
     "_doctor": ("_setup", "_devices", "_ipc", "sycl_ext"),
     "_cli": ("_setup", "_devices", "_doctor", "sycl_ext"),
-    "testing": (),
     # The public names.
     "ipc": ("_ipc", "_setup"),
     "mpi": ("_exchange", "_setup"),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import sycl_ext as sx
-from sycl_ext.testing.structs import (
+from dlpack_conformance.structs import (
     CPU,
     DTYPES,
     IS_COPIED,

@@ -17,7 +17,7 @@ import numpy as np
 
 import producers
 import sycl_ext as sx
-from sycl_ext.testing.structs import DTYPES
+from dlpack_conformance.structs import DTYPES
 
 USM_TYPES = ("device", "shared", "host")
 DTYPE_NAMES = tuple(DTYPES)

@@ -6,9 +6,9 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance.structs import READ_ONLY, managed_in
 from producers import over
 from samples import bits, values
-from sycl_ext.testing.structs import READ_ONLY, managed_in
 
 VERSIONED = {"max_version": (1, 0)}
 

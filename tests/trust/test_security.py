@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from samples import USM_TYPES, bits, values
-from sycl_ext.testing.structs import (
+from dlpack_conformance.structs import (
     READ_ONLY,
     Deleter,
     DLManagedTensorVersioned,
@@ -26,6 +25,7 @@ from sycl_ext.testing.structs import (
     exchange_api,
     managed_in,
 )
+from samples import USM_TYPES, bits, values
 
 VERSIONED = {"max_version": (1, 0)}
 

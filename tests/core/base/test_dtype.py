@@ -7,9 +7,9 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance.structs import DTYPES
 from samples import DTYPE_NAMES, NUMPY_DTYPES, numpy_dtype
 from sycl_ext import _core
-from sycl_ext.testing.structs import DTYPES
 
 
 def test_the_table_is_complete():

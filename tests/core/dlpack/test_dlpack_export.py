@@ -11,9 +11,7 @@ import pytest
 import environments
 import samples
 import sycl_ext as sx
-from producers import check_export
-from samples import LAYOUTS, bits, values
-from sycl_ext.testing.structs import (
+from dlpack_conformance.structs import (
     IS_COPIED,
     READ_ONLY,
     call_deleter,
@@ -22,6 +20,8 @@ from sycl_ext.testing.structs import (
     managed_in,
     take,
 )
+from producers import check_export
+from samples import LAYOUTS, bits, values
 
 VERSIONED = {"max_version": (1, 0)}
 HOST = {"dl_device": (1, 0), **VERSIONED}
@@ -377,7 +377,7 @@ def test_the_deleter_works_after_the_interpreter():
     environments.python("""
 import ctypes, numpy as np
 import sycl_ext as sx
-from sycl_ext.testing.structs import STRUCTS, take
+from dlpack_conformance.structs import STRUCTS, take
 
 libc = ctypes.CDLL(None)
 for source in (sx.zeros(3), sx.host_view(np.zeros(3)), sx.as_tensor(np.zeros(1000))):

@@ -13,6 +13,11 @@ import pytest
 
 import samples
 import sycl_ext as sx
+from dlpack_conformance.structs import (
+    IS_SUBBYTE_TYPE_PADDED,
+    managed_in,
+    new_capsule,
+)
 from producers import (
     Consumed,
     Homeless,
@@ -24,11 +29,6 @@ from producers import (
     over,
 )
 from samples import bits, numbers, values
-from sycl_ext.testing.structs import (
-    IS_SUBBYTE_TYPE_PADDED,
-    managed_in,
-    new_capsule,
-)
 
 # ---- hostile capsules ----------------------------------------------------------------------------
 

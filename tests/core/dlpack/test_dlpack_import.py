@@ -11,6 +11,12 @@ import pytest
 
 import samples
 import sycl_ext as sx
+from dlpack_conformance.structs import (
+    IS_COPIED,
+    READ_ONLY,
+    capsule_name,
+    managed_in,
+)
 from producers import (
     AlwaysCopying,
     BeforeVersions,
@@ -23,12 +29,6 @@ from producers import (
     over,
 )
 from samples import LAYOUTS, assert_same_view, bits, numbers, values
-from sycl_ext.testing.structs import (
-    IS_COPIED,
-    READ_ONLY,
-    capsule_name,
-    managed_in,
-)
 
 # ---- round trips ---------------------------------------------------------------------------------
 

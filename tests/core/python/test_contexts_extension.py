@@ -379,7 +379,7 @@ def test_another_version_of_the_c_table_is_refused(major, nbytes):
     environments.python(f"""
 import ctypes
 import sycl_ext
-from sycl_ext.testing import structs as dlpack_ctypes
+from dlpack_conformance import structs as dlpack_ctypes
 from extensions import labs
 table = (ctypes.c_uint32 * 2)({major}, {nbytes})
 name = b"sycl_ext._core._C_API"

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from producers import Producer, Table, over, with_table
-from samples import bits, values
-from sycl_ext.testing.structs import (
+from dlpack_conformance.structs import (
     CPU,
     IS_COPIED,
     ONE_API,
@@ -25,6 +23,8 @@ from sycl_ext.testing.structs import (
     exchange_api,
     new_capsule,
 )
+from producers import Producer, Table, over, with_table
+from samples import bits, values
 
 TENSORS = sx.Tensor.__dlpack_c_exchange_api__
 ours = exchange_api(sx.Tensor)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import CPU, ONE_API, DLManagedTensorVersioned
 from extensions import labs
 from sycl_ext import _core
-from sycl_ext.testing.structs import CPU, ONE_API, DLManagedTensorVersioned
 from waiting import eventually
 
 F32 = (2, 32, 1)

@@ -10,8 +10,8 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance.structs import pythonapi
 from sycl_ext import _core
-from sycl_ext.testing.structs import pythonapi
 from waiting import eventually
 
 

@@ -113,7 +113,7 @@ def test_deleters_run_after_the_interpreter_is_gone():
 import ctypes
 import numpy as np
 import sycl_ext as sx
-from sycl_ext.testing.structs import STRUCTS, take
+from dlpack_conformance.structs import STRUCTS, take
 
 libc = ctypes.CDLL(None)
 tensors = [sx.zeros(1000), sx.host_view(np.zeros(1000)), sx.host_view(sx.zeros(9), copy=True)]

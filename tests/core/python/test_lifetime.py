@@ -14,10 +14,10 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance.structs import call_deleter, take
 from producers import Managed, Producer, over
 from samples import bits, values
 from sycl_ext import _core
-from sycl_ext.testing.structs import call_deleter, take
 
 VERSIONED = {"max_version": (1, 0)}
 

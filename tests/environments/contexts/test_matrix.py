@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import IS_COPIED, managed_in
 from sycl_ext import Route
 from sycl_ext._protocols import sources
-from sycl_ext.testing.structs import IS_COPIED, managed_in
 
 HOST = (1, 0)
 VALUES = np.arange(12, dtype="float32").reshape(3, 4)

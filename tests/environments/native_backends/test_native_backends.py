@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import IS_COPIED, READ_ONLY, DLManagedTensorVersioned, managed_in
 from extensions import labs
 from fake_gpu import control
 from producers import over
 from samples import bits, values
 from sycl_ext import _core
-from sycl_ext.testing.structs import IS_COPIED, READ_ONLY, DLManagedTensorVersioned, managed_in
 
 BACKEND = os.environ["SYCL_EXT_ENVIRONMENT"]
 #: DLPack's device types of the kinds of USM, as dlpack.h numbers them.

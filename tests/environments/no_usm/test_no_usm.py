@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import managed_in
 from producers import Liar, check_export, over
 from samples import LAYOUTS, assert_same_view, values
-from sycl_ext.testing.structs import managed_in
 
 
 @pytest.fixture(scope="session")

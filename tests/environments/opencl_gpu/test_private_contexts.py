@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from sycl_ext.testing.structs import managed_in
+from dlpack_conformance.structs import managed_in
 
 VALUES = np.arange(6, dtype="float32")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import ONE_API
 from extensions import labs
-from sycl_ext.testing.structs import ONE_API
 
 TOO_MUCH = 100 << 20
 ROOM = 1 << 20

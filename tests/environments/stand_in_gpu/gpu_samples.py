@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import sycl_ext as sx
+from dlpack_conformance.structs import managed_in
 from samples import values
-from sycl_ext.testing.structs import managed_in
 
 VERSIONED: dict[str, Any] = {"max_version": (1, 0)}
 HOST: dict[str, Any] = {"dl_device": (1, 0), **VERSIONED}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import ONE_API, DLManagedTensorVersioned
 from extensions import labs
 from sycl_ext import _core
 from sycl_ext.memory import limit, statistics
-from sycl_ext.testing.structs import ONE_API, DLManagedTensorVersioned
 
 U8 = (1, 8, 1)
 HERE, _, OTHER_THREAD = range(3)

@@ -9,9 +9,9 @@ import dpctl.memory
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import DLDevice, managed_in
 from producers import Table, with_table
 from sycl_ext import _core
-from sycl_ext.testing.structs import DLDevice, managed_in
 
 ROOM = 1 << 30
 

@@ -11,11 +11,11 @@ import tvm_ffi
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance.structs import IS_COPIED
 from gpu_samples import VERSIONED, numbers, read
 from producers import Liar, Producer, over
 from samples import bits, values
 from sycl_ext import _core
-from sycl_ext.testing.structs import IS_COPIED
 
 # ---- two devices ---------------------------------------------------------------------------------
 

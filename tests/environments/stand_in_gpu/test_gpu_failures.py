@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import managed_in
 from generated import alive
 from samples import bits, values
 from sycl_ext import _core
-from sycl_ext.testing.structs import managed_in
 
 PIECE = 300 << 20  # three of them fit into the GiB of a stand-in
 WANTED = values(100, "uint8")

@@ -9,10 +9,10 @@ import pytest
 
 import samples
 import sycl_ext as sx
+from dlpack_conformance.structs import IS_COPIED, READ_ONLY, managed_in
 from gpu_samples import HOST, VERSIONED, numbers, read
 from producers import Foreign, Producer, as_strided, check_export
 from samples import LAYOUTS, SAME_SHAPE, assert_equal, assert_same_view, bits, values
-from sycl_ext.testing.structs import IS_COPIED, READ_ONLY, managed_in
 
 # ---- the table -----------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance.structs import ONE_API
 from level_zero.virtual_memory import PAGE, READ, VirtualMemory
 from producers import over
-from sycl_ext.testing.structs import ONE_API
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ import pytest
 
 import samples
 import sycl_ext as sx
+from dlpack_conformance.structs import IS_COPIED, managed_in
 from producers import Liar, Producer, check_export, over
 from samples import LAYOUTS, assert_equal, assert_same_view, bits, values
-from sycl_ext.testing.structs import IS_COPIED, managed_in
 
 VERSIONED = {"max_version": (1, 0)}
 BOTH = pytest.mark.parametrize("number", [0, 1])

@@ -15,8 +15,8 @@ import pytest
 from dpnp import tensor as dpt
 
 import sycl_ext as sx
+from dlpack_conformance import structs
 from standing_in import StandIn, import_tests
-from sycl_ext.testing import structs
 
 HOST = (1, 0)
 

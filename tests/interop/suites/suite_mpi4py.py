@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from sycl_ext.testing import structs
+from dlpack_conformance import structs
 
 
 def export(buffer: Any, version: int = 0) -> Any:

@@ -24,8 +24,8 @@ import numpy as np
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance import structs as dlpack_ctypes
 from fake_gpu import control
-from sycl_ext.testing import structs as dlpack_ctypes
 
 HERE = Path(__file__).resolve().parent
 #: Where a wait is missing, more than half of the reads are stale (the end of test_waits.py, which

@@ -14,8 +14,8 @@ import dpctl
 import numpy as np
 
 import sycl_ext as sx
+from dlpack_conformance import structs as dlpack_ctypes
 from lab import usm
-from sycl_ext.testing import structs as dlpack_ctypes
 
 
 class Raises:

@@ -102,7 +102,7 @@ def test_threads_and_deleters_without_the_gil(tmp_path):
     said, _ = run(tmp_path, """
 import ctypes, threading
 import sycl_ext as sx
-from sycl_ext.testing.structs import call_deleter, take
+from dlpack_conformance.structs import call_deleter, take
 
 tensor = sx.zeros(3)
 

@@ -13,9 +13,9 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from dlpack_conformance.structs import managed_in
 from fake_gpu.build import build, environment
 from sycl_ext import _core
-from sycl_ext.testing.structs import managed_in
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 USM, HOST = 14, 1

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from dlpack_conformance.structs import IS_COPIED, capsule_name, managed_in
 from producers import as_strided
 from sycl_ext._negotiation.rules import COPIES, Relation, Request, Route, Source, plan, relation
 from sycl_ext._protocols import exports, sources
-from sycl_ext.testing.structs import IS_COPIED, capsule_name, managed_in
 
 HOST = (1, 0)
 ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 1_000_000), (2, 0)

@@ -9,10 +9,10 @@ import pytest
 import environments
 import samples
 import sycl_ext as sx
+from dlpack_conformance.structs import IS_COPIED, managed_in
 from producers import AlwaysCopying, BeforeVersions, Liar, Producer, check_export, over
 from samples import LAYOUTS, bits, values
 from sycl_ext import _core
-from sycl_ext.testing.structs import IS_COPIED, managed_in
 
 
 def numbers(usm_type="shared", shape=(2, 3)):

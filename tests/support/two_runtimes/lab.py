@@ -14,8 +14,8 @@ import warnings
 import dpctl
 import numpy as np
 
+from dlpack_conformance.structs import ONE_API, new_capsule
 from producers import Managed
-from sycl_ext.testing.structs import ONE_API, new_capsule
 
 LIBRARY = os.environ["TWO_RUNTIMES_PRODUCER"]
 

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conformance kit for DLPack: ``pytest --pyargs dlpack_conformance --dlpack=LIBRARY``.
+
+It checks producer and consumer of any library that speaks DLPack, on any type of device.
+"""
+
+from dlpack_conformance.adapter import Adapter
+
+__all__ = ["Adapter"]
+__version__ = "0.1.0"

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kit: ``pytest --pyargs dlpack_conformance --dlpack=LIBRARY``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from dlpack_conformance.cases import CASES, Case
+from dlpack_conformance.known_defects import (
+    KNOWN_DEFECTS,
+    KnownDefect,
+    find_defect,
+    is_version,
+)
+from dlpack_conformance.report import PROPERTY, Finding
+from dlpack_conformance.runner import Library
+
+
+@functools.cache
+def library_of(name: str) -> Library:
+    """Return the library of a name; its processes live until the session ends."""
+    return Library(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _processes(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    for name in names(request.config):
+        library_of(name).close()
+
+
+def names(config: pytest.Config) -> list[str]:
+    """Return what ``--dlpack`` names."""
+    given = [name for text in config.getoption("dlpack") for name in text.split(",") if name]
+    return list(dict.fromkeys(given))
+
+
+def cases_of(name: str) -> Iterator[tuple[Case, str]]:
+    """Return the cases of a library, and where the memory of hand-made structs is."""
+    hello = library_of(name).hello()
+    if "error" in hello:
+        raise pytest.UsageError(f"--dlpack={name}: {hello['error']}")
+    for case in [case for case in CASES.values() if case.side in hello["sides"]]:
+        for memory in hello["memories"] if case.side == "consumer" else hello["memories"][:1]:
+            yield case, memory
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each case, for each library."""
+    wanted = names(metafunc.config)
+    if not wanted:
+        raise pytest.UsageError("which library?  --dlpack=numpy, or torch, dpnp, package:adapter")
+    parameters = [
+        pytest.param(
+            name,
+            case,
+            memory,
+            id=f"{name}-{case.id}-{memory}",
+            marks=getattr(pytest.mark, case.level),
+        )
+        for name in wanted
+        for case, memory in cases_of(name)
+    ]
+    metafunc.parametrize(("name", "case", "memory"), parameters)
+
+
+def test_dlpack(
+    name: str, case: Case, memory: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Run a case in the process of its library."""
+    library = library_of(name)
+    hello = library.hello()
+    outcome = library.run(case, memory)
+    own = [
+        KnownDefect(hello["distribution"], "", (pattern,), reason)
+        for pattern, reason in hello["known"].items()
+    ]
+    defect = find_defect(
+        hello["distribution"], hello["version"], case.id, memory, [*own, *KNOWN_DEFECTS]
+    )
+    bad = outcome.what in ("failed", "died")
+    found = Finding(
+        name,
+        hello["version"],
+        case.id,
+        memory,
+        outcome.what,
+        outcome.text,
+        defect.reason if defect and bad else "",
+        defect.issue if defect and bad else "",
+    )
+    record_property(PROPERTY, found.dumps())
+    if outcome.what == "not offered":
+        pytest.skip(f"{name} {outcome.text}")
+    if bad and defect:
+        pytest.xfail(f"{outcome.text} [known: {defect.reason} {defect.issue}]")
+    if bad:
+        pytest.fail(
+            f"{case.text}: {outcome.what}: {outcome.text}\n{case.clause.name}: {case.clause.url}",
+            pytrace=False,
+        )
+    if defect and not defect.sometimes and (defect in own or is_version(hello["version"])):
+        where = "Adapter.known" if defect in own else "dlpack_conformance/known_defects.py"
+        pytest.fail(
+            f"{name} {hello['version']} passes, and is known to fail: {defect.reason} "
+            f"{defect.issue}; see {where}",
+            pytrace=False,
+        )

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each case of the kit notices a library that is broken on purpose, and passes on one that is not.
+
+`broken.py` has the faults.  A fault that ends the process runs in a worker, as in the kit itself.
+"""
+
+import enum
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import broken
+import pytest
+
+from dlpack_conformance import adapters, bench
+from dlpack_conformance.cases import CASES
+from dlpack_conformance.runner import Library
+from dlpack_conformance.worker import memories, run
+
+ENDS = ("deleter that aborts", "aborts_at_the_exit", "a child reads something else")
+
+
+def noticed_by(case):
+    """The faults that a case is to notice."""
+    return [
+        fault
+        for fault, (_, cases) in broken.FAULTS.items()
+        if any(case.id.endswith(name) for name in cases)
+    ]
+
+
+@pytest.fixture(scope="module")
+def near():
+    """Workers find the module of the faults, and what that imports."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parent), *filter(None, [before])]
+    )
+    yield
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
+
+
+def outcome_of(case, fault):
+    adapter = broken.FAULTS[fault][0]
+    if fault not in ENDS:
+        return run(case, bench.Bench(adapter, memories(bench.Bench(adapter))[0]))["outcome"]
+    library = Library(f"broken:fault: {fault}")
+    try:
+        return library.run(case, "host").what
+    finally:
+        library.close()
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_broken_library_is_noticed(case, near, monkeypatch):
+    monkeypatch.setattr(bench, "PATIENCE", 0)  # what is broken does not mend itself
+    faults = noticed_by(case)
+    assert faults, "no library is broken in this way"
+    for fault in faults:
+        assert outcome_of(case, fault) in ("failed", "died"), fault
+
+
+def test_each_fault_is_noticed_by_a_case():
+    for fault, (_, cases) in broken.FAULTS.items():
+        for name in cases:
+            assert any(id_.endswith(name) for id_ in CASES), (fault, name)
+
+
+class Enumerated:
+    """An array whose device type is no int, as the array API allows."""
+
+    def __init__(self, array):
+        self.__dlpack__ = array.__dlpack__
+
+    def __dlpack_device__(self):
+        return (enum.Enum("DLDeviceType", {"kDLCPU": 1}).kDLCPU, 0)
+
+
+@pytest.mark.parametrize("case", ["says_its_device", "same_device_in_the_struct"])
+def test_a_device_type_may_be_an_enum(case):
+    adapter = replace(adapters.numpy(), producer=Enumerated)
+    found = run(CASES[f"must-producer-{case}"], bench.Bench(adapter, "host"))
+    assert found["outcome"] == "passed", found

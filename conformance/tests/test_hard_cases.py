@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kit under bad conditions: adapters that hang, die or write, Ctrl-C, no folder."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import environments
+from dlpack_conformance import runner
+from dlpack_conformance.cases import CASES
+from dlpack_conformance.known_defects import KnownDefect, find_defect, is_version
+from dlpack_conformance.runner import Library
+from waiting import eventually
+
+pytestmark = pytest.mark.timeout(300)
+
+GOOD = """
+import os, sys
+import numpy as np
+from dlpack_conformance import Adapter
+adapter = Adapter("numpy", np.array, np.from_dlpack)
+"""
+ONE = CASES["must-consumer-good_struct"]
+#: What else is in the module of an adapter -> what the kit says of it.
+ERRORS = {
+    "import time; time.sleep(1000)": "no answer in 1 s",
+    "os.abort()": "SIGABRT",
+    "sys.exit(0)": "exit code 0",
+    "raise SystemExit": "exit code 0",
+    "1 / 0": "ZeroDivisionError: division by zero",
+    "adapter = {'make': 1}": "TypeError: hard:adapter is {'make': 1}, and not a",
+    "adapter = Adapter('numpy', lambda values: 1 / 0)": "ZeroDivisionError: division by zero",
+    "del adapter": "AttributeError: module 'hard' has no attribute 'adapter'",
+}
+
+
+@pytest.fixture
+def adapter(tmp_path, monkeypatch):
+    """Makes the library ``hard:adapter``, of a module with these lines."""
+    made = []
+
+    def make(lines):
+        (tmp_path / "hard.py").write_text(f"{GOOD}\n{lines}\n")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # two modules within a second
+        made.append(Library("hard:adapter"))
+        return made[-1]
+
+    yield make
+    for library in made:
+        library.close()
+
+
+@pytest.mark.parametrize(("lines", "text"), ERRORS.items())
+def test_an_adapter_that_cannot_be_used(lines, text, adapter, monkeypatch):
+    monkeypatch.setattr(runner, "FIRST", 1 if "sleep" in lines else runner.FIRST)
+    assert adapter(lines).hello()["error"].startswith(text)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "print('{}', flush=True); os.write(1, b'garbage\\n')",
+        "assert sys.stdin.readline() == ''",
+        "os.close(0); os.close(1); os.close(2)",
+        "sys.stdout = sys.stderr = sys.stdin = None",
+        "import atexit; atexit.register(print, 'bye')",
+    ],
+)
+def test_an_adapter_that_writes_and_reads(lines, adapter):
+    library = adapter(lines)
+    assert library.hello()["sides"] == ["producer", "consumer"]
+    assert library.run(ONE, "host").good
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ("import time; take = lambda x: time.sleep(1000)", "no answer in 1 s"),
+        ("take = lambda x: os._exit(3)", "exit code 3"),
+        ("take = lambda x: sys.exit(3)", "exit code 3"),
+        ("take = lambda x: os.kill(os.getpid(), 9)", "SIGKILL"),
+        ("def take(x): raise ValueError('\\udcff | \\n`')", "ValueError: \udcff | "),
+    ],
+)
+def test_a_case_that_ends_badly(lines, text, adapter, monkeypatch):
+    library = adapter(f"{lines}\nadapter = Adapter('numpy', np.array, take)")
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "SECONDS", 1 if "sleep" in lines else runner.SECONDS)
+        outcome = library.run(ONE, "host")
+    assert outcome.text == text
+    good = CASES["must-producer-says_its_device"]
+    assert library.run(good, "host").good, "the next case has another process"
+
+
+def test_a_version_that_is_no_version(adapter, tmp_path):
+    """No range of versions is about it: what is known of the library may hold, or not."""
+    (tmp_path / "odd-0.dist-info").mkdir()
+    (tmp_path / "odd-0.dist-info" / "METADATA").write_text("Name: odd\nVersion: git-2fa3\n")
+    library = adapter("adapter = Adapter('odd', np.array, np.from_dlpack)")
+    assert library.hello()["version"] == "git-2fa3"
+    known = KnownDefect("odd", ">=1,<2", ("consumer-*",), "why")
+    assert find_defect("odd", "git-2fa3", ONE.id, "host", [known]) is known
+    assert not is_version("git-2fa3")
+
+
+DOUBLES = """
+def make(values):
+    assert values.dtype == "float64", "there is no other dtype"
+    return values.copy()
+adapter = Adapter("numpy", make, np.from_dlpack, dtype="float64")
+"""
+
+
+def test_a_library_of_one_dtype(adapter):
+    library = adapter(DOUBLES)
+    version = library.hello()["version"]
+    for case in CASES.values():
+        if case.level == "must" and not find_defect("numpy", version, case.id, "host"):
+            assert library.run(case, "host").what in ("passed", "not offered"), case
+
+
+def test_the_kit_does_not_load_the_sycl_runtime(adapter):
+    library = adapter("""
+def take(x):
+    assert not {"sycl_ext", "sycl_ext._core", "dpctl"} & set(sys.modules)
+    return np.from_dlpack(x)
+adapter = Adapter("numpy", np.array, take)
+""")
+    assert library.run(ONE, "host").text == ""
+    assert library.run(CASES["must-producer-table_is_complete"], "host").what == "not offered"
+
+
+# ---- pytest itself -------------------------------------------------------------------------------
+
+
+def start(folder, *arguments):
+    seen = {**environments.clean_environment(), **environments.cpu(), "PYTHONPATH": str(folder)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--pyargs",
+         "dlpack_conformance", *arguments],
+        env=seen, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def session_of(process):
+    """The processes of its session that are alive."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(words[3]) == process.pid and words[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+SLOW = """
+import time
+def take(x):
+    open("taken", "w").close()
+    time.sleep(1000)
+adapter = Adapter("numpy", np.array, take)
+"""
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGKILL])
+def test_pytest_ends_in_the_middle(which, tmp_path):
+    (tmp_path / "hard.py").write_text(GOOD + SLOW)
+    report = tmp_path / "report.md"
+    process = start(
+        tmp_path, "--dlpack=hard:adapter", "-k", "good_struct", f"--dlpack-report={report}"
+    )
+    assert eventually(lambda: (tmp_path / "taken").exists())
+    os.kill(process.pid, which)
+    output, _ = process.communicate(timeout=100)
+    assert eventually(lambda: not session_of(process))
+    assert not report.exists()
+    if which == signal.SIGINT:
+        assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+
+
+def test_an_import_that_hangs_leaves_no_process(tmp_path):
+    (tmp_path / "hard.py").write_text(
+        GOOD + "open('here', 'w').close(); import time; time.sleep(1000)"
+    )
+    process = start(tmp_path, "--dlpack=hard:adapter")
+    assert eventually(lambda: (tmp_path / "here").exists())
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=100)
+    assert eventually(lambda: not session_of(process))
+
+
+def test_what_an_adapter_knows_of_itself(tmp_path):
+    lines = """
+adapter = Adapter("odd", np.array, lambda x: np.from_dlpack(x).copy(),
+                  known={"consumer-imports_are*": "it copies", "consumer-good_struct": "it fails"})
+"""
+    (tmp_path / "hard.py").write_text(GOOD + lines)
+    process = start(tmp_path, "--dlpack=hard:adapter", "-k", "good_struct or imports_are_views")
+    output, _ = process.communicate(timeout=100)
+    assert "1 failed, 1 xfailed" in output.replace("162 deselected, ", ""), output
+    assert "is known to fail: it fails ; see Adapter.known" in output
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("report.txt", "neither .md nor .json"), ("nowhere/report.md", "there is no folder")],
+)
+def test_a_report_that_cannot_be_written_is_noticed_at_once(name, text, tmp_path):
+    process = start(tmp_path, "--dlpack=numpy", f"--dlpack-report={name}")
+    output, _ = process.communicate(timeout=100)
+    assert process.returncode == pytest.ExitCode.USAGE_ERROR
+    assert text in output
+
+
+def test_two_workers_find_what_one_finds(tmp_path):
+    reports = []
+    for more in ((), ("-n", "2")):
+        path = tmp_path / f"{len(more)}.json"
+        process = start(
+            tmp_path, "--dlpack=numpy", "-k", "life or layout or versions or struct", *more,
+            f"--dlpack-report={path}",
+        )  # fmt: skip
+        output, _ = process.communicate(timeout=100)
+        assert process.returncode == 0, output
+        reports.append(sorted(json.loads(path.read_text()), key=lambda row: row["case"]))
+    assert reports[0] == reports[1]
+    assert reports[0]

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kit as others run it: ``pytest --pyargs dlpack_conformance --dlpack=LIBRARY``."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import environments
+from dlpack_conformance import Adapter
+from dlpack_conformance.cases import CASES
+from dlpack_conformance.known_defects import KNOWN_DEFECTS, KnownDefect, find_defect
+
+ROOT = environments.ROOT
+
+pytestmark = pytest.mark.timeout(300)  # two hundred cases, next to the tests of other workers
+
+
+def kit(*arguments, folder, variables=None):
+    """Run pytest on the kit; return what it wrote."""
+    seen = {
+        **environments.clean_environment(),
+        **(environments.cpu() if variables is None else variables),
+    }
+    seen["PYTHONPATH"] = str(ROOT / "examples" / "conformance")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line",
+         "--pyargs", "dlpack_conformance", *arguments],
+        env=seen, cwd=folder, capture_output=True, text=True, timeout=280,
+    )  # fmt: skip
+
+
+def test_numpy_without_any_device(tmp_path):
+    """The kit needs no SYCL device: here there is none."""
+    variables = {**environments.cpu(), "ONEAPI_DEVICE_SELECTOR": "*:fpga"}
+    report = tmp_path / "report.json"
+    done = kit("--dlpack=numpy", f"--dlpack-report={report}", folder=tmp_path, variables=variables)
+    assert done.returncode == 0, done.stdout
+    found = json.loads(report.read_text())
+    assert {row["case"] for row in found} == set(CASES)
+    # A library that dies is a row, and pytest goes on.
+    assert [row["case"] for row in found if row["outcome"] == "died"] == [
+        "robust-consumer-null_shape_of_a_matrix"
+    ]
+
+
+PLACES = ["cpu"]
+RARER = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2")
+RARER += ("level_zero_no_pools", "stand_in_gpu", "stand_in_gpu_strict", "out_of_memory")
+#: What this package is not asked, and in which memory.  On a GPU it views no host memory either.
+NOT_ASKED = {
+    ("must-consumer-stays_on_its_device", "host"),  # its tensors of host memory are on a device
+    ("must-consumer-pending_work_reaches_a_view", "host"),
+    ("must-consumer-pending_work_reaches_a_copy", "host"),
+    ("must-consumer-no_stream_for_the_host", "own"),
+    ("should-producer-stream_on_the_host_is_refused", "own"),
+    (
+        "should-consumer-readonly_survives_an_export",
+        "host",
+    ),  # its exports of host memory are copies
+    ("should-consumer-imports_are_views", "host"),
+    ("robust-consumer-host_memory_called_usm", "own"),
+    ("robust-consumer-child_after_fork", "own"),
+    ("robust-consumer-imported_in_a_sub_interpreter", "own"),
+}
+ON_A_GPU = NOT_ASKED | {("must-consumer-copy_false_is_a_view", "host")}
+CPUS = ("cpu", "two_platforms", "out_of_memory")
+PLACES += [pytest.param(name, marks=pytest.mark.long) for name in RARER]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_this_package_conforms(place, tmp_path):
+    report = tmp_path / "report.json"
+    done = kit(
+        "--dlpack=sycl_ext",
+        f"--dlpack-report={report}",
+        folder=tmp_path,
+        variables=environments.variables_of(place, tmp_path),
+    )
+    assert done.returncode == 0, done.stdout
+    found = json.loads(report.read_text())
+    assert not [row for row in found if row["known"]], "nothing is excused here"
+    left = {(row["case"], row["memory"]) for row in found if row["outcome"] != "passed"}
+    assert left == (NOT_ASKED if place in CPUS else ON_A_GPU)
+
+
+@pytest.mark.long
+def test_a_device_without_usm(tmp_path):
+    """There is nothing to check, and the kit says why."""
+    variables = environments.variables_of("no_usm", tmp_path)
+    done = kit("--dlpack=sycl_ext", folder=tmp_path, variables=variables)
+    assert done.returncode == pytest.ExitCode.INTERRUPTED
+    assert re.search("--dlpack=sycl_ext: BufferError: device 0 .* has no USM", done.stdout)
+
+
+@pytest.mark.long  # two of its cases look for leaks, with arrays that take long to make
+def test_a_small_producer(tmp_path):
+    """The example of docs/conformance.md, and the numbers there."""
+    report = tmp_path / "report.md"
+    done = kit("--dlpack=frames:adapter", f"--dlpack-report={report}", folder=tmp_path)
+    assert done.returncode == 1
+    (line,) = re.findall(r"^frames:adapter unknown: .*$", done.stdout, re.MULTILINE)
+    assert line in (ROOT / "docs" / "conformance.md").read_text()
+    assert "| must, producer |" in report.read_text()
+
+
+def test_what_is_asked_for_in_vain(tmp_path):
+    assert "which library?" in kit(folder=tmp_path).stdout
+    done = kit("--dlpack=nompy", folder=tmp_path)
+    assert "no adapter 'nompy'" in done.stdout
+    assert done.returncode != 0
+
+
+def test_a_known_defect_has_to_fail(tmp_path):
+    (tmp_path / "conftest.py").write_text(
+        "from dlpack_conformance import known_defects as k\n"
+        "k.KNOWN_DEFECTS = (k.KnownDefect('numpy', '>=1', ('consumer-good_struct',), 'a test'),)\n"
+    )
+    done = kit("--dlpack=numpy", "-k", "good_struct", "--rootdir=.", folder=tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert "is known to fail: a test" in done.stdout
+
+
+def test_each_known_defect_is_about_a_case():
+    for defect in KNOWN_DEFECTS:
+        distribution = defect.distribution.replace("*", "")
+        for pattern in defect.cases:
+            assert any(
+                KnownDefect(distribution, "", (pattern,), "").covers(distribution, "1", id_, "host")
+                for id_ in CASES
+            ), (defect.distribution, pattern)
+
+
+@pytest.mark.parametrize(
+    ("version", "case", "memory", "found"),
+    [
+        ("1.5", "must-consumer-good_struct", "host", True),
+        ("2.0", "must-consumer-good_struct", "host", False),
+        ("1.5", "must-consumer-good_struct", "own", False),
+        ("1.5", "must-consumer-other", "host", False),
+        ("1.6.dev1", "must-consumer-good_struct", "host", True),
+        ("unknown", "must-consumer-good_struct", "host", True),
+    ],
+)
+def test_what_a_defect_covers(version, case, memory, found):
+    one = KnownDefect("numpy", ">=1,<2", ("consumer-good*",), "why", memory="host")
+    assert (find_defect("numpy", version, case, memory, [one]) is one) == found
+
+
+def test_the_number_of_cases_in_the_documentation():
+    assert f"A kit of {len(CASES)} small cases" in (ROOT / "docs" / "conformance.md").read_text()
+
+
+def test_an_adapter_is_data():
+    adapter = Adapter("numpy", np.array, np.from_dlpack)
+    assert adapter.index(adapter.make(np.arange(3)), 1) == 1
