@@ -5,6 +5,7 @@ It checks producer and consumer of any library that speaks DLPack, on any type o
 """
 
 from dlpack_conformance.adapter import Adapter
+from dlpack_conformance.known import Known
 
-__all__ = ["Adapter"]
+__all__ = ["Adapter", "Known"]
 __version__ = "0.1.0"

@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
+
+from dlpack_conformance.known import Known
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Adapter"]
+__all__ = ["Adapter", "find"]
+
+#: Entry points of this group name adapters, the kit's own among them.
+GROUP = "dlpack_conformance"
 
 
-def _asarray(array: Any) -> Any:
-    import numpy as np
-
-    return np.asarray(array)
+def _same(array: Any) -> Any:
+    return array
 
 
 def _index(array: Any, key: Any) -> Any:
@@ -31,8 +36,8 @@ def _write(array: Any, value: Any) -> None:
 class Adapter:
     """A library, as the conformance kit uses it.
 
-    Everything but the name may be left out: cases that need what is missing are skipped.  No
-    function is called in the process of pytest; the library is imported in a worker process.
+    Everything but the name may be left out: cases that need what is missing are skipped.  The
+    module of the adapter is imported in a worker process, never in that of pytest.
 
     Parameters
     ----------
@@ -45,6 +50,7 @@ class Adapter:
         The library's ``from_dlpack``.  Keywords (``copy``, ``device``) are passed on.
     host : callable, optional
         Returns the elements of an array of the library as anything that ``numpy.asarray`` takes.
+        The default is the array itself.
     producer : callable, optional
         Returns an object with ``__dlpack__`` and ``__dlpack_device__`` for an array that does not
         have them itself.
@@ -68,26 +74,23 @@ class Adapter:
         Whether a library with a device of its own also takes host memory.
     dtype : str, optional
         What most cases exchange: a number of 32 or 64 bits that the library has.
-    known : mapping of str to str, optional
-        Cases that are known to fail, without their group and with wildcards, and why:
-        ``{"producer-copies_on_request": "it never copies"}``.  A case that passes all the same is
-        a failure.
+    known : tuple of Known, optional
+        Cases that are known to fail.  The first that is about a case counts.
 
     Examples
     --------
-    >>> if TYPE_CHECKING:
-    import numpy as np
+    >>> import numpy as np
     >>> from dlpack_conformance import Adapter
     >>> adapter = Adapter("numpy", make=np.array, take=np.from_dlpack)
-    >>> adapter.host(adapter.take(adapter.make(np.ones(2)))).tolist()
+    >>> adapter.take(adapter.make(np.ones(2))).tolist()
     [1.0, 1.0]
     """
 
     distribution: str
     make: Callable[[np.ndarray[Any, Any]], Any] | None = None
     take: Callable[..., Any] | None = None
-    host: Callable[[Any], Any] = _asarray
-    producer: Callable[[Any], Any] | None = None
+    host: Callable[[Any], Any] = _same
+    producer: Callable[[Any], Any] = _same
     index: Callable[[Any, Any], Any] | None = _index
     write: Callable[[Any, Any], None] = _write
     readonly: Callable[[np.ndarray[Any, Any]], Any] | None = None
@@ -96,4 +99,29 @@ class Adapter:
     modules: tuple[str, ...] = ()
     takes_host: bool = True
     dtype: str = "float32"
-    known: Mapping[str, str] = field(default_factory=dict)
+    known: tuple[Known, ...] = ()
+
+
+def find(name: str) -> Adapter:
+    """Return the adapter that is called so, or that a text like ``package.module:object`` names.
+
+    Raises
+    ------
+    ValueError
+        When there is no such adapter.
+    TypeError
+        When what is named is none.
+    """
+    values = [entry.value for entry in entry_points(group=GROUP, name=name)]
+    # The adapter that a library brings itself comes before the kit's.
+    values.sort(key=lambda value: value.startswith("dlpack_conformance."))
+    if ":" in name:
+        values = [name]
+    if not values:
+        names = ", ".join(sorted(entry_points(group=GROUP).names))
+        raise ValueError(f"no adapter {name!r}; there are {names}, and package.module:object")
+    module, _, attribute = values[0].partition(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, Adapter):
+        raise TypeError(f"{name} is {found!r:.60}, and not a dlpack_conformance.Adapter")
+    return found

@@ -104,7 +104,7 @@ class Bench:
 
     def producer(self, array: Any) -> Any:
         """Return what has ``__dlpack__`` and ``__dlpack_device__``."""
-        return self.adapter.producer(array) if self.adapter.producer else array
+        return self.adapter.producer(array)
 
     def device(self, array: Any) -> tuple[int, int]:
         """Return the device of an array, as it says."""

@@ -165,7 +165,7 @@ class Recorder:
         for row in self.found:
             if row.outcome in ("failed", "died"):
                 memory = ", memory of its own device" if row.memory == "own" else ""
-                known = row.known or "not in the table of known defects"
+                known = row.known or "not in `Adapter.known`"
                 issue = f" ([issue]({row.issue}))" if row.issue else ""
                 text = textwrap.shorten(row.text, 200)  # torch lists its backends
                 text = text.replace("*", r"\*").replace("<", r"\<")

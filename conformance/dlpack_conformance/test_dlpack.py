@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dlpack_conformance.cases import CASES, Case
-from dlpack_conformance.known_defects import (
-    KNOWN_DEFECTS,
-    KnownDefect,
-    find_defect,
-    is_version,
-)
+from dlpack_conformance.known import Known
 from dlpack_conformance.report import PROPERTY, Finding
 from dlpack_conformance.runner import Library
 
@@ -74,13 +69,8 @@ def test_dlpack(
     library = library_of(name)
     hello = library.hello()
     outcome = library.run(case, memory)
-    own = [
-        KnownDefect(hello["distribution"], "", (pattern,), reason)
-        for pattern, reason in hello["known"].items()
-    ]
-    defect = find_defect(
-        hello["distribution"], hello["version"], case.id, memory, [*own, *KNOWN_DEFECTS]
-    )
+    known = (Known(**one) for one in hello["known"])
+    defect = next((one for one in known if one.covers(case.id, memory)), None)
     bad = outcome.what in ("failed", "died")
     found = Finding(
         name,
@@ -102,10 +92,9 @@ def test_dlpack(
             f"{case.text}: {outcome.what}: {outcome.text}\n{case.clause.name}: {case.clause.url}",
             pytrace=False,
         )
-    if defect and not defect.sometimes and (defect in own or is_version(hello["version"])):
-        where = "Adapter.known" if defect in own else "dlpack_conformance/known_defects.py"
+    if defect and not defect.sometimes:
         pytest.fail(
             f"{name} {hello['version']} passes, and is known to fail: {defect.reason} "
-            f"{defect.issue}; see {where}",
+            f"{defect.issue}; see Adapter.known",
             pytrace=False,
         )

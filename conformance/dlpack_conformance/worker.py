@@ -13,10 +13,11 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dlpack_conformance.adapters import find
+from dlpack_conformance.adapter import find
 from dlpack_conformance.bench import (
     Bench,
     BrokenError,
@@ -110,7 +111,7 @@ def main(name: str) -> None:
         version=have,
         memories=where,
         sides=sides,
-        known=dict(adapter.known),
+        known=[asdict(found) for one in adapter.known if (found := one.in_version(have))],
     )
     for line in commands:
         which, memory = line.split()

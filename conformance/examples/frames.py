@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A library of one class that hands its memory out by DLPack, in 60 lines of ctypes.
 
-pip install sycl_ext pytest
+pip install dlpack-conformance
 pytest --pyargs dlpack_conformance --dlpack=frames:adapter --dlpack-report=frames.md
 """
 

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 import sycl_ext as sx
-from dlpack_conformance import adapters
+from dlpack_conformance import Adapter
 from dlpack_conformance import structs as c
-from dlpack_conformance.adapter import Adapter
+from dlpack_conformance.adapters import numpy
+from sycl_ext_pytest import conformance
 
-NUMPY, OURS = adapters.numpy(), adapters.sycl_ext()
+NUMPY, OURS = numpy.adapter, conformance.adapter
+
 #: name of a fault -> (the adapter, the cases that notice, by the ends of their ids)
 FAULTS: dict[str, tuple[Adapter, tuple[str, ...]]] = {}
 

@@ -12,7 +12,7 @@ import pytest
 import environments
 from dlpack_conformance import Adapter
 from dlpack_conformance.cases import CASES
-from dlpack_conformance.known_defects import KNOWN_DEFECTS, KnownDefect, find_defect
+from dlpack_conformance.known import Known
 
 ROOT = environments.ROOT
 
@@ -114,24 +114,23 @@ def test_what_is_asked_for_in_vain(tmp_path):
     assert done.returncode != 0
 
 
-def test_a_known_defect_has_to_fail(tmp_path):
-    (tmp_path / "conftest.py").write_text(
-        "from dlpack_conformance import known_defects as k\n"
-        "k.KNOWN_DEFECTS = (k.KnownDefect('numpy', '>=1', ('consumer-good_struct',), 'a test'),)\n"
-    )
-    done = kit("--dlpack=numpy", "-k", "good_struct", "--rootdir=.", folder=tmp_path)
-    assert done.returncode == 1, done.stdout
-    assert "is known to fail: a test" in done.stdout
+def test_each_known_defect_is_about_a_case(tmp_path):
+    """Of each library that is here: what cannot be imported has no adapter."""
+    code = """
+from fnmatch import fnmatchcase
+from importlib.metadata import entry_points
+from dlpack_conformance.cases import CASES
 
-
-def test_each_known_defect_is_about_a_case():
-    for defect in KNOWN_DEFECTS:
-        distribution = defect.distribution.replace("*", "")
-        for pattern in defect.cases:
-            assert any(
-                KnownDefect(distribution, "", (pattern,), "").covers(distribution, "1", id_, "host")
-                for id_ in CASES
-            ), (defect.distribution, pattern)
+for entry in entry_points(group="dlpack_conformance"):
+    try:
+        known = entry.load().known
+    except ImportError:
+        continue
+    for pattern in " ".join(one.cases for one in known).split():
+        names = [case.partition("-")[2] for case in CASES]
+        assert any(fnmatchcase(name, pattern) for name in names), (entry.name, pattern)
+"""
+    environments.python(code)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +145,8 @@ def test_each_known_defect_is_about_a_case():
     ],
 )
 def test_what_a_defect_covers(version, case, memory, found):
-    one = KnownDefect("numpy", ">=1,<2", ("consumer-good*",), "why", memory="host")
-    assert (find_defect("numpy", version, case, memory, [one]) is one) == found
+    one = Known("consumer-good*", "why", versions=">=1,<2", memory="host").in_version(version)
+    assert (one is not None and one.covers(case, memory)) == found
 
 
 def test_the_number_of_cases_in_the_documentation():

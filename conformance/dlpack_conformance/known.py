@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a library is known not to do, as data of its adapter; and what several libraries share."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+__all__ = ["Known"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Cases that a library fails.  They have to fail, so that a version which mends one is noticed.
+
+    Parameters
+    ----------
+    cases : str
+        Ids without their group, separated by spaces; wildcards are allowed.
+    reason : str
+        What is wrong.
+    issue : str, optional
+        Where it is reported.
+    versions : str, optional
+        Which versions of the library have it, as pip writes ranges.
+    memory : {"*", "host", "own"}, optional
+        Where the elements of hand-made structs are.
+    sometimes : bool, optional
+        Whether a case may also pass: a race.
+    """
+
+    cases: str
+    reason: str
+    issue: str = ""
+    versions: str = ""
+    memory: str = "*"
+    sometimes: bool = False
+
+    def covers(self, case: str, memory: str) -> bool:
+        """Say whether it is about a case."""
+        name = case.partition("-")[2]
+        return self.memory in ("*", memory) and any(
+            fnmatchcase(name, pattern) for pattern in self.cases.split()
+        )
+
+    def in_version(self, version: str) -> Known | None:
+        """Return what holds in a version; a build from source may call itself anything."""
+        if not self.versions:
+            return self
+        try:
+            return self if SpecifierSet(self.versions).contains(Version(version), True) else None
+        except InvalidVersion:
+            return replace(self, sometimes=True)
+
+
+#: A daemon thread is unwound at the exit, through the library's C++ code, which ends the process.
+DAEMON = Known(
+    "consumer-daemon_at_the_exit" if sys.version_info < (3, 14) else "",
+    "CPython before 3.14 unwinds the stack of a daemon thread at the exit",
+    "https://github.com/python/cpython/issues/87135",
+    sometimes=True,
+)
+SUB_INTERPRETER = Known(
+    "consumer-imported_in_a_sub_interpreter",
+    "its import in a sub-interpreter ends the process, or hangs",
+)
+UNKNOWN_DEVICE = Known(
+    "consumer-unsupported_device_is_a_buffer_error",
+    "another exception than BufferError for a device that it does not know",
+)
+LEGACY = Known(
+    "consumer-asks_for_version_1 consumer-readonly_is_taken",
+    "it asks for the struct of DLPack 0.x, which cannot say read-only",
+)
+STREAMS = Known(
+    "producer-stream_is_* producer-stream_on_the_host_is_refused "
+    "producer-stream_for_the_host_is_none",
+    "stream is ignored",
+)
+COMPACT = Known(
+    "consumer-takes_gaps consumer-takes_negative_strides consumer-takes_zero_strides",
+    "compact arrays only",
+)
+NO_ELEMENTS = Known(
+    "producer-no_elements_are_null", "data of an array without elements is not NULL"
+)
+NULL_SHAPE = Known("consumer-null_shape_of_a_matrix", "a shape that is NULL is read")
+NULL_DATA = Known(
+    "consumer-null_data", "NULL data is read, or replaced by memory that nobody has written"
+)
+OFFSET = Known("consumer-offset_overflows", "the end of the memory is not computed")
+SHORT_VERSION = Known(
+    "producer-max_version_is_short", "only the first part of max_version is looked at"
+)
+NULL_DELETER = Known("consumer-null_deleter", "a deleter that is NULL ends the process")
+#: Of those that look at no field, and hand them on.
+UNCHECKED = Known(
+    "consumer-negative_length consumer-null_shape_of_a_matrix consumer-extent_overflows "
+    "consumer-strides_overflow consumer-count_overflows consumer-offset_overflows "
+    "consumer-unknown_dtype consumer-float_of_80_bits consumer-dtype_of_0_bits "
+    "consumer-dtype_of_0_lanes consumer-float4_as_6_bits consumer-null_data",
+    "hands on what it is told, and looks at none of it",
+)
+#: Of libraries that take arrays through nanobind.
+NANOBIND = (
+    Known("consumer-other_major_version", "the major version is not looked at (nanobind)"),
+    Known(
+        "consumer-buffer_error_goes_through consumer-exit_goes_through",
+        "an exception of the producer becomes a TypeError (nanobind)",
+    ),
+    Known("consumer-consumed_capsule", "the capsule of a producer keeps its name (nanobind)"),
+    Known("consumer-producer_recurses", "each error is answered with several calls (nanobind)"),
+)
