@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from sycl_ext import _core
@@ -49,6 +50,18 @@ def is_torch_class(cls: type) -> bool:
     """Whether `cls` is ``torch.Tensor`` or made from it; torch is not imported for that."""
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     return isinstance(tensor, type) and issubclass(cls, tensor)
+
+
+def device_guard(x: Any) -> AbstractContextManager[object]:
+    """Make the device of a tensor of torch the current one: it exports from no other.
+
+    So it is on CUDA, and on XPU since pytorch#195721; torch.cpu has no ``device``.
+    """
+    if not is_torch_class(type(x)):
+        return nullcontext()
+    module = getattr(sys.modules["torch"], x.device.type, None)
+    guard: AbstractContextManager[object] = getattr(module, "device", nullcontext)(x.device)
+    return guard
 
 
 def producer_queue(x: Any) -> object:

@@ -16,7 +16,13 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices.device import Device, shared_queue
 from sycl_ext._devices.placement import Placement, is_absent, place
-from sycl_ext._devices.queues import OTHER_RUNTIME, is_torch_class, producer_queue, queue_from
+from sycl_ext._devices.queues import (
+    OTHER_RUNTIME,
+    device_guard,
+    is_torch_class,
+    producer_queue,
+    queue_from,
+)
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, Refusals, message_of
 from sycl_ext._negotiation.producers import is_of, known
@@ -261,9 +267,11 @@ def _ask_view(
         keywords["stream"] = None if shown is OTHER_RUNTIME else shown or shared_queue(device[1])
     capsule = None
     try:
-        if refusals:  # the core has asked
-            raise refusals.pop()
-        capsule = x.__dlpack__(max_version=_core.DLPACK_VERSION, **keywords)
+        if refusals and not (isinstance(refusals[-1], BufferError) and is_torch_class(type(x))):
+            raise refusals.pop()  # the core has asked
+        refusals.clear()  # torch was asked without the guard
+        with device_guard(x):
+            capsule = x.__dlpack__(max_version=_core.DLPACK_VERSION, **keywords)
     except RecursionError:  # tried again at every level, an endless recursion would not end
         raise
     except Exception as error:
@@ -379,7 +387,8 @@ def _ask_copy(
         if _core.facts_of_class(type(x)) & _HAS_NEGATIVE_BIT and x.is_neg():
             raise BufferError(_NEGATED)
         version = _core.DLPACK_VERSION
-        capsule = x.__dlpack__(max_version=version, dl_device=device, copy=copy)
+        with device_guard(x):
+            capsule = x.__dlpack__(max_version=version, dl_device=device, copy=copy)
         tensor = _core.import_capsule(x, capsule, device)
     except RecursionError:
         raise

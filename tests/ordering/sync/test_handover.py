@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
+from unittest import mock
 
 import dpctl
 import dpctl.memory
@@ -308,27 +309,36 @@ def test_import_of_dpnp_does_not_wait(bench):
     assert at(landing._pointer) == {7}
 
 
-def test_import_of_torch_is_ordered_after_its_current_stream(bench, monkeypatch):
-    """A tensor on XPU waits for nothing itself, whatever it is given as ``stream``."""
+@pytest.mark.parametrize("current", [0, 1])
+def test_import_of_torch_is_ordered_after_its_current_stream(bench, monkeypatch, current):
+    """A tensor on XPU waits for nothing itself, whatever it is given as ``stream``.
+
+    It is exported in the guard of its device, as pytorch#195721 asks for.
+    """
     tensor, queue = bench.tensor(), bench.queue("in_order")
+    xpu = types.SimpleNamespace(current_stream=lambda device: XpuStream(queue))
+    xpu.device = lambda device: mock.patch.object(xpu, "current", device.index)
+    xpu.current = current
 
     class Tensor:
-        device = "xpu:0"
+        device = types.SimpleNamespace(type="xpu", index=0)
         is_neg = staticmethod(lambda: False)
         __dlpack_device__ = tensor.__dlpack_device__
 
         def __dlpack__(self, *, stream, max_version):
             if type(stream) is not int:
                 raise TypeError("stream must be int or None")
+            if xpu.current != 0:
+                raise BufferError("Can't export tensors on a different XPU device index")
             return tensor.__dlpack__(stream=-1, max_version=max_version)
 
-    xpu = types.SimpleNamespace(current_stream=lambda device: XpuStream(queue))
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor, xpu=xpu))
     memory, landing = usm(tensor), usm(bench.tensor("host"))
     with bench.held():
         work = bench.write(queue, memory, 7)
         imported = sx.from_dlpack(Tensor())
         assert is_pending(work)
+        assert xpu.current == current
         later = imported.sycl_queue.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
     assert at(landing._pointer) == {7}
