@@ -228,4 +228,4 @@ clean:
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) .venv-interop .venv-numpy1 .venv-runtime8
+	rm -rf $(VENV) .venv-interop .venv-numpy1 .venv-open3d .venv-runtime8

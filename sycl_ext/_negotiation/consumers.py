@@ -156,6 +156,12 @@ def _torch_usm_types() -> tuple[str, ...]:
     return ("device",) if xpu is not None and xpu.is_available() else ()
 
 
+def _open3d_usm_types() -> tuple[str, ...]:
+    """All, where Open3D has one device; else its numbers, a GPU and the CPU, are not DLPack's."""
+    sycl = getattr(getattr(sys.modules.get("open3d"), "core", None), "sycl", None)
+    return ("device", "shared", "host") if sycl is not None and sycl.device_count() == 1 else ()
+
+
 ONNXRUNTIME: dict[str, Any] = {
     "package": "onnxruntime",
     "entry": "capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
@@ -262,6 +268,17 @@ CONSUMERS: tuple[Consumer, ...] = (
         reason="0.20: TypeError on the NULL pointer of an empty array; ValueError on negative "
         "strides with byte_offset 0; returns a numpy.ndarray for host memory; no bfloat16 or "
         "float8",
+    ),
+    Consumer(
+        "open3d",
+        entry="core.Tensor.from_dlpack",
+        memory="host",
+        usm_types=_open3d_usm_types,
+        readonly="refused",
+        lacks=("float16", *COMPLEX, *NARROW),
+        reason="0.20 takes DLPack's number of a device for one of its own, which are a GPU and the "
+        "CPU, and dies in a kernel on the wrong one; asks for the legacy struct, which cannot say "
+        "read-only; RuntimeError on other dtypes",
     ),
     Consumer(
         "onedal",

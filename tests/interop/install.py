@@ -23,6 +23,7 @@ BUILD = ROOT / "build" / "interop"
 ENVIRONMENTS = {
     ".venv-interop": HERE / "requirements.txt",
     ".venv-numpy1": HERE / "requirements-numpy1.txt",
+    ".venv-open3d": HERE / "requirements-open3d.txt",
 }
 #: An environment without the project: a SYCL runtime that a library of it is linked to.
 OLDER_RUNTIME = ".venv-runtime8"

@@ -99,6 +99,7 @@ ABSENT = """\
 | library | why |
 | --- | --- |
 | cupy | its `from_dlpack` takes CUDA and ROCm memory alone, and needs such a device |
+| open3d-xpu | [dies where there are several devices](recipes/open3d.md) |
 | torch on XPU | needs an Intel GPU; takes `device` USM of root devices' default contexts alone |
 | dask.array | no DLPack; it holds NumPy arrays |
 | scikit-learn-intelex on dpnp arrays | needs an Intel GPU and oneDAL for it, else `RuntimeError` |

@@ -27,6 +27,21 @@ def python_in(name: str) -> Path:
     return ROOT / name / "bin" / "python"
 
 
+#: The environment of Open3D.
+OPEN3D = ".venv-open3d"
+
+
+def libusb() -> dict[str, str]:
+    """A variable with a library that Open3D is linked to, and that its wheel lacks."""
+    (library,) = (ROOT / OPEN3D).glob("lib/python3*/site-packages/libusb_package/libusb*.so")
+    return {"LD_PRELOAD": str(library)}
+
+
+def kept() -> dict[str, str]:
+    """This environment, without what changes which devices there are."""
+    return {name: text for name, text in os.environ.items() if not name.startswith(PREFIXES)}
+
+
 @functools.cache
 def devices(**settings: object) -> dict[str, str]:
     """The CPU device and two stand-in GPUs."""
@@ -36,13 +51,13 @@ def devices(**settings: object) -> dict[str, str]:
 
 def variables(**settings: object) -> dict[str, str]:
     """The environment of a process: these devices, and the modules of this folder."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIXES)}
+    found = kept()
     # Where it is set, each process compiles these libraries again: half of the time.
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
     search = [BUILD / "nanobind", HERE, HERE.parent / "support"]
     quiet = {"DPCTL_VERBOSITY": "error", "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
     quiet["CI"] = "true"  # OpenVINO counts no uses then, for which it forks and asks the network
-    found = {**kept, **quiet, **devices(**settings)}
+    found = {**found, **quiet, **devices(**settings)}
     # The numbers of devices, and of drivers, must not depend on who tests.
     found["OCL_ICD_VENDORS"] = str(HERE)
     return {**found, "PYTHONPATH": os.pathsep.join(map(str, search)), "OMP_NUM_THREADS": "1"}
@@ -118,4 +133,14 @@ def run_cases(python: Path, script: str, name: str, cases: list[Any]) -> dict[An
     return {**said, **dict(zip(cases, outcomes, strict=True))}
 
 
-__all__ = ["alone", "build_nanobind_module", "installed", "python_in", "run_cases", "variables"]
+__all__ = [
+    "OPEN3D",
+    "alone",
+    "build_nanobind_module",
+    "installed",
+    "kept",
+    "libusb",
+    "python_in",
+    "run_cases",
+    "variables",
+]

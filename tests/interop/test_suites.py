@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from install import MPI4PY_TESTS
-from processes import HERE, PREFIXES, ROOT
+from processes import HERE, OPEN3D, ROOT, kept, libusb, python_in
 from sycl_ext_pytest import devices
 
 SUITES_FOLDER = HERE / "suites"
@@ -29,6 +29,7 @@ class Suite:
     tests: tuple[str, ...]
     device: str = "cpu"
     folder: Path | None = None
+    python: Path = Path(sys.executable)
     more: dict[str, str] = field(default_factory=dict)
 
 
@@ -50,6 +51,13 @@ if checkout := os.environ.get("SYCL_EXT_ARRAY_API_TESTS"):
         folder=Path(checkout),
         more={"ARRAY_API_TESTS_MODULE": "suite_array_api_tests.xp"},
     )
+if checkout := os.environ.get("SYCL_EXT_OPEN3D"):
+    SUITES["open3d"] = Suite(
+        # Its wheel has no sycl_demo.
+        (str(Path(checkout) / "python" / "test" / "core"), "-k", "not sycl_demo"),
+        python=python_in(OPEN3D),
+        more={**libusb(), "CI": "1"},  # without it these tests leave out the CPU device
+    )
 
 
 def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess, dict]:
@@ -57,7 +65,7 @@ def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedP
     plain = name.partition(" on ")[0]
     counts = folder / "counts.json"
     seen = {
-        **{name: text for name, text in os.environ.items() if not name.startswith(PREFIXES)},
+        **kept(),
         **devices.variables(suite.device),
         **suite.more,
         "PYTHONPATH": str(SUITES_FOLDER),
@@ -65,7 +73,7 @@ def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedP
         "SYCL_EXT_SUITE_COUNTS": str(counts),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "known",
+        [suite.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "known",
          "-p", f"suite_{plain.replace('.', '_').replace('-', '_')}", "-c", os.devnull,
          *suite.tests, *arguments],
         env=seen, cwd=suite.folder or folder, capture_output=True, text=True,
