@@ -42,6 +42,11 @@ def test_dask_works_on_more_than_a_worker_may_have():
     assert all(BUSY.search(line) for line in warnings), shown
 
 
+def test_ray_actors():
+    shown = run(sys.executable, EXAMPLES / "ray_actors" / "run.py")
+    assert re.search("1 GiB as sycl_ext: right.*\n1 GiB as dpnp: right", shown), shown
+
+
 @pytest.mark.parametrize("where", ["cpu", "level_zero_v2"])
 def test_a_dpnp_array_in_another_process(where, tmp_path):
     """A handle is some hundred bytes, whatever the array has; the other ways send it all."""

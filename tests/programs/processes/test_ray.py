@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors and dpnp arrays between the actors of a Ray cluster of one machine."""
+
+import os
+import sys
+
+import dpnp
+import numpy as np
+import pytest
+import ray
+
+import sycl_ext as sx
+import sycl_ext_ray
+
+sycl_ext_ray.setup()  # before Ray sees the names of the transports
+
+LIBRARIES = {
+    "SYCL": lambda n: sx.ipc.empty(n, "int32").copy_from(np.arange(n, dtype="int32")),
+    "DPNP": lambda n: dpnp.arange(n, dtype="int32"),
+}
+
+
+class Worker:
+    def __init__(self):
+        self.made = None
+
+    @ray.method(tensor_transport="SYCL")
+    def tensor(self, n, shared=True):
+        self.made = sx.ipc.empty(n, "int32") if shared else sx.empty(n, "int32", usm_type="shared")
+        return self.made.copy_from(np.arange(n, dtype="int32"))
+
+    @ray.method(tensor_transport="DPNP")
+    def array(self, n):
+        return dpnp.arange(n, dtype="int32")
+
+    def echo(self, x):
+        return x
+
+    def kept(self):
+        from ray.experimental.rdt.util import get_tensor_transport_manager
+
+        return len(get_tensor_transport_manager("SYCL")._kept)
+
+    def first(self):
+        return int(self.made.to_numpy()[0])
+
+    def describe(self, x, write=None):
+        if write is not None:
+            x.to_numpy()[:] = write
+        total = int(sx.as_tensor(x).to_numpy(copy=True).sum())
+        return type(x).__module__.partition(".")[0], x.shape, total
+
+    def exit(self):
+        os._exit(1)
+
+
+@pytest.fixture(scope="module")
+def actors():
+    ray.init(
+        num_cpus=2,
+        object_store_memory=100 << 20,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env={"worker_process_setup_hook": "sycl_ext_ray.setup"},
+    )
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
+    try:
+        actor = ray.remote(num_cpus=0, enable_tensor_transport=True)(Worker)
+        yield [actor.remote() for _ in range(2)]
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "library"),
+    [
+        ("tensor", (1000,), "sycl_ext"),
+        ("tensor", (1000, False), "sycl_ext"),  # copied, because it cannot be shared
+        ("tensor", (0,), "sycl_ext"),
+        ("array", (1000,), "dpnp"),
+    ],
+)
+def test_from_actor_to_actor_and_driver(method, arguments, library, actors):
+    ref = getattr(actors[0], method).remote(*arguments)
+    n = arguments[0]
+    expected = (library, (n,), sum(range(n)))
+    assert ray.get(actors[1].describe.remote(ref), timeout=60) == expected
+    assert Worker().describe(ray.get(ref, timeout=60)) == expected
+
+
+def test_the_receiver_works_on_the_memory_of_the_source(actors):
+    ref = actors[0].tensor.remote(4)
+    assert ray.get(actors[1].describe.remote(ref, 7), timeout=60)[2] == 28
+    assert ray.get(actors[0].first.remote()) == 7
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_plain_object_store(library, actors):
+    x = ray.get(actors[0].echo.remote(LIBRARIES[library](10)), timeout=60)
+    assert Worker().describe(x)[1:] == ((10,), 45)
+
+
+def test_another_machine_gets_one_message(actors):
+    source = sycl_ext_ray.Source(actors[0])
+    ref = actors[0].tensor.remote(5)
+    ray.get(actors[0].first.remote())
+    offer = sycl_ext_ray.Offer(tensor_meta=[], offers=[], node="elsewhere")
+    transport = sycl_ext_ray.Transport()
+    (found,) = transport.recv_multiple_tensors(ref.hex(), offer, source)
+    assert found.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(BufferError, match="_use_object_store"):
+        transport.recv_multiple_tensors(ref.hex(), offer, sycl_ext_ray.Source())
+    assert ray.get(ref, _use_object_store=True, timeout=60).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_garbage_is_collected_and_an_opened_tensor_stays(actors):
+    ref = actors[0].tensor.remote(6, False)
+    found = ray.get(ref, timeout=60)
+    assert ray.get(actors[0].kept.remote()) >= 1
+    del ref
+    deadline = 200
+    while ray.get(actors[0].kept.remote()) and deadline:
+        deadline -= 1
+    assert deadline
+    assert found.tolist() == list(range(6))
+
+
+def test_a_source_that_dies_is_an_error_of_the_receiver(actors):
+    source = ray.remote(num_cpus=0, enable_tensor_transport=True)(Worker).remote()
+    ref = source.tensor.remote(5)
+    ray.get(source.first.remote())
+    source.exit.remote()
+    with pytest.raises(ray.exceptions.RayError):
+        ray.get(source.first.remote())
+    with pytest.raises(Exception, match="gone|died|dead|not found|longer"):
+        ray.get(actors[1].describe.remote(ref), timeout=60)
+    assert ray.get(actors[1].echo.remote(1), timeout=60) == 1  # the receiver was not killed
