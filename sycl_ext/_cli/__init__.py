@@ -11,18 +11,18 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sycl_ext import __version__, get_cmake_dir, get_include
-from sycl_ext._cli import devices, doctor
+from sycl_ext._cli import devices
 from sycl_ext._cli.text import CommandError
+from sycl_ext._doctor import command as doctor
 
 COMMANDS: list[Any] = [devices, doctor]
 with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
-    from sycl_ext._cli import demo
-
-    COMMANDS.append(demo)
+    COMMANDS.append(import_module("sycl_ext._cli.demo"))  # in examples/ of the repository
 #: What pip installs besides (``project.scripts``).
 SCRIPT = "sycl-ext"
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sycl_ext._doctor.checks import examine
 from sycl_ext._doctor.collect import collect
 from sycl_ext._doctor.facts import Finding
 from sycl_ext._doctor.render import as_json, as_text
 
-HELP = "find out why there is no device, or why one does not work, and what mends it"
+if TYPE_CHECKING:
+    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
 DESCRIPTION = (
     "Look at the SYCL runtime, its drivers, the devices and the environment, test each device in "
     "a process of its own, and say for each problem which command mends it. The exit code is 1 "
@@ -20,8 +23,13 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options to a parser."""
+def add_to(subparsers: _SubParsers) -> None:
+    """Add the command to the command line."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="find out why there is no device, or why one does not work, and what mends it",
+        description=DESCRIPTION,
+    )
     parser.add_argument("--json", action="store_true", help="a report for programs")
     parser.add_argument("--strict", action="store_true", help="exit code 1 for warnings, too")
     parser.add_argument(

@@ -113,7 +113,7 @@ def test_example_of_the_export():
 def test_there_are_examples():
     """The two tests above find something to run."""
     assert len(PYTHON_BLOCK.findall((ROOT / "README.md").read_text())) > 3
-    assert {"sycl_ext._tensor.tensor", "sycl_ext._cli.text"} <= set(MODULES)
+    assert {"sycl_ext._tensor.tensor", "sycl_ext._doctor.text"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("document", ALL_DOCUMENTS, ids=name_of)

@@ -2,6 +2,7 @@
 """``python -m sycl_ext demo``: a picture goes from a file into USM, to dpnp and back.
 
 Each hop prints a line: whether it was a view or a copy (told by comparing addresses), and why.
+The wheel carries this folder as ``sycl_ext/_cli/demo``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 import sycl_ext as sx
-from sycl_ext._cli import picture
-from sycl_ext._cli.drawing import pen_drawing
-from sycl_ext._cli.text import CommandError, duration
+
+from . import picture
+from .drawing import pen_drawing
+from .picture import Failed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +105,7 @@ def put_into_usm(pixels: picture.Pixels, device: sx.Device) -> sx.Tensor:
     """Copy pixels into memory that host and device reach."""
     usm_type = next((kind for kind in USM_TYPES if kind in device.usm_types), None)
     if usm_type is None:
-        raise CommandError(
+        raise Failed(
             f"{device!r} has neither 'shared' nor 'host' USM, and the demo needs memory that host "
             "and device reach; name another --device (python -m sycl_ext devices lists them)"
         )
@@ -149,7 +151,7 @@ def find_device(text: str | None) -> sx.Device:
     try:
         return sx.device(int(text) if text is not None and text.isdecimal() else text)
     except (ValueError, sx.SyclError) as error:
-        raise CommandError(str(error)) from error
+        raise Failed(str(error)) from error
 
 
 def compute(dpnp: Any, array: Any) -> Any:
@@ -158,7 +160,7 @@ def compute(dpnp: Any, array: Any) -> Any:
         drawn = pen_drawing(dpnp, array)
         drawn.sycl_queue.wait()
     except Exception as error:  # whatever its kernels and libraries raise
-        raise CommandError(
+        raise Failed(
             f"dpnp cannot compute on {array.sycl_device.name}: {type(error).__name__}: {error}; "
             "name another --device (python -m sycl_ext devices lists them)"
         ) from error
@@ -216,7 +218,7 @@ class Journey:
             print(f"{self.title}\n\n{header}")
         time_taken = ""  # of sharing alone: reading and computing are another matter
         if route is None:
-            time_taken = duration(seconds)
+            time_taken = f"{seconds * 1e3:,.2f} ms"
             same = address == self.address
             route, why = ("view", f"same address: {viewed}") if same else ("copy", copied)
             self.views += same
