@@ -22,7 +22,7 @@ from sycl_ext._doctor import command as doctor
 
 COMMANDS: list[Any] = [devices, doctor]
 with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
-    COMMANDS.append(import_module("sycl_ext._cli.demo"))  # in examples/ of the repository
+    COMMANDS.append(import_module("sycl_ext_demo"))  # in examples/demo of the repository
 #: What pip installs besides (``project.scripts``).
 SCRIPT = "sycl-ext"
 

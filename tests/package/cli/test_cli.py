@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sycl_ext._cli.demo import picture
-from sycl_ext._cli.demo.drawing import pen_drawing
 
 import environments
 import sycl_ext as sx
-from sycl_ext._cli import demo, main
+import sycl_ext_demo as demo
 from sycl_ext._cli import devices as devices_command
+from sycl_ext._cli import main
+from sycl_ext_demo import picture
+from sycl_ext_demo.drawing import pen_drawing
 
 HOP = re.compile(
     r"(?P<name>\w+ (?:to )?\w+)  +(?P<route>read|copy|view|new)  +(?P<address>0x[0-9a-f]+)  +"
@@ -119,7 +120,7 @@ def test_the_doctor_needs_no_numpy():
     said = environments.python("""
 import sys
 sys.modules["numpy"] = None
-from sycl_ext._cli import demo, main
+from sycl_ext._cli import main
 assert main(["devices"]) == 1
 main([])
 """)

@@ -2,7 +2,7 @@
 """``python -m sycl_ext demo``: a picture goes from a file into USM, to dpnp and back.
 
 Each hop prints a line: whether it was a view or a copy (told by comparing addresses), and why.
-The wheel carries this folder as ``sycl_ext/_cli/demo``.
+The wheel brings this package.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 import sycl_ext as sx
-
-from . import picture
-from .drawing import pen_drawing
-from .picture import Failed
+from sycl_ext_demo import picture
+from sycl_ext_demo.drawing import pen_drawing
+from sycl_ext_demo.picture import Failed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
