@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A pybind11 extension with a kernel of its own.  It takes the arrays of every library, on every
-// device, tile and context.
+// device, sub-device and context.
 //
-// Any C++17 compiler builds it: the SYCL runtime compiles the source of the kernel when it is first
-// used on a device.  A SYCL compiler (-fsycl) compiles the kernel ahead of time instead.
+// Any C++17 compiler builds it: the SYCL runtime compiles the source of the kernel when the kernel
+// is first used on a device.  A SYCL compiler (-fsycl) compiles the kernel ahead of time instead.
 #include <mutex>
 #include <sycl/kernel_bundle.hpp>
 #include <sycl/queue.hpp>
@@ -19,7 +19,7 @@ using Target = sycl_ext::usm_view<float, 1>;
 
 namespace {
 
-// What the kernel is given: y[i * y_stride] += a * x[i * x_stride], for i in [0, n).
+// The arguments of the kernel: y[i * y_stride] += a * x[i * x_stride], for i in [0, n).
 struct Arguments {
   float a;
   const float* x;
@@ -42,7 +42,7 @@ sycl::event submit(sycl::queue& queue, const Arguments& given,
 
 #else
 
-// These two headers are enough for a kernel; <sycl/sycl.hpp> takes ten times as long to compile.
+// These two headers suffice for a kernel; <sycl/sycl.hpp> takes ten times as long to compile.
 const char* const SOURCE = R"(
 #include <sycl/ext/oneapi/free_function_queries.hpp>
 #include <sycl/ext/oneapi/kernel_properties/properties.hpp>
@@ -55,10 +55,10 @@ void axpy(float a, const float* x, long x_stride, float* y, long y_stride, long 
 }
 )";
 
-constexpr std::int64_t GROUP = 64;  // work-items; the last group has some that do nothing
+constexpr std::int64_t GROUP = 64;  // work-items; some of the last group do nothing
 
-// Compiled once for each context and device.  Never destroyed: the SYCL runtime may end before
-// statics do.
+// Compiles the kernel once for each context and device.  Kernels are never destroyed, because the
+// SYCL runtime may end before static variables are destroyed.
 sycl::kernel kernel_for(const sycl::context& context, const sycl::device& device) {
   static auto* const mutex = new std::mutex;
   static auto* const kernels =
@@ -88,9 +88,9 @@ sycl::event submit(sycl::queue& queue, const Arguments& given,
 
 #endif
 
-// y += a * x, asynchronously: whoever asks for the memory of y next waits for the kernel.
+// y += a * x, asynchronously: later users of the memory of y wait for the kernel.
 void axpy(float a, const Source& given, const Target& y) {
-  // A view of x where the device of y reaches it, else a copy there.
+  // A view of x where the device of y can use it, else a copy there.
   const Source x = given.on(y.entry());
   if (x.shape(0) != y.shape(0)) {
     throw py::value_error("x has " + std::to_string(x.shape(0)) + " elements, and y has " +
@@ -111,7 +111,7 @@ void axpy(float a, const Source& given, const Target& y) {
 }  // namespace
 
 PYBIND11_MODULE(axpy, m) {
-  m.doc() = "An example of an extension on sycl_ext with a kernel of its own.";
-  sycl_ext::api();  // imports sycl_ext, or says why it cannot
+  m.doc() = "An example of an extension with sycl_ext and a kernel of its own.";
+  sycl_ext::api();  // imports sycl_ext, or throws
   m.def("axpy", axpy, py::arg("a"), py::arg("x"), py::arg("y"), "y += a * x, asynchronously.");
 }

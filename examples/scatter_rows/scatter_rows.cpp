@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pybind11 extension on sycl_ext: written once, it takes the arrays of every library, on every
-// device, tile and context.  No kernels, so any C++17 compiler builds it.
+// A pybind11 extension with sycl_ext.  It takes the arrays of every library, on every device,
+// sub-device and context.  It has no kernels, so any C++17 compiler builds it.
 #include <pybind11/stl.h>
 
 #include <cstring>
@@ -13,14 +13,15 @@
 
 namespace py = pybind11;
 
-// `void`: elements of any type.  `const`: memory that is read.
+// `void`: elements of any type.  `const`: the memory is only read.
 using Target = sycl_ext::usm_view<void>;
 using Source = sycl_ext::usm_view<const void>;
 using Rows = std::vector<std::int64_t>;
 
 namespace {
 
-// Bytes of one row; rows must be compact, their distance may be any.
+// Returns the number of bytes of a row.  Each row must be contiguous; any distance between rows is
+// allowed.
 template <class View>
 std::size_t row_bytes(const View& view) {
   std::int64_t expected = 1;
@@ -56,9 +57,9 @@ auto address_of(const View& view, std::int64_t row) {
 }
 
 // target[rows[i]] = source[i], asynchronously: the copies are submitted to the target's queue, and
-// whoever asks for the target's memory next waits for them.
+// later users of the target's memory wait for them.
 void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
-  // A view of the source where the target's device reaches it, else a copy there.
+  // A view of the source where the target's device can use it, else a copy there.
   const Source source = given.on(target.entry());
   check(target, rows, source);
   const std::size_t nbytes = row_bytes(target);
@@ -77,7 +78,7 @@ void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
   sycl_ext::finish(source, queue, copies);
 }
 
-// The way back: memory of this extension as a tensor that every library takes.
+// Returns memory of this extension as a tensor that every library takes.
 py::object arena(std::int64_t n, int device) {
   const sycl_ext::device_entry entry(device);
   const sycl::context context = entry.context();  // the block keeps its context
@@ -89,7 +90,7 @@ py::object arena(std::int64_t n, int device) {
   return py::reinterpret_steal<py::object>(sycl_ext::wrap(block, {n}, entry, owner));
 }
 
-// A container in USM, filled by the host: the tensor keeps it, and the resource that it is in.
+// A container in USM, filled by the host.  The tensor keeps the container and its memory resource.
 struct Squares {
   explicit Squares(const sycl_ext::device_entry& entry) : usm(entry, sycl_ext::usm_kind::shared) {}
   sycl_ext::usm_resource usm;
@@ -103,13 +104,19 @@ py::object squares(int n, int device) {
   return py::reinterpret_steal<py::object>(sycl_ext::wrap(made->values.data(), {n}, entry, made));
 }
 
+// Returns a new tensor on the default device.
+sycl_ext::usm_view<float> uninitialised(std::int64_t n) {
+  return sycl_ext::make<float>({n}, sycl_ext::device_entry::default_device());
+}
+
 }  // namespace
 
 PYBIND11_MODULE(scatter_rows, m) {
-  m.doc() = "An example of an extension on sycl_ext.";
-  sycl_ext::api();  // imports sycl_ext, or says why it cannot
+  m.doc() = "An example of an extension with sycl_ext.";
+  sycl_ext::api();  // imports sycl_ext, or throws
   m.def("scatter_rows", scatter_rows, py::arg("target"), py::arg("rows"), py::arg("source"),
         "target[rows[i]] = source[i], for all i, asynchronously.");
   m.def("arena", arena, py::arg("n"), py::arg("device"), "A tensor over memory of this extension.");
+  m.def("uninitialised", uninitialised, py::arg("n"), "A new tensor on the default device.");
   m.def("squares", squares, py::arg("n"), py::arg("device"), "A tensor over a std::pmr::vector.");
 }

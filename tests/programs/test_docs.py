@@ -130,6 +130,10 @@ def test_nothing_is_shown_that_nobody_runs(document):
         assert block["language"] in LANGUAGES, block[0]
         if block["body"] in recipes.libraries(text).values():
             continue
+        if (
+            document.name == "cpp_reference.md"
+        ):  # test_cpp_reference.py compares it with the headers
+            continue
         if block["language"] in ("cpp", "cmake"):
             assert block["body"] in examples, block[0]
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl_ext for C++ extensions, without a binding library: the device table as `device_entry`,
-// memory as `usm_view<T>`.  <sycl_ext/sycl_ext.hpp> adds the pybind11 argument type,
-// <sycl_ext/nanobind.hpp> the nanobind one.
+// sycl_ext for C++ extensions, without a binding library: `device_entry` is an entry of the device
+// table, `usm_view<T>` is memory.  <sycl_ext/sycl_ext.hpp> adds the argument type for pybind11,
+// <sycl_ext/nanobind.hpp> the one for nanobind.  docs/cpp_reference.md describes every name.
 //
-// Needs the SYCL headers and any C++17 compiler; links against libsycl, and against nothing of
-// ours.
+// An extension needs the SYCL headers and any C++17 compiler.  It links against libsycl, and not
+// against sycl_ext.
 #pragma once
 
 #include <Python.h>
@@ -39,13 +39,13 @@
 
 namespace sycl_ext {
 
-// Thrown when a Python exception is set.  The pybind11 and nanobind headers throw their own class
-// instead, which those libraries turn back into the Python exception.
+// Thrown when a Python exception is set.  The headers for pybind11 and nanobind throw the class of
+// that library instead, which it turns back into the Python exception.
 struct python_error : std::exception {
   const char* what() const noexcept override { return "a Python exception is set"; }
 };
 
-// What is static in a header would otherwise be shared by all extensions of a process.
+// Static variables of a header would otherwise be shared by all extensions of a process.
 #pragma GCC visibility push(hidden)
 
 namespace detail {
@@ -75,7 +75,7 @@ Value checked(Value value, Value failed) {
   }
 }
 
-// Calls a function of the table that fills an error.
+// Calls a function of the table that reports failures in a sycl_ext_error, and throws them.
 template <class Function, class... Args>
 auto call(Function function, Args... args) {
   sycl_ext_error error;
@@ -107,7 +107,7 @@ inline const sycl_ext_api* import_api() {
   return table;
 }
 
-// nullptr: a Python exception is set.
+// Returns nullptr when a Python exception is set.
 inline const sycl_ext_api* find_api() {
   static const sycl_ext_api* table = nullptr;
   if (!table) table = import_api();
@@ -118,8 +118,9 @@ inline const sycl_ext_api* find_api() {
 
 #pragma GCC visibility pop
 
-// The C table.  The first call imports the Python package, and needs the GIL: a good place for it
-// is the initialisation of the extension module.
+// The C table.  The first call imports the Python package and needs the GIL; make it when the
+// extension module is initialised.  Throws when the import fails, or when the installed sycl_ext
+// has another C table or another libsycl than the extension was built for.
 inline const sycl_ext_api& api() {
   return *detail::checked<const sycl_ext_api*>(detail::find_api(), nullptr);
 }
@@ -131,24 +132,26 @@ enum class usm_kind {
   system = sycl_ext_usm_system,  // host memory that the device reads
 };
 
-// May memory be copied to where it is wanted?
+// Whether memory may be copied to the entry where it is wanted.
 enum class copying { if_needed = -1, never = 0, always = 1 };
 
 // ---- the device table ---------------------------------------------------------------------------
 
-// One entry of the table, by its DLPack device id: a device, a context, a queue.  Any
-// thread, with or without the GIL.  std::invalid_argument: there is no such entry.
+// One entry of the device table: a device, a context and a queue, under one DLPack device id. Every
+// member may be called on any thread, with or without the GIL.  Throws std::invalid_argument when
+// there is no such entry, and std::runtime_error when the SYCL runtime fails.
 class device_entry {
  public:
   explicit device_entry(int id) { detail::call(api().get_entry, std::int32_t{id}, &entry_); }
 
   static device_entry default_device() { return device_entry(detail::call(api().default_entry)); }
-  // The entry of a device in a context, appended when it is new.
+  // The entry of a device in a context; it is appended to the table when it is new.
   static device_entry of(const sycl::device& device, const sycl::context& context) {
     return device_entry(detail::call(api().entry_of, static_cast<const void*>(&device),
                                      static_cast<const void*>(&context)));
   }
-  // A root device, or a sub-device in the context where it lives when nobody names one.
+  // The entry of a root device, or of a sub-device: in the default context of its platform, or in a
+  // context of its own when the default context cannot hold the sub-device.
   static device_entry of(const sycl::device& device) {
     return device_entry(detail::call(api().entry_of_device, static_cast<const void*>(&device)));
   }
@@ -160,7 +163,7 @@ class device_entry {
 
   int id() const noexcept { return entry_.id; }
   int root_id() const noexcept { return entry_.root_id; }
-  int parent_id() const noexcept { return entry_.parent_id; }  // -1: a root device
+  int parent_id() const noexcept { return entry_.parent_id; }  // -1 for a root device
   bool is_root() const noexcept { return entry_.kind == sycl_ext_root; }
   bool is_sub_device() const noexcept { return entry_.kind == sycl_ext_sub_device; }
   bool is_private_context() const noexcept { return entry_.kind == sycl_ext_private_context; }
@@ -173,8 +176,7 @@ class device_entry {
   const sycl::context& context() const noexcept {
     return *static_cast<const sycl::context*>(entry_.context);
   }
-  // The queue that everybody in the process shares for the device and context, dpnp for instance.
-  // It is out of order: commands are ordered by events.
+  // The queue that all extensions share for this entry.  It is in order.
   sycl::queue queue() const {
     return *static_cast<const sycl::queue*>(detail::call(api().queue_of_entry, entry_.id));
   }
@@ -188,7 +190,7 @@ class device_entry {
 
 // ---- element types ------------------------------------------------------------------------------
 
-// The DLPack type of T: specialise it for types of your own.
+// An element type as DLPack writes it: a DLDataTypeCode and a number of bits.
 struct dtype {
   std::uint8_t code, bits;
   friend bool operator==(dtype a, dtype b) { return a.code == b.code && a.bits == b.bits; }
@@ -219,23 +221,77 @@ constexpr std::uint8_t dtype_code() {
 }
 }  // namespace detail
 
+// The DLPack type of T.  Specialise it for element types of your own.
 template <class T>
 struct dtype_of {
   static constexpr dtype value{detail::dtype_code<T>(), 8 * sizeof(T)};
 };
 
+namespace detail {
+
+// A string that is put together when the program is compiled.
+struct text {
+  char data[64]{};
+  std::size_t size = 0;
+  constexpr void add(const char* more) {
+    while (*more) data[size++] = *more++;
+  }
+  constexpr void add(int number) {
+    if (number > 9) add(number / 10);
+    data[size++] = static_cast<char>('0' + number % 10);
+  }
+};
+
+// The name of a view type in messages and signatures.
+template <class T, int Ndim>
+constexpr text name_view() {
+  text name;
+  name.add("usm_view[");
+  if constexpr (std::is_void_v<T>) {
+    name.add("any");
+  } else {
+    constexpr sycl_ext::dtype type = dtype_of<std::remove_const_t<T>>::value;
+    constexpr const char* kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+    name.add(type.code < 7 ? kinds[type.code] : "dtype");
+    if (type.code != 6) name.add(type.bits);
+  }
+  if (Ndim >= 0) {
+    name.add(", ");
+    name.add(Ndim);
+  }
+  name.add("]");
+  return name;
+}
+
+template <std::size_t Size>
+struct exact_text {
+  char data[Size]{};
+};
+
+// The same as an array of exactly its length, as the binding libraries take names.
+template <class T, int Ndim>
+inline constexpr auto view_name = [] {
+  constexpr text name = name_view<T, Ndim>();
+  exact_text<name.size + 1> exact;
+  for (std::size_t i = 0; i < name.size; ++i) exact.data[i] = name.data[i];
+  return exact;
+}();
+
+}  // namespace detail
+
 // ---- memory -------------------------------------------------------------------------------------
 
-// A typed, strided view of memory that the device of `entry()` reaches, and its queue.
+// A typed, strided view of memory that the device of `entry()` can access, with its queue.
 //
-// T const: the memory is read; read-only memory is welcome, and it may be a copy when there is no
-//          way to a view.
-// T:       the memory is written; it is the caller's own, never a copy and never read-only.
-// void:    of any element type.
+// const T: the function reads the memory.  Read-only memory is accepted, and memory that cannot be
+//          viewed is copied.
+// T:       the function writes the memory.  It is the caller's array, never a copy and never
+//          read-only.
+// void:    elements of any type.
 //
-// Work on the memory goes to `queue()`.  The memory is neither released nor handed to anybody else
-// before that queue is idle, so a function may submit work there and return.  A view can be copied,
-// kept and dropped on any thread; dropping it takes the GIL.
+// Submit work on the memory to `queue()`.  The memory is not released, and no other library gets
+// it, before that queue is idle, so a function may submit work and return.  A view can be copied,
+// kept and destroyed on any thread; destroying the last copy takes the GIL.
 template <class T, int Ndim = -1>
 class usm_view {
  public:
@@ -269,44 +325,45 @@ class usm_view {
   bool readonly() const noexcept { return view_.readonly != 0; }
   usm_kind kind() const noexcept { return static_cast<usm_kind>(view_.usm_kind); }
   device_entry entry() const { return device_entry(view_.entry); }
-  // Whether the host may read the memory (once the queue is idle).
+  // Whether the host can read the memory, once the queue is idle.
   bool host_accessible() const { return kind() != usm_kind::device || entry().has_host_memory(); }
-  // The queue that work on the memory goes to: its producer's, or the shared queue of the entry,
-  // which is out of order.
+  // The queue for work on the memory: the tensor's own queue if it has one, else the queue of the
+  // entry.  It comes after the work that was pending when the view was made.
   sycl::queue queue() const {
     return *static_cast<const sycl::queue*>(api().queue_of_owner(owner_.get()));
   }
-  // Keeps the memory alive, without the Python object: for work that outlives the call.
+  // Keeps the memory alive without the Python object, for work that outlives the call.
   std::shared_ptr<const void> owner() const noexcept { return owner_; }
-  // The sycl_ext.Tensor, borrowed.
+  // The sycl_ext.Tensor, as a borrowed reference.
   PyObject* object() const noexcept { return object_.get(); }
 
-  // The same elements on another entry: this very view where the memory can be used there.  With
-  // the GIL; the Python exception of sycl_ext.as_tensor when the copy is refused.
+  // The same elements on another entry: a view where its device can use the memory, else a copy.
+  // Needs the GIL.  Throws the Python exception of sycl_ext.as_tensor when a copy is refused.
   usm_view on(const device_entry& where, copying copy = copying::if_needed) const {
     if (where.id() == view_.entry && copy != copying::always) return *this;
     return from_python(object(), where.id(), writes ? copying::never : copy);
   }
 
-  // A view of anything that sycl_ext.as_tensor takes, on an entry (-1: where it is).  With the GIL;
-  // a Python exception when that cannot be.
+  // A view of any object that sycl_ext.as_tensor takes, on an entry; -1 leaves the memory where it
+  // is.  Needs the GIL.  Throws a Python exception when the object does not fit.
   static usm_view from_python(PyObject* object, int entry = -1,
                               copying copy = writes ? copying::never : copying::if_needed) {
     const std::unique_ptr<usm_view> view = open(detail::checked<PyObject*>(
         api().as_tensor(object, entry, static_cast<std::int32_t>(copy)), nullptr));
     if (!view) detail::throw_python_error()();
     if (const char* mismatch = view->mismatch()) {
-      PyErr_Format(PyExc_TypeError, "%R is no array for this function: %s", view->object(),
-                   mismatch);
+      PyErr_Format(PyExc_TypeError, "%s is needed, and %R has %s", detail::view_name<T, Ndim>.data,
+                   view->object(), mismatch);
       detail::throw_python_error()();
     }
     if (!view->may_write()) detail::throw_python_error()();
     return *view;
   }
 
-  // ---- For the argument types of binding libraries: no exceptions, a Python exception is set.
+  // ---- For the argument types of binding libraries.  Instead of throwing, these functions set a
+  // ---- Python exception.
 
-  // Takes a reference to a sycl_ext.Tensor over; nullptr: it cannot be viewed.
+  // Steals a reference to a sycl_ext.Tensor.  Returns nullptr when it cannot be viewed.
   static std::unique_ptr<usm_view> open(PyObject* tensor) noexcept {
     try {
       std::unique_ptr<usm_view> view(new usm_view);
@@ -319,15 +376,15 @@ class usm_view {
       return nullptr;
     }
   }
-  // Why elements or axes do not fit T and Ndim; nullptr: they do.
+  // How the elements or axes differ from T and Ndim; nullptr when they do not.
   const char* mismatch() const noexcept {
-    if (Ndim >= 0 && ndim() != Ndim) return "it has another number of dimensions";
+    if (Ndim >= 0 && ndim() != Ndim) return "another number of dimensions";
     if constexpr (!any_dtype) {
-      if (!(dtype() == dtype_of<std::remove_const_t<T>>::value)) return "it has another dtype";
+      if (!(dtype() == dtype_of<std::remove_const_t<T>>::value)) return "another dtype";
     }
     return nullptr;
   }
-  // False, with a BufferError set: the memory is read-only, and T is not const.
+  // Returns false, with a BufferError set, when the memory is read-only and T is not const.
   bool may_write() const noexcept {
     if (!writes || !readonly()) return true;
     PyErr_Format(PyExc_BufferError,
@@ -345,16 +402,16 @@ class usm_view {
 
 // ---- the order of work --------------------------------------------------------------------------
 
-// An event after everything that was submitted to a view's queue so far: what work on the memory
-// has to wait for.
+// An event that work on the memory must wait for: it comes after everything that was submitted to
+// the view's queue so far.
 template <class T, int N>
 sycl::event ready(const usm_view<T, N>& view) {
   return view.queue().ext_oneapi_submit_barrier();
 }
 
-// Whoever asks for the memory of a view later waits for `events` of `worker`, and its release comes
-// after them.  Those of another context are waited for here: a queue cannot wait for them.  So is
-// work on host memory, whose owner knows of no queue and may read it at any time.
+// Orders later users of the memory, and its release, after `events` of `worker`.  Waits for events
+// of another context, because a queue cannot depend on them, and for work on host memory, because
+// its owner may read it at any time without asking a queue.
 template <class T, int N>
 void finish(const usm_view<T, N>& view, const sycl::queue& worker,
             std::vector<sycl::event> events) {
@@ -384,9 +441,11 @@ inline sycl_ext_view description(const device_entry& entry, dtype type,
 
 }  // namespace detail
 
-// A sycl_ext.Tensor over USM, a new reference.  `owner` keeps the memory; it is dropped on any
-// thread, when the last view is gone and `queue` is idle.  `queue` is the queue that work on the
-// memory goes to (nullptr: the entry's).  T const: a read-only tensor.  With the GIL.
+// Returns a new reference to a sycl_ext.Tensor over USM of the extension.  `owner` keeps the memory
+// alive; it is dropped on any thread, when the last view is gone and `queue` is idle.  `queue` is
+// the queue for work on the memory, or nullptr for the queue of the entry.  `strides` count
+// elements; without them the elements are in C order.  The tensor is read-only when T is const.
+// Needs the GIL.
 template <class T>
 PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
                std::shared_ptr<const void> owner, const sycl::queue* queue = nullptr,
@@ -406,7 +465,7 @@ PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_ent
       nullptr);
 }
 
-// The same, kept by a Python object.
+// The same, with a Python object that keeps the memory alive.
 template <class T>
 PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
                PyObject* owner, const sycl::queue* queue = nullptr,
@@ -419,7 +478,7 @@ PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_ent
       queue, strides);
 }
 
-// A new tensor in memory of its own.  With the GIL.
+// Allocates a new tensor; its elements are not initialised.  Needs the GIL.
 template <class T>
 usm_view<T> make(const std::vector<std::int64_t>& shape, const device_entry& entry,
                  usm_kind kind = usm_kind::device, const sycl::queue* queue = nullptr) {
@@ -431,20 +490,19 @@ usm_view<T> make(const std::vector<std::int64_t>& shape, const device_entry& ent
   return *made;
 }
 
-// ---- for the argument types of the binding libraries
-// ----------------------------------------------
+// ---- argument types of the binding libraries ----------------------------------------------------
 
 namespace detail {
 
-// What became of an argument.
+// The result of converting an argument.
 template <class View>
 struct loaded {
   std::unique_ptr<View> view;
-  bool is_error = false;  // a Python exception is set: the array is right, and cannot be had
+  bool is_error = false;  // a Python exception is set: the array fits, and cannot be viewed
 };
 
-// Converts an argument.  Without `convert` nothing is copied, and what cannot be had counts as
-// something that is no array for this function, so that another overload gets its chance.
+// Converts an argument.  Without `convert` nothing is copied, and an array that cannot be viewed is
+// treated as one that does not fit, so that the other overloads are tried.
 template <class View>
 loaded<View> load(PyObject* object, bool convert) noexcept {
   const auto refused = [&] {

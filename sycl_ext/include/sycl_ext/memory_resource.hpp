@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// USM for what takes a std::pmr::memory_resource: a container, or an allocator of your own.
+// USM as a std::pmr::memory_resource, for containers and for allocators of your own.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@
 
 namespace sycl_ext {
 
-// USM of one kind, for the work of one queue.  Allocating takes the GIL, deallocating does not;
-// both can be done on any thread.  A block that is deallocated goes back when the queue is idle, so
-// work on it may still be pending.  std::bad_alloc: there is no room.  What was not deallocated
-// goes back with the resource.
+// Allocates USM of one kind, for work on one queue.  Any thread may allocate and deallocate;
+// allocating takes the GIL, deallocating does not.  A deallocated block is freed when the queue is
+// idle, so work on it may still be pending.  The resource frees the remaining blocks when it is
+// destroyed.  Throws std::bad_alloc when there is not enough memory.
 //
-// Containers and the pools of std::pmr write into their memory from the host: give them shared or
-// host USM.  Device USM is for who calls allocate() and deallocate().
+// Containers and the pools of std::pmr write into their memory from the host, so give them shared
+// or host USM.  Use device USM if you call allocate() and deallocate() yourself.
 class usm_resource final : public std::pmr::memory_resource {
  public:
-  // For the entry's own queue.
+  // For work on the queue of the entry.
   explicit usm_resource(const device_entry& entry, usm_kind kind = usm_kind::shared)
       : usm_resource(entry, std::nullopt, kind) {}
   explicit usm_resource(const sycl::queue& queue, usm_kind kind = usm_kind::shared)
@@ -47,7 +47,8 @@ class usm_resource final : public std::pmr::memory_resource {
   }
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    // SYCL aligns a block for every fundamental type; for more, the first byte moves.
+    // SYCL aligns a block for every fundamental type.  For a larger alignment, the first byte
+    // moves.
     const std::size_t slack = alignment > alignof(std::max_align_t) ? alignment - 1 : 0;
     const std::size_t most = std::numeric_limits<std::int64_t>::max();
     if (bytes > most - slack) throw std::bad_alloc();
@@ -60,7 +61,7 @@ class usm_resource final : public std::pmr::memory_resource {
   }
 
   void do_deallocate(void* data, std::size_t, std::size_t) override {
-    decltype(blocks_)::node_type block;  // its owner goes after the lock
+    decltype(blocks_)::node_type block;  // destroys its owner after the lock is released
     const std::lock_guard lock(mutex_);
     block = blocks_.extract(data);
   }
@@ -69,14 +70,14 @@ class usm_resource final : public std::pmr::memory_resource {
     return this == &other;
   }
 
-  // A new block, and what keeps it.
+  // Allocates a block; returns its address and the owner that keeps it.
   std::pair<void*, std::shared_ptr<void>> block(std::size_t nbytes) const {
-    if (!Py_IsInitialized()) throw std::bad_alloc();  // the process ends
+    if (!Py_IsInitialized()) throw std::bad_alloc();  // the interpreter has ended
     const std::vector<std::int64_t> shape{static_cast<std::int64_t>(nbytes)};
     sycl_ext_view view = detail::description(entry_, dtype_of<std::uint8_t>::value, shape);
     view.usm_kind = static_cast<std::int32_t>(kind_);
     const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *type, *value, *traceback;  // an exception of the caller's stays set
+    PyObject *type, *value, *traceback;  // keeps an exception that is already set
     PyErr_Fetch(&type, &value, &traceback);
     PyObject* const tensor = api().make(&view, queue_ ? &*queue_ : nullptr);
     const bool made = tensor && api().view_of(tensor, &view) == 0;

@@ -24,7 +24,8 @@ class type_caster<sycl_ext::usm_view<T, Ndim>> {
   using View = sycl_ext::usm_view<T, Ndim>;
 
  public:
-  static constexpr auto Name = const_name("sycl_ext.Tensor");
+  static constexpr auto Name =
+      io_name(sycl_ext::detail::view_name<T, Ndim>.data, "sycl_ext.Tensor");
   template <class>
   using Cast = View&;
   template <class>
@@ -32,7 +33,7 @@ class type_caster<sycl_ext::usm_view<T, Ndim>> {
     return true;
   }
 
-  // nanobind wants no exception here: what went wrong is raised when the argument is used.
+  // nanobind allows no exception here, so an error is kept, and raised when the argument is used.
   bool from_python(handle source, std::uint8_t flags, cleanup_list*) noexcept {
     const bool convert = (flags & static_cast<std::uint8_t>(cast_flags::convert)) != 0;
     auto loaded = sycl_ext::detail::load<View>(source.ptr(), convert);

@@ -24,7 +24,8 @@ class type_caster<sycl_ext::usm_view<T, Ndim>> {
   using View = sycl_ext::usm_view<T, Ndim>;
 
  public:
-  static constexpr auto name = const_name("sycl_ext.Tensor");
+  static constexpr auto name =
+      io_name(sycl_ext::detail::view_name<T, Ndim>.data, "sycl_ext.Tensor");
   template <class>
   using cast_op_type = View&;
   operator View&() { return *view_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl_ext for pybind11 extensions: the device table (`device_entry`), and an argument type that
-// takes any array of any library as typed, strided USM with its queue (`usm_view<T>`).
+// sycl_ext for pybind11 extensions: `device_entry`, an entry of the device table, and
+// `usm_view<T>`, an argument type for arrays of any library: typed, strided USM with its queue.
 //
 //   #include <sycl_ext/sycl_ext.hpp>
 //

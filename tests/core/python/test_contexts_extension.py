@@ -3,7 +3,9 @@
 
 import doctest
 import gc
+import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -125,15 +127,24 @@ def test_overloads(views, array, overload):
     "array", [np.zeros(3, "float64"), np.zeros(3, "int8"), None, 1, [1.0], object(), "x"]
 )
 def test_no_array_for_this_function(views, array):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=re.escape(": usm_view[float32]")):
         views.total(array)
 
 
 def test_dimensions(views):
     assert views.matrix(np.zeros((2, 3), "float32")) == 2
     for shape in ((), (3,), (2, 3, 4)):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=re.escape(": usm_view[float32, 2]")):
             views.matrix(np.zeros(shape, "float32"))
+
+
+def test_the_names_of_arguments_and_results(views):
+    assert ": usm_view[any]" in views.same.__doc__
+    assert views.same.__doc__.strip().endswith("-> sycl_ext.Tensor")
+    overloads = re.findall(
+        r"usm_view\[(.*?)\]", views.which.__doc__ or views.which.__nb_signature__
+    )
+    assert overloads == ["float32", "float32", "complex128", "bool", "float16", "bfloat16", "uint8"]
 
 
 def test_writing(views):
@@ -248,6 +259,14 @@ def test_memory_of_a_python_object(table, root):
     assert sys.getrefcount(tensor) == count + 1
     del again
     assert eventually(lambda: sys.getrefcount(tensor) == count)
+
+
+def test_without_a_binding_library_the_message_names_the_same(table):
+    with pytest.raises(
+        TypeError,
+        match=r"usm_view\[float32\] is needed, and Tensor\(.*dtype=float64.*\) has another dtype",
+    ):
+        table.over(sx.zeros(3, "float64"))
 
 
 def test_new_tensors(table, root, private):
@@ -590,13 +609,37 @@ def test_a_compiler_that_cannot_compile_all_of_sycl(version, standard, call, say
 # ---- the page ------------------------------------------------------------------------------------
 
 
+PAGE = labs.ROOT / "docs" / "extension.md"
+
+
 def test_what_the_page_shows(monkeypatch):
-    """Its C++ is in the example, which test_docs.py asserts; its Python runs."""
+    """Its C++ is in the examples, which test_docs.py asserts; its Python runs."""
     for name in labs.EXAMPLES:
         monkeypatch.setitem(sys.modules, name, labs.load(name))
-    text = (labs.ROOT / "docs" / "extension.md").read_text()
-    blocks = re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == len(labs.EXAMPLES)
+    blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     examples = doctest.DocTestParser().get_doctest("".join(blocks), {}, "extension.md", None, 0)
+    imported = {
+        example.source.split()[1] for example in examples.examples if "from " in example.source
+    }
+    assert imported == set(labs.EXAMPLES)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(examples, clear_globs=True).failed == 0
+
+
+@pytest.mark.parametrize("build", ["g++", "cmake"])
+def test_the_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
+    commands = dict(
+        re.findall(r"<!-- run: (\S+) -->\n```console\n(.*?)^```$", PAGE.read_text(), re.S | re.M)
+    )
+    script = re.sub(r"^\$ ", "", commands[build] + commands["use"], flags=re.MULTILINE)
+    shutil.copytree(labs.EXAMPLES["clear"], tmp_path / "examples" / "clear")
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-e", "-c", script],
+        cwd=tmp_path,
+        env={**environments.clean_environment(), "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list(tmp_path.glob("build/clear*.so"))) == 1

@@ -23,7 +23,7 @@ from fake_gpu.build import compiler, installed, run
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "extensions"
-EXAMPLES = {name: ROOT / "examples" / name for name in ("axpy", "scatter_rows")}
+EXAMPLES = {name: ROOT / "examples" / name for name in ("axpy", "clear", "scatter_rows")}
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 HEADERS = sorted(Path(sx.get_include()).rglob("*.h*"))
 
