@@ -21,7 +21,7 @@ FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := help
 .PHONY: help demo setup lint architecture test test-left-out test-long test-interop test-processes
 .PHONY: nightly bare bench generate format clean distclean
-.PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage docs
+.PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
 .PHONY: wheel wheel-here repair-wheel sdist conda afternoon
 
 help:
@@ -42,7 +42,8 @@ help:
 	@echo "make soak          a million exchanges in constant memory; eight threads, 100,000 each"
 	@echo "make conformance   DLPack in a dozen libraries; writes the table of docs/conformance.md (5 minutes)"
 	@echo "make coverage      lines and branches that the tests run; fails below 95 %"
-	@echo "make docs          the documentation site, in build/docs, and its examples"
+	@echo "make html          the documentation site, in build/docs (2 minutes the first time)"
+	@echo "make docs          the same, its examples, and its search"
 	@echo "make wheel         tested manylinux wheels in dist/: all with Docker, else for this Python"
 	@echo "make sdist         the source distribution, in dist/"
 	@echo "make conda         render, build and test the conda package"
@@ -141,17 +142,22 @@ bench: setup
 
 # ---- the documentation site ---------------------------------------------------------------------
 
-$(VENV)/.docs-are-ready: pyproject.toml | setup
-	$(PIP) install --quiet --group docs
+# Only to read: the package, the conformance kit, and Sphinx, which needs Python 3.11.
+$(VENV)/.html-is-ready: $(BUILD_INPUTS) | $(BIN)/python
+	@echo "building the extension and fetching Sphinx (two minutes the first time)"
+	$(PIP) install --quiet --editable . --editable conformance --group docs
 	@touch $@
 
-# Needs Python 3.11, as Sphinx does.  -E: a page that has not changed may link to one that is gone.
-docs: $(VENV)/.docs-are-ready
+# -E: a page that has not changed may link to one that is gone.
+html: $(VENV)/.html-is-ready
 	rm -rf docs/reference # pages that autosummary makes; one of a name that is gone would stay
 	$(BIN)/sphinx-build -E -q -W --keep-going -d build/docs-trees -b html docs build/docs
-	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-trees -b doctest docs build/docs-doctest
-	$(BIN)/python -m pytest -q tests/programs/test_docs.py
 	@echo "see build/docs/index.html"
+
+docs: setup html
+	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-trees -b doctest docs build/docs-doctest
+	$(BIN)/python tools/search_site.py build/docs
+	$(BIN)/python -m pytest -q tests/programs/test_docs.py
 
 # ---- packages -----------------------------------------------------------------------------------
 # They need Python 3.11.
@@ -213,7 +219,7 @@ coverage: setup
 # ---- what is generated --------------------------------------------------------------------------
 
 # The blocks that depend on the code alone; README.md has the demo, whose addresses differ.
-GENERATED := docs/exchange.md docs/seen.md conda-recipe/recipe.yaml
+GENERATED := docs/exchange.md docs/seen.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
 generate: setup
 	$(BIN)/cog -I tools -p "from generated import *" -r README.md $(GENERATED)
 	$(BIN)/python -c "import sys; sys.path.append('tools'); import generated; generated.save_picture()"

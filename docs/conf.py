@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site.  `make docs` builds it: no network, and every warning is an error."""
+"""The documentation site.  `make html` builds it: no network, and every warning is an error."""
 
+import re
 import sys
 from pathlib import Path
+
+import tomllib
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 import inventories  # noqa: E402
 import numpydoc.xref  # noqa: E402
+import words  # noqa: E402
 from docutils import nodes  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 
@@ -73,6 +77,19 @@ html_title = f"sycl_ext {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "_ext" / "scorer.js")
+#: The one place that has the address of the repository is pyproject.toml.
+URLS = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["urls"]
+html_context = {"repository": URLS["Repository"]}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/repository.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -88,18 +105,48 @@ def link_pages(_: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace(f"]({up}{file}", f"]({up}{page}")
 
 
-#: What a cell of a table begins with -> its class, which has a colour in site.css.
-MARKS = {"🟢": "good", "🟡": "fair", "🔴": "bad"}
+#: Cells of the consumer matrix -> their class, which has a colour in site.css.
+CELLS = {
+    "good": re.compile(r"view|yes|no copy"),
+    "fair": re.compile(r"copy|one copy"),
+    "bad": re.compile(r"writes|\w+Error"),
+}
 
 
-def color_cells(_: Sphinx, doctree: nodes.document) -> None:
-    """Colour the cells that begin with a mark."""
-    for cell in doctree.findall(nodes.entry):
-        if name := MARKS.get(cell.astext()[:1]):
-            cell["classes"].append(name)
+def color_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """Colour the cells of the consumer matrix."""
+    if app.env.docname == "consumer_matrix":
+        for cell in doctree.findall(nodes.entry):
+            for name, words in CELLS.items():
+                if words.fullmatch(cell.astext()):
+                    cell["classes"].append(name)
+
+
+def group_heads(_: Sphinx, doctree: nodes.document) -> None:
+    """Put neighbouring heads "title: first" and "title: second" under one head "title"."""
+    for head in doctree.findall(nodes.thead):
+        (row,) = head.children
+        parts = [cell.astext().partition(": ") for cell in row.children]
+        titles = [title for title, colon, _ in parts if colon]
+        if len(titles) == len(set(titles)):
+            continue
+        upper, lower = nodes.row(), nodes.row()
+        for cell, (title, colon, rest) in zip(row.children, parts, strict=True):
+            if not colon:
+                upper += nodes.entry("", *cell.children, morerows=1)
+                continue
+            if upper.children and upper.children[-1].astext() == title:
+                upper.children[-1]["morecols"] = upper.children[-1].get("morecols", 0) + 1
+            else:
+                upper += nodes.entry("", nodes.paragraph("", title), classes=["group"])
+            lower += nodes.entry("", nodes.paragraph("", rest))
+        head.children = []
+        head += [upper, lower]
 
 
 def setup(app: Sphinx) -> None:
     """Add to Sphinx what no extension does."""
     app.connect("doctree-read", color_cells)
+    app.connect("doctree-read", group_heads)
     app.connect("source-read", link_pages)
+    app.connect("source-read", words.add_words)

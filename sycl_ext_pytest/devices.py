@@ -50,7 +50,7 @@ def drivers() -> list[Path]:
         installed = distribution("intel-opencl-rt").files or []
     except PackageNotFoundError:
         raise FileNotFoundError(
-            'there is no CPU device; pip install "sycl_ext[cpu]" brings it'
+            'there is no CPU device; install it: pip install "intel-opencl-rt>=2026.0,<2027"'
         ) from None
     found: dict[int, Path] = {}
     for file in sorted(installed):

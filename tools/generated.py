@@ -43,6 +43,64 @@ def demo() -> str:
     return f"```text\n$ make demo\n{output}```\n"
 
 
+def repository() -> str:
+    """Return the address of the repository."""
+    return project()["project"]["urls"]["Repository"]
+
+
+#: Behind the address while it is none.
+PLACEHOLDER = "# a placeholder: the repository is not public yet"
+
+
+def clone() -> str:
+    """Return how a checkout is made and installed with the CPU device."""
+    placeholder = f"  {PLACEHOLDER}" if ".example/" in repository() else ""
+    return f"""```console
+$ git clone {repository()}{placeholder}
+$ pip install "./sycl_ext[cpu]" dpnp
+```
+"""
+
+
+def ci() -> str:
+    """Return the command of a project that tests with dpnp."""
+    placeholder = f"{PLACEHOLDER}\n" if ".example/" in repository() else ""
+    return f"""```console
+{placeholder}$ pip install "sycl_ext[cpu] @ git+{repository()}" dpnp pytest
+$ pytest -p sycl_ext
+```
+"""
+
+
+def workflow() -> str:
+    """Return steps of a workflow, by the action and by hand."""
+    name = repository().partition("://")[2].partition("/")[2]
+    return f"""```yaml
+      - uses: {name if "/" in name else "OWNER/" + name}/.github/actions/sycl-device@main
+        with:
+          device: gpu
+      - run: pip install dpnp scikit-learn && pytest
+```
+
+By hand:
+
+```yaml
+jobs:
+  dpnp:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v7
+      - uses: actions/setup-python@v7
+        with:
+          python-version: "3.13"
+      - run: pip install "sycl_ext[cpu] @ git+{repository()}" dpnp scikit-learn pytest
+      - run: pytest -p sycl_ext
+        env:
+          SCIPY_ARRAY_API: "1"
+```
+"""
+
+
 def save_picture() -> None:
     """Keep the drawing that the demo made, in a palette."""
     from PIL import Image

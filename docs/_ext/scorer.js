@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights of the search (html_search_scorer): a title with more words of the query comes first, and
-   pages about the project come after those about its use. */
+   pages about the project and other libraries' defects come after those about its use. */
 var Scorer = {
   objNameMatch: 11,
   objPartialMatch: 6,
@@ -14,7 +14,7 @@ var Scorer = {
     const text = new URLSearchParams(window.location.search).get("q") || "";
     const words = text.toLowerCase().match(/\w+/g) || [];
     const found = words.filter((word) => title.toLowerCase().includes(word)).length;
-    const project = /^(changelog|design|trust|coverage|benchmarks|seen)$/.test(page);
+    const project = /^(changelog|conformance|coverage|design|measurements|scaling|seen|trust|reports\/|proposals\/)/.test(page);
     return score + (10 * found) / (words.length || 1) - (project ? 12 : 0) - (anchor ? 1 : 0);
   },
 };

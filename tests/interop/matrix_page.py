@@ -18,35 +18,39 @@ HEAD = """\
 
 <!-- Written by tests/interop: SYCL_EXT_WRITE_MATRIX=1 make test-interop -->
 
-What each library makes of USM, as `make test-interop` saw it; a test fails when this page says
-something else. The memory is `device`, `shared` and `host` USM of the OpenCL CPU device, which the
-host can reach, and `device` USM of a stand-in GPU, which it cannot. Use the first table; the others
-show what happens without `exchange`.
+This page shows how each library receives USM. `make test-interop` measured it, and a test fails
+when the page and the measurement differ. Use the first table. The others show the same calls
+without `exchange`.
 
-- 🟢 view: zero-copy, the result has the address of the tensor. 🟡 copy: it has another one.
-- 🔴 and the class of the exception: refused. Nothing crashed.
-- 🔴 writes: the consumer ignores the read-only flag, and got a view of read-only memory that it can
-  write to. `exchange` makes a copy for it instead.
-- The host reaches every kind of USM of a CPU device, and `shared` and `host` USM of a GPU.
+The columns "CPU device" are for `device`, `shared` and `host` USM of the OpenCL CPU device, which
+the host can read. They also hold for `shared` and `host` USM of a GPU. The columns "GPU" are for
+`device` USM of a simulated GPU, whose memory the host cannot access.
+
+| cell | meaning |
+| --- | --- |
+| view | zero-copy: the result has the address of the tensor |
+| copy | the result has another address |
+| writes | it got a writable view of read-only memory; `exchange` makes a copy |
+| the name of an exception | the consumer refused; nothing crashed |
 """
 
 SECTIONS = {
     "exchange": """\
 ## Through `sycl_ext.exchange(x, consumer)`
 
-It succeeds with all of them, and never hands out a writable view of read-only memory.
+`exchange` succeeds with every consumer, and never passes on a writable view of read-only memory.
 """,
     "host_view": """\
 ## Called with `sycl_ext.host_view(x)`
 
-A host view is zero-copy where the host can reach the memory. Consumers that ask for the legacy
-struct cannot be told that memory is read-only: they get a `BufferError`, and
-`host_view(x, copy=True)` is the way out. A host copy is nobody's read-only memory.
+A host view is zero-copy where the host can read the memory. The legacy DLPack struct has no
+read-only flag, so a consumer that asks for it gets a `BufferError` for read-only memory. Pass
+`host_view(x, copy=True)` in that case: a copy is always writable.
 """,
     "direct": """\
 ## Called with the tensor itself
 
-Most consumers of host memory refuse kDLOneAPI, each with an exception of its own.
+Most consumers of host memory refuse SYCL memory (kDLOneAPI), each with a different exception.
 """,
 }
 
@@ -54,43 +58,44 @@ Most consumers of host memory refuse kDLOneAPI, each with an exception of its ow
 DTYPES = """\
 ## Dtypes and layouts through `exchange`
 
-No dtype is converted without a word: a dtype that a consumer lacks, or would make narrower, is a
-`BufferError` that says so (jax has the 64-bit dtypes when `jax_enable_x64` is set). Where a layout
-does not suit a consumer, it gets a compact copy, or makes one.
+No dtype is converted silently. A dtype that a consumer lacks, or would narrow, raises a
+`BufferError` that names the dtype (JAX has the 64-bit dtypes when `jax_enable_x64` is set). A
+consumer that cannot take a layout gets a compact copy, or makes one.
 """
 
 OF_NUMPY = """\
-These take NumPy arrays or buffers; what they refuse, they refuse from NumPy, too.
+These libraries take NumPy arrays or buffers. They also refuse the same arrays from NumPy.
 """
 
 PRODUCERS = """\
 ## Taken from other libraries
 
-On the OpenCL CPU device, which reads host memory, and on the stand-in GPU, which does not. Results
-are right in every case, and read-only where the array is.
+Measured on the OpenCL CPU device, which reads host memory, and on the simulated GPU, which does
+not. The values were right in every case, and the result is read-only where the array is.
 """
 
 FILES = """\
 ## Files
 
-Written from USM, and read into it, by the code of [the recipe](recipes/files.md): whether the peak
-of the resident memory has another array in it. zarr has a few chunks in memory.
+Written from USM and read into USM by the code of [the recipe](recipes/files.md). The peak of the
+resident memory shows whether there was another array. zarr keeps a few chunks in memory.
 """
 
 FEATURES = """\
 ## The same work with other libraries
 
-What each does by itself on the stand-in GPU, or on one that poses as CUDA; torch is the CPU build.
-🟢 done, 🟡 with a copy, 🔴 the exception that who tries it gets.
+The same task with each library's own functions, on the simulated GPU or on one that is simulated as
+a CUDA device. torch is the CPU build. A cell says "yes" or "view", "copy", or the exception that
+the attempt raises.
 """
 
 NOTES = """\
-- dpctl has `dpctl.ipc` after 0.22.1, for its own memory, and `sycl_ext`
-  [takes and makes its bytes](processes.md#bytes-of-dpctl-ipc).
-- torch sends host memory by handles; what it took from NumPy it moves to other memory first.
-- A filter string such as `"cuda,cpu"` is how dpctl and dpnp name the first device that is there.
-- dpctl copies bytes in the background, and gives an event whose `wait()` blocks. dpnp waits for its
-  copies between the host and a device.
+- dpctl has `dpctl.ipc` after 0.22.1, for its own memory, and `sycl_ext` [takes and makes its
+  bytes](processes.md#bytes-of-dpctl-ipc).
+- torch sends host memory by handles. It moves memory that came from NumPy to other memory first.
+- dpctl and dpnp name the first available device by a filter string such as `"cuda,cpu"`.
+- dpctl copies bytes in the background and returns an event with a blocking `wait()`. dpnp waits for
+  its copies between the host and a device.
 """
 
 ABSENT = """\
@@ -98,11 +103,11 @@ ABSENT = """\
 
 | library | why |
 | --- | --- |
-| cupy | its `from_dlpack` takes CUDA and ROCm memory alone, and needs such a device |
+| cupy | its `from_dlpack` takes only CUDA and ROCm memory, and needs such a device |
 | open3d-xpu | [dies where there are several devices](recipes/open3d.md) |
-| torch on XPU | needs an Intel GPU; takes `device` USM of root devices' default contexts alone |
+| torch on XPU | needs an Intel GPU; takes only `device` USM in its default context |
 | dask.array | no DLPack; it holds NumPy arrays |
-| scikit-learn-intelex on dpnp arrays | needs an Intel GPU and oneDAL for it, else `RuntimeError` |
+| sklearnex on dpnp arrays | [needs another build](interoperability.md#scikit-learn) |
 | ml_dtypes | a set of dtypes, without arrays of its own |
 """
 
@@ -113,18 +118,19 @@ def write() -> str:
         parts += [text, _table_of(way)]
     parts += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers(), FILES, _files()]
     parts += [FEATURES, _features(), NOTES]
-    parts += ["## How each was called, and its version\n", _versions(), ABSENT]
+    parts += ["## Calls and versions\n", _versions(), ABSENT]
     return "\n".join(parts)
 
 
 #: The columns: memory that the host reaches, and memory that it does not.
-COLUMNS = {"host reaches it": tuple(MEMORIES)[:-1], "GPU": tuple(MEMORIES)[-1:]}
+#: The site puts the heads "title: which" under one head "title" (docs/conf.py).
+COLUMNS = {"CPU device": tuple(MEMORIES)[:-1], "GPU": tuple(MEMORIES)[-1:]}
 
 
 def _table_of(way: str) -> str:
     heads = ["consumer"]
     for title in COLUMNS:
-        heads += [title, "read-only"]
+        heads += [f"{title}: writable", f"{title}: read-only"]
     rows = []
     for name in ROWS:
         found = seen.consumer(name)
@@ -143,14 +149,10 @@ def _joined(cells: dict[str, str]) -> str:
     return ", ".join(f"{name}: {cell}" for name, cell in cells.items())
 
 
-MARKS = {"view": "🟢 view", "copy": "🟡 copy"}
-
-
 def _cell(found: dict[str, Any], readonly: bool) -> str:
     if readonly and found["outcome"] == "view" and found["writable"]:
-        return "🔴 writes"
-    word = _word(found)
-    return MARKS.get(word) or f"🔴 {word.strip('`')}"
+        return "writes"
+    return _word(found).strip("`")
 
 
 def _word(found: dict[str, Any]) -> str:
@@ -206,7 +208,7 @@ def _files() -> str:
     rows = []
     for name, cases in seen.files().items():
         for way in ("write", "read"):
-            cells = (_mark(case["outcome"]) for case in cases[way].values())
+            cells = (case["outcome"] for case in cases[way].values())
             rows.append([f"{name} {cases['version']}, {way}", *cells])
     return _table(["library", *cases["write"]], rows)
 
@@ -214,15 +216,9 @@ def _files() -> str:
 def _features() -> str:
     found = seen.features()
     rows = [
-        [feature, *(_mark(case["outcome"]) for case in cases.values())]
-        for feature, cases in found.items()
+        [feature, *(case["outcome"] for case in cases.values())] for feature, cases in found.items()
     ]
     return _table(["feature", *next(iter(found.values()))], rows)
-
-
-def _mark(outcome: str) -> str:
-    colours = {"view": "🟢", "yes": "🟢", "no copy": "🟢", "copy": "🟡", "one copy": "🟡"}
-    return f"{colours.get(outcome, '🔴')} {outcome}"
 
 
 def _versions() -> str:

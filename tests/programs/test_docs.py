@@ -17,7 +17,7 @@ import pytest
 import environments
 import recipes
 import sycl_ext
-import sycl_ext._cli
+from sycl_ext._cli import make_parser
 
 ROOT = environments.ROOT
 EXAMPLES = ROOT / "examples"
@@ -146,7 +146,8 @@ def test_commands_exist(document):
     assert len(targets) > 10
     for target in re.findall(r"(?:^|`|\$ )make ([a-z-]+)", text, re.MULTILINE):
         assert target in targets, f"make {target}"
-    commands = {command.__name__.rpartition(".")[2] for command in sycl_ext._cli.COMMANDS}
+    (shown,) = re.findall(r"^  COMMAND\n((?:    .*\n)+)", make_parser().format_help(), re.MULTILINE)
+    commands = set(re.findall(r"^    (\w+)", shown, re.MULTILINE))
     for command in re.findall(r"python -m sycl_ext ([a-z]+)", text):
         assert command in commands, f"python -m sycl_ext {command}"
 
@@ -180,6 +181,15 @@ def test_drawings_are_well_formed(drawing):
     root = xml.etree.ElementTree.parse(drawing).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert root.find("{http://www.w3.org/2000/svg}title") is not None
+
+
+def test_the_example_of_a_thread_pool():
+    """In a process of its own: without the lock it may hang."""
+    pytest.importorskip("dpnp")
+    command = [sys.executable, str(EXAMPLES / "thread_pool" / "run.py"), "8", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "8 threads" in done.stdout
 
 
 def in_shape(demo):

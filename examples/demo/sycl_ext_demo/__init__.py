@@ -35,7 +35,7 @@ USM_TYPES: tuple[Literal["shared", "host"], ...] = ("shared", "host")
 
 NO_DPNP = """\
 dpnp cannot be imported ({}), so NumPy computed on the host.
-For the whole round trip: pip install "sycl_ext[demo]"
+For the whole round trip: pip install dpnp pillow
 """
 
 

@@ -13,7 +13,7 @@ Pixels = NDArray[np.uint8]
 
 DEFAULT = Path(__file__).with_name("picture.png")
 
-NO_PILLOW = 'the demo reads and writes images with pillow; pip install "sycl_ext[demo]"'
+NO_PILLOW = "the demo reads and writes images with pillow; pip install pillow"
 
 
 class Failed(SystemExit):
