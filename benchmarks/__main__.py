@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks``: measure, print, and write docs/benchmarks.md with its plots."""
+"""``python -m benchmarks``: measure, print, and write two pages of docs/ with their plots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.build import ROOT, SCRATCH, use_cpu_device
 from benchmarks.harness import Outcome, Pace, Spread, Target
 
 RESULTS = SCRATCH / "results.json"
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "benchmarks.md"  # for users; benchmarks/report.py names both
 
 
 def read_outcome(entry: dict[str, Any]) -> Outcome:
@@ -43,14 +43,15 @@ def measure(pace: Pace, only: str, *, with_curves: bool) -> dict[str, Any]:
 
 
 def write(results: dict[str, Any], folder: Path) -> None:
-    """Write the page and its plots."""
+    """Write the pages and their plots."""
     from benchmarks import plots, report
 
     outcomes = [read_outcome(entry) for entry in results["figures"]]
     pictures = plots.draw_all(results["curves"], folder)
-    page = folder / PAGE.name
-    page.write_text(report.page(PAGE.read_text(), outcomes))
-    print(f"written: {page}, {', '.join(path.name for path in pictures)}")
+    read = {name: (PAGE.parent / name).read_text() for name in report.PAGES}
+    for name, text in report.pages(read, outcomes).items():
+        (folder / name).write_text(text)
+    print(f"written to {folder}: {', '.join([*read, *(path.name for path in pictures)])}")
 
 
 def main(arguments: list[str] | None = None) -> None:

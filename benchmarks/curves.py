@@ -30,7 +30,7 @@ CONSUMERS = {
 #: Whose array it is, and its name in the arena.
 PRODUCERS = {
     "sycl_ext": "t",
-    "sycl_ext\nhost view": "view",
+    "host view": "view",
     "NumPy": "a",
     "dpnp": "d",
     "PyTorch": "torch_tensor",

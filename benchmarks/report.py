@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers as text: lines for the terminal, and the blocks of ``docs/benchmarks.md``."""
+"""The numbers as text: lines for the terminal, and the blocks of the pages."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 
 from benchmarks.harness import Outcome
 
-__all__ = ["line", "number", "page", "with_block"]
+__all__ = ["line", "number", "pages", "with_block"]
+
+#: The page for users, and the one with every figure -> their blocks.
+PAGES = {"benchmarks.md": ("versions", "short"), "measurements.md": ("table", "failed")}
+#: Figures of the page for users, in its words.
+SHORT = {
+    "`sx.from_dlpack(t)` / `np.from_dlpack(a)`": "import a tensor; NumPy imports its own array",
+    "`sx.from_dlpack(t)` / `dpnp.from_dlpack(d)`": "import a tensor; dpnp imports its own array",
+    "`sx.empty(1024, 'u1')` / `np.empty(1024, 'u1')`": "allocate 1 KB; NumPy does the same",
+    "`to_numpy(copy=True)`, 4 KB / `dpnp.asnumpy`": "copy 4 KB to the host; dpnp does the same",
+    "`to_numpy(copy=True)`, 256 MB / memcpy into memory as fresh": "copy 256 MB; C does the same",
+}
 
 LIBRARIES = {
     "sycl_ext": "sycl_ext",
@@ -92,17 +103,29 @@ def _failed(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(rows) or "Every figure passes in this run."
 
 
-def page(text: str, outcomes: Sequence[Outcome]) -> str:
-    """Return the page with what was measured in its blocks."""
+def _short(outcomes: Sequence[Outcome]) -> str:
+    rows = ["| task | `sycl_ext` / other | times as fast |", "|---|---|---|"]
+    found = {outcome.name: texts(outcome)[0] for outcome in outcomes}
+    rows += [f"| {SHORT[name]} | {name} | **{found[name]}** |" for name in SHORT if name in found]
+    return "\n".join(rows)
+
+
+def pages(read: Mapping[str, str], outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Return the pages, by name, with what was measured in their blocks."""
     versions = [f"{title} {metadata.version(name)}" for name, title in LIBRARIES.items()]
     blocks = {
         "versions": f"{', '.join(versions)}; {os.cpu_count()} CPUs, OpenCL CPU device.",
+        "short": _short(outcomes),
         "table": _table(outcomes),
         "failed": _failed(outcomes),
     }
-    for name, block in blocks.items():
-        text = with_block(text, name, block)
-    return text
+    result = {}
+    for page, names in PAGES.items():
+        text = read[page]
+        for name in names:
+            text = with_block(text, name, blocks[name])
+        result[page] = text
+    return result
 
 
 def with_block(text: str, name: str, block: str) -> str:
@@ -110,5 +133,5 @@ def with_block(text: str, name: str, block: str) -> str:
     pattern = rf"(?<=<!-- {name}: written by `make bench` -->\n).*?(?=\n<!-- end of {name} -->)"
     text, count = re.subn(pattern, lambda _: block, text, flags=re.DOTALL)
     if count != 1:
-        raise ValueError(f"docs/benchmarks.md has {count} blocks named {name}, and needs one")
+        raise ValueError(f"the page has {count} blocks named {name}, and needs one")
     return text
