@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext doctor``: finds out why there is no device, and says what mends it.
+"""``python -m sycl_ext doctor``: finds out why there is no device, and says what cures it.
 
-- ``facts``: what is known about a machine; ``collect`` finds it out, source by source
+- ``machine``: facts, each found out when it is first asked for
 - ``probe``: what can crash, done in a process of its own; ``processes`` starts them, and reads what
-  comes back
-- ``checks``: a table of pure functions from facts to findings
-- ``render``: facts and findings as text and as JSON
-- ``command``: all of it, in order
-
-The devices and their drivers are asked in processes of their own: asking may end the process.
+  comes back; ``self_test`` is what is tried on a device
+- ``checks``: a function for each thing that can be wrong
+- ``report``: facts and findings as text and as JSON; ``command``: all of it, in order
 """

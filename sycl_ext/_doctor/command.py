@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext doctor``: collect, examine, render."""
+"""``python -m sycl_ext doctor``: examine a machine, and print the report."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sycl_ext._doctor.checks import examine
-from sycl_ext._doctor.collect import collect
-from sycl_ext._doctor.facts import Finding
-from sycl_ext._doctor.render import as_json, as_text
+from sycl_ext._doctor.checks import Finding, examine
+from sycl_ext._doctor.machine import Machine
+from sycl_ext._doctor.report import as_json, as_text
 
 if TYPE_CHECKING:
     _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -59,9 +58,9 @@ def add_to(subparsers: _SubParsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Examine this machine, print the report, and return the exit code."""
-    facts = collect(options.root, options.timeout, quick=options.quick, full=options.full)
-    findings = examine(facts)
-    print((as_json if options.json else as_text)(facts, findings))
+    machine = Machine(options.root, options.timeout, quick=options.quick, full=options.full)
+    findings = examine(machine)
+    print((as_json if options.json else as_text)(machine, findings))
     return exit_code(findings, strict=options.strict)
 
 

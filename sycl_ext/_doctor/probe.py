@@ -17,7 +17,7 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,24 @@ from typing import Any
 #: The libraries of the runtime, among those that a process has loaded.
 RUNTIME = re.compile(r"/lib(sycl|ur_\w+|OpenCL|ze_\w+|intelocl|umf)\.so[^/]*$")
 
+#: The facts about a device that have the names of its attributes.
+DEVICE = ("id", "filter_string", "backend", "device_type", "driver_version", "usm_types")
+
 
 class Probe:
-    """Does steps, and reports them."""
+    """Carries out an order, and reports each step.
 
-    def __init__(self, skip: list[str], report: Path) -> None:
-        self.skip = skip
+    An order has `drivers` to load; `packages` to import, one after the other; `tests`, which of
+    those in `self_test` to do with each; `device`, the only one to test; `seconds`, after which no
+    test is begun; and `skip`, steps to leave out.
+    """
+
+    def __init__(self, order: dict[str, Any], report: Path) -> None:
+        self.order = order
         self.report = report
         self.loaded: set[str] = set()
+        self.devices: list[Any] = []
+        self.end = 0.0
 
     def tell(self, **record: Any) -> None:
         """Append a record to the report."""
@@ -40,41 +50,73 @@ class Probe:
             print(json.dumps(record), file=file, flush=True)
 
     def step(self, name: str, function: Callable[[], object]) -> bool:
-        """Do a step, and say whether it went well."""
-        if name in self.skip:
+        """Do a step, and say whether it went well.  What it returns is a detail, or was found."""
+        if name in self.order["skip"]:
             return False
         self.tell(begin=name)
-        outcome, detail, measured = try_out(function)
-        if measured:
-            self.tell(measured=measured, by=name)
-        self.tell(step=name, outcome=outcome, detail=detail)
+        outcome, result = "ok", None  # type: str, Any
+        try:
+            result = function()
+        except Exception as error:
+            is_skip = type(error).__name__ == "Skip"
+            outcome, result = ("skipped", str(error)) if is_skip else ("failed", describe(error))
         new = loaded_libraries() - self.loaded
         self.loaded |= new
-        self.tell(libraries=sorted(new), loaded_by=name)
+        detail, found = ("", result) if isinstance(result, list) else (result or "", [])
+        detail = textwrap.shorten(detail, 300, placeholder=" ...")
+        self.tell(step=name, outcome=outcome, detail=detail, found=found, libraries=sorted(new))
         return outcome == "ok"
 
+    def run(self) -> None:
+        """Carry the order out."""
+        for path in self.order.get("drivers", ()):
+            self.step(f"load {path}", partial(load, path))
+        for package in self.order.get("packages", ()):
+            if importlib.util.find_spec(package) is None:
+                continue
+            if self.step(f"import {package}", partial(import_package, package)):
+                if package == "sycl_ext":
+                    self.step("list devices", self.list_devices)
+                if package == "torch" and has_xpu():
+                    self.step("list devices of torch", list_devices_of_torch)
+                if tests := self.order.get("tests"):
+                    self.test(tests, package)
 
-def try_out(function: Callable[[], object]) -> tuple[str, str, list[Any]]:
-    """Run a function; return the outcome, an error or what it says, and what it has measured."""
-    try:
-        result = function()
-    except Exception as error:
-        if type(error).__name__ == "Skip":
-            return "skipped", textwrap.shorten(str(error), 300, placeholder=" ..."), []
-        return "failed", describe(error), []
-    return (
-        "ok",
-        result if isinstance(result, str) else "",
-        result if isinstance(result, list) else [],
-    )
+    def list_devices(self) -> list[dict[str, Any]]:
+        """Return the device table."""
+        import sycl_ext as sx
+
+        self.devices = list(sx.devices())
+        return [
+            {
+                **{name: getattr(device, name) for name in DEVICE},
+                "name": device.name.strip(),
+                "fp64": device.has_fp64,
+            }
+            for device in self.devices
+        ]
+
+    def test(self, tests: str, package: str) -> None:
+        """Test each device with what a package is needed for."""
+        seconds, only = self.order.get("seconds", float("inf")), self.order.get("device")
+        self.end = self.end or time.monotonic() + seconds
+        module = importlib.import_module("sycl_ext._doctor.self_test")
+        for device in self.devices:
+            for name, test in getattr(module, tests).get(package, {}).items():
+                call: Callable[[], object] = partial(test, device)
+                if not device.usm_types:
+                    call = partial(module.skip, "the device has no USM")
+                elif time.monotonic() >= self.end:
+                    call = partial(module.skip, f"{seconds:g} s were over")
+                if only in (None, device.id):
+                    self.step(f"device {device.id}: {name}", call)
 
 
 def describe(error: BaseException) -> str:
     """Return an error in one line: that of its first cause."""
     while error.__cause__ is not None:
         error = error.__cause__
-    text = f"{type(error).__name__}: {error}"
-    return textwrap.shorten(text, 300, placeholder=" ...")
+    return f"{type(error).__name__}: {error}"
 
 
 def loaded_libraries() -> set[str]:
@@ -85,96 +127,6 @@ def loaded_libraries() -> set[str]:
     return {path for path in paths if RUNTIME.search(path)}
 
 
-# ---- orders --------------------------------------------------------------------------------------
-
-
-def list_devices(probe: Probe) -> list[Any]:
-    """Report the device table, and return it."""
-    import sycl_ext as sx
-
-    found: list[Any] = []
-    probe.step("list devices", lambda: found.extend(sx.devices()))
-    described = [
-        {
-            "id": device.id,
-            "filter_string": device.filter_string,
-            "name": device.name.strip(),
-            "backend": device.backend,
-            "device_type": device.device_type,
-            "driver_version": device.driver_version,
-            "usm_types": device.usm_types,
-            "fp64": device.has_fp64,
-        }
-        for device in found
-    ]
-    probe.tell(devices=described)
-    return found
-
-
-def imported(probe: Probe, packages: list[str]) -> Iterator[str]:
-    """Import packages that are installed, one after the other, and yield those that can be."""
-    for package in packages:
-        installed = importlib.util.find_spec(package) is not None
-        if installed and probe.step(f"import {package}", partial(import_package, package)):
-            yield package
-
-
-def test_runtime(probe: Probe, packages: list[str], tested: bool) -> None:
-    """Import what exchanges memory, library after library, and test each device with each."""
-    devices: list[Any] = []
-    for package in imported(probe, packages):
-        if package == "sycl_ext":
-            devices = list_devices(probe)
-        for device in devices if tested else ():
-            for name, test in self_tests("SHORT", package).items():
-                step = f"device {device.id}: {name}"
-                if device.usm_types:
-                    probe.step(step, partial(test, device))
-                elif step not in probe.skip:
-                    probe.tell(step=step, outcome="skipped", detail="the device has no USM")
-
-
-def test_device(probe: Probe, packages: list[str], number: int, seconds: float) -> None:
-    """Test one device with all there is, beginning no further test when the time is over."""
-    end = 0.0
-    for package in imported(probe, packages):
-        import sycl_ext as sx
-
-        device = sx.device(number)
-        end = end or time.monotonic() + seconds
-        for name, test in self_tests("FULL", package).items():
-            step = f"device {number}: {name}"
-            if time.monotonic() < end:
-                probe.step(step, partial(test, device))
-            elif step not in probe.skip:
-                probe.tell(step=step, outcome="skipped", detail=f"{seconds:g} s were over")
-
-
-def self_tests(which: str, package: str) -> dict[str, Callable[[Any], object]]:
-    """Return the tests that need a package, with their names."""
-    module = importlib.import_module("sycl_ext._doctor.self_test")
-    found: dict[str, Callable[[Any], object]] = getattr(module, which).get(package, {})
-    return found
-
-
-def test_devices(probe: Probe) -> None:
-    """List the devices, and no more."""
-    if probe.step("import sycl_ext", partial(import_package, "sycl_ext")):
-        list_devices(probe)
-
-
-def test_drivers(probe: Probe, paths: list[str]) -> None:
-    """Load each driver."""
-    for path in paths:
-        probe.step(f"load {path}", partial(load, path))
-
-
-def import_package(name: str) -> None:
-    """Import a package, for what that does; ours loads its core at the first use."""
-    package = importlib.import_module(name)
-    getattr(package, "Tensor", None)
-
-
 def load(path: str) -> None:
     """Load a library; an OSError says what is missing."""
     if not path:
@@ -182,18 +134,23 @@ def load(path: str) -> None:
     ctypes.CDLL(path)
 
 
-def main(order: dict[str, Any], report: Path) -> None:
-    """Carry out an order."""
-    probe = Probe(order["skip"], report)
-    if order["what"] == "runtime":
-        test_runtime(probe, order["packages"], order["tested"])
-    elif order["what"] == "device":
-        test_device(probe, order["packages"], order["device"], order["seconds"])
-    elif order["what"] == "drivers":
-        test_drivers(probe, order["paths"])
-    else:
-        test_devices(probe)
+def import_package(name: str) -> None:
+    """Import a package, for what that does; ours loads its core at the first use."""
+    getattr(importlib.import_module(name), "Tensor", None)
+
+
+def has_xpu() -> bool:
+    """Say whether torch is built for GPUs of SYCL."""
+    return getattr(sys.modules["torch"].version, "xpu", None) is not None
+
+
+def list_devices_of_torch() -> list[list[int]]:
+    """Return the ids of the devices of torch, in its order, as one thing that was found."""
+    import sycl_ext as sx
+
+    count = sys.modules["torch"].xpu.device_count()
+    return [[sx.device(f"xpu:{number}").id for number in range(count)]]
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), Path(sys.argv[2]))
+    Probe(json.loads(sys.argv[1]), Path(sys.argv[2])).run()

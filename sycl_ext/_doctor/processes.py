@@ -10,10 +10,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
-
-from sycl_ext._doctor.facts import SELECTORS, DeviceFacts, Driver, Library, Measurement, Step
 
 #: Seconds after which the full self-test of a device begins no further test, at least.
 FULL_SECONDS = 30
@@ -28,101 +27,59 @@ HANG = "it did not end within"
 AT_EXIT = "exit"
 
 
-# ---- what they are asked -------------------------------------------------------------------------
-
-
-def load_drivers(named: list[tuple[str, str]], timeout: float) -> tuple[Driver, ...]:
-    """Try to load each driver."""
-    if not named:
-        return ()
-    order = {"what": "drivers", "paths": [path for path, _ in named]}
-    steps = {step.name: step for step in run_probe(order, os.environ, timeout).steps()}
-    unknown = steps.get(AT_EXIT, Step(AT_EXIT, "ok"))
-    return tuple(
-        Driver(path, named_by, steps.get(f"load {path}", unknown).detail)
-        for path, named_by in named
-    )
-
-
-def without_selector(environment: Mapping[str, str], timeout: float) -> tuple[DeviceFacts, ...]:
-    """Return the devices that there are when no variable hides any; empty: no variable does."""
-    kept = {name: value for name, value in environment.items() if name not in SELECTORS}
-    if len(kept) == len(environment):
-        return ()
-    return run_probe({"what": "devices"}, kept, timeout).devices()
-
-
-def test_fully(
-    devices: tuple[DeviceFacts, ...], packages: tuple[str, ...], timeout: float
-) -> Probed:
-    """Test each device, one after the other, in a process of its own."""
-    found = Probed()
-    for device in devices:
-        prefix = f"device {device.id}: "
-        if not device.usm_types:
-            detail = "the device has no USM"
-            found.records.append({"step": f"{prefix}all", "outcome": "skipped", "detail": detail})
-            continue
-        seconds = max(FULL_SECONDS, timeout / 4)
-        order = {"what": "device", "device": device.id, "packages": packages, "seconds": seconds}
-        for record in run_probe(order, os.environ, timeout, after_hang=False).records:
-            if record.get("step") == AT_EXIT:
-                record["step"] = prefix + AT_EXIT
-            if record.get("step", record.get("by", "")).startswith(prefix):
-                found.records.append({**record, "device": device.id})
-    return found
-
-
-# ---- what comes back -----------------------------------------------------------------------------
-
-
+@dataclass
 class Probed:
-    """What came back from the processes of `probe`."""
+    """What came back: a record for each step that ended, and the lines that were written."""
 
-    def __init__(self) -> None:
-        self.records: list[dict[str, Any]] = []
-        self.stderr: list[str] = []
+    records: list[dict[str, Any]] = field(default_factory=list)
+    stderr: list[str] = field(default_factory=list)
 
-    def of(self, key: str) -> list[dict[str, Any]]:
-        """Return the records of one kind."""
-        return [record for record in self.records if key in record]
+    def outcomes(self) -> dict[str, tuple[Any, str]]:
+        """Return outcome and detail of each step; a step that was repeated counts as it began."""
+        return {
+            one["step"]: (one["outcome"], one["detail"])
+            for one in (*self.records, *reversed(self.records))  # the order, and the first values
+        }
 
-    def steps(self) -> tuple[Step, ...]:
-        """Return each step once; a step that was repeated counts as it went first."""
-        found: dict[str, Step] = {}
-        for record in self.of("step"):
-            step = Step(record["step"], record["outcome"], record["detail"])
-            found.setdefault(step.name, step)
-        return tuple(found.values())
+    def details(self) -> dict[str, str]:
+        """Return the detail of each step."""
+        return {name: detail for name, (_, detail) in self.outcomes().items()}
 
-    def devices(self) -> tuple[DeviceFacts, ...]:
-        """Return the device table."""
-        rows: list[dict[str, Any]] = next((record["devices"] for record in self.of("devices")), [])
-        return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
+    def found(self, name: str) -> list[Any]:
+        """Return what a step has found out."""
+        return next((one["found"] for one in self.records if one["step"] == name), [])
 
-    def measurements(self) -> tuple[Measurement, ...]:
-        """Return how fast the copies were."""
-        return tuple(
-            Measurement(record["device"], **values)
-            for record in self.of("measured")
-            for values in record["measured"]
+    def libraries(self) -> dict[str, str]:
+        """Return the libraries of the runtime that were loaded, in order, and by which step."""
+        found: dict[str, str] = {}
+        for one in self.records:
+            for path in one["libraries"]:
+                found.setdefault(path, one["step"])
+        return found
+
+    def add(self, step: str, outcome: str, detail: str) -> None:
+        """Add a step that no process has reported."""
+        self.records.append(
+            {"step": step, "outcome": outcome, "detail": detail, "found": [], "libraries": []}
         )
 
-    def libraries(self, owners: Mapping[str, str]) -> tuple[Library, ...]:
-        """Return what was loaded, in order; `owners` has the package of each file."""
-        found: dict[str, Library] = {}
-        for record in self.of("libraries"):
-            for path in record["libraries"]:
-                library = Library(path, owners.get(path, ""), record["loaded_by"])
-                found.setdefault(path, library)
-        return tuple(found.values())
 
-    def messages(self) -> tuple[str, ...]:
-        """Return what the runtime wrote, each line once."""
-        return tuple(dict.fromkeys(self.stderr))
-
-
-# ---- how they run --------------------------------------------------------------------------------
+def test_fully(devices: Mapping[int, bool], packages: tuple[str, ...], timeout: float) -> Probed:
+    """Test each device (id: whether it has USM) after the other, in a process of its own."""
+    found = Probed()
+    for device, has_usm in devices.items():
+        prefix = f"device {device}: "
+        if not has_usm:
+            found.add(f"{prefix}all", "skipped", "the device has no USM")
+            continue
+        seconds = max(FULL_SECONDS, timeout / 4)
+        order = {"packages": packages, "tests": "FULL", "device": device, "seconds": seconds}
+        for record in run_probe(order, os.environ, timeout, after_hang=False).records:
+            if record["step"] == AT_EXIT:
+                record["step"] = prefix + AT_EXIT
+            if record["step"].startswith(prefix):
+                found.records.append(record)
+    return found
 
 
 def run_probe(
@@ -140,19 +97,19 @@ def run_probe(
     skip: list[str] = []
     while True:
         records, stderr, end = run_once({**order, "skip": skip}, environment, timeout)
-        probed.records += records
+        done = [record for record in records if "step" in record]
+        probed.records += done
         probed.stderr += stderr
         if not end:
             return probed
-        begun = [record["begin"] for record in records if "begin" in record]
-        done = [record["step"] for record in records if "step" in record]
-        crashed = begun[-1] if begun and begun[-1] not in done else AT_EXIT
+        crashed = AT_EXIT if not records or records[-1] in done else records[-1]["begin"]
         detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
-        probed.records.append({"step": crashed, "outcome": "crashed", "detail": detail})
+        probed.add(crashed, "crashed", detail)
         if crashed == AT_EXIT or (end.startswith(HANG) and not after_hang):
             return probed
         # What was tested need not be tested again; an import has to be made again.
-        skip += [crashed, *(name for name in done if name.startswith(("device ", "load ")))]
+        names = (record["step"] for record in done)
+        skip += [crashed, *(name for name in names if name.startswith(("device ", "load ")))]
 
 
 def run_once(

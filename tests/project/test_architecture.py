@@ -72,10 +72,9 @@ PURE = (
     "_setup/icd",
     "_setup/startup",
     "_doctor/checks",
-    "_doctor/collect",
-    "_doctor/facts",
+    "_doctor/machine",
     "_doctor/processes",
-    "_doctor/render",
+    "_doctor/report",
     "_doctor/text",
 )
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import environments
 from stand_in_build import NO_ICD_FILES
-from sycl_ext._doctor import collect
-from sycl_ext._doctor.facts import (
+from sycl_ext._doctor.machine import (
+    PROBED,
     DeviceFacts,
     Driver,
-    Facts,
     Gpu,
     Library,
+    Machine,
     Missing,
     Node,
     Runtime,
@@ -37,48 +37,63 @@ GPU = DeviceFacts(1, "level_zero:gpu:0", "Max 1550", "level_zero", "gpu", "1.6",
 NODE = Node("/dev/dri/renderD128", "root", "render", "crw-rw----", True)
 ICD = Driver("/env/lib/libintelocl.so", "sycl_ext")
 TESTS = ("allocate", "copy", "export", "import", "dpnp", "torch")
-WELL = Facts(
-    python="3.11.7",
-    executable="/env/bin/python",
-    prefix="/env",
-    platform="Linux",
-    packages={"sycl_ext": "0.1.0", "intel-sycl-rt": "2026.2.0", "dpctl": "0.22.1"},
-    requirements=("dpctl>=0.22", "intel-sycl-rt<2027,>=2026.0", "numpy>=1.26"),
-    origin="/src/sycl_ext",
-    embedded_driver="/env/lib/libintelocl.so",
-    drivers=(ICD,),
-    gpus=(Gpu("0000:03:00.0", "xe"),),
-    nodes=(NODE,),
-    user=User("ada", ("ada", "render"), ("render",)),
-    steps=(
-        *(Step(f"import {name}", "ok") for name in collect.PROBED),
-        Step("list devices", "ok"),
-        *(Step(f"device {entry}: {test}", "ok") for entry in (0, 1) for test in TESTS),
-    ),
-    libraries=(Library("/env/lib/libsycl.so.9", "intel-sycl-rt 2026.2.0", "import sycl_ext"),),
-    devices=(CPU, GPU),
+RUNTIME = Library("/env/lib/libsycl.so.9", "intel-sycl-rt 2026.2.0", "import sycl_ext")
+STEPS = (
+    *(Step(f"import {name}", "ok") for name in PROBED),
+    Step("list devices", "ok"),
+    *(Step(f"device {entry}: {test}", "ok") for entry in (0, 1) for test in TESTS),
 )
+#: The facts of a machine where all is well.
+WELL = {
+    **dict.fromkeys(("missing", "unreadable", "measurements", "other_runtimes"), ()),
+    **dict.fromkeys(("devices_without_selector", "runtime_messages"), ()),
+    **dict.fromkeys(("torch_devices", "ptrace_scope")),
+    "python": "3.11.7",
+    "executable": "/env/bin/python",
+    "prefix": "/env",
+    "platform": "Linux",
+    "in_container": False,
+    "packages": {"sycl_ext": "0.1.0", "intel-sycl-rt": "2026.2.0", "dpctl": "0.22.1"},
+    "requirements": ("dpctl>=0.22", "intel-sycl-rt<2027,>=2026.0", "numpy>=1.26"),
+    "origin": "/src/sycl_ext",
+    "source_tree": "",
+    "environment": {},
+    "overrides": {},
+    "embedded_driver": "/env/lib/libintelocl.so",
+    "drivers": (ICD,),
+    "bus_visible": True,
+    "gpus": (Gpu("0000:03:00.0", "xe"),),
+    "nodes": (NODE,),
+    "user": User("ada", ("ada", "render"), ("render",)),
+    "steps": STEPS,
+    "libraries": (RUNTIME,),
+    "devices": (CPU, GPU),
+}
 
 
-def with_step(name, outcome, detail=""):
+def well(**changes):
+    """A machine where all is well but for some facts."""
+    return Machine(**{**WELL, **changes})
+
+
+def no_device(**changes):
+    return well(**{"devices": (), "gpus": (), "nodes": (), "steps": STEPS[:5], **changes})
+
+
+def steps_with(name, outcome, detail=""):
     """The steps of WELL, one of which went another way."""
-    step = Step(name, outcome, detail)
-    return tuple(step if step.name == other.name else other for other in WELL.steps)
+    return tuple(Step(name, outcome, detail) if name == one.name else one for one in STEPS)
 
 
-def fails(what, detail, **changes):
-    return replace(WELL, steps=with_step(what, "failed", detail), **changes)
+def fails(what, detail, outcome="failed", **changes):
+    return well(steps=steps_with(what, outcome, detail), **changes)
 
 
-NO_DEVICE = replace(WELL, devices=(), gpus=(), nodes=(), steps=WELL.steps[:5])
 CLOSED = replace(NODE, accessible=False)
 ADA = User("ada", ("ada",))
 NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._native'"
 NO_LIBSYCL = "ImportError: libsycl.so.9: cannot open shared object file: No such file or directory"
-TWO = (
-    *WELL.libraries,
-    Library("/opt/intel/lib/libsycl.so.8", "", "import torch"),
-)
+TWO = (RUNTIME, Library("/opt/intel/lib/libsycl.so.8", "", "import torch"))
 ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}
 #: Drivers that are not there.
 NAMED_NOWHERE = Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file")
@@ -93,7 +108,7 @@ BROKEN = {
         "python -m pip install '/my code/sycl_ext'",
     ),
     "dpctl is not installed": (
-        replace(WELL, missing=(Missing("dpctl>=0.22", "sycl_ext"),)),
+        well(missing=(Missing("dpctl>=0.22", "sycl_ext"),)),
         "missing",
         "left out",
         "python -m pip install 'dpctl>=0.22'",
@@ -118,8 +133,7 @@ BROKEN = {
         "python -m pip install 'numpy>=1.26'",
     ),
     "no libumf": (
-        replace(
-            NO_DEVICE,
+        no_device(
             missing=(Missing("umf==1.2.0", "intel-cmplr-lib-ur", ("libumf.so", "libumf.so.1")),),
             runtime_messages=("UR adapter initialization failed",),
         ),
@@ -140,8 +154,7 @@ BROKEN = {
         "chmod a+r /env/lib/libsycl.so.9",
     ),
     "a CPU driver that only root may read": (
-        replace(
-            NO_DEVICE,
+        no_device(
             unreadable=("/env/lib/libintelocl.so",),
             drivers=(replace(ICD, error="OSError: libintelocl.so: Permission denied"),),
         ),
@@ -163,8 +176,7 @@ BROKEN = {
         'export OCL_ICD_FILENAMES="$HOME"/.intel-opencl/libintelocl.so',
     ),
     "no Level Zero loader in a container that hides the bus": (
-        replace(
-            WELL,
+        well(
             gpus=(),
             bus_visible=False,
             devices=(CPU,),
@@ -181,7 +193,7 @@ BROKEN = {
         "python -m pip install --force-reinstall --no-deps .",
     ),
     "a kernel that keeps processes apart": (
-        replace(WELL, ptrace_scope=1),
+        well(ptrace_scope=1),
         "ptrace-scope",
         "ptrace_scope is 1",
         "sudo sysctl kernel.yama.ptrace_scope=0",
@@ -193,8 +205,7 @@ BROKEN = {
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
     "no libsycl for dpctl, either": (
-        replace(
-            WELL,
+        well(
             steps=(
                 Step("import sycl_ext", "failed", NO_LIBSYCL),
                 Step("import dpctl", "failed", NO_LIBSYCL),
@@ -216,7 +227,7 @@ BROKEN = {
         "unset LD_LIBRARY_PATH",
     ),
     "no libsycl, and no driver": (
-        replace(NO_DEVICE, drivers=(), steps=with_step("import sycl_ext", "failed", NO_LIBSYCL)),
+        no_device(drivers=(), steps=steps_with("import sycl_ext", "failed", NO_LIBSYCL)),
         "runtime",
         "not in this environment",
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
@@ -240,49 +251,43 @@ BROKEN = {
         "python -m pip install --force-reinstall --no-deps /src/sycl_ext",
     ),
     "a runtime that kills": (
-        replace(WELL, steps=with_step("import sycl_ext", "crashed", "SIGSEGV"), devices=()),
+        fails("import sycl_ext", "SIGSEGV", "crashed", devices=()),
         "runtime",
         "SIGSEGV",
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
     "a runtime of LD_LIBRARY_PATH that kills": (
-        replace(
-            WELL,
-            steps=with_step("import sycl_ext", "crashed", "SIGSEGV"),
-            devices=(),
-            overrides=ONEAPI,
-        ),
+        fails("import sycl_ext", "SIGSEGV", "crashed", devices=(), overrides=ONEAPI),
         "runtime",
         "LD_LIBRARY_PATH puts another runtime before that of this environment",
         "unset LD_LIBRARY_PATH",
     ),
     "dpnp that kills": (
-        replace(WELL, steps=with_step("import dpnp", "crashed", "SIGSEGV")),
+        fails("import dpnp", "SIGSEGV", "crashed"),
         "package",
         "SIGSEGV",
         "python -m pip install --upgrade dpnp dpctl",
     ),
     "jax will bring a libsycl": (
-        replace(WELL, other_runtimes=(Runtime("jax-oneapi-plugin 0.11.2", "intel-sycl-rt==2025"),)),
+        well(other_runtimes=(Runtime("jax-oneapi-plugin 0.11.2", "intel-sycl-rt==2025"),)),
         "another-runtime",
         "share no queues and no contexts",
         "python -m pip install --upgrade jax-oneapi-plugin",
     ),
     "torch brings a libsycl": (
-        replace(WELL, libraries=TWO),
+        well(libraries=TWO),
         "two-libsycl",
         "import torch",
         "python -m pip install --upgrade torch",
     ),
     "oneAPI in LD_LIBRARY_PATH": (
-        replace(WELL, libraries=TWO, overrides=ONEAPI),
+        well(libraries=TWO, overrides=ONEAPI),
         "two-libsycl",
         "LD_LIBRARY_PATH leads to another one",
         "unset LD_LIBRARY_PATH",
     ),
     "a libsycl from elsewhere": (
-        replace(
-            WELL,
+        well(
             libraries=(Library("/opt/intel/lib/libsycl.so.9", "", "import sycl_ext"),),
             overrides={"LD_PRELOAD": ("/opt/intel/lib/libsycl.so.9",)},
         ),
@@ -291,40 +296,35 @@ BROKEN = {
         "unset LD_PRELOAD",
     ),
     "a module of another environment": (
-        replace(WELL, libraries=(Library("/old/lib/libsycl.so.9", "", "import sycl_ext"),)),
+        well(libraries=(Library("/old/lib/libsycl.so.9", "", "import sycl_ext"),)),
         "other-runtime",
         "another environment",
         "python -m pip install --force-reinstall --no-deps /src/sycl_ext",
     ),
     "a driver that brings a libsycl": (
-        replace(WELL, libraries=(*WELL.libraries, replace(TWO[1], loaded_by="list devices"))),
+        well(libraries=(RUNTIME, replace(TWO[1], loaded_by="list devices"))),
         "two-libsycl",
         "list devices loads another one",
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
     "a selector": (
-        replace(
-            NO_DEVICE,
-            environment={"ONEAPI_DEVICE_SELECTOR": "cuda:gpu"},
-            devices_without_selector=(CPU, GPU),
+        no_device(
+            environment={"ONEAPI_DEVICE_SELECTOR": "cuda:gpu"}, devices_without_selector=(CPU, GPU)
         ),
         "hidden-devices",
         "ONEAPI_DEVICE_SELECTOR=cuda:gpu: no device fits that",
         "unset ONEAPI_DEVICE_SELECTOR",
     ),
     "a selector without Level Zero": (
-        replace(
-            NO_DEVICE,
-            environment={"ONEAPI_DEVICE_SELECTOR": "opencl:*"},
-            devices_without_selector=(CPU,),
+        no_device(
+            environment={"ONEAPI_DEVICE_SELECTOR": "opencl:*"}, devices_without_selector=(CPU,)
         ),
         "hidden-devices",
         "UR adapter initialization failed",
         "unset ONEAPI_DEVICE_SELECTOR",
     ),
     "a selector and a mask": (
-        replace(
-            NO_DEVICE,
+        no_device(
             environment={"ONEAPI_DEVICE_SELECTOR": "*:gpu", "ZE_AFFINITY_MASK": "7"},
             devices_without_selector=(CPU, GPU),
         ),
@@ -333,9 +333,8 @@ BROKEN = {
         "unset ONEAPI_DEVICE_SELECTOR ZE_AFFINITY_MASK",
     ),
     "a selector that is none": (
-        replace(
-            NO_DEVICE,
-            steps=with_step("list devices", "failed", "SyclError: parsing error")[:5],
+        no_device(
+            steps=steps_with("list devices", "failed", "SyclError: parsing error")[:5],
             environment={"ONEAPI_DEVICE_SELECTOR": ":"},
             devices_without_selector=(CPU,),
         ),
@@ -350,106 +349,97 @@ BROKEN = {
         "python -m pip install --force-reinstall 'intel-sycl-rt<2027,>=2026.0'",
     ),
     "a variable that points nowhere": (
-        replace(NO_DEVICE, drivers=(NAMED_NOWHERE,)),
+        no_device(drivers=(NAMED_NOWHERE,)),
         "driver",
         "OCL_ICD_FILENAMES names it, but: OSError: no file",
         "unset OCL_ICD_FILENAMES",
     ),
     "the same without a CPU device": (
-        replace(
-            NO_DEVICE,
-            drivers=(NAMED_NOWHERE,),
-            embedded_driver="",
-        ),
+        no_device(drivers=(NAMED_NOWHERE,), embedded_driver=""),
         "driver",
         "no file",
         'unset OCL_ICD_FILENAMES && python -m pip install "intel-opencl-rt>=2026.0,<2027"',
     ),
     "a file that points nowhere": (
-        replace(NO_DEVICE, drivers=(FILE_NOWHERE,)),
+        no_device(drivers=(FILE_NOWHERE,)),
         "driver",
         "/etc/a.icd names it",
         "export OCL_ICD_FILENAMES=/env/lib/libintelocl.so",
     ),
     "the same, and no CPU device": (
-        replace(
-            NO_DEVICE,
-            drivers=(FILE_NOWHERE,),
-            embedded_driver="",
-        ),
+        no_device(drivers=(FILE_NOWHERE,), embedded_driver=""),
         "driver",
         "/etc/a.icd names it",
         'python -m pip install "intel-opencl-rt>=2026.0,<2027"',
     ),
     "the same, and a device": (
-        replace(WELL, drivers=(ICD, FILE_NOWHERE)),
+        well(drivers=(ICD, FILE_NOWHERE)),
         "driver",
         "/etc/a.icd names it",
         "sudo rm /etc/a.icd",
     ),
     "an embedded driver without its libraries": (
-        replace(NO_DEVICE, drivers=(replace(ICD, error="OSError: libtbb.so.12: no file"),)),
+        no_device(drivers=(replace(ICD, error="OSError: libtbb.so.12: no file"),)),
         "driver",
         "libtbb",
         "python -m pip install --force-reinstall intel-opencl-rt",
     ),
     "no driver": (
-        replace(NO_DEVICE, drivers=(), embedded_driver=""),
+        no_device(drivers=(), embedded_driver=""),
         "no-driver",
         "no OpenCL driver (ICD) is installed",
         'python -m pip install "intel-opencl-rt>=2026.0,<2027"',
     ),
     "a driver that nobody may name": (
-        replace(NO_DEVICE, drivers=(), environment={"SYCL_EXT_NO_ICD": "1"}),
+        no_device(drivers=(), environment={"SYCL_EXT_NO_ICD": "1"}),
         "no-driver",
         "SYCL_EXT_NO_ICD stops",
         "unset SYCL_EXT_NO_ICD",
     ),
     "not in the group": (
-        replace(WELL, nodes=(CLOSED,), user=ADA, devices=(CPU,)),
+        well(nodes=(CLOSED,), user=ADA, devices=(CPU,)),
         "permission",
         "ada is not in the group render",
         "sudo usermod -aG render ada",
     ),
     "in the group since the login": (
-        replace(WELL, nodes=(CLOSED,), user=replace(ADA, groups_at_login=("render",))),
+        well(nodes=(CLOSED,), user=replace(ADA, groups_at_login=("render",))),
         "permission",
         "this session is older",
         "newgrp render",
     ),
     "in the group, and kept out": (
-        replace(WELL, nodes=(CLOSED,)),
+        well(nodes=(CLOSED,)),
         "permission",
         "render may, and something else forbids it",
         "getfacl /dev/dri/renderD128",
     ),
     "a group of the host": (
-        replace(WELL, nodes=(replace(CLOSED, group="109"),), user=ADA),
+        well(nodes=(replace(CLOSED, group="109"),), user=ADA),
         "permission",
         "group 109",
         "docker run --device /dev/dri --group-add 109 IMAGE",
     ),
     "a mode that lets nobody in": (
-        replace(WELL, nodes=(replace(CLOSED, mode="crw-------"),)),
+        well(nodes=(replace(CLOSED, mode="crw-------"),)),
         "permission",
         "nobody in but root",
         "sudo chgrp render /dev/dri/renderD128 && sudo chmod g+rw /dev/dri/renderD128",
     ),
     "a node that is missing": (
-        replace(WELL, gpus=(Gpu("0000:03:00.0"),), nodes=(), devices=(CPU,)),
+        well(gpus=(Gpu("0000:03:00.0"),), nodes=(), devices=(CPU,)),
         "no-node",
         "no module of the kernel",
         "sudo modprobe xe",
     ),
     "a container without the node": (
-        replace(WELL, nodes=(), devices=(CPU,), in_container=True),
+        well(nodes=(), devices=(CPU,), in_container=True),
         "no-node",
         "container",
         "docker run --device /dev/dri IMAGE",
     ),
     "a GPU without a driver": (
-        replace(
-            WELL,
+        well(
             devices=(CPU,),
             drivers=(ICD, Driver("libze_loader.so.1", "Level Zero", "OSError: no libze")),
         ),
@@ -464,7 +454,7 @@ BROKEN = {
         "sudo apt-get install --only-upgrade libze-intel-gpu1 intel-opencl-icd",
     ),
     "a CPU driver that kills": (
-        replace(WELL, steps=with_step("device 0: copy", "crashed", "SIGSEGV")),
+        fails("device 0: copy", "SIGSEGV", "crashed"),
         "self-test",
         "SIGSEGV",
         "python -m pip install --upgrade intel-opencl-rt",
@@ -476,25 +466,31 @@ BROKEN = {
         "python -m pip install --upgrade dpnp dpctl",
     ),
     "an end that kills": (
-        replace(WELL, steps=(*WELL.steps, Step("exit", "crashed", "SIGSEGV"))),
+        well(steps=(*STEPS, Step("exit", "crashed", "SIGSEGV"))),
         "self-test",
         "SIGSEGV",
         "python -m pip install --upgrade intel-opencl-rt",
     ),
+    "a torch that lists no GPU": (
+        well(torch_devices=()),
+        "torch-devices",
+        "torch may leave some out",
+        "python -m sycl_ext devices",
+    ),
     "no fp64": (
-        replace(WELL, devices=(CPU, replace(GPU, fp64=False))),
+        well(devices=(CPU, replace(GPU, fp64=False))),
         "no-fp64",
         "kernels that compute with float64 fail",
         "export OverrideDefaultFP64Settings=1 IGC_EnableDPEmulation=1",
     ),
     "no USM": (
-        replace(WELL, devices=(CPU, replace(GPU, usm_types=()))),
+        well(devices=(CPU, replace(GPU, usm_types=()))),
         "no-usm",
         "driver does not implement it",
         "python -m sycl_ext devices",
     ),
     "no device, and nothing to blame": (
-        replace(NO_DEVICE, runtime_messages=("UR adapter initialization failed",)),
+        no_device(runtime_messages=("UR adapter initialization failed",)),
         "no-device",
         "UR adapter initialization failed",
         'python -m pip install "intel-opencl-rt>=2026.0,<2027"',

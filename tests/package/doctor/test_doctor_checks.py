@@ -5,28 +5,25 @@ from dataclasses import replace
 
 import pytest
 
-from doctor_facts import BROKEN, CPU, GPU, ICD, WELL, with_step
-from sycl_ext._doctor import checks, command, render
-from sycl_ext._doctor.facts import (
-    Driver,
-    Finding,
-    Library,
-)
+from doctor_facts import BROKEN, CPU, GPU, ICD, STEPS, WELL, steps_with, well
+from sycl_ext._doctor import checks, command, report
+from sycl_ext._doctor.checks import Finding
+from sycl_ext._doctor.machine import Driver, Library, Step
 
 
 def test_a_machine_where_all_is_well():
-    assert checks.examine(WELL) == []
-    assert "RESULT: all is well" in render.as_text(WELL, [])
+    assert checks.examine(well()) == []
+    assert "RESULT: all is well" in report.as_text(well(), [])
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_check_names_the_cause_and_the_cure(name):
-    facts, wanted, cause, cure = BROKEN[name]
-    (finding,) = checks.examine(facts)
+    machine, wanted, cause, cure = BROKEN[name]
+    (finding,) = checks.examine(machine)
     assert finding.id == wanted
     assert cause in finding.cause
     assert finding.cure == cure
-    text = render.as_text(facts, [finding])
+    text = report.as_text(machine, [finding])
     assert f"-> {cure}\n" in f"{text}\n"
     for line in text.splitlines():
         assert len(line) <= 80 or " " not in line.strip() or "->" in line, line
@@ -35,30 +32,28 @@ def test_a_check_names_the_cause_and_the_cure(name):
 def test_a_runtime_that_is_not_of_pip_may_be_anywhere():
     """conda, and an installation of oneAPI, have no package of that name."""
     libraries = (Library("/opt/intel/lib/libsycl.so.9", "", "import sycl_ext"),)
-    packages = {k: v for k, v in WELL.packages.items() if k != "intel-sycl-rt"}
-    ids = [found.id for found in checks.examine(replace(WELL, libraries=libraries))]
-    assert ids == ["other-runtime"]
-    facts = replace(WELL, libraries=libraries, packages=packages)
-    assert "other-runtime" not in [found.id for found in checks.examine(facts)]
+    packages = {k: v for k, v in WELL["packages"].items() if k != "intel-sycl-rt"}
+    (finding,) = checks.examine(well(libraries=libraries))
+    assert finding.id == "other-runtime"
+    assert checks.examine(well(libraries=libraries, packages=packages)) == []
 
 
 def test_every_check_is_tried():
     """Each check fires in BROKEN, and `unexplained`, which is no row of the table."""
-    facts = [row[0] for row in BROKEN.values()]
-    for check in checks.CHECKS:
-        assert any(list(check(fact)) for fact in facts), check.__name__
+    found = {row[1] for row in BROKEN.values()}
+    assert found >= {name for name in checks.CHECKS if name != "two"}
+    assert found - {*checks.CHECKS} == {"two-libsycl", "no-device"}
 
 
 def test_problems_come_before_warnings():
-    facts = replace(
-        WELL,
+    machine = well(
         devices=(CPU, replace(GPU, fp64=False)),
-        steps=with_step("device 0: copy", "failed", "AssertionError: no"),
+        steps=steps_with("device 0: copy", "failed", "AssertionError: no"),
         drivers=(ICD, Driver("/no.so", "/etc/a.icd", "OSError: no")),
     )
-    found = checks.examine(facts)
+    found = checks.examine(machine)
     assert [finding.severity for finding in found] == ["problem", "warning", "warning"]
-    assert "RESULT: 1 problem and 2 warnings" in render.as_text(facts, found)
+    assert "RESULT: 1 problem and 2 warnings" in report.as_text(machine, found)
 
 
 @pytest.mark.parametrize(
@@ -66,5 +61,37 @@ def test_problems_come_before_warnings():
     [((), (0, 0)), (("warning",), (0, 1)), (("warning", "problem"), (1, 1))],
 )
 def test_exit_codes(severities, codes):
-    found = [Finding("id", severity, "problem", "cause", "cure") for severity in severities]
+    found = [Finding("problem", "cause", "cure", severity=severity) for severity in severities]
     assert (command.exit_code(found, strict=False), command.exit_code(found, strict=True)) == codes
+
+
+# ---- torch's list of devices ---------------------------------------------------------------------
+
+OTHER = replace(GPU, id=2, filter_string="level_zero:gpu:1", name="Arc A770")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "says"),
+    [
+        (None, None),
+        ((1, 2), None),
+        ((2, 1), "2 devices in this order: xpu:0 is Arc A770 (2), xpu:1 is Max 1550 (1)"),
+        ((2,), "1 device in this order: xpu:0 is Arc A770 (2)"),
+        ((), "0 devices"),
+    ],
+)
+def test_torch_lists_other_devices(theirs, says):
+    found = checks.examine(well(devices=(CPU, GPU, OTHER), torch_devices=theirs))
+    assert [one.id for one in found] == ([] if says is None else ["torch-devices"])
+    for one in found:
+        there = "SYCL says 2 in that: 1 (Max 1550), 2 (Arc A770)"
+        assert one.problem == f"torch says {says}; {there}"
+        assert one.severity == "warning"
+        assert "uuid:" in one.then
+
+
+def test_torch_cannot_list_its_devices():
+    step = Step("list devices of torch", "failed", "RuntimeError: no XPU")
+    (found,) = checks.examine(well(steps=(*STEPS, step)))
+    assert (found.id, found.cause) == ("torch-devices", "RuntimeError: no XPU")
+    assert found.cure == "python -m pip install --upgrade torch"

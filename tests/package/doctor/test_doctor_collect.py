@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from doctor_facts import EMPTY, card_at
-from sycl_ext._doctor import collect, processes
-from sycl_ext._doctor.facts import (
-    Gpu,
-    Missing,
-)
+from sycl_ext._doctor import machine
+from sycl_ext._doctor.machine import Gpu, Machine, Missing
+from sycl_ext._setup import icd
+
+
+def named(environment, embedded=""):
+    """The drivers that are named, on a machine without a GPU."""
+    known = {"environment": environment, "embedded_driver": embedded}
+    return Machine(**known, gpus=(), nodes=())._named
 
 
 @pytest.mark.parametrize(
@@ -28,28 +32,34 @@ from sycl_ext._doctor.facts import (
     ],
 )
 def test_the_drivers_that_the_loader_looks_at(environment, wanted):
-    assert collect.named_drivers(environment, Path("/embedded.so")) == wanted
+    assert named(environment, "/embedded.so") == wanted
 
 
 def test_the_embedded_driver_is_named_when_nobody_decides():
-    named = collect.named_drivers({}, "/embedded.so")
-    assert named[0] == ("/embedded.so", "sycl_ext")
+    assert named({}, "/embedded.so")[0] == ("/embedded.so", "sycl_ext")
+
+
+def test_what_this_package_has_named_is_not_of_the_environment(monkeypatch):
+    """It names the driver when it is imported, in this process, too."""
+    monkeypatch.setenv("OCL_ICD_FILENAMES", "/embedded.so")
+    for added, there in (("/embedded.so", False), (None, True)):
+        monkeypatch.setattr(icd, "added", added)
+        assert ("OCL_ICD_FILENAMES" in Machine().environment) is there
 
 
 def test_drivers_in_files(tmp_path):
     (tmp_path / "a.icd").write_text("/a.so\n")
     (tmp_path / "b.icd").write_text("")
-    environment = {"OCL_ICD_VENDORS": str(tmp_path)}
-    named = collect.named_drivers(environment, None)
-    assert named == [("/a.so", str(tmp_path / "a.icd")), ("", str(tmp_path / "b.icd"))]
-    broken = processes.load_drivers(named, timeout=60)
+    found = named({"OCL_ICD_VENDORS": str(tmp_path)})
+    assert found == [("/a.so", str(tmp_path / "a.icd")), ("", str(tmp_path / "b.icd"))]
+    broken = Machine(_named=found).drivers
     assert "cannot open" in broken[0].error
     assert "no library is named" in broken[1].error
 
 
 def test_a_driver_that_hangs(tmp_path):
     os.mkfifo(tmp_path / "driver.so")  # nobody will ever write to it
-    (driver,) = processes.load_drivers([(str(tmp_path / "driver.so"), "a test")], timeout=2)
+    (driver,) = Machine(timeout=2, _named=[(str(tmp_path / "driver.so"), "a test")]).drivers
     assert driver.error == "it did not end within 2 s"
 
 
@@ -64,7 +74,7 @@ def test_gpus_on_the_bus(tmp_path):
     (tmp_path / "sys/bus/pci/drivers/xe").mkdir(parents=True)
     gpu = tmp_path / "sys/bus/pci/devices/0000:03:00.0"
     (gpu / "driver").symlink_to(tmp_path / "sys/bus/pci/drivers/xe")
-    assert collect.intel_gpus(tmp_path) == (Gpu("0000:00:02.0"), Gpu("0000:03:00.0", "xe"))
+    assert Machine(tmp_path).gpus == (Gpu("0000:00:02.0"), Gpu("0000:03:00.0", "xe"))
 
 
 def test_a_group_without_a_name(tmp_path):
@@ -74,34 +84,32 @@ def test_a_group_without_a_name(tmp_path):
     node.write_text("")
     if os.geteuid() == 0:
         os.chown(node, -1, 54321)
-    (found,) = collect.render_nodes(tmp_path)
+    (found,) = Machine(tmp_path).nodes
     assert found.group == (
-        "54321" if os.geteuid() == 0 else collect.name_of(grp.getgrgid, os.getgid())
+        "54321" if os.geteuid() == 0 else machine.name_of(grp.getgrgid, os.getgid())
     )
-    assert collect.name_of(grp.getgrgid, 1 << 30) == str(1 << 30)
+    assert machine.name_of(grp.getgrgid, 1 << 30) == str(1 << 30)
 
 
 def test_a_driver_file_that_cannot_be_read(tmp_path):
     (tmp_path / "a.icd").mkdir()
-    named = collect.named_drivers({"OCL_ICD_VENDORS": str(tmp_path)}, None)
-    assert named == [("", str(tmp_path / "a.icd"))]
+    assert named({"OCL_ICD_VENDORS": str(tmp_path)}) == [("", str(tmp_path / "a.icd"))]
 
 
 def test_where_conda_keeps_drivers(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert collect.vendor_folders({}) == [Path("/etc/OpenCL/vendors")]
+    assert machine.vendor_folders({}) == [Path("/etc/OpenCL/vendors")]
     (tmp_path / "conda-meta").mkdir()
-    assert collect.vendor_folders({})[1] == tmp_path / "etc/OpenCL/vendors"
+    assert machine.vendor_folders({})[1] == tmp_path / "etc/OpenCL/vendors"
 
 
 def test_packages_that_pip_does_not_know(monkeypatch):
     def unknown(name):
-        raise collect.metadata.PackageNotFoundError(name)
+        raise machine.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(collect.metadata, "version", unknown)
-    monkeypatch.setattr(collect.metadata, "requires", unknown)
-    assert collect.versions() == {}
-    assert collect.requirements() == ()
+    monkeypatch.setattr(machine.metadata, "distribution", unknown)
+    found = Machine()
+    assert (found.packages, found.requirements, found.origin) == ({}, (), "")
 
 
 # ---- packages ------------------------------------------------------------------------------------
@@ -138,40 +146,38 @@ def installed(tmp_path, monkeypatch):
 
     def distribution(name):
         if name not in packages:
-            raise collect.metadata.PackageNotFoundError(name)
+            raise machine.metadata.PackageNotFoundError(name)
         return packages[name]
 
-    monkeypatch.setattr(collect.metadata, "distribution", distribution)
-    monkeypatch.setattr(collect, "requirements", lambda: ("dpctl>=0.22", "intel-sycl-rt<2027"))
+    monkeypatch.setattr(machine.metadata, "distribution", distribution)
     return packages
+
+
+REQUIREMENTS = ("dpctl>=0.22", "intel-sycl-rt<2027")
 
 
 def test_a_library_that_is_gone(installed):
     found = [Missing("umf==1.0", "intel-sycl-rt", ("libb.so.1",))]
-    assert list(collect.missing()) == found
+    assert list(Machine(requirements=REQUIREMENTS).missing) == found
 
 
 def test_packages_that_are_gone(installed):
     for name in ("dpctl", "umf"):
         del installed[name]
-    assert collect.missing() == (
+    assert Machine(requirements=REQUIREMENTS).missing == (
         Missing("dpctl>=0.22", "sycl_ext"),
         Missing("umf==1.2.*", "intel-sycl-rt"),
     )
 
 
 def test_this_environment_lacks_nothing():
-    assert collect.missing() == ()
-    assert collect.unreadable(collect.runtime_files()) == ()
-    assert any(path.name == "libintelocl.so" for path in collect.runtime_files())
+    assert (Machine().missing, Machine().unreadable) == ((), ())
 
 
-def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
-    open_file, closed = tmp_path / "a.so", tmp_path / "b.so"
-    open_file.touch()
-    closed.touch(0o000)
+def test_a_file_that_may_not_be_read(installed, tmp_path, monkeypatch):
+    (tmp_path / "libb.so.1").touch(0o000)
     monkeypatch.setattr(os, "access", lambda path, mode: bool(Path(path).stat().st_mode & 0o444))
-    assert collect.unreadable([open_file, closed, tmp_path / "none.so"]) == (str(closed),)
+    assert Machine().unreadable == (str(tmp_path / "libb.so.1"),)
 
 
 @pytest.mark.parametrize(
@@ -184,12 +190,12 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     ],
 )
 def test_where_the_package_came_from(record, arguments):
-    assert collect.origin_in(record) == arguments
+    assert machine.origin_in(record) == arguments
 
 
 def test_a_source_tree_is_one_without_a_core(tmp_path, monkeypatch):
-    assert collect.source_tree(tmp_path) == ""
+    assert machine.source_tree(tmp_path) == ""
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "sycl_ext"\n')
-    assert collect.source_tree(tmp_path) == ""  # there is a core
-    monkeypatch.setattr(collect.importlib.util, "find_spec", lambda name: None)
-    assert collect.source_tree(tmp_path) == str(tmp_path)
+    assert machine.source_tree(tmp_path) == ""  # there is a core
+    monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
+    assert machine.source_tree(tmp_path) == str(tmp_path)

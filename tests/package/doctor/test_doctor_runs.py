@@ -11,12 +11,9 @@ import pytest
 import environments
 from doctor_facts import EMPTY, TESTS, card_at
 from sycl_ext._cli import make_parser
-from sycl_ext._doctor import collect, command
-from sycl_ext._doctor.facts import (
-    SCHEMA,
-    Finding,
-    Library,
-)
+from sycl_ext._doctor import command, machine
+from sycl_ext._doctor.checks import Finding
+from sycl_ext._doctor.machine import SCHEMA, Library
 
 #: Starts a program without the right of root to open every file.
 DROP_RIGHTS = """
@@ -71,6 +68,7 @@ def test_this_machine():
     assert libraries["libsycl"]["loaded_by"] == "import sycl_ext"
     assert {"libOpenCL", "libintelocl"} <= set(libraries)
     assert facts["embedded_driver"] == facts["drivers"][0]["path"]
+    assert facts["drivers"][0]["named_by"] == "sycl_ext"
     assert facts["packages"]["dpctl"]
 
 
@@ -127,7 +125,7 @@ def test_two_libsycl(tmp_path):
     ],
 )
 def test_what_asks_for_another_runtime(requirement, other):
-    assert collect.wants_other_year(requirement, 2026) is other
+    assert machine.wants_other_year(requirement, 2026) is other
 
 
 @pytest.mark.parametrize("how", ["asks", "brings"])
@@ -208,6 +206,34 @@ def test_a_crash_is_a_finding(tmp_path):
     assert outcomes["import torch"] == "failed"
     assert outcomes["device 0: import"] == "ok"
     assert "SIGABRT" in report["findings"][0]["cause"]
+
+
+#: A torch with one XPU, which is the CPU device.
+XPU = """
+import types, dpctl
+version = types.SimpleNamespace(xpu="20260000")
+queue = dpctl.SyclQueue("cpu")
+xpu = types.SimpleNamespace(
+    is_available=lambda: True,
+    device_count=lambda: 1,
+    current_stream=lambda number: types.SimpleNamespace(sycl_queue=queue.addressof_ref()),
+)
+"""
+
+
+@pytest.mark.parametrize("built_with_xpu", [True, False])
+def test_a_torch_that_lists_other_devices(tmp_path, built_with_xpu):
+    text = XPU if built_with_xpu else XPU.replace('"20260000"', "None")
+    (tmp_path / "torch.py").write_text(text)
+    _, report = examine(PYTHONPATH=str(tmp_path))
+    facts = report["facts"]
+    assert facts["torch_devices"] == ([0] if built_with_xpu else None)
+    steps = {step["name"]: step["outcome"] for step in facts["steps"]}
+    assert steps.get("list devices of torch") == ("ok" if built_with_xpu else None)
+    found = [one["problem"] for one in report["findings"] if one["id"] == "torch-devices"]
+    name = facts["devices"][0]["name"]
+    says = f"torch says 1 device in this order: xpu:0 is {name} (0); SYCL says 0 in that: none"
+    assert found == ([says] if built_with_xpu else [])
 
 
 def test_a_crash_at_the_exit(tmp_path):

@@ -1,0 +1,600 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor knows of a machine: each fact is found out when it is first asked for.
+
+The names of the facts, and of the fields of the records, are those in the JSON report: who changes
+them raises `SCHEMA`.  What can crash or hang, any code of the runtime, is left to `processes`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shlex
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote
+
+from sycl_ext._doctor.processes import Probed, run_probe, test_fully
+from sycl_ext._ipc import peers
+from sycl_ext._setup import icd
+
+#: The version of the JSON report.
+SCHEMA = 1
+
+#: The packages whose versions matter.
+PACKAGES = (
+    *("sycl_ext", "intel-sycl-rt", "intel-cmplr-lib-ur", "intel-opencl-rt"),
+    *("dpctl", "dpnp", "numpy", "torch"),
+)
+#: The packages whose imports and exchanges are tested, in order.
+PROBED = ("sycl_ext", "dpctl", "dpnp", "torch")
+#: The packages that bring the runtime and its CPU driver.
+BRINGING = ("intel-sycl-rt", "intel-cmplr-lib-ur", "umf", "intel-opencl-rt")
+#: The packages of SYCL runtimes: their versions are years, and a year has a libsycl of its own.
+RUNTIMES = ("intel-sycl-rt", "dpcpp-cpp-rt")
+#: A SYCL runtime, as compilers and wheels name it.
+LIBSYCL = re.compile(r"libsycl(-preview|-[0-9a-f]{8})?\.so\.\d+")
+#: Requirements that have metadata for Python in a conda environment, too.
+CONDA_HAS_METADATA = ("dpctl", "numpy")
+
+Severity = Literal["problem", "warning"]
+#: Libraries of which a process must have one copy, and how bad two are.
+ONCE: dict[str, Severity] = {
+    "libsycl": "problem",
+    "libur_loader": "problem",
+    "libOpenCL": "warning",
+}
+
+#: Variables that hide devices.
+SELECTORS = ("ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "SYCL_DEVICE_ALLOWLIST")
+#: Variables that change which devices there are, in what order, or what is loaded.
+PREFIXES = ("OCL_ICD_", "OPENCL_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
+VARIABLES = (
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "NEOReadDebugKeys"),
+    *("OverrideDefaultFP64Settings", "IGC_EnableDPEmulation"),
+)
+
+#: The libraries through which the runtime finds an Intel GPU.
+LEVEL_ZERO = ("libze_loader.so.1", "libze_intel_gpu.so.1")
+PCI = "sys/bus/pci/devices"
+INTEL, DISPLAY = "0x8086", "0x03"  # the vendor, and the class of all display controllers
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library of the runtime, as it was loaded: which package it is from, and by which step."""
+
+    path: str
+    package: str = ""
+    loaded_by: str = ""
+
+    @property
+    def family(self) -> str:
+        """Return ``"libsycl"`` for any version of it."""
+        return family_of(self.path)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A package that wants another SYCL runtime than ours: a file it brings, or a requirement."""
+
+    package: str
+    wants: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A requirement that is not installed, or the libraries of a package that are not there."""
+
+    requirement: str
+    wanted_by: str = ""
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A driver's library: what names it, and why it cannot be loaded (empty: it can)."""
+
+    path: str
+    named_by: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A file in /dev/dri through which programs reach a GPU."""
+
+    path: str
+    owner: str
+    group: str
+    mode: str
+    accessible: bool
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """An Intel GPU on the PCI bus, and the module of the kernel that drives it."""
+
+    address: str
+    module: str = ""
+
+
+@dataclass(frozen=True)
+class User:
+    """Who runs this: groups of the process, and groups in the user database."""
+
+    name: str = ""
+    groups: tuple[str, ...] = ()
+    groups_at_login: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """An entry of the device table."""
+
+    id: int
+    filter_string: str
+    name: str
+    backend: str
+    device_type: str
+    driver_version: str
+    usm_types: tuple[str, ...]
+    fp64: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that was tried in a process of its own.
+
+    Its name is ``"import dpnp"``, ``"list devices"`` or ``"device 0: copy"``.  The detail is an
+    error, why it was skipped, or what the full self-test has found out.
+    """
+
+    name: str
+    outcome: Literal["ok", "failed", "crashed", "skipped"]
+    detail: str = ""
+
+    @property
+    def went_wrong(self) -> bool:
+        """Whether it failed or crashed."""
+        return self.outcome in ("failed", "crashed")
+
+
+# ---- facts ---------------------------------------------------------------------------------------
+
+
+class Machine:
+    """Everything that is known of a machine.
+
+    Parameters
+    ----------
+    root : Path
+        The folder in which ``dev`` and ``sys`` are looked at.
+    timeout : float
+        How many seconds a process of the self-test may take.
+    quick : bool
+        Leave out the packages that take long to import.
+    full : bool
+        Test each device for half a minute, in a process of its own.
+    **known
+        Facts that are not looked for.
+    """
+
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        timeout: float = 120,
+        *,
+        quick: bool = False,
+        full: bool = False,
+        **known: Any,
+    ) -> None:
+        self.root, self.timeout, self.quick, self.full = root, timeout, quick, full
+        self.python = platform.python_version()
+        self.executable, self.prefix = sys.executable, sys.prefix
+        self.platform = platform.platform(terse=True)
+        vars(self).update(known)
+
+    def facts(self) -> dict[str, Any]:
+        """Return all facts, by name."""
+        plain = ("python", "executable", "prefix", "platform", "full")
+        found = (
+            name for name, value in vars(Machine).items() if isinstance(value, cached_property)
+        )
+        names = (*plain, *(name for name in found if not name.startswith("_")))
+        return {name: getattr(self, name) for name in names}
+
+    def went_wrong(self, name: str) -> Step | None:
+        """Return a step that was tried and went wrong."""
+        return next((step for step in self.steps if step.name == name and step.went_wrong), None)
+
+    # ---- packages and environment ----------------------------------------------------------------
+
+    @cached_property
+    def in_container(self) -> bool:
+        """Whether Docker or Podman runs this."""
+        return any((self.root / name).exists() for name in (".dockerenv", "run/.containerenv"))
+
+    @cached_property
+    def packages(self) -> Mapping[str, str]:
+        """Versions of the packages that are installed."""
+        found = {name: installed(name) for name in PACKAGES}
+        return {name: one.version for name, one in found.items() if one is not None}
+
+    @cached_property
+    def requirements(self) -> tuple[str, ...]:
+        """What this package needs, extras left out."""
+        ours = installed("sycl_ext")
+        needed = (ours and ours.requires) or ()
+        return tuple(text for text in needed if "extra ==" not in text)
+
+    @cached_property
+    def origin(self) -> str:
+        """What pip installs this package from, as its arguments; empty: nobody knows."""
+        ours = installed("sycl_ext")
+        text = ours.read_text("direct_url.json") if ours else None
+        return origin_in(json.loads(text)) if text else ""
+
+    @cached_property
+    def source_tree(self) -> str:
+        """The source tree that this package is imported from, when no core was built for it."""
+        return source_tree(Path(__file__).parents[2])
+
+    @cached_property
+    def missing(self) -> tuple[Missing, ...]:
+        """What is required, directly or not, and not there: packages, and their libraries."""
+        found: list[Missing] = []
+        todo = [(text, "sycl_ext") for text in self.requirements]
+        if installed("intel-opencl-rt"):
+            todo.append(("intel-opencl-rt", ""))
+        seen = set()
+        while todo:
+            text, wanted_by = todo.pop(0)
+            name = name_in_requirement(text)
+            if name in seen:
+                continue
+            seen.add(name)
+            distribution = installed(name)
+            if distribution is None:
+                if name in CONDA_HAS_METADATA or not Path(sys.prefix, "conda-meta").exists():
+                    found.append(Missing(text, wanted_by))
+                continue
+            if files := tuple(
+                path.name for path in libraries_of(distribution) if not path.exists()
+            ):
+                found.append(Missing(f"{name}=={distribution.version}", wanted_by, files))
+            # A marker (";") is for other platforms, or for an extra.
+            needed = (one for one in distribution.requires or [] if ";" not in one)
+            todo += [(re.sub(r"[ ()]", "", one), name) for one in needed]
+        return tuple(found)
+
+    @cached_property
+    def unreadable(self) -> tuple[str, ...]:
+        """The libraries of the runtime and its CPU driver that this user may not read."""
+        files = (path for name in BRINGING for path in libraries_of(installed(name)))
+        return tuple(
+            os.path.normpath(path)
+            for path in files
+            if path.exists() and not os.access(path, os.R_OK)
+        )
+
+    @cached_property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that matter to the runtime, but for the driver that sycl_ext has named."""
+        return {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if (name.startswith(PREFIXES) or name in VARIABLES)
+            and (name, value) != ("OCL_ICD_FILENAMES", icd.added)
+        }
+
+    @cached_property
+    def overrides(self) -> Mapping[str, tuple[str, ...]]:
+        """By variable, the libraries of a runtime that come before our own."""
+        folders = filter(None, self.environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+        preloaded = self.environment.get("LD_PRELOAD", "").replace(os.pathsep, " ").split()
+        found = {
+            "LD_LIBRARY_PATH": tuple(
+                str(path)
+                for folder in folders
+                for family in ONCE
+                for path in sorted(Path(folder).glob(f"{family}.so*"))
+            ),
+            "LD_PRELOAD": tuple(path for path in preloaded if family_of(path) in ONCE),
+        }
+        return {name: paths for name, paths in found.items() if paths}
+
+    # ---- drivers and hardware --------------------------------------------------------------------
+
+    @cached_property
+    def embedded_driver(self) -> str:
+        """The OpenCL CPU driver of this environment; empty: there is none."""
+        return icd.embedded_driver() or ""
+
+    @cached_property
+    def _named(self) -> list[tuple[str, str]]:
+        """The libraries that the loaders will look at, and what names each."""
+        found = []
+        decided = any(self.environment.get(name) for name in icd.DECIDED_BY)
+        if files := self.environment.get("OCL_ICD_FILENAMES"):
+            found += [(path, "OCL_ICD_FILENAMES") for path in files.split(os.pathsep) if path]
+        elif self.embedded_driver and not decided:
+            found.append((self.embedded_driver, "sycl_ext"))
+        for folder in vendor_folders(self.environment):
+            found += [(read(file), str(file)) for file in sorted(folder.glob("*.icd"))]
+        if self.gpus or (self.nodes and not self.bus_visible):
+            found += [(path, "Level Zero") for path in LEVEL_ZERO]
+        return found
+
+    @cached_property
+    def drivers(self) -> tuple[Driver, ...]:
+        """The drivers that are named, each of which is loaded once."""
+        if not self._named:
+            return ()
+        order = {"drivers": [path for path, _ in self._named]}
+        errors = run_probe(order, os.environ, self.timeout).details()
+        return tuple(
+            Driver(path, named_by, errors.get(f"load {path}", errors.get("exit", "")))
+            for path, named_by in self._named
+        )
+
+    @cached_property
+    def bus_visible(self) -> bool:
+        """Whether the PCI bus can be looked at."""
+        return (self.root / PCI).is_dir()
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The Intel GPUs on the PCI bus."""
+        found = []
+        for folder in sorted((self.root / PCI).glob("*")):
+            if read(folder / "vendor") == INTEL and read(folder / "class").startswith(DISPLAY):
+                module = folder / "driver"
+                found.append(Gpu(folder.name, module.resolve().name if module.exists() else ""))
+        return tuple(found)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes of GPUs, and whether this process may use them."""
+        return tuple(map(node_at, sorted((self.root / "dev/dri").glob("renderD*"))))
+
+    @cached_property
+    def user(self) -> User:
+        """The user, with the groups of this process and those of the user database."""
+        import grp
+        import pwd
+
+        name = name_of(pwd.getpwuid, os.getuid())
+        groups = {name_of(grp.getgrgid, number) for number in {os.getegid(), *os.getgroups()}}
+        at_login = {group.gr_name for group in grp.getgrall() if name in group.gr_mem}
+        return User(name, tuple(sorted(groups)), tuple(sorted(at_login)))
+
+    @cached_property
+    def ptrace_scope(self) -> int | None:
+        """The setting ``kernel.yama.ptrace_scope``; None: there is none."""
+        return peers.ptrace_scope(self.root / peers.PTRACE_SCOPE.relative_to("/"))
+
+    # ---- what the processes found out ------------------------------------------------------------
+
+    @cached_property
+    def _probed(self) -> Probed:
+        order = {"packages": self._packages, "tests": "" if self.full else "SHORT"}
+        return run_probe(order, os.environ, self.timeout)
+
+    @cached_property
+    def _packages(self) -> tuple[str, ...]:
+        return PROBED[:2] if self.quick else PROBED
+
+    @cached_property
+    def _tested(self) -> Probed:
+        if not self.full:
+            return Probed()
+        devices = {device.id: bool(device.usm_types) for device in self.devices}
+        return test_fully(devices, self._packages, self.timeout)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What was tried, in order."""
+        return tuple(
+            Step(name, *found)
+            for probed in (self._probed, self._tested)
+            for name, found in probed.outcomes().items()
+        )
+
+    @cached_property
+    def measurements(self) -> tuple[dict[str, Any], ...]:
+        """How fast the copies of the full self-test were, and one plain memcpy command each."""
+        return tuple(
+            {"device": device.id, **measured}
+            for device in self.devices
+            for measured in self._tested.found(f"device {device.id}: bandwidth")
+        )
+
+    @cached_property
+    def libraries(self) -> tuple[Library, ...]:
+        """The runtime's libraries in the test process, in the order in which they were loaded."""
+        owners = package_files()
+        loaded = self._probed.libraries()
+        return tuple(Library(path, owners.get(path, ""), step) for path, step in loaded.items())
+
+    @cached_property
+    def other_runtimes(self) -> tuple[Runtime, ...]:
+        """The packages that bring another SYCL runtime, or ask for one of another year."""
+        try:
+            year = int(metadata.version("intel-sycl-rt").partition(".")[0])
+        except (metadata.PackageNotFoundError, ValueError):
+            return ()
+        found = {}
+        for one in metadata.distributions():
+            name = one.metadata["Name"] or ""
+            if name_in_requirement(name) in RUNTIMES:
+                continue
+            brought = [file.name for file in one.files or [] if LIBSYCL.fullmatch(file.name)]
+            asked = [text for text in one.requires or [] if wants_other_year(text, year)]
+            for wants in (*brought, *asked)[:1]:
+                found[name] = Runtime(f"{name} {one.version}", wants)
+        return tuple(found[name] for name in sorted(found))
+
+    @cached_property
+    def devices(self) -> tuple[DeviceFacts, ...]:
+        """The device table."""
+        return as_devices(self._probed)
+
+    @cached_property
+    def devices_without_selector(self) -> tuple[DeviceFacts, ...]:
+        """The same without the variables that hide devices; empty: none is set."""
+        kept = {name: value for name, value in os.environ.items() if name not in SELECTORS}
+        if len(kept) == len(os.environ):
+            return ()
+        return as_devices(run_probe({"packages": PROBED[:1]}, kept, self.timeout))
+
+    @cached_property
+    def torch_devices(self) -> tuple[int, ...] | None:
+        """The id of each device of torch, in torch's order; None: torch has no XPU, or failed."""
+        found: list[list[int]] = self._probed.found("list devices of torch")
+        return tuple(found[0]) if found else None
+
+    @cached_property
+    def runtime_messages(self) -> tuple[str, ...]:
+        """What the test process wrote to stderr, each line once."""
+        return tuple(dict.fromkeys(self._probed.stderr))
+
+
+def as_devices(probed: Probed) -> tuple[DeviceFacts, ...]:
+    """Return the device table that a process has listed."""
+    rows = probed.found("list devices")
+    return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
+
+
+# ---- packages ------------------------------------------------------------------------------------
+
+
+def installed(name: str) -> metadata.Distribution | None:
+    """Return an installed package; None: it is not."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return metadata.distribution(name)
+    return None
+
+
+def libraries_of(distribution: metadata.Distribution | None) -> Iterator[Path]:
+    """Yield where the libraries of a package should be."""
+    for file in (distribution and distribution.files) or ():
+        if ".so" in file.name:
+            yield Path(str(file.locate()))
+
+
+def package_files() -> dict[str, str]:
+    """Return the package of each library in this environment: "intel-sycl-rt 2026.2.0"."""
+    return {
+        os.path.realpath(path): f"{one.metadata['Name']} {one.version}"
+        for one in metadata.distributions()
+        for path in libraries_of(one)
+    }
+
+
+def family_of(path: str) -> str:
+    """Return ``"libsycl"`` for any version of it, anywhere."""
+    return path.rpartition("/")[2].partition(".so")[0]
+
+
+def name_in_requirement(text: str) -> str:
+    """Return the name of the package in a requirement.
+
+    Examples
+    --------
+    >>> name_in_requirement("intel_cmplr-lib.ur (==2026.*)")
+    'intel-cmplr-lib-ur'
+    """
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", text)[0]).lower()
+
+
+def wants_other_year(requirement: str, year: int) -> bool:
+    """Say whether a requirement is one of a SYCL runtime that this year's does not fulfil."""
+    name, specifiers = re.match(r"\s*([\w.-]*)([^;]*)", requirement).groups()  # type: ignore[union-attr]
+    bounds = re.findall(r"(==|~=|<=|<)\s*(\d{4})", specifiers)
+    return name_in_requirement(name) in RUNTIMES and any(
+        year > int(bound) - (operator == "<") or (operator in ("==", "~=") and year != int(bound))
+        for operator, bound in bounds
+    )
+
+
+def origin_in(direct_url: Mapping[str, Any]) -> str:
+    """Read a record of PEP 610, as arguments of pip.
+
+    Examples
+    --------
+    >>> origin_in({"url": "file:///my%20code", "dir_info": {"editable": True}})
+    "--editable '/my code'"
+    """
+    url = str(direct_url.get("url", ""))
+    if vcs := direct_url.get("vcs_info"):
+        return shlex.quote(f"{vcs['vcs']}+{url}")
+    path = unquote(url.removeprefix("file://"))
+    editable = direct_url.get("dir_info", {}).get("editable", False)
+    return f"{'--editable ' if editable else ''}{shlex.quote(path)}"
+
+
+def source_tree(folder: Path) -> str:
+    """Return a folder that is a source tree of this package, when no core was built for it."""
+    project = folder / "pyproject.toml"
+    if not project.exists() or 'name = "sycl_ext"' not in project.read_text():
+        return ""
+    return "" if importlib.util.find_spec("sycl_ext._native") else str(folder)
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def read(path: Path) -> str:
+    """Return the one line in a file; empty: it cannot be read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def vendor_folders(environment: Mapping[str, str]) -> list[Path]:
+    """Return the folders in which the OpenCL loader looks for .icd files."""
+    named = environment.get("OCL_ICD_VENDORS") or environment.get("OPENCL_VENDOR_PATH")
+    if named:
+        return [Path(named)]
+    folders = [Path("/etc/OpenCL/vendors")]
+    if Path(sys.prefix, "conda-meta").exists():  # conda's loader looks there, too
+        folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
+    return folders
+
+
+def node_at(path: Path) -> Node:
+    """Describe a node."""
+    import grp
+    import pwd
+
+    status = path.stat()
+    return Node(
+        path=str(path),
+        owner=name_of(pwd.getpwuid, status.st_uid),
+        group=name_of(grp.getgrgid, status.st_gid),
+        mode=stat.filemode(status.st_mode),
+        accessible=os.access(path, os.R_OK | os.W_OK),
+    )
+
+
+def name_of(look_up: Any, number: int) -> str:
+    """Return the name of a user or group, or its number when it has none here."""
+    try:
+        return str(look_up(number)[0])
+    except KeyError:
+        return str(number)
