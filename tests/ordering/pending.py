@@ -1,82 +1,146 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public way into and out of a tensor while a kernel that uses its memory is pending.
+"""Every way into and out of a tensor (`ways`) while a kernel that uses its memory is pending.
 
-A cell is a way (`pending_ways`), the queue that the kernel is on, and a kind of USM.  The kernel
-waits for a gate that the test opens once the way has returned, or waits itself.  Then
+The kernel waits for a gate that the test opens once the way has returned, or waits itself.  Then
 
-- a way that reads must give what a pending kernel writes (`READS`),
-- a way that writes must leave a pending kernel what was there before (`WRITES`),
-- memory whose last holder is dropped must stay as it is until the kernel is done (`DROPS`).
+- a way that reads must give what a pending kernel writes,
+- a way that writes must leave a pending kernel what was there before,
+- memory whose last holder is dropped must stay as it is until the kernel is done.
 
-`EXPECTED_FAILURES` lists the cells that fail today: whoever mends one takes its row out.
+Each way is tried with the kernel on every queue of `QUEUES`, with the kinds of USM by turns.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
-import pytest
+import dpctl
+import dpctl.memory
+import numpy as np
 
 import environments
 import sycl_ext as sx
-from kernels import WATCH_MS, Gate, Kernels, is_usm
-from pending_ways import (
-    DROPS,
-    NBYTES,
-    NEW,
-    OLD,
-    ON_GPU,
-    OTHER,
-    QUEUES,
-    READS,
-    WRITES,
-    Way,
-    at,
-    kernels_in,
-    new_tensor,
-    numbers,
-    queue,
-)
+import ways
+from kernels import Gate, Kernels, is_usm
+from samples import USM_TYPES
+from ways import WAYS, Way
 
-#: (what it does and the way, queue, kind of USM) -> why it fails.  The first row counts that fits:
-#: "*" stands for anything, "a | b" is one of two, and no reason means that it does not fail.
-EXPECTED_FAILURES: dict[tuple[str, str, str], str] = {}
-
-KINDS = ("device", "shared", "host")
+ON_GPU = os.environ.get("SYCL_EXT_ENVIRONMENT", "").startswith("opencl_gpu")
+NBYTES = 1024
+#: Whatever the type of the elements, the memory is full of one of these int64 numbers; as bfloat16
+#: they are ones, twos, threes.
+NEW, OLD, OTHER = (number * 0x0001_0001_0001_0001 for number in (0x3F80, 0x4000, 0x4040))
 #: So long a way may take to return before the kernel is let go; too short, and a defect goes
 #: unseen, but what is right never fails.
 PATIENCE = 0.01
 EVERY_CELL = os.environ.get("SYCL_EXT_SOAK") == "1"
+
+#: name -> the queue that the tensor is made with, and the one that the kernel is on.
+QUEUES = {
+    "device": ("device", "device"),
+    "own": ("in-order", "in-order"),
+    "own, out-of-order": ("out-of-order", "out-of-order"),
+    "own, kernel on device's": ("in-order", "device"),
+    "foreign, out-of-order": ("out-of-order", "out-of-order"),
+    "private": ("private", "private"),
+}
 #: On the GPU each way is tried every day on three of the queues, by turns, so that each queue meets
 #: half of the ways, in each kind of USM.  The CPU device has the whole matrix every day.
 QUEUES_OF_A_WAY = 3 if ON_GPU and not (environments.LONG or EVERY_CELL) else len(QUEUES)
 
 
-def reason_to_fail(way: str, queue_name: str, kind: str) -> str:
-    """Of a cell; `way` with "read ", "write " or "drop " before it."""
-    for patterns, reason in EXPECTED_FAILURES.items():
-        pairs = zip((way, queue_name, kind), patterns, strict=True)
-        if all(
-            any(fnmatchcase(name, one) for one in wanted.split(" | ")) for name, wanted in pairs
-        ):
-            return reason
-    return ""
+@functools.cache
+def device() -> sx.Device:
+    return sx.device("opencl:gpu:0" if ON_GPU else None)
 
 
-def exists(does: str, name: str, way: Way, queue_name: str, kind: str) -> bool:
+@functools.cache
+def queue(name: str) -> dpctl.SyclQueue:
+    """The queue of this name; all but the private one are in the default context."""
+    if name == "device":
+        return device().sycl_queue
+    private, of = name == "private", device().sycl_device
+    context = dpctl.SyclContext([of]) if private else device().sycl_context
+    properties = ["in_order"] if private or name == "in-order" else []
+    return dpctl.SyclQueue(context, of, property=properties)
+
+
+@functools.cache
+def kernels_in(private: bool) -> Kernels:
+    return Kernels(queue("private" if private else "device"))
+
+
+def numbers(data: Any) -> set[int]:
+    """The int64 numbers in what a way has given."""
+    found = np.ascontiguousarray(ways.content(data))
+    assert found.size
+    return set(np.frombuffer(found.tobytes(), "int64").tolist())
+
+
+def full_of(number: int, dtype: str = "int64") -> np.ndarray:
+    return np.full(NBYTES // 8, number, "int64").view(dtype)
+
+
+def at(address: int) -> set[int]:
+    return numbers(ctypes.string_at(address, NBYTES))
+
+
+def new_tensor(queue_name: str, kind: str, dtype: str = "int64", nbytes: int = NBYTES) -> sx.Tensor:
+    """A tensor full of OLD, with nothing pending."""
+    full = np.full(nbytes // 8, OLD)
+    on = queue(QUEUES[queue_name][0])
+    if queue_name.startswith("foreign"):
+        memory = getattr(dpctl.memory, f"MemoryUSM{kind.title()}")(nbytes, queue=on)
+        memory.copy_from_host(full.view("uint8"))
+        fields = {"shape": full.shape, "typestr": "<i8", "data": (memory._pointer, False)}
+        description = {**memory.__sycl_usm_array_interface__, **fields}
+        return sx.as_tensor(ways.Described(description, memory), copy=False)
+    where = device() if on == device().sycl_queue else on
+    tensor = sx.empty(8 * full.size // np.dtype(dtype).itemsize, dtype, usm_type=kind, device=where)
+    tensor.copy_from(full.view(dtype))
+    on.wait()
+    return tensor
+
+
+# ---- which ways, and where -----------------------------------------------------------------------
+
+
+def reading() -> list[str]:
+    return [
+        name for name, way in WAYS.items() if way.gives not in (ways.NEW, ways.WRITES, ways.NOTHING)
+    ]
+
+
+def writing() -> list[str]:
+    return [
+        name
+        for name, way in WAYS.items()
+        if way.gives == ways.WRITES or (way.is_view and not way.readonly and way.dtype == "int64")
+    ]
+
+
+def holding() -> list[str]:
+    return [
+        name for name, way in WAYS.items()
+        if way.is_view and way.holds and way.dtype == "int64"
+    ]  # fmt: skip
+
+
+def exists(does: str, name: str, queue_name: str, kind: str) -> bool:
     """Some ways are for memory that the host reaches, or that is in the default context."""
-    apart = ON_GPU and kind == "device"
-    if way.host and apart:
+    way, apart = WAYS[name], ON_GPU and kind == "device"
+    if apart and (way.host or (way.gives == ways.HOST and does != "read")):
         return False
     if queue_name == "private" and way.default:
         # A copy: nothing to write to, and on an OpenCL GPU nothing that is made unasked.
-        return does == "read" and not apart and not name.startswith(("C table", "tvm_ffi"))
+        return does == "read" and not apart and "C table" not in name and "c_exchange" not in name
     if "without stream" in name and queue_name == "own, kernel on device's":
         return False  # the queue that the producer shows is not that of its work
     if queue_name.startswith("foreign"):  # whoever made it also frees it
@@ -84,22 +148,18 @@ def exists(does: str, name: str, way: Way, queue_name: str, kind: str) -> bool:
     return True
 
 
-def cells(ways: dict[str, Way], does: str) -> list[Any]:
-    """Every way on its queues, with the kinds by turns (``SYCL_EXT_SOAK=1``: every kind)."""
-    found = []
-    for first, (name, way) in enumerate(ways.items()):
-        for second, queue_name in enumerate(QUEUES):
-            if (second - first) % len(QUEUES) >= QUEUES_OF_A_WAY:
-                continue
-            for kind in KINDS if EVERY_CELL else [KINDS[(first + second) % 3]]:
-                if exists(does, name, way, queue_name, kind):
-                    reason = reason_to_fail(f"{does} {name}", queue_name, kind)
-                    # A kernel that reads what was freed may end the process.
-                    fails = pytest.mark.xfail(reason=reason, strict=True, run=does != "drop")
-                    marks = [fails] if reason else []
-                    id = f"{name}-{queue_name}-{kind}"
-                    found.append(pytest.param(name, queue_name, kind, id=id, marks=marks))
-    return found
+def cells(does: str, name: str) -> Iterator[tuple[str, str]]:
+    """Queues with a kind of USM each, by turns (``SYCL_EXT_SOAK=1``: every kind)."""
+    first = list(WAYS).index(name)
+    for second, queue_name in enumerate(QUEUES):
+        if (second - first) % len(QUEUES) >= QUEUES_OF_A_WAY:
+            continue
+        for kind in USM_TYPES if EVERY_CELL else [USM_TYPES[(first + second) % 3]]:
+            if exists(does, name, queue_name, kind):
+                yield queue_name, kind
+
+
+# ---- the three promises --------------------------------------------------------------------------
 
 
 @dataclass
@@ -133,22 +193,18 @@ def run(gate: Gate, call: Callable[[], Any], patience: float = PATIENCE) -> Outc
     return outcome
 
 
-def gate_for(kernels: Kernels, reason: str) -> tuple[Gate, float]:
-    """A gate, and the patience: what fails today does not wait, and shall have the time for it."""
-    if not reason:
-        return kernels.gate(), PATIENCE
-    return kernels.gate(watch_ms=200 if "GIL" in reason else WATCH_MS), 2
+def _as_int64(way: Way, found: Any) -> Any:
+    """Numbers of Python as the bytes that they were made of."""
+    return np.asarray(found, way.dtype) if way.gives == ways.NUMBER else found
 
 
 def check_read(name: str, queue_name: str, kind: str) -> str:
     """What is wrong, or nothing."""
-    way = READS[name]
+    way = WAYS[name]
     tensor, on = new_tensor(queue_name, kind, way.dtype), queue(QUEUES[queue_name][1])
-    kernels = kernels_in(queue_name == "private")
-    gate, patience = gate_for(kernels, reason_to_fail(f"read {name}", queue_name, kind))
-    with gate:
-        kernels.fill(on, gate, tensor.ptr, NBYTES, NEW)
-        outcome = run(gate, lambda: numbers(way.call(tensor)), patience)
+    with kernels_in(queue_name == "private").gate() as gate:
+        kernels_in(queue_name == "private").fill(on, gate, tensor.ptr, NBYTES, NEW)
+        outcome = run(gate, lambda: numbers(_as_int64(way, way.call(tensor))))
         on.wait()
     if not outcome.problem and outcome.result != {NEW}:
         outcome.problem = f"stale: {outcome.result}"
@@ -157,34 +213,44 @@ def check_read(name: str, queue_name: str, kind: str) -> str:
 
 def check_write(name: str, queue_name: str, kind: str) -> str:
     """What is wrong, or nothing."""
-    way = WRITES[name]
+    way = WAYS[name]
     tensor, on = new_tensor(queue_name, kind), queue(QUEUES[queue_name][1])
     out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=queue(QUEUES[queue_name][0]))
     out.sycl_queue.wait()
-    kernels = kernels_in(queue_name == "private")
-    gate, patience = gate_for(kernels, reason_to_fail(f"write {name}", queue_name, kind))
-    with gate:
-        kernels.copy(on, gate, out.ptr, tensor.ptr, NBYTES)
-        outcome = run(gate, lambda: way.call(tensor), patience)
+
+    def write() -> None:
+        if way.gives == ways.WRITES:
+            way.call(tensor, full_of(OTHER))
+        else:
+            found = way.call(tensor)
+            ways.write(found, way.like(full_of(OTHER)))
+
+    with kernels_in(queue_name == "private").gate() as gate:
+        kernels_in(queue_name == "private").copy(on, gate, out.ptr, tensor.ptr, NBYTES)
+        outcome = run(gate, write)
         on.wait()
     if not outcome.problem and at(out.ptr) != {OLD}:
         outcome.problem = f"the kernel saw what was written later: {at(out.ptr)}"
-    if not outcome.problem and numbers(tensor.to_numpy()) != {OTHER}:
-        outcome.problem = f"not written: {numbers(tensor.to_numpy())}"
+    if not outcome.problem and OTHER not in (found := numbers(tensor)):
+        outcome.problem = f"not written: {found}"
     return outcome.problem
 
 
-def check_drop(name: str, queue_name: str, kind: str, nbytes: int) -> str:
-    """What is wrong, or nothing."""
-    way = DROPS[name]
+def check_drop(name: str, queue_name: str, kind: str) -> str:
+    """What is wrong, or nothing, for a block of the pool and one of the runtime."""
+    return _check_drop(name, queue_name, kind, 1 << 10) or _check_drop(
+        name, queue_name, kind, 1 << 20
+    )
+
+
+def _check_drop(name: str, queue_name: str, kind: str, nbytes: int) -> str:
     tensor, on = new_tensor(queue_name, kind, nbytes=nbytes), queue(QUEUES[queue_name][1])
     where = queue(QUEUES[queue_name][0])
     out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=where)
-    address, holders = tensor.ptr, [way.call(tensor)]
+    address, holders = tensor.ptr, [WAYS[name].call(tensor)]
     del tensor
     on.wait()
     where.wait()
-    kernels = kernels_in(queue_name == "private")
 
     def drop() -> str:
         holders.clear()
@@ -193,9 +259,8 @@ def check_drop(name: str, queue_name: str, kind: str, nbytes: int) -> str:
             return "the memory was given to somebody else"
         return "" if is_usm(on, address) else "the memory was freed"
 
-    gate, _ = gate_for(kernels, reason_to_fail(f"drop {name}", queue_name, kind))
-    with gate:
-        kernels.copy(on, gate, out.ptr, address, NBYTES)
+    with kernels_in(queue_name == "private").gate() as gate:
+        kernels_in(queue_name == "private").copy(on, gate, out.ptr, address, NBYTES)
         outcome = run(gate, drop, 30)
         on.wait()
     if not outcome.problem and at(out.ptr) != {OLD}:

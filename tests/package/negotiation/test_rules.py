@@ -332,3 +332,9 @@ def test_every_export_is_what_the_plan_says(name, private, halves):
                 assert found["data"] == (tensor.ptr if tensor.size else None), asked
         else:
             assert issubclass(found[0], (BufferError, TypeError, ValueError)), (asked, found)
+
+
+def test_notes_are_added():
+    found = plan(usm("shared"), Request(None))
+    assert found.noting("slow", None).notes == (*found.notes, "slow")
+    assert str(found.noting("slow")).endswith("slow")
