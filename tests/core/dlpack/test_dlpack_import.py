@@ -34,44 +34,6 @@ from samples import LAYOUTS, assert_same_view, bits, numbers, values
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_round_trip(name, usm_type, versioned):
-    """Every dtype: values, strides, kind, device and read-only flag survive."""
-    live = sx.memory.live_exports()
-    version = (1, 0) if versioned else None
-    for dtype in samples.DTYPE_NAMES:
-        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        ours = tensor.__dlpack__(max_version=version)
-        theirs = over(tensor, versioned=versioned).capsule()
-        for capsule in (ours, theirs):
-            again = sx.from_dlpack(capsule)
-            assert_same_view(again, array)
-            assert again.strides == tensor.strides
-            assert again.device is tensor.device
-            assert again.readonly is False
-            if array.size:
-                assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
-        if versioned:
-            readonly = tensor.as_readonly()
-            assert sx.from_dlpack(readonly.__dlpack__(max_version=version)).readonly
-            assert sx.from_dlpack(over(readonly).capsule()).readonly
-    assert sx.memory.live_exports() == live
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_round_trip_over_the_host(name, usm_type, versioned):
-    """As host memory, which is known again for the USM that it is."""
-    version = (1, 0) if versioned else None
-    for dtype in samples.DTYPE_NAMES:
-        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        if tensor.size and min(tensor.strides, default=0) < 0:
-            continue  # negative strides go to the host as a copy
-        again = sx.from_dlpack(tensor.__dlpack__(max_version=version, dl_device=(1, 0)))
-        assert_same_view(again, array)
-        if array.size:
-            assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
 @pytest.mark.parametrize("exhibit", [Producer, BeforeVersions, WithoutKeywords, StreamStrict])
 def test_host_producers(exhibit, name):
     for dtype in samples.DTYPE_NAMES:

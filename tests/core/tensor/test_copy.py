@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import samples
 import sycl_ext as sx
 from producers import as_strided
-from samples import LAYOUTS, SAME_SHAPE, SHAPE, Layout, assert_equal, bits, values
+from samples import SAME_SHAPE, SHAPE, Layout, assert_equal, bits, values
 
 BROADCAST = {
     "broadcast": Layout((1, 4, 1), view=lambda base: np.broadcast_to(base, SHAPE)),
@@ -42,20 +42,6 @@ def test_every_layout_into_every_layout(dtype, kind):
             target.copy_from(source)
             target_array[...] = wanted
             assert bits(whole.to_numpy()) == bits(base)  # and what lies between is untouched
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_dtype(name, usm_type):
-    for dtype in samples.DTYPE_NAMES:
-        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        for order in "CF":
-            assert_equal(tensor.copy(order), array)
-        assert bits(tensor.to_numpy(copy=True)) == bits(array)
-        assert_equal(sx.from_dlpack(tensor, copy=True), array)
-        assert_equal(
-            sx.from_dlpack(array) if dtype in samples.NUMPY_DTYPES else sx.as_tensor(array), array
-        )
-        assert_equal(sx.as_tensor(array, copy=True), array)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -13,11 +13,6 @@ import samples
 import sycl_ext as sx
 from samples import LAYOUTS, assert_equal, assert_same_view, bits, values
 
-#: dpnp 0.20 refuses negative strides (`exchange` copies for it), and the NULL of an empty array.
-FORWARD = [
-    name for name in LAYOUTS if name not in ("reversed", "4-D permuted", "size 0", "empty slice")
-]
-
 #: Of our Python files.
 FOLDERS = {path.parent for path in Path(sx.__file__).parent.rglob("*.py")}
 
@@ -30,49 +25,6 @@ def address(array):
 
 def strides(array):
     return array.__sycl_usm_array_interface__["strides"]
-
-
-@pytest.mark.parametrize("name", FORWARD)
-@pytest.mark.parametrize(
-    "way", [dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)], ids=["direct", "exchange"]
-)
-def test_there(way, name, usm_type):
-    for dtype in samples.NUMPY_DTYPES:
-        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        taken = way(tensor)
-        assert isinstance(taken, dpnp.ndarray)
-        assert (taken.dtype, taken.shape) == (array.dtype, array.shape)
-        assert bits(dpnp.asnumpy(taken)) == bits(array)
-        if array.size:
-            assert address(taken) == tensor.ptr
-            assert taken.usm_type == usm_type
-        assert taken.sycl_context == tensor.sycl_context
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor])
-def test_back(way, name, usm_type):
-    for dtype in samples.NUMPY_DTYPES:
-        base, array = LAYOUTS[name].arrays(dtype)
-        if name in ("broadcast", "4-D permuted"):  # their views are NumPy's
-            theirs = dpnp.asarray(array, usm_type=usm_type)
-        else:
-            theirs = LAYOUTS[name].view(dpnp.asarray(base, usm_type=usm_type, order="K"))
-        tensor = way(theirs)
-        assert_equal(tensor, array)
-        assert tensor.device is sx.device()
-        if array.size:
-            assert (tensor.ptr, tensor.usm_type) == (address(theirs), usm_type)
-
-
-def test_there_and_back(usm_type):
-    for name in FORWARD:
-        tensor, array = LAYOUTS[name].tensor("float32", usm_type)
-        for way in (sx.from_dlpack, sx.as_tensor):
-            again = way(dpnp.from_dlpack(tensor))
-            assert_same_view(again, array)
-            if array.size:
-                assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
 
 
 def test_negative_strides(usm_type):

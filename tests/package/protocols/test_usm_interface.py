@@ -66,19 +66,6 @@ def test_the_queue_is_what_sklearnex_reads(halves):
         assert queue._get_capsule()
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_round_trip(name, usm_type):
-    for dtype in samples.NUMPY_DTYPES:
-        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        for view in (tensor, tensor.as_readonly()):
-            again = sx.as_tensor(Described(view))
-            assert_same_view(again, array)
-            assert again.readonly == view.readonly
-            assert again.device is tensor.device
-            if array.size:
-                assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
-
-
 def test_narrow_dtypes_are_opaque():
     """The protocol has no letter for them; nobody must take them for something else."""
     for dtype in samples.DTYPE_NAMES:
@@ -368,18 +355,6 @@ def test_buffers(buffer):
     assert tensor.readonly == memoryview(buffer).readonly
     assert tensor.usm_type == "system"
     assert tensor.ptr == array.__array_interface__["data"][0]
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_numpy_arrays(name):
-    """Also of dtypes that NumPy does not export, and read-only ones."""
-    for dtype in samples.DTYPE_NAMES:
-        base, array = LAYOUTS[name].arrays(dtype)
-        tensor = sx.as_tensor(array)
-        assert_same_view(tensor, array)
-        assert tensor.readonly == (not array.flags.writeable)
-        base.flags.writeable = False
-        assert sx.as_tensor(base[...]).readonly
 
 
 class Boaster(np.ndarray):

@@ -12,25 +12,9 @@ import pytest
 import buffers
 import samples
 import sycl_ext as sx
-from samples import LAYOUTS, assert_equal, bits, numbered
+from samples import LAYOUTS, numbered
 
 # ---- NumPy ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_to_numpy(name, usm_type):
-    tensor, array = LAYOUTS[name].tensor("int16", usm_type)
-    for copy in (None, False):
-        view = tensor.to_numpy(copy=copy)
-        assert view.strides == tuple(stride * 2 for stride in tensor.strides)
-        assert view.flags.writeable
-        if array.size:
-            assert view.__array_interface__["data"][0] == tensor.ptr
-    copied = tensor.to_numpy(copy=True)
-    assert bits(copied) == bits(view) == bits(array)
-    assert copied.flags.c_contiguous
-    assert copied.flags.writeable
-    assert not np.shares_memory(copied, view)
 
 
 def test_to_numpy_shows_later_writes(usm_type):
@@ -52,12 +36,6 @@ def test_read_only_to_numpy():
         view.to_numpy().flags.writeable = True
 
 
-def test_numpy_dtypes():
-    for dtype in samples.DTYPE_NAMES:
-        tensor, array = LAYOUTS["sliced"].tensor(dtype)
-        assert_equal(tensor, array)
-
-
 def test_array(usm_type):
     tensor, array = numbered((2, 3), usm_type=usm_type)
     view = np.asarray(tensor)
@@ -74,21 +52,6 @@ def test_array(usm_type):
 
 
 # ---- buffers -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_memoryview(name, usm_type):
-    for dtype in samples.NUMPY_DTYPES:
-        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        for readonly in (False, True):
-            buffer = memoryview(tensor.as_readonly() if readonly else tensor)
-            again = np.asarray(buffer)
-            assert buffer.readonly == readonly
-            assert (again.dtype, again.shape) == (array.dtype, array.shape)
-            assert again.strides == tuple(stride * array.itemsize for stride in tensor.strides)
-            assert bits(again) == bits(array)
-            if array.size:
-                assert again.__array_interface__["data"][0] == tensor.ptr
 
 
 def test_writing_through_a_memoryview(usm_type):

@@ -11,7 +11,7 @@ import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import IS_COPIED, managed_in
 from producers import AlwaysCopying, BeforeVersions, Liar, Producer, check_export, over
-from samples import LAYOUTS, bits, values
+from samples import bits, values
 from sycl_ext import _core
 
 
@@ -45,16 +45,6 @@ def test_a_copy_on_demand(usm_type):
     assert bits(np.asarray(view)) == bits(values((2, 3)))
     assert "copy" in repr(view)
     check_export(view)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_layout(name, usm_type):
-    for dtype in samples.DTYPE_NAMES:
-        tensor, array = LAYOUTS[name].tensor(dtype, usm_type)
-        view = sx.host_view(tensor)
-        assert bits(np.asarray(view)) == bits(array)
-        assert view.is_copy == (array.size > 0 and min(tensor.strides, default=0) < 0)
-        assert all(stride >= 0 for stride in view.strides)
 
 
 def test_a_host_view_with_negative_strides(usm_type):
@@ -171,31 +161,6 @@ def test_what_is_refused():
     managed = over(values(3), device=(2, 0))
     with pytest.raises((BufferError, TypeError)):
         sx.host_view(managed.capsule())
-
-
-#: Uses of a host view, here of a copy, as a source.
-USES = {
-    "copy_from": lambda view: sx.empty((2, 3)).copy_from(view),
-    "from_dlpack": sx.from_dlpack,
-    "from_dlpack without a copy": lambda view: sx.from_dlpack(view, copy=False),
-    "as_tensor": sx.as_tensor,
-    "as_tensor on a device": lambda view: sx.as_tensor(view, device=0),
-    "to_device": lambda view: sx.from_dlpack(view, device=0, copy=True),
-    "exchange": lambda view: sx.exchange(view, sx.as_tensor),
-    "exchange with a device": lambda view: sx.exchange(view, 0),
-    "exchange with NumPy": lambda view: sx.exchange(view, np),
-    "exchange with dpnp": lambda view: dpnp.asnumpy(sx.exchange(view, dpnp)),
-    "host_view": sx.host_view,
-    "a copy": lambda view: sx.host_view(view, copy=True),
-}
-
-
-@pytest.mark.parametrize("use", USES)
-def test_a_host_view_is_a_source(use):
-    view = sx.host_view(numbers(shape=(2, 3))[::-1])
-    for _ in range(2):
-        result = USES[use](view)
-        assert bits(np.asarray(result)) == bits(values((2, 3))[::-1])
 
 
 @pytest.mark.parametrize("name", ["bytearray", "array"])

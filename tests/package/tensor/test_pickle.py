@@ -13,7 +13,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from samples import DTYPE_NAMES, LAYOUTS, USM_TYPES, assert_equal, bits, strides_of, values
+from samples import LAYOUTS, USM_TYPES, assert_equal, bits, strides_of, values
 from sycl_ext._devices.description import DeviceWords, choose, read_partition, read_words
 from sycl_ext._tensor import pickling
 
@@ -48,15 +48,6 @@ def test_every_protocol(usm_type, protocol):
     assert (arrived.usm_type, arrived.device) == (usm_type, tensor.device)
     assert not arrived.readonly
     assert arrived.ptr != tensor.ptr
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPE_NAMES)
-def test_every_dtype_and_layout(dtype, layout):
-    tensor, array = LAYOUTS[layout].tensor(dtype)
-    assert_equal(sent(tensor), array)
-    data, buffers = out_of_band(tensor)
-    assert_equal(pickle.loads(data, buffers=buffers), array)
 
 
 @pytest.mark.parametrize("order", ["0123", "3210", "2031", "1302"])
@@ -111,13 +102,6 @@ def test_out_of_band_bytes_are_the_memory_itself(layout, usm_type):
     assert address(buffer.raw()) == tensor.ptr
     assert buffer.raw().readonly  # a receiver that copies need not make it writable first
     assert len(data) < 200
-
-
-def test_the_bytes_outlive_the_tensor():
-    tensor, array = LAYOUTS["C"].tensor("float64")
-    data, buffers = out_of_band(tensor)
-    del tensor
-    assert_equal(pickle.loads(data, buffers=buffers), array)
 
 
 def test_any_buffer_is_taken_for_the_bytes(usm_type):

@@ -275,14 +275,6 @@ def test_no_assignment():
     assert tensor.tolist() == [[1, 1], [0, 0]]
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_transposition(name, usm_type):
-    tensor, array = LAYOUTS[name].tensor("int16", usm_type)
-    assert_same_view(tensor.T, array.T)
-    assert tensor.T.ptr == tensor.ptr
-    assert_same_view(tensor.T.T, array)
-
-
 @pytest.mark.parametrize(
     "target", [(24,), (4, 6), (2, 12), (2, 3, 4), (1, 24, 1), (-1, 8), (2, 2, 2, 3), -1]
 )

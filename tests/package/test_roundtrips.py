@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way gives the right elements: of every dtype, layout and kind of USM, from every producer.
+
+A view is of the memory itself, with its strides; a copy is of memory of its own.
+"""
+
+import numpy as np
+import pytest
+
+import producers
+import samples
+import sycl_ext as sx
+import ways
+from samples import DTYPE_NAMES, LAYOUTS, bits, strides_of, values
+from ways import COPY, HOST, NEW, NOTHING, NUMBER, VIEW, WAYS, WRITES
+
+#: But for `empty`, whose elements are anything.
+ARRAYS = {
+    name: way
+    for name, way in WAYS.items()
+    if way.gives not in (NUMBER, NOTHING, WRITES) and not name.startswith("empty")
+}
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def problem(way, source, facts, array, memory):
+    """What is wrong with what a way gives of a source, or nothing.
+
+    `facts` has the dtype and the strides, `array` the elements, and `memory` is where they are, if
+    that counts.
+    """
+    found, wanted = way.call(source), way.like(array)
+    at, is_writable = ways.address_of(found), ways.is_writable(found)
+    if bits(ways.content(found)) != bits(wanted):
+        return "other elements"
+    has_shape = isinstance(found, (sx.Tensor, sx.HostView, np.ndarray))
+    if has_shape and (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        return f"{found.shape} of {found.dtype}"
+    if memory is None or not wanted.size:
+        return ""
+    if way.gives in (COPY, NEW):
+        return "a view" if at == memory else ""
+    if way.gives != VIEW and (way.gives != HOST or facts.reversed):
+        return ""
+    offset = address(wanted) - address(array) if np.shares_memory(wanted, array) else 0
+    if at != memory + offset:
+        return "a copy"
+    if not is_writable and not (way.readonly or facts.readonly):
+        return "read-only"
+    if isinstance(found, (sx.Tensor, sx.HostView)):
+        long = [axis for axis, length in enumerate(wanted.shape) if length > 1]
+        if [found.strides[i] for i in long] != [strides_of(wanted)[i] for i in long]:
+            return f"strides {found.strides}"
+    return ""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tensors(layout, usm_type):
+    wrong = {}
+    for dtype in DTYPE_NAMES:
+        tensor, array = LAYOUTS[layout].tensor(dtype, usm_type)
+        for name, way in ARRAYS.items():
+            if way.takes(tensor):
+                wrong[name, dtype] = problem(way, tensor, tensor, array, tensor.ptr)
+        assert bits(tensor.to_numpy()) == bits(array)
+    assert {cell: what for cell, what in wrong.items() if what} == {}
+    assert len(wrong) > 1000
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_writes(layout, usm_type):
+    wrong = []
+    for dtype in DTYPE_NAMES:
+        tensor, array = LAYOUTS[layout].tensor(dtype, usm_type)
+        for seed, (name, way) in enumerate(WAYS.items(), 10):
+            if way.gives == WRITES and way.takes(tensor):
+                new = values(array.shape, dtype, seed)
+                way.call(tensor, new)
+                if bits(tensor.to_numpy()) != bits(new):
+                    wrong.append((name, dtype))
+    assert wrong == []
+
+
+def of_dpnp(base, layout):
+    return LAYOUTS[layout].view(ways.module("dpnp").asarray(base, usm_type="shared", order="K"))
+
+
+#: Who gives the memory of a view of an array.
+SOURCES = {
+    "NumPy": lambda base, view, layout: view,
+    "dpnp": lambda base, view, layout: of_dpnp(base, layout),
+    "torch": lambda base, view, layout: ways.module("torch").from_numpy(view),
+    "producer": lambda base, view, layout: producers.Producer(view),
+    "producer of USM": lambda base, view, layout: producers.Producer(
+        LAYOUTS[layout].tensor(view.dtype.name, "shared")[0]
+    ),
+    "legacy producer": lambda base, view, layout: producers.LegacyAlone(view),
+}
+OF_USM = ("dpnp", "producer of USM")
+#: Views that dpnp does not make, and those that torch has no words for.
+LACKS = {
+    "dpnp": ("broadcast", "4-D permuted"),
+    "torch": ("broadcast", "4-D permuted", "reversed"),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_other_producers(source):
+    wrong = {}
+    for layout in LAYOUTS.keys() - LACKS.get(source, ()):
+        for dtype in samples.NUMPY_DTYPES:
+            base, array = LAYOUTS[layout].arrays(dtype)
+            facts = sx.as_tensor(array)
+            if source == "torch" and not ways.torch_knows(facts):
+                continue
+            made = SOURCES[source](base, array, layout)
+            memory = ways.address_of(getattr(made, "array", made))
+            for name, way in ARRAYS.items():
+                if way.any and way.takes(facts):
+                    moves = name.startswith("exchange") and (
+                        facts.reversed
+                        or (name == "exchange(dpnp)" and source not in OF_USM)
+                        or (name == "exchange(torch)" and facts.readonly)
+                    )
+                    wrong[name, dtype, layout] = problem(
+                        way, made, facts, array, None if moves else memory
+                    )
+    assert {cell: what for cell, what in wrong.items() if what} == {}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_that_numpy_does_not_export(layout):
+    """Of dtypes of ml_dtypes, and read-only ones."""
+    for dtype in DTYPE_NAMES:
+        base, array = LAYOUTS[layout].arrays(dtype)
+        facts = sx.as_tensor(array)
+        assert facts.readonly == (not array.flags.writeable)
+        for name in ("as_tensor", "as_tensor(copy=True)", "host_view", "host_view(copy=True)"):
+            assert problem(WAYS[name], array, facts, array, address(array)) == ""
+        base.flags.writeable = False
+        assert sx.as_tensor(base[...]).readonly
