@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast sycl_ext is, compared with its peers.  ``python -m benchmarks --help``."""
+"""Compare the speed of sycl_ext with that of other libraries.  ``python -m benchmarks --help``."""

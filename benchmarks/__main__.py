@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"  # for users; benchmarks/report.py names 
 
 
 def read_outcome(entry: dict[str, Any]) -> Outcome:
-    """Return what `asdict` was given."""
+    """Return the object that `asdict` converted."""
     read = {"measured": Spread(**entry["measured"]), "target": Target(**entry["target"])}
     return Outcome(**{**entry, **read})
 
@@ -55,7 +55,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Read the command line and do what it says."""
+    """Read the command line and run it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="figures only, in half a minute")
     parser.add_argument("--smoke", action="store_true", help="everything once, no matter how badly")

@@ -29,14 +29,14 @@ Names = dict[str, Any]
 
 
 class Ready:
-    """A producer in Python, with the signature of the standard, of capsules made beforehand."""
+    """A producer in Python with the signature of the standard; its capsules are made beforehand."""
 
     def __init__(self, make: Callable[[], object], device: tuple[int, int]) -> None:
         self.make = make
         self.device = device
 
     def fill(self, count: int) -> None:
-        """Make as many capsules as will be asked for."""
+        """Make as many capsules as will be requested."""
         make = self.make
         self.capsules = [make() for _ in range(count)]
 
@@ -60,7 +60,7 @@ def without_table(x: Any) -> SimpleNamespace:
 
 
 class FreshTarget:
-    """memcpy into page-aligned memory that is fresh from the kernel, and given back after it."""
+    """memcpy into page-aligned memory that is newly mapped, and unmapped after the copy."""
 
     def __init__(self, address: int, nbytes: int, *, huge_pages: bool) -> None:
         self.address = address
@@ -80,7 +80,7 @@ class FreshTarget:
 
 
 def libraries() -> Names:
-    """Return what every statement may name."""
+    """Return the names that every statement may use."""
     return {
         "sx": sx,
         "np": np,
@@ -93,7 +93,7 @@ def libraries() -> Names:
 
 
 def small() -> Names:
-    """Arrays of 4 x 4 float32, one of each library, and what hands them over."""
+    """Arrays of 4 x 4 float32, one of each library, and functions that exchange them."""
     tensor = sx.zeros((4, 4), "float32", usm_type="shared")
     array = np.zeros((4, 4), "float32")
     of_dpnp = dpnp.zeros((4, 4), dtype="float32")
@@ -122,7 +122,7 @@ def small() -> Names:
 
 
 def used_queue() -> Names:
-    """The same once dpnp works on our queue, as ``t.sycl_queue``: from now on, always so."""
+    """The same after dpnp has used our queue, ``t.sycl_queue``; a process cannot undo that."""
     names = small()
     queue = names["t"].sycl_queue
     dpnp.ones(4, sycl_queue=queue)
@@ -130,7 +130,7 @@ def used_queue() -> Names:
 
 
 def host_results() -> Names:
-    """Arrays of 4 KB and 4 MB in USM, of dpnp and the same memory as ours."""
+    """Arrays of dpnp, of 4 KB and 4 MB in USM, and tensors over the same memory."""
     few = dpnp.ones(1024, dtype="float32")
     many = dpnp.ones((1000, 1000), dtype="float32")
     few_sink, many_sink = (sx.zeros(d.shape, usm_type="host") for d in (few, many))
@@ -152,7 +152,8 @@ def host_results() -> Names:
 def strided() -> Names:
     """Strided views: x_<layout>_<dtype>, and as a_<layout>_<dtype> NumPy's view of the same memory.
 
-    No length is a power of two: caches treat those badly, and NumPy would look worse than it is.
+    No length is a power of two, because such lengths cause cache conflicts that make NumPy look
+    slow.
     """
     names = libraries()
     for dtype in ("u1", "f4", "f8"):

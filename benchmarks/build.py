@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the benchmarks find test environments, and two compiled helpers."""
+"""Test environments and two compiled helpers for the benchmarks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fake_gpu import build as fake_gpu  # noqa: E402
 
 
 def use_cpu_device() -> None:
-    """Make this process see the OpenCL CPU device alone; before anything loads the runtime."""
+    """Make this process see only the OpenCL CPU device. Call it before the runtime is loaded."""
     for name in set(os.environ) - set(environments.clean_environment()):
         del os.environ[name]
     os.environ.update(environments.cpu())
@@ -49,7 +49,7 @@ def load_bare() -> ModuleType:
         fake_gpu.run(command)
     spec = importlib.util.spec_from_file_location("bare", library)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{library} is no extension module")
+        raise ImportError(f"{library} is not an extension module")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the plots show: exchange by library, and copies by size."""
+"""The data of the plots: exchange by library, and copies by size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CURVES", "Curve"]
 #: Seconds of one run: for each line, [low, median, high] at each x.
 Curve = dict[str, Any]
 
-#: Who imports, and how.
+#: Consumers, and how they import.
 CONSUMERS = {
     "sycl_ext": "sx.from_dlpack({})",
     "NumPy": "np.from_dlpack({})",
@@ -27,7 +27,7 @@ CONSUMERS = {
     "tvm-ffi": "tvm_ffi.from_dlpack({})",
     "dpctl.memory": "dpctl.memory.as_usm_memory({})",
 }
-#: Whose array it is, and its name in the arena.
+#: The library of each array, and the name of the array in the arena.
 PRODUCERS = {
     "sycl_ext": "t",
     "host view": "view",
@@ -109,7 +109,7 @@ def bandwidth(pace: Pace) -> Curve:
     return {"x": sizes, "lines": lines}
 
 
-#: What is measured for the plots, by name.
+#: The measurements for the plots, by name.
 CURVES: dict[str, Callable[[Pace], Curve]] = {
     curve.__name__: curve for curve in (exchange, bandwidth)
 }

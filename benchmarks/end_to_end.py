@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks.end_to_end``: what users do, with sycl_ext and as they do it today.
+"""``python -m benchmarks.end_to_end``: tasks of users, with sycl_ext and without it.
 
-Prints a table, and writes it to docs/benchmarks.md; with ``--only WORD``, ``--smoke`` it prints
-alone.  "Today" is what the libraries offer by themselves: copies through NumPy.
+Prints a table, and writes it to docs/benchmarks.md; with ``--only WORD`` or ``--smoke`` it only
+prints. "Today" is the way that the libraries offer by themselves: copies through NumPy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Work = Callable[[], Any]
 
 
 class Pair(NamedTuple):
-    """The same work twice; `today` is a text where it cannot be done."""
+    """The same work twice; `today` is a text if it is not possible."""
 
     ours: Work
     today: Work | str

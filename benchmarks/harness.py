@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing side by side: contenders take turns, and what counts is the ratio within each turn.
+"""Timing side by side: contenders take turns, and the result is the ratio within each turn.
 
-A shared machine changes its speed from one moment to the next by a factor of two and more.  A turn
-times every contender once, in a new order, within a few milliseconds, so a ratio within a turn is
-hardly touched; the median over many turns leaves out those that were.
+A shared machine changes its speed from one moment to the next by a factor of two and more. A turn
+times every contender once, in a new order, within a few milliseconds, so such changes rarely affect
+the ratio within a turn. The median over many turns excludes the affected ones.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class Pace:
-    """How long to look: one sample at least `sample` seconds, and all turns about `budget`."""
+    """Durations: at least `sample` seconds for a sample, about `budget` seconds for all turns."""
 
     budget: float = 1.2
     sample: float = 4e-4
     turns: tuple[int, int] = (9, 1001)  # at least, at most
 
     def scaled(self, factor: float) -> Pace:
-        """Return a pace for another budget; a small one is content with fewer turns."""
+        """Return a pace for another budget; a small budget has fewer turns."""
         least = max(3, round(self.turns[0] * min(factor, 1)))
         return Pace(self.budget * factor, self.sample, (least, max(least, self.turns[1])))
 
@@ -95,7 +95,7 @@ class Race:
 
 @dataclass(frozen=True)
 class Target:
-    """The least or the most that a figure shall be."""
+    """The lower or upper limit of a figure."""
 
     relation: Literal["<=", ">="]
     value: float
@@ -109,9 +109,9 @@ class Outcome:
     name: str
     measured: Spread
     target: Target
-    lower_bound: float | None  # what the figure would be if we took the time of the lower bound
+    lower_bound: float | None  # the figure at the time of the lower bound
     lower_bound_is: str
-    reason: str = ""  # why it fails, where it does
+    reason: str = ""  # the reason, if it fails
 
     @property
     def passed(self) -> bool:
@@ -121,7 +121,7 @@ class Outcome:
 
 
 def calibrate(sample: Sample, seconds: float, most: int = 1 << 22) -> int:
-    """Return how many runs take at least about so many seconds.
+    """Return the number of runs that take at least about this many seconds.
 
     The better of two samples counts: the first may wait for what was started before it.
     """

@@ -17,7 +17,7 @@ from benchmarks.harness import Contender, Outcome, Pace, Race, Spread, Target, r
 
 MIB = 1 << 20
 HUGE_PAGE = 2 * MIB
-#: Live exports that are counted on.
+#: The number of live exports to measure.
 EXPORTS = 100_000
 STAGED = (
     "Staging copies every byte twice, the second time from a block that is still in the cache. The "
@@ -38,7 +38,7 @@ def resident(field: str) -> int:
 
 
 def _extra_memory(work: Callable[[], Any], result_bytes: int) -> int:
-    """Return how much more than its result a piece of work needs at its peak."""
+    """Return the peak memory of a piece of work, without its result."""
     Path("/proc/self/clear_refs").write_text("5")  # VmHWM starts anew
     before = resident("VmRSS")
     result = work()
@@ -66,7 +66,7 @@ def _staging(budget: str, size: str) -> dict[str, Any]:
     theirs = sx.zeros(nbytes, "uint8", usm_type="host").to_numpy()
     if not (tensor.to_numpy() == source).all():
         raise RuntimeError("the copy is wrong")
-    _core.release_cached_memory()  # the blocks that are kept between copies count
+    _core.release_cached_memory()  # includes the blocks that are kept between copies
     extra = _extra_memory(tensor.to_numpy, nbytes)
 
     def single() -> None:
@@ -116,7 +116,7 @@ def _footprint(count: str) -> dict[str, float]:
     return result
 
 
-# Of this thread: those of NumPy's BLAS spin for a while at the same time.
+# Only this thread, because the threads of NumPy's BLAS spin for a while.
 _IMPORT = """
 import json, time
 import importlib.util  # of the finder of an editable installation
@@ -139,7 +139,7 @@ def run_json(*arguments: object, variables: dict[str, str] | None = None) -> Any
 
 
 def staging(pace: Pace) -> Iterator[Outcome]:
-    """Device -> host on the stand-in GPU, whose memory the host cannot touch."""
+    """Device -> host on the stand-in GPU, with memory that the host cannot access."""
     nbytes = 256 * MIB if pace.budget > 0.5 else 64 * MIB  # more than is recycled
     words = ("-m", "benchmarks.isolated", "staging", pace.budget * 10, nbytes)
     found = run_json(*words, variables=stand_in_gpu())
@@ -207,7 +207,7 @@ GROUPS = {
 
 
 def measure_all(pace: Pace, wanted: Callable[[str], bool]) -> Iterator[Outcome]:
-    """Measure what is wanted."""
+    """Measure the requested figures."""
     for name, measure in GROUPS.items():
         if wanted(name):
             yield from measure(pace)

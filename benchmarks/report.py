@@ -35,15 +35,15 @@ LIBRARIES = {
 
 
 def number(value: float, unit: str = "") -> str:
-    """Return a number with about three digits that mean something, and its unit."""
+    """Return a number with about three significant digits, and its unit."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f} {unit}".rstrip()
 
 
 def texts(outcome: Outcome) -> tuple[str, str, str, str]:
-    """Return what was measured, its quartiles, the target and the lower bound.
+    """Return the measured value, its quartiles, the target and the lower bound.
 
-    A ratio is shown as how many times faster we are, whichever way it was taken: more is better.
+    A ratio is always shown as the factor by which we are faster: more is better.
     """
     target, measured = outcome.target, outcome.measured
     values = [measured.low, measured.median, measured.high, target.value, outcome.lower_bound]
@@ -111,7 +111,7 @@ def _short(outcomes: Sequence[Outcome]) -> str:
 
 
 def pages(read: Mapping[str, str], outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Return the pages, by name, with what was measured in their blocks."""
+    """Return the pages, by name, with the measured values in their blocks."""
     versions = [f"{title} {metadata.version(name)}" for name, title in LIBRARIES.items()]
     blocks = {
         "versions": f"{', '.join(versions)}; {os.cpu_count()} CPUs, OpenCL CPU device.",

@@ -2,7 +2,7 @@
 """``python -m benchmarks.scale``: a node of 8 GPUs with 2 tiles each, on the stand-in driver.
 
 Measures memory and processor time per operation, there and on the CPU device, and writes
-docs/scaling.md; with ``--smoke`` it does little of each and prints alone.
+docs/scaling.md. With ``--smoke`` it takes few samples and only prints.
 """
 
 from __future__ import annotations

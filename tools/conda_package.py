@@ -4,9 +4,9 @@
     python tools/conda_package.py render     # what conda-forge would build
     python tools/conda_package.py build      # for this Python, and run the tests of the recipe
 
-rattler-build does both.  Where there is no conda there is no channel either, so `build` makes one
-of what pip brings: this Python, and wheels.  Compilers, CMake and ninja are empty packages there:
-those of the machine and of this environment work.  The true test is conda-forge's own CI.
+rattler-build does both. Without conda there is no channel, so `build` makes one from this Python
+and from wheels. Compilers, CMake and ninja are empty packages in it, because those of the machine
+and of this environment are used. The final test is conda-forge's own CI.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 SITE_PACKAGES = f"lib/python{VERSION}/site-packages/"
 #: Of the machine, or of this environment.
 TOOLS = ("cmake", "ninja", "gxx_linux-64", "sysroot_linux-64")
-#: Folders of the standard library that nobody misses here.
+#: Folders of the standard library that are not needed here.
 LEFT_OUT = ("site-packages", "test", "idlelib", "tkinter", "ensurepip", "__pycache__")
 
 
 def recipe() -> Stage0Recipe:
-    """Read the recipe; a field that the format does not know is an error."""
+    """Read the recipe; a field that is not in the format is an error."""
     return Stage0Recipe.from_file(str(RECIPE / "recipe.yaml"))
 
 
 def variants() -> VariantConfig:
-    """Read what conda-forge would pin."""
+    """Read the versions that conda-forge would pin."""
     return VariantConfig.from_file(str(RECIPE / "variants.yaml"))
 
 
 def render() -> list[RenderedVariant]:
-    """Return the packages that the recipe stands for."""
+    """Return the packages that the recipe makes."""
     return recipe().render(variants(), LINUX)
 
 
@@ -79,7 +79,7 @@ def needs(variant: RenderedVariant) -> dict[str, list[str]]:
 
 
 def show(variant: RenderedVariant) -> str:
-    """Return a package as text: its name, its Python, and what it needs."""
+    """Return a package as text: its name, its Python and its requirements."""
     made = variant.recipe
     lines = [f"{made.package.name} {made.package.version}, Python {variant.variant['python']}"]
     lines += [f"  {section}: {', '.join(what)}" for section, what in needs(variant).items()]
@@ -130,21 +130,21 @@ def place_of(name: str) -> str | None:
 
 
 def dependencies(metadata: Message) -> list[str]:
-    """Return what a wheel needs, as conda specs."""
+    """Return the requirements of a wheel, as conda specs."""
     found = map(Requirement, metadata.get_all("Requires-Dist", []))
     here = [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
     return [f"{canonicalize_name(one.name)} {one.specifier}".strip() for one in here]
 
 
 def is_carrier(wheel: Path) -> bool:
-    """Whether a wheel has no modules: conda has packages of its own for such libraries."""
+    """Whether a wheel has no modules: conda has its own packages for such libraries."""
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.partition("/")[0] for name in archive.namelist()}
     return all(top.endswith((".data", ".dist-info")) for top in tops)
 
 
 def without(metadata: bytes, carriers: set[str]) -> bytes:
-    """Return the metadata of a wheel as conda's packages have it: pip does not see carriers."""
+    """Return the metadata of a wheel as in conda's packages, where pip does not see carriers."""
     lines = metadata.split(b"\n")
     start = b"Requires-Dist: "
     return b"\n".join(
@@ -179,7 +179,7 @@ def add_wheel(wheel: Path, carriers: set[str]) -> None:
 
 
 def make_channel(wanted: set[str], build: str) -> str:
-    """Make a channel of this Python, of wheels with all they need, and of empty packages."""
+    """Make a channel of this Python, of wheels with all requirements, and of empty packages."""
     from rattler.index import index_fs
 
     for folder in (CHANNEL, SCRATCH):

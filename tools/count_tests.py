@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count the tests of each test environment, for docs/seen.md.
 
-Runs the tests of the environments that are named, or of all, as `make test` and `make test-long` do
-together, and writes into docs/seen.json how many passed there, how many were left out, and why.
-``make generate`` puts that into the page.
+Runs the tests of the named environments, or of all, as `make test` and `make test-long` do
+together. Writes the numbers of passed and left-out tests, and the reasons, into docs/seen.json.
+``make generate`` puts them into the page.
 
     python tools/count_tests.py [ENVIRONMENT ...]
 """
@@ -30,12 +30,12 @@ import environments  # noqa: E402
 import test_context_environments  # noqa: E402
 import test_sync  # noqa: E402
 
-#: Files that start the tests of other environments, or look at a stand-in alone.
+#: Files that start the tests of other environments, or test only a stand-in.
 NOT_OF_THE_CPU = (
     *("environments", "context_environments", "driver_calls", "level_zero", "level_zero_devices"),
     *("opencl_gpu", "posing_adapter", "stand_in_gpu", "sync", "two_runtimes"),
 )
-#: Environment -> what of ``tests/`` counts there, as arguments of pytest.
+#: Environment -> the tests to count, as arguments of pytest.
 FILES = {
     "cpu": (".", "-n", "2", *(f"--ignore-glob=*/test_{name}.py" for name in NOT_OF_THE_CPU)),
     "two_runtimes": ("environments/test_two_runtimes.py",),
@@ -48,7 +48,7 @@ ENVIRONMENTS = tuple(dict.fromkeys(("cpu", *environments.ENVIRONMENTS, "two_runt
 def run_files(
     name: str, scratch: Path, *, long: bool = False
 ) -> tuple[subprocess.CompletedProcess[Any], Path]:
-    """Run what `FILES` names, and is for every day or is not."""
+    """Run the everyday or the long tests that `FILES` names."""
     junit_xml = scratch / "files.xml"
     variables = {**environments.clean_environment(), "SYCL_EXT_LONG": "1" if long else "0"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -57,7 +57,7 @@ def run_files(
 
 
 def run_environment(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
-    """Run what `environments.ENVIRONMENTS` names."""
+    """Run the tests that `environments.ENVIRONMENTS` names."""
     junit_xml = scratch / "environment.xml"
     return environments.run(name, scratch, "-q", f"--junitxml={junit_xml}"), junit_xml
 
@@ -78,7 +78,7 @@ def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess
 
 
 def count(name: str) -> dict[str, Any]:
-    """Return what docs/seen.json says of an environment."""
+    """Return the entry of docs/seen.json for an environment."""
     passed, left_out = 0, Counter[str]()
     with tempfile.TemporaryDirectory() as scratch:
         for done, junit_xml in runs(name, Path(scratch)):
@@ -95,7 +95,7 @@ def count(name: str) -> dict[str, Any]:
 if __name__ == "__main__":
     names = sys.argv[1:] or ENVIRONMENTS
     if unknown := set(names) - set(ENVIRONMENTS):
-        sys.exit(f"no such environment: {', '.join(unknown)}; there are {', '.join(ENVIRONMENTS)}")
+        sys.exit(f"unknown environment: {', '.join(unknown)}; there are {', '.join(ENVIRONMENTS)}")
     os.environ["SYCL_EXT_REQUIRE_ALL"] = "1"
     os.environ["SYCL_EXT_LONG"] = "1"  # in another environment: everything
     for name in names:

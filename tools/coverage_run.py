@@ -26,7 +26,7 @@ import run as core  # noqa: E402
 FOLDER = ROOT / "build" / "coverage"
 BUILD, VENV, DATA = FOLDER / "build", FOLDER / "venv", FOLDER / "python" / "data"
 EXTENSION = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
-#: Not tests of what the package does, or tests of what this build is not.
+#: Tests that do not test the package, or that do not fit this build.
 LEFT_OUT = (
     *("architecture", "benchmarks", "docs", "faults_binary", "faults_lifetime", "generated_input"),
     *("recipe", "recipes", "release", "reports", "stateful", "stub", "sync", "typing"),
@@ -34,7 +34,7 @@ LEFT_OUT = (
 
 
 def build() -> None:
-    """Build with counters, and make VENV: what is installed here, with that extension."""
+    """Build with counters, and make VENV, a copy of this environment with that extension."""
     core.configure(
         BUILD,
         "-DSYCL_EXT_CORE_TESTS=ON",
@@ -56,7 +56,7 @@ def build() -> None:
 
 def run(python: Path | str, *words: object) -> bool:
     """Run a module of an environment; returns whether that failed."""
-    # pytest's options are for the test environments, which are processes of their own, too.
+    # pytest's options are also for the test environments, which are separate processes.
     options = "--ignore-glob=*/stand_in_gpu/test_faults.py"
     variables = {**os.environ, "COVERAGE_FILE": str(DATA), "PYTEST_ADDOPTS": options}
     command = [str(python), "-m", *map(str, words)]

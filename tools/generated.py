@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is generated in the documents: the functions that their cog blocks name.
+"""The generated parts of the documents: the functions that their cog blocks name.
 
-``make generate`` runs them; cog (https://cog.readthedocs.io) puts what they return between
-``[[[cog ...]]]`` and ``[[[end]]]``.  tests/programs/test_docs.py compares.
+``make generate`` runs them; cog (https://cog.readthedocs.io) puts the results between ``[[[cog
+...]]]`` and ``[[[end]]]``. tests/programs/test_docs.py compares them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def demo() -> str:
-    """Return what ``make demo`` shows, on nobody's device."""
+    """Return the output of ``make demo``, without the name of the device."""
     command = [sys.executable, "-m", "sycl_ext", "demo", "--output", OUTPUT]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     output = re.sub(r"^(device \d+:) .* (\(.*\))$", r"\1 your CPU \2", done.stdout, flags=re.M)
@@ -102,7 +102,7 @@ jobs:
 
 
 def save_picture() -> None:
-    """Keep the drawing that the demo made, in a palette."""
+    """Save the drawing of the demo, reduced to a palette."""
     from PIL import Image
 
     image = Image.open(ROOT / OUTPUT / "after.png")
@@ -127,7 +127,7 @@ def rules() -> str:
 
 
 def consumers() -> str:
-    """Return what is known of consumers."""
+    """Return the known limitations of consumers."""
     from sycl_ext._negotiation.consumers import CONSUMERS
 
     memory = {"any": "USM and host memory", "usm": "USM", "host": "host memory"}
@@ -148,19 +148,19 @@ def consumers() -> str:
 
 
 def seen() -> dict[str, Any]:
-    """Return what tools/count_tests.py has counted."""
+    """Return the numbers of tools/count_tests.py."""
     result: dict[str, Any] = json.loads((ROOT / "docs" / "seen.json").read_text())
     return result
 
 
 def counted() -> str:
-    """Return how many tests passed in each environment, and when that was counted."""
+    """Return the number of tests that passed in each environment, and the date of the count."""
     numbers = ((f"`{name}`", f"{one['passed']:,}") for name, one in seen()["environments"].items())
     return f"Counted on {seen()['date']}:\n\n" + table(("environment", "tests"), numbers)
 
 
 def left_out() -> str:
-    """Return what cannot run where."""
+    """Return the tests that cannot run in an environment."""
     return table(
         ("environment", "left out", "because"),
         (
@@ -190,19 +190,19 @@ def _spec(requirement: str) -> str:
 
 
 def context() -> str:
-    """Return what the package is, with its version."""
+    """Return the description of the package, with its version."""
     text = (ROOT / "sycl_ext" / "__init__.py").read_text()
     version = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)[1]
     return f'  version: "{version}"\n  summary: {project()["project"]["description"]}\n'
 
 
 def host() -> str:
-    """Return what the build needs."""
+    """Return the requirements of the build."""
     return "".join(map(_spec, project()["build-system"]["requires"]))
 
 
 def run() -> str:
-    """Return what the package needs; a library it was built with, of the same year or later."""
+    """Return the requirements of the package; libraries of the build keep the same year."""
     built_with = {name_of(one) for one in project()["build-system"]["requires"]}
     pin = '    - ${{{{ pin_compatible("{}", lower_bound="x.x", upper_bound="x") }}}}\n'
     return "".join(

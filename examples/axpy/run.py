@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one kernel on the arrays of every library, on every device, tile and context.
+"""Run one kernel on the arrays of every library, on every kind of device and context.
 
 python run.py [device]
 """
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import sycl_ext as sx  # isort: skip (before dpctl: it shows the SYCL runtime the CPU device)
+import sycl_ext as sx  # isort: skip (before dpctl, so that the SYCL runtime finds the CPU device)
 
 import dpctl
 import numpy as np
@@ -20,7 +20,7 @@ X, Y = np.arange(6, dtype=np.float32), np.ones(6, np.float32)
 
 
 def places_of(root: sx.Device) -> dict[str, sx.Device]:
-    """Return the device, a part of it, and the device in a context of its own."""
+    """Return the device, a sub-device of it, and the device in a private context."""
     places = {"root": root}
     for partition in ("numa", 1):  # tiles of a GPU; one compute unit of a CPU
         with contextlib.suppress(sx.SyclError):
@@ -30,7 +30,7 @@ def places_of(root: sx.Device) -> dict[str, sx.Device]:
 
 
 def makers(root: sx.Device) -> Iterator[tuple[str, Callable[[np.ndarray], Any]]]:
-    """Yield what makes an array, by name."""
+    """Yield names, and functions that make an array."""
     places = places_of(root)
     for name, place in places.items():
         yield f"sycl_ext, {name}", lambda a, p=place: sx.empty(a.shape, device=p).copy_from(a)
@@ -62,7 +62,7 @@ def main() -> None:
         result = sx.exchange(y, np)
         milliseconds = 1e3 * (time.perf_counter() - start)
         assert (result == 1 + 2 * X).all(), (name, result)
-        # Strided views are no copies, and x may be read-only.
+        # A strided view is not a copy, and x may be read-only.
         view = sx.as_tensor(y)
         axpy(1, sx.as_tensor(x)[::-2].as_readonly(), view[1::2])
         assert (sx.exchange(y, np)[1::2] == 1 + 2 * X[1::2] + X[::-2]).all(), name

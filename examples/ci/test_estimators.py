@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of a project that knows nothing of SYCL, on a runner without a GPU (docs/ci.md).
+"""Test a project that does not use SYCL itself, on a runner without a GPU (docs/ci.md).
 
 pip install ".[cpu]" dpnp scikit-learn pytest
 SCIPY_ARRAY_API=1 pytest -p sycl_ext

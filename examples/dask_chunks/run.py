@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An array of dpnp chunks, mapped and reduced on two processes: ``python run.py``.
+"""Map and reduce an array of dpnp chunks on two processes: ``python run.py``.
 
-It is larger than the memory that one worker may have.  The chunks are dpnp arrays, from the first
-task to the result; where a task needs one of another worker, `sycl_ext` sends its bytes as they
-are.  Needs ``sycl_ext[cpu,dask]`` and dpnp.
+The array is larger than the memory limit of one worker. Its chunks are dpnp arrays, from the first
+task to the result. When a task needs a chunk of another worker, `sycl_ext` sends the bytes without
+a copy of its own. Needs ``sycl_ext[cpu,dask]`` and dpnp.
 """
 
 import resource
@@ -31,7 +31,7 @@ def one(x: Any) -> Any:
 
 
 def total(x: Any, axis: Any, keepdims: Any) -> Any:
-    """Return the sum of a chunk; Dask says that it is along all axes."""
+    """Return the sum of a chunk; Dask passes all axes."""
     return dpnp.sum(x, axis=axis, keepdims=keepdims, dtype="float64")
 
 
@@ -42,13 +42,13 @@ def add(parts: Any, keepdims: Any, **_: Any) -> Any:
 
 
 def peak() -> int:
-    """Return the most memory that this process has had, in bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main() -> None:
     """Build the graph and run it."""
-    like = dpnp.empty(0, dtype="float32")  # what the chunks are; Dask would ask for NumPy's
+    like = dpnp.empty(0, dtype="float32")  # the type of the chunks; Dask assumes NumPy
     numbers = da.map_blocks(make, chunks=((CHUNK,) * CHUNKS,), dtype="float32", meta=like)
     ones = numbers.map_blocks(one, dtype="float32", meta=like)
     sums = {"chunk": total, "combine": add, "aggregate": add, "dtype": "float64"}

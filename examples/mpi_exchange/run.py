@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks send, receive, broadcast and reduce tensors: ``mpiexec -n 2 python run.py [device]``.
 
-Memory that the host can reach goes to MPI as it is; other memory is staged, in one line that stays
-the same.  Needs ``sycl_ext[cpu,mpi]`` and an MPI library; dpnp makes the data.
+MPI gets memory that the host can access directly; other memory is staged. The code is the same for
+both. Needs ``sycl_ext[cpu,mpi]`` and an MPI library; dpnp makes the data.
 """
 
 import sys
@@ -18,7 +18,7 @@ NEXT, PREVIOUS = (WORLD.rank + 1) % WORLD.size, (WORLD.rank - 1) % WORLD.size
 
 
 def main(device: sx.Device, usm_type: str) -> None:
-    """Pass a tensor round, and sum tensors up, in one kind of USM."""
+    """Send a tensor around, and sum tensors, in one kind of USM."""
     mine = sx.empty(1000, "float64", device=device, usm_type=usm_type)
     theirs, total = (sx.empty(1000, "float64", device=device, usm_type=usm_type) for _ in range(2))
     mine.copy_from(np.full(1000, WORLD.rank, "float64"))
@@ -42,6 +42,6 @@ def main(device: sx.Device, usm_type: str) -> None:
 if __name__ == "__main__":
     for kind in ("device", "shared", "host"):
         main(sx.device(sys.argv[1] if len(sys.argv) > 1 else None), kind)
-    # One rank writes: lines of several may mix.
+    # Only one rank prints, so that lines do not mix.
     for rank in WORLD.gather(WORLD.rank) or ():
         print(f"rank {rank} of {WORLD.size}: done")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""1 GiB from one Ray actor to another, in shared memory or as dpnp arrays: ``python run.py``.
+"""Send 1 GiB between Ray actors, in shared memory or as dpnp arrays: ``python run.py``.
 
-The actors are processes of one machine.  Tensors of `sycl_ext.ipc.empty` are not copied; dpnp
-arrays are copied once where their memory cannot be shared, as on the CPU device.  Needs
-``sycl_ext[cpu,ray]`` and dpnp.
+The actors are processes of one machine. Tensors of `sycl_ext.ipc.empty` are not copied. dpnp arrays
+are copied once if their memory cannot be shared, as on the CPU device. Needs ``sycl_ext[cpu,ray]``
+and dpnp.
 """
 
 from typing import Any
 
-import sycl_ext_ray  # isort: skip (before dpctl: it shows the SYCL runtime the CPU device)
+import sycl_ext_ray  # isort: skip (before dpctl, so that the SYCL runtime finds the CPU device)
 
 import dpnp
 import ray

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call one C++ function with the arrays of every library, on every device, tile and context.
+"""Call one C++ function with arrays of every library, on every kind of device and context.
 
-PYTHONPATH=build python run.py [device]
+PYTHONPATH=build/scatter_rows python examples/scatter_rows/run.py [device]
 """
 
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import sycl_ext as sx  # isort: skip (before dpctl: it shows the SYCL runtime the CPU device)
+import sycl_ext as sx  # isort: skip (before dpctl, so that the SYCL runtime finds the CPU device)
 
 import dpctl
 import numpy as np
@@ -23,19 +23,19 @@ EXPECTED[ROWS] = SOURCE
 
 
 def tensor_on(device: sx.Device) -> Maker:
-    """An array maker: zeros of this package on a device."""
+    """Return a function that makes a tensor of zeros on a device."""
     return lambda: sx.zeros(SHAPE, device=device)
 
 
 def dpnp_on(device: sx.Device) -> Maker:
-    """The same, of dpnp."""
+    """Return a function that makes a dpnp array of zeros on a device."""
     import dpnp
 
     return lambda: dpnp.asarray(np.zeros(SHAPE, np.float32), sycl_queue=device.sycl_queue)
 
 
 def makers(root: sx.Device) -> Iterator[tuple[str, Maker]]:
-    """What to scatter into, by name."""
+    """Yield names, and functions that make a target."""
     tile = root.create_sub_devices("numa" if root.device_type == "gpu" else 1)[0]
     private = sx.register_context(dpctl.SyclContext([root.sycl_device]))
     places = {"root": root, "tile": tile, "private context": private}
@@ -55,7 +55,7 @@ def makers(root: sx.Device) -> Iterator[tuple[str, Maker]]:
 
 
 def main() -> None:
-    """Scatter into each of them, and compare."""
+    """Scatter into each target, and compare the result."""
     root = sx.device(sys.argv[1] if len(sys.argv) > 1 else None)
     for name, make in makers(root):
         target = make()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dpnp array of this process, used in another one: ``python run.py [device [MB]]``.
+"""Use a dpnp array of this process in another one: ``python run.py [device [MB]]``.
 
-Prints, for each way to get it there, the bytes that go from process to process and the time until
-the other process answers with the last element.  Needs ``sycl_ext[cpu,dask]`` and dpnp.
+For each way to send the array, prints the bytes that are sent between the processes, and the time
+until the other process answers with the last element. Needs ``sycl_ext[cpu,dask]`` and dpnp.
 """
 
 import multiprocessing
@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-import sycl_ext as sx  # isort: skip (before dpctl: it shows the SYCL runtime the CPU device)
+import sycl_ext as sx  # isort: skip (before dpctl, so that the SYCL runtime finds the CPU device)
 
 import dpnp
 import numpy as np
@@ -28,7 +28,7 @@ ROUNDS = 15
 
 
 def use(x: Any, device: str) -> float:
-    """Return the last element of what came, as an array on the device."""
+    """Return the last element of the received array, as an array on the device."""
     if isinstance(x, np.ndarray):
         x = dpnp.asarray(x, device=device)
     return float(sx.from_dlpack(x)[-1:].to_numpy()[0])
@@ -67,7 +67,7 @@ def main() -> None:
     try:
         sx.ipc.handle(x)
         shared: Any = x
-    except BufferError:  # on a CPU device, memory that was allocated for that can be shared
+    except BufferError:  # on a CPU device, only memory that was allocated for sharing can be shared
         shared = sx.ipc.empty(numbers.shape, "float32", device=device).copy_from(numbers)
     ways: dict[str, Callable[[], bytes]] = {
         "handle": lambda: bytes(ForkingPickler.dumps(shared)),

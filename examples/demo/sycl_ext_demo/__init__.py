@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sycl_ext demo``: a picture goes from a file into USM, to dpnp and back.
+"""``python -m sycl_ext demo``: move a picture from a file into USM, to dpnp and back.
 
-Each hop prints a line: whether it was a view or a copy (told by comparing addresses), and why.
+Each step prints a line that says whether it was a view or a copy (by comparing addresses), and why.
 The wheel brings this package.
 """
 
@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Any)
 
 LINE = "{:<17}  {:<5}  {:<14}  {:>9}  {:>11}  {}"
 
-#: Kinds of USM that the host reaches on every device, best first.
+#: Kinds of USM that the host can access on every device, best first.
 USM_TYPES: tuple[Literal["shared", "host"], ...] = ("shared", "host")
 
 NO_DPNP = """\
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def put_into_usm(pixels: picture.Pixels, device: sx.Device) -> sx.Tensor:
-    """Copy pixels into memory that host and device reach."""
+    """Copy pixels into memory that host and device can access."""
     usm_type = next((kind for kind in USM_TYPES if kind in device.usm_types), None)
     if usm_type is None:
         raise Failed(
@@ -112,7 +112,7 @@ def put_into_usm(pixels: picture.Pixels, device: sx.Device) -> sx.Tensor:
 
 
 def draw_with_dpnp(journey: Journey, dpnp: Any, usm: sx.Tensor) -> NDArray[Any]:
-    """Hand the picture to dpnp, let it draw, and take the result back."""
+    """Pass the picture to dpnp, let it draw, and take the result back."""
     array = journey.hop("sycl_ext to dpnp", lambda: dpnp.from_dlpack(usm), viewed="one context")
     drawn = journey.hop(
         "dpnp draws",
@@ -136,7 +136,7 @@ def draw_with_numpy(journey: Journey, usm: sx.Tensor) -> NDArray[Any]:
 
 
 def show_to_numpy(journey: Journey, tensor: sx.Tensor) -> NDArray[Any]:
-    """Hand a tensor to NumPy."""
+    """Pass a tensor to NumPy."""
     return journey.hop(
         "sycl_ext to NumPy",
         tensor.to_numpy,
@@ -174,9 +174,9 @@ def address_of(array: Any) -> int:
 
 
 class Journey:
-    """Carries the data from hop to hop, and prints a line for each.
+    """Moves the data step by step, and prints a line for each step.
 
-    A hop that returns the address of the hop before it was a view; another address is a copy.
+    A step that returns the same address as the step before was a view; another address is a copy.
     """
 
     def __init__(self, title: str) -> None:
@@ -201,12 +201,12 @@ class Journey:
         ----------
         name : str
         carry : callable
-            Does it, and returns the array at the other end.
+            Moves the data, and returns the resulting array.
         route, why : str, optional
-            What the hop is by its nature, which is not timed; None: find out whether it was a view
-            or a copy.
+            A fixed description of a step that is not timed. None: find out whether it was a view or
+            a copy.
         viewed, copied : str
-            The reason for either.
+            The reason in each case.
         """
         start = time.perf_counter()
         array = carry()
@@ -215,7 +215,7 @@ class Journey:
         if not self.address:
             header = LINE.format("hop", "route", "address", "bytes", "time", "why")
             print(f"{self.title}\n\n{header}")
-        time_taken = ""  # of sharing alone: reading and computing are another matter
+        time_taken = ""  # of sharing only, without reading and computing
         if route is None:
             time_taken = f"{seconds * 1e3:,.2f} ms"
             same = address == self.address

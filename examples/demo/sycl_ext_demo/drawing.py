@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo computes: a picture becomes a pen drawing with a wash of its colors.
+"""The computation of the demo: turn a picture into a pen drawing with a wash of its colors.
 
-The same lines run in every array library with the names of NumPy: `xp` is ``numpy`` or ``dpnp``.
+The code runs in every array library with the names of NumPy: `xp` is ``numpy`` or ``dpnp``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PERIOD = 5  # pixels from stroke to stroke
 def indices(xp: Any, image: Any) -> tuple[Any, Any]:
     """Return the row numbers (height, 1) and column numbers (1, width) of an image.
 
-    They are computed from the image, and so live where it lives, in the same kind of USM.
+    They are computed from the image, so they are on the same device, in the same kind of USM.
     """
     ones = xp.ones_like(image)
     return xp.cumsum(ones[:, :1], axis=0) - 1, xp.cumsum(ones[:1], axis=1) - 1
@@ -43,7 +43,7 @@ def pen_drawing(xp: Any, picture: Any) -> Any:
     light = 0.30 * colors[..., 0] + 0.59 * colors[..., 1] + 0.11 * colors[..., 2]
     soft = blur(xp, light, 1.6)
 
-    # A line where a pixel is darker than what surrounds it.
+    # A line where a pixel is darker than its surroundings.
     contrast = blur(xp, light, 0.7) - 0.985 * soft
     pen = xp.clip(1 + 60 * (contrast + 0.004), 0, 1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures in files: an image, or the array of a .npy file, as pixels for the demo."""
+"""Read and write pictures: an image, or the array of a .npy file, as pixels for the demo."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def from_image(path: Path) -> Pixels:
             return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
     except UnidentifiedImageError as error:
         raise Failed(
-            f"{path} is no image that pillow knows; give a PNG or JPEG, or an array as .npy"
+            f"{path} is not an image that pillow can read; give a PNG or JPEG, or an array as .npy"
         ) from error
     except Image.DecompressionBombError as error:
         raise Failed(f"{path} is too large: {error}; give a smaller image") from error
@@ -57,7 +57,7 @@ def from_array(path: Path) -> Pixels:
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise Failed(f"{path} is no .npy file of numbers: {error}") from error
+        raise Failed(f"{path} is not a .npy file of numbers: {error}") from error
     if array.dtype.kind not in "buif":
         raise Failed(
             f"{path} has dtype {array.dtype}; a picture is made of real numbers: convert it with "
