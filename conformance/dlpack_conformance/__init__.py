@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A conformance kit for DLPack: ``pytest --pyargs dlpack_conformance --dlpack=LIBRARY``.
 
-It checks producer and consumer of any library that speaks DLPack, on any type of device.
+It checks the producer and the consumer of any library that supports DLPack, on any type of device.
 """
 
 from dlpack_conformance.adapter import Adapter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kit has to know of a library."""
+"""Adapters: the description of a library for the kit."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ def _write(array: Any, value: Any) -> None:
 class Adapter:
     """A library, as the conformance kit uses it.
 
-    Everything but the name may be left out: cases that need what is missing are skipped.  The
+    Only the name is required; cases that need a missing part are skipped.  The
     module of the adapter is imported in a worker process, never in that of pytest.
 
     Parameters
     ----------
     distribution : str
-        The distribution whose version the report names.
+        Name of the distribution; the report shows its version.
     make : callable, optional
         Makes an array of the library from a NumPy array: a copy, with the same shape and dtype, in
-        the memory that the library uses by default.  Raises for a dtype that it does not have.
+        the default memory of the library. Raises an exception for a dtype that the library does not
+        have.
     take : callable, optional
         The library's ``from_dlpack``.  Keywords (``copy``, ``device``) are passed on.
     host : callable, optional
@@ -61,21 +62,21 @@ class Adapter:
         Sets all elements of an array to a number, or raises.  The default is
         ``array[...] = value``.
     readonly : callable, optional
-        Like ``make``, for an array that may not be written to.
+        Like ``make``, for a read-only array.
     pending : callable, optional
-        Returns an array whose elements are still being computed when it is returned, and what they
-        will be; None when the library computes nothing in the background here.  The host must be
-        able to read the memory at its address.
+        Returns an array with pending computations, and the elements that it will have; None when
+        the library computes nothing in the background here. The host must be able to read the
+        memory at its address.
     on_queue : callable, optional
-        For libraries of SYCL memory: like ``make``, on a ``dpctl.SyclQueue``.
+        For libraries with SYCL memory: like ``make``, on a ``dpctl.SyclQueue``.
     modules : tuple of str, optional
-        What is imported to use it.
+        The modules to import.
     takes_host : bool, optional
         Whether a library with a device of its own also takes host memory.
     dtype : str, optional
-        What most cases exchange: a number of 32 or 64 bits that the library has.
+        The dtype of most cases: a number of 32 or 64 bits that the library supports.
     known : tuple of Known, optional
-        Cases that are known to fail.  The first that is about a case counts.
+        Cases that are known to fail. The first entry that matches a case is used.
 
     Examples
     --------
@@ -103,17 +104,17 @@ class Adapter:
 
 
 def find(name: str) -> Adapter:
-    """Return the adapter that is called so, or that a text like ``package.module:object`` names.
+    """Return the adapter of this name, or the one that a text like ``package.module:object`` names.
 
     Raises
     ------
     ValueError
-        When there is no such adapter.
+        If there is no such adapter.
     TypeError
-        When what is named is none.
+        If the named object is not an adapter.
     """
     values = [entry.value for entry in entry_points(group=GROUP, name=name)]
-    # The adapter that a library brings itself comes before the kit's.
+    # The adapter that a library provides itself takes precedence over the kit's.
     values.sort(key=lambda value: value.startswith("dlpack_conformance."))
     if ":" in name:
         values = [name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library under test as the cases see it, and what a case can say."""
+"""The library under test as the cases see it, and the results of a case."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = [
 Memory = Literal["host", "own"]
 
 
-#: Seconds within which a library frees what nobody uses any more.
+#: Seconds within which a library frees unused memory.
 PATIENCE = 10
-#: Bytes before an array that are there to be read, by a library that takes a hostile byte_offset.
+#: Readable bytes before an array, for a library that accepts a hostile byte_offset.
 MARGIN = 4096
 
 
 def aligned(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Copy an array to a multiple of 256 bytes, as the header wants it, with a margin of zeros."""
+    """Copy an array to a multiple of 256 bytes, as the header requires, with a margin of zeros."""
     room = np.zeros(MARGIN + values.nbytes + 256, "uint8")
     start = MARGIN + -address_of(room) % 256
     made: np.ndarray[Any, Any] = room[start : start + values.nbytes].view(values.dtype)
@@ -46,7 +46,7 @@ def aligned(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return made
 
 
-#: What most cases exchange.
+#: The array of most cases.
 VALUES = aligned(np.arange(12, dtype="float32").reshape(3, 4))
 
 
@@ -57,11 +57,11 @@ def exchange_dtype(name: str) -> None:
 
 
 class BrokenError(AssertionError):
-    """A case fails: what was wanted, and what was found."""
+    """A case fails: the expected and the actual result."""
 
 
 class NotOfferedError(Exception):
-    """The library has no such thing, or its adapter does not show it."""
+    """The library does not have this feature, or its adapter does not provide it."""
 
 
 def expect(condition: object, message: str) -> None:
@@ -71,7 +71,7 @@ def expect(condition: object, message: str) -> None:
 
 
 def same(found: Any, wanted: np.ndarray[Any, Any], what: str = "the result") -> None:
-    """Fail unless these elements, of this shape, were found."""
+    """Fail unless the array has these elements and this shape."""
     array = np.asarray(found)
     expect(array.shape == wanted.shape, f"{what} has shape {array.shape}, not {wanted.shape}")
     good = array.tobytes() == wanted.tobytes() or bool((array == wanted).all())
@@ -79,15 +79,15 @@ def same(found: Any, wanted: np.ndarray[Any, Any], what: str = "the result") -> 
 
 
 class Bench:
-    """A library, and the memory that hand-made producers give to it.
+    """A library, and the memory of the hand-made producers that it gets.
 
     Parameters
     ----------
     adapter : Adapter
         The library.
     memory : {"host", "own"}
-        Where the elements of hand-made structs are: in host memory, or in memory of the library's
-        own device, in an array that the library made.
+        Place of the elements of hand-made structs: host memory, or memory of the library's own
+        device, in an array that the library made.
     """
 
     def __init__(self, adapter: Adapter, memory: Memory = "host") -> None:
@@ -103,16 +103,16 @@ class Bench:
         return self.adapter.make(VALUES if values is None else values)
 
     def producer(self, array: Any) -> Any:
-        """Return what has ``__dlpack__`` and ``__dlpack_device__``."""
+        """Return the object that has ``__dlpack__`` and ``__dlpack_device__``."""
         return self.adapter.producer(array)
 
     def device(self, array: Any) -> tuple[int, int]:
-        """Return the device of an array, as it says."""
+        """Return the device that an array reports."""
         kind, number = self.producer(array).__dlpack_device__()
         return int(kind.value if isinstance(kind, Enum) else kind), int(number)
 
     def device_or(self, array: Any, other: tuple[int, int]) -> tuple[int, int]:
-        """Return the device of an array, or another one when it does not say."""
+        """Return the device of an array, or the default if it does not report one."""
         try:
             return self.device(array)
         except Exception:
@@ -125,7 +125,7 @@ class Bench:
         except BufferError:
             raise NotOfferedError("does not export the struct of DLPack 0.x") from None
         if c.is_versioned(capsule):
-            raise BrokenError("handed out a versioned struct to a consumer that did not ask for it")
+            raise BrokenError("exported a versioned struct to a consumer that did not ask for it")
         return capsule
 
     def versioned(self, array: Any, **keywords: Any) -> Any:
@@ -136,14 +136,14 @@ class Bench:
         return capsule
 
     def export(self, array: Any, **keywords: Any) -> Any:
-        """Call ``__dlpack__`` with keywords; a library of 2021 does not know them."""
+        """Call ``__dlpack__`` with keywords; libraries of 2021 do not have them."""
         try:
             return self.producer(array).__dlpack__(**keywords)
         except TypeError as error:
             raise NotOfferedError(f"does not know {', '.join(keywords)}: {error}") from None
 
     def any_capsule(self, array: Any) -> Any:
-        """Return a capsule of the struct that consumers are given most often."""
+        """Return a capsule of the struct that most consumers get."""
         try:
             return self.producer(array).__dlpack__(max_version=(1, 3))
         except (TypeError, NotOfferedError):
@@ -169,13 +169,13 @@ class Bench:
             raise NotOfferedError(f"does not write: {error}") from None
 
     def readonly(self) -> Any:
-        """Make an array that may not be written to."""
+        """Make a read-only array."""
         if self.adapter.readonly is None:
             raise NotOfferedError("has no read-only arrays")
         return self.adapter.readonly(VALUES)
 
     def pending(self) -> tuple[Any, np.ndarray[Any, Any]]:
-        """Make an array whose elements are still being computed."""
+        """Make an array with pending computations."""
         if self.memory == "host" and self.device(self.make())[0] != 1:
             raise NotOfferedError("the same for each memory")
         if self.adapter.pending is None:
@@ -186,7 +186,7 @@ class Bench:
         return made
 
     def bytes_of(self, array: Any, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Read an array as a consumer of the host would, without its library's help."""
+        """Read an array as a host consumer would, without its library."""
         capsule = self.any_capsule(array)
         dl = c.managed_in(capsule).dl_tensor
         if (dl.device.device_type, dl.device.device_id) != c.CPU:
@@ -203,7 +203,7 @@ class Bench:
         return self.adapter.take(x, **keywords)
 
     def take_with(self, x: Any, **keywords: Any) -> Any:
-        """Import with keywords that not every library has."""
+        """Import with keywords that some libraries do not have."""
         try:
             return self.take(x, **keywords)
         except TypeError as error:
@@ -248,10 +248,10 @@ class Bench:
         place = (dl.data or 0) + dl.byte_offset
         return place, (dl.device.device_type, dl.device.device_id), (array, capsule)
 
-    # ---- what holds after an import
+    # ---- checks after an import
 
     def right(self, call: Callable[[], Any], wanted: np.ndarray[Any, Any]) -> None:
-        """There is one right result; an exception will do, too."""
+        """There is one right result; an exception is also accepted."""
         found = None
         try:
             found = self.host(call())
@@ -259,18 +259,18 @@ class Bench:
             raise
         except Exception:
             pass
-        if found is None:  # the exception is gone, and what it held
+        if found is None:  # the exception is gone, with everything that it referenced
             self.given_back_once()
         else:
             same(found, wanted)
 
     def refused(self, call: Callable[[], Any]) -> None:
-        """There is no right result: an exception, which loses nothing."""
+        """There is no right result: an exception that does not leak is required."""
         if (result := self.taken(call)) is not None:
             raise BrokenError(f"taken without a word: {describe(result)}")
 
     def taken(self, call: Callable[[], Any]) -> Any:
-        """Return a result; None: an exception, which loses nothing."""
+        """Return a result, or None for an exception that does not leak."""
         try:
             return call()
         except NotOfferedError:
@@ -281,7 +281,7 @@ class Bench:
         return None
 
     def refused_or_carried(self, x: Hands, device: tuple[int, int]) -> None:
-        """An exception, or an array that says that it is on that device."""
+        """An exception, or an array that reports that device."""
         result = self.taken(lambda: self.take(x))
         if result is None:
             return
@@ -289,7 +289,7 @@ class Bench:
         expect(found == device, f"memory of device {device} became one of {found}")
 
     def given_back_once(self) -> None:
-        """After an error: what was consumed is released, once; what was not is left alone."""
+        """After an error: a consumed capsule is released once; any other capsule is unchanged."""
         structs = [struct for struct in self.structs if struct.struct.deleter]
         wait_for(lambda: all(struct.deleted >= struct.consumed for struct in structs))
         for struct in structs:
@@ -301,7 +301,7 @@ class Bench:
 
 
 def describe(result: object) -> str:
-    """Return the type of a result, and its text when that is short."""
+    """Return the type of a result, and its text if that is short."""
     try:
         text = repr(result)
     except Exception as error:
@@ -310,7 +310,7 @@ def describe(result: object) -> str:
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
-    """Collect garbage until something holds; some libraries free memory in a thread."""
+    """Collect garbage until a condition holds; some libraries free memory in a thread."""
     end = time.monotonic() + PATIENCE
     while True:
         gc.collect()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a library is known not to do, as data of its adapter; and what several libraries share."""
+"""Known defects of a library, as data of its adapter, and defects that several libraries share."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["Known"]
 
 @dataclass(frozen=True)
 class Known:
-    """Cases that a library fails.  They have to fail, so that a version which mends one is noticed.
+    """Cases that a library fails. They must fail, so that a version that fixes one is noticed.
 
     Parameters
     ----------
     cases : str
         Ids without their group, separated by spaces; wildcards are allowed.
     reason : str
-        What is wrong.
+        The defect.
     issue : str, optional
-        Where it is reported.
+        Link to the report.
     versions : str, optional
-        Which versions of the library have it, as pip writes ranges.
+        The affected versions of the library, as a specifier of pip.
     memory : {"*", "host", "own"}, optional
-        Where the elements of hand-made structs are.
+        Place of the elements of hand-made structs.
     sometimes : bool, optional
-        Whether a case may also pass: a race.
+        Whether a case may also pass, as with a race.
     """
 
     cases: str
@@ -41,14 +41,14 @@ class Known:
     sometimes: bool = False
 
     def covers(self, case: str, memory: str) -> bool:
-        """Say whether it is about a case."""
+        """Return whether it matches a case."""
         name = case.partition("-")[2]
         return self.memory in ("*", memory) and any(
             fnmatchcase(name, pattern) for pattern in self.cases.split()
         )
 
     def in_version(self, version: str) -> Known | None:
-        """Return what holds in a version; a build from source may call itself anything."""
+        """Return the entries for a version; a build from source may have any version."""
         if not self.versions:
             return self
         try:
@@ -97,13 +97,13 @@ SHORT_VERSION = Known(
     "producer-max_version_is_short", "only the first part of max_version is looked at"
 )
 NULL_DELETER = Known("consumer-null_deleter", "a deleter that is NULL ends the process")
-#: Of those that look at no field, and hand them on.
+#: Of libraries that check no field, and pass all fields on.
 UNCHECKED = Known(
     "consumer-negative_length consumer-null_shape_of_a_matrix consumer-extent_overflows "
     "consumer-strides_overflow consumer-count_overflows consumer-offset_overflows "
     "consumer-unknown_dtype consumer-float_of_80_bits consumer-dtype_of_0_bits "
     "consumer-dtype_of_0_lanes consumer-float4_as_6_bits consumer-null_data",
-    "hands on what it is told, and looks at none of it",
+    "passes all fields on without a check",
 )
 #: Of libraries that take arrays through nanobind.
 NANOBIND = (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of the kit, and what a run has found.
+"""The options of the kit, and the findings of a run.
 
-pytest loads this in each session, so it imports nothing before it is asked for something.
+pytest loads this in each session, so it imports nothing until it is used.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 LEVELS = {
-    "must": "what a specification of DLPack demands",
-    "should": "what it recommends, and what other libraries rely on",
-    "robust": "bad input that a library survives",
+    "must": "requirements of a DLPack specification",
+    "should": "recommendations, and assumptions of other libraries",
+    "robust": "bad input that a library has to survive",
 }
 _recorder = pytest.StashKey[Any]()
 
@@ -39,12 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--dlpack-report",
         type=Path,
         metavar="FILE",
-        help="where to write what was found, as a table (.md) or as data (.json)",
+        help="file for the findings, as a table (.md) or as data (.json)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Know the groups of cases, and collect what they find."""
+    """Register the groups of cases, and collect their findings."""
     if not config.getoption("dlpack"):
         return
     from dlpack_conformance.report import Recorder, complaint

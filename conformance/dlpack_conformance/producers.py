@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Producers made by hand: a struct of which every field can be set, and who hands it out."""
+"""Hand-made producers: a struct with fields that can all be set, and an object that exports it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dlpack_conformance import structs as c
 
 __all__ = ["Hands", "Struct", "address_of"]
 
-#: Every struct, for as long as the process runs: who would free it may be gone before.
+#: Every struct, until the process ends: the code that would free it may be gone earlier.
 _kept: list[Struct] = []
 
 
@@ -30,15 +30,15 @@ class Struct:
     versioned : bool
         Which of the two.
     array : numpy.ndarray
-        Where shape, strides and dtype come from.
+        Source of shape, strides and dtype.
     data : int
-        Address of its first element on the device.
+        Address of the first element on the device.
     device : pair of int
         Its device.
     keep : object
         Owner of the memory; lives until the deleter has run.
     **fields
-        Fields to overrule: ``shape``, ``strides`` (None is NULL), ``ndim``, ``dtype`` (code, bits,
+        Fields to override: ``shape``, ``strides`` (None is NULL), ``ndim``, ``dtype`` (code, bits,
         lanes), ``byte_offset``, ``flags``, ``version``, ``deleter`` (False is NULL).
     """
 
@@ -73,7 +73,7 @@ class Struct:
         dl.shape, dl.strides = (ctypes.cast(dims, c.Lengths) for dims in self._dims)
         dl.byte_offset = fields.get("byte_offset", 0)
         self.capsule = c.new_capsule(ctypes.addressof(managed), c.NAMES[versioned])
-        # A deleter may be called after the interpreter has taken its modules apart.
+        # A deleter may be called after the interpreter has cleared its modules.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._deleter))
         _kept.append(self)
 
@@ -84,24 +84,24 @@ class Struct:
 
     @property
     def consumed(self) -> bool:
-        """Whether somebody has taken over the struct."""
+        """Whether a consumer has taken ownership of the struct."""
         return c.is_consumed(self.capsule)
 
 
 class Hands:
-    """A producer that hands out what `make` makes of (whether a version was asked for).
+    """A producer that exports the capsules of `make(versioned)`.
 
     Parameters
     ----------
     make : callable
         Takes a bool, returns a capsule.
     device : object
-        What ``__dlpack_device__`` answers.
+        The result of ``__dlpack_device__``.
 
     Attributes
     ----------
     calls : list of dict
-        The keywords that ``__dlpack__`` was called with.
+        The keywords of each call of ``__dlpack__``.
     """
 
     def __init__(self, make: Callable[[bool], Any], device: Any = c.CPU) -> None:
@@ -113,6 +113,6 @@ class Hands:
         return self.device
 
     def __dlpack__(self, **keywords: Any) -> Any:
-        """Remember the keywords, and hand out."""
+        """Record the keywords, and export."""
         self.calls.append(keywords)
         return self.make(keywords.get("max_version") is not None)

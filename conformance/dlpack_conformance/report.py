@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has found, as a table."""
+"""The findings of a run, as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlpack_conformance.cases import CASES, Case
 
 __all__ = ["PROPERTY", "Finding", "Recorder", "complaint"]
 
-#: The name under which a test hands its finding to the process that writes the report.
+#: The name under which a test passes its finding to the process that writes the report.
 PROPERTY = "dlpack_conformance"
 BEGIN, END = "<!-- begin: pytest --dlpack-report -->\n", "<!-- end: pytest --dlpack-report -->\n"
 WORDS = {"passed": "yes", "failed": "**no**", "died": "**dies**", "not offered": "n/a"}
@@ -23,7 +23,7 @@ ORDER = ("died", "failed", "passed", "not offered")  # the worse of two memories
 
 @dataclass(frozen=True)
 class Finding:
-    """What one case found in one library.
+    """The finding of one case in one library.
 
     Attributes
     ----------
@@ -32,15 +32,15 @@ class Finding:
     case : str
         Id of the case.
     memory : {"host", "own"}
-        Where the elements of hand-made structs were.
+        Place of the elements of hand-made structs.
     outcome : {"passed", "failed", "died", "not offered"}
-        In a word.
+        The outcome.
     text : str
-        Why.
+            The reason.
     known : str
-        What is known of it, when it is known to fail.
+        The known defect, if it is known to fail.
     issue : str
-        Where it is reported.
+        Link to the report.
     """
 
     library: str
@@ -53,12 +53,12 @@ class Finding:
     issue: str = ""
 
     def dumps(self) -> str:
-        """Return it as a text that a process can hand to another one."""
+        """Return it as a text that can be sent to another process."""
         return json.dumps(asdict(self))
 
 
 def complaint(path: Path) -> str:
-    """Say why no report can be written there; nothing, when it can."""
+    """Return why no report can be written there, or an empty text."""
     if path.suffix not in (".json", ".md"):
         return f"{path}: the name ends with neither .md nor .json"
     if not path.absolute().parent.is_dir():
@@ -93,7 +93,7 @@ class Recorder:
         return {found.library: found.version for found in self.found}
 
     def worst(self, library: str, case: str) -> Finding | None:
-        """Return the worst of what a case found in a library."""
+        """Return the worst finding of a case in a library."""
         rows = [row for row in self.found if (row.library, row.case) == (library, case)]
         return min(rows, key=lambda row: ORDER.index(row.outcome), default=None)
 
@@ -120,7 +120,7 @@ class Recorder:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def markdown(self) -> str:
-        """Return the counts, the table of cases, and what did not pass."""
+        """Return the counts, the table of cases, and the cases that did not pass."""
         versions = ", ".join(f"{name} {version}" for name, version in self.libraries.items())
         parts = [f"With {versions}.", self._counts(), self._table(), self._failures()]
         return "\n\n".join(part for part in parts if part) + "\n"

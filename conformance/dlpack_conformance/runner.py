@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs cases in worker processes: one for each library, and another one whenever it dies."""
+"""Run cases in worker processes: one for each library, and a new one when it crashes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FIRST = 120  # of a library's import
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case found.
+    """The finding of a case.
 
     Attributes
     ----------
     what : {"passed", "failed", "died", "not offered"}
-        In a word.
+        The outcome.
     text : str
-        Why.
+            The reason.
     """
 
     what: Literal["passed", "failed", "died", "not offered"]
@@ -41,12 +41,12 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether the library does what the case wants."""
+        """Whether the library passed the case."""
         return self.what == "passed"
 
 
 class _Worker:
-    """One process, and a thread that reads what it says."""
+    """One process, and a thread that reads its output."""
 
     def __init__(self, name: str) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # for as long as the process
@@ -80,7 +80,7 @@ class _Worker:
         self._lines.put("")
 
     def hello(self) -> dict[str, Any]:
-        """Return what the process says of its library."""
+        """Return the description of the library that the process sends."""
         if self._hello is None:
             said = self._answer(FIRST) or {"error": self.death()}
             self._hello = said if "outcome" not in said else {"error": said["text"]}
@@ -95,7 +95,7 @@ class _Worker:
         return json.loads(line) if line else None
 
     def run(self, case: Case, memory: str) -> Outcome:
-        """Run a case, or find out how the process died."""
+        """Run a case, or find out how the process ended."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{case.id} {memory}\n")
@@ -109,7 +109,7 @@ class _Worker:
         return Outcome(answer["outcome"], re.sub(r"0x[0-9a-f]{6,}", "0x...", answer["text"]))
 
     def finish(self) -> str:
-        """Let the process end by itself; return how it died, if it did."""
+        """Let the process end by itself; return how it crashed, if it did."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -144,12 +144,12 @@ class _Worker:
 class Library:
     """A library under test.
 
-    A spare worker imports the library while the other one works, so that a death costs little.
+    A spare worker imports the library while the other one works, so that a crash costs little time.
 
     Parameters
     ----------
     name : str
-        What ``--dlpack`` was given.
+        The value of ``--dlpack``.
     """
 
     def __init__(self, name: str) -> None:
@@ -164,8 +164,8 @@ class Library:
     def run(self, case: Case, memory: str) -> Outcome:
         """Run a case.
 
-        After a hostile case that was not survived well, a death counts when it happens in a fresh
-        process, too: the process may have been damaged before.
+        After a failed hostile case the process may be damaged, so a crash counts only if it also
+        happens in a fresh process.
         """
         if case.alone:
             return self._alone(case, memory)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structs of ``dlpack.h`` 1.3 and the capsule functions of CPython, through ctypes.
 
-Written from the header, not from this project: what a test reads here is what a third party reads.
+Written from the header, not from this project, so that tests read the same as a third party.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ Lengths = POINTER(c_int64)
 
 
 class DLTensor(Structure):
-    """An array, and nothing of its owner."""
+    """An array, without its owner."""
 
     _fields_ = (
         ("data", c_void_p),
@@ -97,7 +97,7 @@ Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
 
 class DLManagedTensor(Structure):
-    """What a "dltensor" capsule points to: the legacy struct."""
+    """The struct of a "dltensor" capsule: the legacy struct."""
 
     _fields_ = (("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p))
 
@@ -109,7 +109,7 @@ class DLPackVersion(Structure):
 
 
 class DLManagedTensorVersioned(Structure):
-    """What a "dltensor_versioned" capsule points to."""
+    """The struct of a "dltensor_versioned" capsule."""
 
     _fields_ = (
         ("version", DLPackVersion),
@@ -162,7 +162,7 @@ _set_name = _declare("PyCapsule_SetName", c_int, py_object, c_char_p)
 
 
 def call_deleter(address: int, *, versioned: bool) -> None:
-    """Do what a consumer does at the end: call the deleter, unless it is NULL.
+    """Call the deleter unless it is NULL, as a consumer does at the end.
 
     ctypes releases the GIL around the call, as torch and jax do.
     """
@@ -171,13 +171,14 @@ def call_deleter(address: int, *, versioned: bool) -> None:
         Deleter(deleter)(address)
 
 
-#: A destructor that does nothing, ``abs``: one in Python would run while an exception is pending,
-#: which no Python code survives.  A consumer that takes it away takes over the struct.
+#: A destructor that does nothing, ``abs``. A Python function would run while an exception is
+#: pending, which Python code does not allow. A consumer that removes the destructor takes ownership
+#: of the struct.
 _NOTHING = ctypes.cast(ctypes.CDLL(None).abs, c_void_p)
 
 
 def new_capsule(address: int, name: bytes | None) -> object:
-    """A capsule whose struct nobody frees: nothing happens when it dies unused."""
+    """A capsule that does not free its struct when it is dropped unused."""
     return _new(address, name, _NOTHING)
 
 
@@ -196,7 +197,7 @@ def is_versioned(capsule: object) -> bool:
     for versioned, name in NAMES.items():
         if _is_valid(capsule, name):
             return versioned
-    raise AssertionError(f"{capsule!r} is no fresh DLPack capsule")
+    raise AssertionError(f"{capsule!r} is not a fresh DLPack capsule")
 
 
 def managed_in(capsule: object) -> Any:

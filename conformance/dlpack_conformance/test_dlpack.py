@@ -28,13 +28,13 @@ def _processes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def names(config: pytest.Config) -> list[str]:
-    """Return what ``--dlpack`` names."""
+    """Return the libraries that ``--dlpack`` names."""
     given = [name for text in config.getoption("dlpack") for name in text.split(",") if name]
     return list(dict.fromkeys(given))
 
 
 def cases_of(name: str) -> Iterator[tuple[Case, str]]:
-    """Return the cases of a library, and where the memory of hand-made structs is."""
+    """Return the cases of a library, with the places of the memory of hand-made structs."""
     hello = library_of(name).hello()
     if "error" in hello:
         raise pytest.UsageError(f"--dlpack={name}: {hello['error']}")

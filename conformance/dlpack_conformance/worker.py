@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process in which the library under test lives, and may die.
+"""The process that runs the library under test, and may crash.
 
-A line on the standard input is a case and a memory; a line of JSON on the standard output says what
-was found.  What the library itself prints goes to the standard error.
+A line on the standard input is a case and a memory; a line of JSON on the standard output is the
+finding. Output of the library itself goes to the standard error.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run(case: Case, bench: Bench) -> dict[str, str]:
 
 
 def _without_core_files() -> None:
-    """A library that dies leaves no file."""
+    """A library that crashes leaves no core file."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -64,13 +64,13 @@ def _without_core_files() -> None:
 
 
 def _end_with_the_parent() -> None:
-    """A case that hangs does not outlive a pytest that was killed."""
+    """Let a hanging case end when its pytest is killed."""
     with suppress(AttributeError):  # of Linux
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _streams() -> tuple[TextIO, TextIO]:
-    """Return where commands come from and answers go to; the library gets neither."""
+    """Return the streams of commands and answers; the library gets neither."""
     commands, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -22,7 +22,7 @@ def _readonly(values: np.ndarray[Any, Any]) -> Any:
 
 
 def _pending() -> tuple[Any, np.ndarray[Any, Any]]:
-    """Return the sum of many numbers, in memory that the host reaches."""
+    """Return the sum of many numbers, in memory that the host can access."""
     count, steps = 1_000_000, 10
     zeros, array = (dpnp.zeros(count, dtype="int64", usm_type="shared") for _ in range(2))
     for step in range(1, steps + 1):
@@ -63,7 +63,7 @@ adapter = Adapter(
         Known("producer-address_of_a_queue_is_a_stream", "stream takes only a dpctl.SyclQueue"),
         Known(
             "producer-sub_device_is_exported producer-private_context_is_not_handed_over",
-            "DLPackCreationError, which is no BufferError",
+            "DLPackCreationError, which is not a BufferError",
         ),
         Known(
             "consumer-takes_negative_strides",

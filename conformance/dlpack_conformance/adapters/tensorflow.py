@@ -32,7 +32,7 @@ class Producer:
         return (1, 0)
 
     def __dlpack__(self, **keywords: Any) -> Any:
-        """Return a capsule; there is no library to ask what the keywords mean."""
+        """Return a capsule; the library has no function that takes the keywords."""
         if keywords:
             raise NotOfferedError("has no __dlpack__")
         return dlpack.to_dlpack(self._tensor)

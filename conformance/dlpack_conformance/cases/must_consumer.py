@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dlpack.h, DLPack's Python specification or the array API demand of a consumer."""
+"""Requirements of dlpack.h, DLPack's Python specification or the array API for a consumer."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def good_struct(b: Bench) -> None:
 
 @consumer("versions", DLPACK)
 def legacy_struct_though_asked(b: Bench) -> None:
-    """The version is verified: a producer may hand out the struct of DLPack 0.x all the same."""
+    """The version is checked: a producer may still export the struct of DLPack 0.x."""
     b.right(lambda: b.take(Hands(lambda _: b.struct(False).capsule, b.given().device)), VALUES)
 
 
 @consumer("versions", C_API)
 def other_major_version(b: Bench) -> None:
-    """Of a struct with another major version, nothing but the deleter is used."""
+    """Only the deleter of a struct with another major version is used."""
     made = []
 
     def make(_: bool) -> Any:
@@ -58,7 +58,7 @@ def other_major_version(b: Bench) -> None:
 
 @consumer("versions", C_API)
 def later_minor_version(b: Bench) -> None:
-    """A later minor version of the same layout is taken."""
+    """A later minor version of the same layout is accepted."""
     b.right(lambda: b.take(b.given(version=(1, 99))), VALUES)
 
 
@@ -86,7 +86,7 @@ def deleter_is_called_once(b: Bench) -> None:
 
 @consumer("life cycle", PYTHON)
 def array_keeps_the_memory(b: Bench) -> None:
-    """The array is alive for as long as it is used, though the producer is gone."""
+    """The array stays alive as long as it is used, even if the producer is gone."""
     values = np.arange(100_000, dtype=VALUES.dtype).reshape(100, 1000)
     taken = b.take(b.given(values))
     gc.collect()
@@ -97,7 +97,7 @@ def array_keeps_the_memory(b: Bench) -> None:
 
 @consumer("life cycle", C_API)
 def null_deleter(b: Bench) -> None:
-    """A deleter that is NULL is not called."""
+    """A NULL deleter is not called."""
     b.right(lambda: b.take(b.given(deleter=False)), VALUES)
     gc.collect()
 
@@ -113,7 +113,7 @@ def byte_offset_is_added(b: Bench) -> None:
 
 @consumer("layout", C_API)
 def null_strides_mean_compact(b: Bench) -> None:
-    """Before DLPack 1.2, strides that are NULL mean a compact array."""
+    """Before DLPack 1.2, NULL strides mean a compact array."""
     b.right(lambda: b.take(b.given(strides=None)), VALUES)
 
 
@@ -191,7 +191,7 @@ def buffer_error_goes_through(b: Bench) -> None:
 
 
 class _Copying(Hands):
-    """A producer that does what ``copy`` says."""
+    """A producer that obeys ``copy``."""
 
     def __init__(self, b: Bench, values: np.ndarray[Any, Any]) -> None:
         super().__init__(lambda versioned: b.struct(versioned, values).capsule, b.given().device)
@@ -205,7 +205,7 @@ class _Copying(Hands):
 @consumer("copies", FROM_DLPACK)
 def copy_true_owns_its_memory(b: Bench) -> None:
     """copy=True: a write to the producer's memory does not reach the result."""
-    if b.memory == "own":  # the host does not write there, but the library does
+    if b.memory == "own":  # the host does not write to that memory, but the library does
         array = b.make()
         taken = b.take_or_refuse(b.producer(array), copy=True)
         b.write(array, 77)
@@ -233,7 +233,7 @@ def copy_false_is_a_view(b: Bench) -> None:
 
 @consumer("pending work", FROM_DLPACK)
 def pending_work_reaches_a_view(b: Bench) -> None:
-    """An array that is taken while work on it is pending has the elements after the work."""
+    """An array that is imported while work on it is pending has the elements after the work."""
     for _ in range(5):
         array, wanted = b.pending()
         same(b.host(b.take(b.producer(array))), wanted)
@@ -249,7 +249,7 @@ def pending_work_reaches_a_copy(b: Bench) -> None:
 
 @consumer("streams", DLPACK)
 def no_stream_for_the_host(b: Bench) -> None:
-    """A producer of host memory is given no stream but None."""
+    """A producer of host memory gets stream=None only."""
     hands = b.given()
     if hands.device != c.CPU:
         raise NotOfferedError("this memory is not on the host")

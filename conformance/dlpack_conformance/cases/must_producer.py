@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dlpack.h, DLPack's Python specification or the array API demand of a producer."""
+"""Requirements of dlpack.h, DLPack's Python specification or the array API for a producer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dlpack_conformance.cases.registry import (
     put,
 )
 
-# ---- producer: what is handed out ----------------------------------------------------------------
+# ---- producer: the exported struct ---------------------------------------------------------------
 
 
 @producer("device", DLPACK)
@@ -46,7 +46,7 @@ def says_its_device(b: Bench) -> None:
 
 @producer("device", C_API)
 def same_device_in_the_struct(b: Bench) -> None:
-    """The struct has the device that ``__dlpack_device__`` says."""
+    """The struct has the device that ``__dlpack_device__`` returns."""
     array = b.make()
     dl = c.managed_in(b.any_capsule(array)).dl_tensor
     found = (dl.device.device_type, dl.device.device_id)
@@ -74,7 +74,7 @@ def older_version_is_respected(b: Bench) -> None:
         capsule = b.export(b.make(), max_version=(0, 8))
     except BufferError:
         return
-    expect(not c.is_versioned(capsule), "handed out a struct that the consumer does not know")
+    expect(not c.is_versioned(capsule), "exported a struct that the consumer does not know")
 
 
 @producer("flags", C_API)
@@ -127,7 +127,7 @@ def _view_case(name: str, key: Any) -> None:
         C_API,
         alone=False,
         name=f"view_{name.replace(' ', '_')}",
-        text=f"A view is exported as what it is: {name}",
+        text=f"A view is exported with its own layout: {name}",
     )
 
 
@@ -190,11 +190,11 @@ def capsule_keeps_the_memory(b: Bench) -> None:
 
 
 def _grows(b: Bench, work: Any, what: str) -> None:
-    """Fail when the process grows by half of what the exports hold."""
+    """Fail if the process grows by half of the size of the exports."""
     nbytes, times = 8 << 20, 16
     array = b.make(np.zeros(nbytes // VALUES.itemsize, VALUES.dtype))
     if b.device(array)[0] != 1:
-        nbytes, times = 1 << 20, 100  # its memory may be elsewhere: the process shows little
+        nbytes, times = 1 << 20, 100  # its memory may be elsewhere, so the process hardly grows
     for _ in range(3):
         work(b.make(np.zeros(nbytes // VALUES.itemsize, VALUES.dtype)))
     gc.collect()
@@ -216,7 +216,7 @@ def _resident() -> int:
 
 @producer("life cycle", PYTHON)
 def dropped_capsule_is_released(b: Bench) -> None:
-    """A capsule that nobody consumed releases the array when it is dropped."""
+    """An unconsumed capsule releases the array when it is dropped."""
     _grows(b, lambda array: b.any_capsule(array) and None, "capsules dropped")
 
 
@@ -277,7 +277,7 @@ def deleter_in_a_thread_of_c(b: Bench) -> None:
 
 @producer("copies", DLPACK)
 def copy_true_copies(b: Bench) -> None:
-    """copy=True never hands out the array's own memory; a producer that cannot says BufferError."""
+    """copy=True never exports the array's own memory; otherwise BufferError is raised."""
     array = b.make()
     first = c.managed_in(b.any_capsule(array))  # alive: its memory is not used again
     own = _place(first)
@@ -285,7 +285,7 @@ def copy_true_copies(b: Bench) -> None:
         managed = c.managed_in(b.versioned(array, copy=True))
     except BufferError:
         raise NotOfferedError("does not copy") from None
-    expect(_place(managed) != own, "copy=True handed out the array's own memory")
+    expect(_place(managed) != own, "copy=True exported the array's own memory")
 
 
 @producer("copies", DLPACK)
@@ -300,7 +300,7 @@ def copy_true_sets_the_flag(b: Bench) -> None:
 
 @producer("copies", DLPACK)
 def copy_false_never_copies(b: Bench) -> None:
-    """copy=False hands out the array's own memory, or raises BufferError."""
+    """copy=False exports the array's own memory, or raises BufferError."""
     array = b.make()
     first = c.managed_in(b.any_capsule(array))  # alive: its memory is not used again
     own = _place(first)
@@ -308,17 +308,17 @@ def copy_false_never_copies(b: Bench) -> None:
         managed = c.managed_in(b.export(array, max_version=(1, 3), copy=False))
     except BufferError:
         return
-    expect(_place(managed) == own, "copy=False handed out other memory")
+    expect(_place(managed) == own, "copy=False exported other memory")
 
 
 @producer("copies", DLPACK)
 def view_has_no_copied_flag(b: Bench) -> None:
-    """A view does not have the flag IS_COPIED: nobody else owns it."""
+    """A view does not have the flag IS_COPIED."""
     array = b.make()
     first, second = (c.managed_in(b.versioned(array)) for _ in range(2))
     if _place(first) != _place(second):
         raise NotOfferedError("copies at every export")
-    expect(not first.flags & c.IS_COPIED, "a view says that it is a copy")
+    expect(not first.flags & c.IS_COPIED, "a view is flagged as a copy")
 
 
 def _place(managed: Any) -> int:
@@ -327,7 +327,7 @@ def _place(managed: Any) -> int:
 
 @producer("device", DLPACK)
 def own_device_on_request(b: Bench) -> None:
-    """dl_device may be the device where the array is."""
+    """dl_device may be the device of the array."""
     array = b.make()
     dl = c.managed_in(b.export(array, max_version=(1, 3), dl_device=b.device(array))).dl_tensor
     found = (dl.device.device_type, dl.device.device_id)
@@ -359,15 +359,15 @@ def host_on_request_is_the_host(b: Bench) -> None:
     try:
         capsule = b.export(array, max_version=(1, 3), dl_device=c.CPU)
     except BufferError:
-        raise NotOfferedError("gives nothing to the host") from None
+        raise NotOfferedError("exports nothing to the host") from None
     dl = c.managed_in(capsule).dl_tensor
-    expect((dl.device.device_type, dl.device.device_id) == c.CPU, "it is not on the host")
+    expect((dl.device.device_type, dl.device.device_id) == c.CPU, "the struct is not on the host")
     same(c.elements(dl, VALUES.dtype), VALUES)
 
 
 @producer("pending work", DLPACK)
 def pending_work_is_done_on_the_host(b: Bench) -> None:
-    """With dl_device=(1, 0) the data is safe: work that is pending on it is done before."""
+    """With dl_device=(1, 0) the data is complete: pending work is done before."""
     for _ in range(5):
         array, wanted = b.pending()
         capsule = (
@@ -380,7 +380,7 @@ def pending_work_is_done_on_the_host(b: Bench) -> None:
 
 @producer("pending work", DLPACK)
 def pending_work_is_done_in_a_copy(b: Bench) -> None:
-    """A copy for the host has the elements as they are after the work that is pending."""
+    """A copy for the host has the elements after the pending work."""
     for _ in range(5):
         array, wanted = b.pending()
         try:
@@ -402,7 +402,7 @@ def readonly_is_flagged(b: Bench) -> None:
 
 @producer("read-only", C_API)
 def writable_is_not_flagged(b: Bench) -> None:
-    """An array that may be written to does not have the flag READ_ONLY; of any dimensions."""
+    """A writable array, of any number of dimensions, does not have the flag READ_ONLY."""
     array = b.make()
     with suppress(NotOfferedError):
         if b.adapter.readonly is not None:
@@ -435,7 +435,7 @@ def table_is_complete(b: Bench) -> None:
 
 @producer("exchange table", EXCHANGE)
 def table_exports(b: Bench) -> None:
-    """managed_tensor_from_py_object_no_sync hands out what ``__dlpack__`` does."""
+    """managed_tensor_from_py_object_no_sync exports the same as ``__dlpack__``."""
     array = b.make()
     table = table_of(b, array)
     out = ctypes.c_void_p()
@@ -460,7 +460,7 @@ def table_says_its_stream(b: Bench) -> None:
 
 @producer("exchange table", EXCHANGE)
 def table_takes_back(b: Bench) -> None:
-    """managed_tensor_to_py_object_no_sync makes an array of what was exported."""
+    """managed_tensor_to_py_object_no_sync makes an array from an exported struct."""
     array = b.make()
     table = table_of(b, array)
     out, made = ctypes.c_void_p(), ctypes.c_void_p()

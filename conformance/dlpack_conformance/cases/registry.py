@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a case is, and where cases are put."""
+"""Cases, and the table of all cases."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class Case:
     name : str
         Name of the function.
     text : str
-        What holds, in a sentence.
+        The tested property, as a sentence.
     clause : Clause
-        Where that is said.
+        The clause that requires it.
     run : callable
         The case: raises `BrokenError` or `NotOfferedError`.
     alone : bool
-        Whether it gets a process of its own, whose exit code counts, too.
+        Whether it runs in a process of its own; the exit code must then be 0 as well.
     """
 
     level: Level
@@ -88,7 +88,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """What names it in a report, and for ``pytest -k``."""
+        """The name in a report, and for ``pytest -k``."""
         return f"{self.level}-{self.side}-{self.name}"
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input from which a library may expect nothing, and which it has to survive.
+"""Bad input that a library has to survive.
 
-Each case hands one bad thing to the library.  It passes when there is an exception that is one, or
-the right result; nothing is lost, and nothing that is not there is read or written.
+Each case passes one bad object to the library. It passes if the library raises an ordinary
+exception or returns the right result, without a leak and without access to invalid memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ BAD: dict[str, tuple[str, dict[str, Any]]] = {
         "a byte_offset that leaves the address space",
         {"byte_offset": 2**64 - MARGIN},
     ),
-    "unknown_dtype": ("a dtype code that nobody knows", {"dtype": (99, 32, 1)}),
+    "unknown_dtype": ("an unknown dtype code", {"dtype": (99, 32, 1)}),
     "float_of_80_bits": ("a float of 80 bits", {"dtype": (2, 80, 1)}),
     "dtype_of_0_bits": ("a dtype of 0 bits", {"dtype": (2, 0, 1)}),
     "dtype_of_0_lanes": ("a dtype of 0 lanes", {"dtype": (2, 32, 0)}),
@@ -82,7 +82,7 @@ def more_dimensions_than_it_has(b: Bench) -> None:
 
 @consumer("struct", C_API)
 def lanes(b: Bench) -> None:
-    """Four lanes: refused, or an array that knows of them."""
+    """Four lanes: refused, or an array with these lanes."""
     taken = b.taken(lambda: b.take(b.given(dtype=(2, 32, 4), shape=(3,), strides=(1,))))
     if taken is None:
         return
@@ -95,13 +95,13 @@ def lanes(b: Bench) -> None:
 
 @consumer("struct", C_API)
 def null_data(b: Bench) -> None:
-    """Refuses NULL data of an array that has elements, or says so when it is read."""
+    """Refuses NULL data of an array with elements, or raises an exception when it is read."""
     b.refused(lambda: b.host(b.take(b.given(data=0))).sum())
 
 
 @consumer("struct", C_API)
 def wild_data_without_elements(b: Bench) -> None:
-    """Data that is no address, in an array without elements, is not read."""
+    """An invalid data pointer of an array without elements is not read."""
     wild: dict[str, Any] = {"data": 8, "shape": (0, 4), "strides": (4, 1)}
     b.right(lambda: b.take(b.given(**wild)), VALUES[:0])
 
@@ -111,7 +111,7 @@ def wild_data_without_elements(b: Bench) -> None:
 
 @consumer("device", C_API)
 def other_device_than_announced(b: Bench) -> None:
-    """Does not take memory for the host's because ``__dlpack_device__`` says so."""
+    """Does not treat memory as host memory only because ``__dlpack_device__`` says so."""
     b.refused_or_carried(
         Hands(lambda v: b.struct(v, device=(2, 0)).capsule, b.given().device), (2, 0)
     )
@@ -136,11 +136,11 @@ for _name, _device in {
 
 @consumer("device", C_API)
 def host_memory_called_usm(b: Bench) -> None:
-    """Does not use host memory that is announced as USM: its context does not know the address."""
+    """Does not use host memory that is announced as USM: the context does not know the address."""
     if b.memory == "own":
         raise NotOfferedError("a case of host memory")
     hands = Hands(lambda v: b.struct(v, device=(14, 0)).capsule, (14, 0))
-    if b.adapter.on_queue is not None:  # it could know better
+    if b.adapter.on_queue is not None:  # it could check
         b.refused(lambda: b.take(hands))
     b.refused_or_carried(hands, (14, 0))
 
@@ -158,7 +158,7 @@ _announced_case("device_of_41_bits", "a number of 41 bits", (14, 2**40))
 _announced_case("device_is_one_number", "one number", (1,))
 
 
-# ---- a producer that does not keep to the protocol -----------------------------------------------
+# ---- a producer that violates the protocol -------------------------------------------------------
 
 
 def _hands(b: Bench, make: Any) -> Hands:
@@ -209,7 +209,7 @@ class _Exit(Hands):
 
 @consumer("hostile producer", NONE)
 def exit_goes_through(b: Bench) -> None:
-    """SystemExit from ``__dlpack__`` goes through."""
+    """SystemExit from ``__dlpack__`` propagates."""
 
     def leave(_: bool) -> Any:
         raise SystemExit(3)
@@ -227,7 +227,7 @@ def exit_goes_through(b: Bench) -> None:
 
 @consumer("hostile producer", NONE)
 def early_exit_goes_through(b: Bench) -> None:
-    """SystemExit from ``__dlpack_device__`` goes through."""
+    """SystemExit from ``__dlpack_device__`` propagates."""
     try:
         found = b.take(_Exit(lambda versioned: b.struct(versioned).capsule))
     except SystemExit:
@@ -253,8 +253,8 @@ def producer_comes_back_in(b: Bench) -> None:
 
 @consumer("hostile producer", NONE)
 def producer_recurses(b: Bench) -> None:
-    """A producer that asks for itself without end."""
-    most = 100_000  # a library that answers each error with another call makes 2**1000 of them
+    """A producer that imports itself in an endless recursion."""
+    most = 100_000  # a library that answers each error with another call makes 2**1000 calls
 
     def again(versioned: bool) -> Any:
         if len(hands.calls) < most:
@@ -269,7 +269,7 @@ def producer_recurses(b: Bench) -> None:
 
 @consumer("hostile producer", NONE)
 def producer_deletes_itself(b: Bench) -> None:
-    """A producer whose last reference goes while it is asked."""
+    """A producer that loses its last reference during the call."""
 
     class Gone(Hands):
         def __dlpack__(self, **keywords: Any) -> Any:
@@ -299,7 +299,7 @@ def capsule_of_another_thread(b: Bench) -> None:
 
 @consumer("hostile producer", NONE)
 def object_with_every_attribute(b: Bench) -> None:
-    """An object that has every attribute, as a mock has, is refused."""
+    """An object that has every attribute, such as a mock, is refused."""
 
     class Mock:
         def __getattr__(self, name: str) -> Any:
@@ -308,7 +308,7 @@ def object_with_every_attribute(b: Bench) -> None:
     b.refused(lambda: b.take(Mock()))
 
 
-# ---- a consumer that does not keep to the protocol -----------------------------------------------
+# ---- a consumer that violates the protocol -------------------------------------------------------
 
 WRONG_ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "stream_is_a_text": ("stream='x'", {"stream": "x"}),
@@ -350,7 +350,7 @@ for _name, (_what, _keywords) in WRONG_ARGUMENTS.items():
 
 @producer("exit", PYTHON, alone=True)
 def deleter_after_the_interpreter(b: Bench) -> None:
-    """The deleter is called after the interpreter is gone."""
+    """The deleter is called after the interpreter has ended."""
     address, versioned = c.take(b.any_capsule(b.make()))
     deleter = c.STRUCTS[versioned].from_address(address).deleter
     if not deleter:
@@ -427,13 +427,13 @@ def python_deleter_while_raising(b: Bench) -> None:
 
 @consumer("exit", PYTHON, alone=True)
 def alive_at_the_exit(b: Bench) -> None:
-    """Arrays are alive at the exit, of a producer that is Python code."""
+    """Arrays of a Python producer are alive at exit."""
     sys.kept_alive = [b.take(b.given()) for _ in range(3)]  # type: ignore[attr-defined]
 
 
 @consumer("exit", NONE, alone=True)
 def daemon_at_the_exit(b: Bench) -> None:
-    """A daemon thread imports until the exit."""
+    """A daemon thread imports until the process exits."""
     b.take(b.given())
 
     def work() -> None:
@@ -447,14 +447,14 @@ def daemon_at_the_exit(b: Bench) -> None:
 
 @consumer("processes", NONE, alone=True)
 def child_after_fork(b: Bench) -> None:
-    """A child that was forked reads what its parent imported, or gets an exception."""
+    """A forked child reads an array that its parent imported, or gets an exception."""
     if b.memory == "own":
         raise NotOfferedError("a case of host memory: no driver promises more")
     array = b.take(b.given())
     same(b.host(array), VALUES)
     child = os.fork()
     if child == 0:
-        signal.alarm(30)  # less than a case may take
+        signal.alarm(30)  # less than the time limit of a case
         good = True
         with suppress(Exception):
             good = bool((b.host(array) == VALUES).all())

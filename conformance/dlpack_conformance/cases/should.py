@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the specifications recommend, and what other libraries rely on."""
+"""Recommendations of the specifications, and assumptions of other libraries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from dlpack_conformance.producers import Hands
 
 @producer("versions", DLPACK)
 def knows_version_1(b: Bench) -> None:
-    """Asked for version 1, it hands out the versioned struct."""
+    """Asked for version 1, it exports the versioned struct."""
     capsule = b.producer(b.make()).__dlpack__(max_version=(1, 3))
     expect(c.is_versioned(capsule), "it is the struct of DLPack 0.x")
 
@@ -67,14 +67,14 @@ def no_elements_are_null(b: Bench) -> None:
 
 @producer("layout", NONE)
 def strides_are_always_written(b: Bench) -> None:
-    """Strides are written in the struct of DLPack 0.x, too: consumers exist that need them."""
+    """Strides are also written in the struct of DLPack 0.x, because some consumers need them."""
     dl = c.managed_in(b.legacy(b.make())).dl_tensor
     expect(dl.strides, "strides are NULL")
 
 
 @producer("life cycle", NONE)
 def deleter_is_not_null(b: Bench) -> None:
-    """The deleter is not NULL: consumers exist that call it unseen."""
+    """The deleter is not NULL, because some consumers call it unchecked."""
     expect(c.managed_in(b.any_capsule(b.make())).deleter, "the deleter is NULL")
 
 
@@ -102,7 +102,7 @@ def gives_to_the_host(b: Bench) -> None:
 
 @producer("read-only", PYTHON)
 def readonly_needs_a_version(b: Bench) -> None:
-    """A read-only array is not exported in the struct of DLPack 0.x, which cannot say so."""
+    """A read-only array is not exported in the struct of DLPack 0.x, which has no flag for it."""
     array = b.readonly()
     try:
         b.producer(array).__dlpack__()
@@ -113,7 +113,7 @@ def readonly_needs_a_version(b: Bench) -> None:
 
 @producer("streams", DLPACK)
 def stream_on_the_host_is_refused(b: Bench) -> None:
-    """An array of the host refuses a stream that is an address, and does not use it."""
+    """A host array refuses a stream that is an address, and does not use it."""
     array = b.make()
     if b.device(array) != c.CPU:
         raise NotOfferedError("its arrays are not on the host")
@@ -128,7 +128,7 @@ def stream_on_the_host_is_refused(b: Bench) -> None:
 
 @producer("streams", DLPACK)
 def no_synchronisation_on_request(b: Bench) -> None:
-    """stream=-1 asks an array of a device not to wait; mpi4py passes it to each device."""
+    """stream=-1 asks a device array not to wait; mpi4py passes it to every device."""
     array = b.make()
     if b.device(array) == c.CPU:
         raise NotOfferedError("its arrays are on the host")
@@ -152,7 +152,7 @@ def stream_for_the_host_is_none(b: Bench) -> None:
 
 @producer("exchange table", EXCHANGE)
 def table_raises_for_others(b: Bench) -> None:
-    """Handed an object of another type, the table fails with an exception."""
+    """For an object of another type, the table fails with an exception."""
     import ctypes
 
     from dlpack_conformance.cases.must_producer import table_of
@@ -174,7 +174,7 @@ def table_raises_for_others(b: Bench) -> None:
 def _dpctl(b: Bench) -> Any:
     """Return dpctl, for a library whose arrays are on SYCL queues."""
     if b.adapter.on_queue is None:
-        raise NotOfferedError("its arrays are on no SYCL queue")
+        raise NotOfferedError("its arrays are not on a SYCL queue")
     return import_module("dpctl")
 
 
@@ -218,17 +218,17 @@ def address_of_a_queue_is_a_stream(b: Bench) -> None:
 
 @producer("oneAPI", ONE_API)
 def pending_work_without_a_stream(b: Bench) -> None:
-    """With stream=None, work that is pending is done when the capsule is there."""
+    """With stream=None, pending work is done when the capsule is returned."""
     for _ in range(10):
         array, wanted = b.pending()
         if b.device(array)[0] != c.ONE_API:
-            raise NotOfferedError("its arrays are on no SYCL device")
+            raise NotOfferedError("its arrays are not on a SYCL device")
         dl = c.managed_in(b.any_capsule(array)).dl_tensor
         same(c.elements(dl, wanted.dtype), wanted)
 
 
 def _part(dpctl: Any, device: Any) -> Any:
-    """Return a part of a device: a tile of a GPU, or a unit of a CPU."""
+    """Return a sub-device: a tile of a GPU, or a unit of a CPU."""
     for partition in ("next_partitionable", 1):
         with suppress(dpctl.SyclSubDeviceCreationError):
             return device.create_sub_devices(partition=partition)[0]
@@ -254,7 +254,7 @@ def sub_device_is_exported(b: Bench) -> None:
 
 @producer("oneAPI", ONE_API)
 def private_context_is_not_handed_over(b: Bench) -> None:
-    """Memory of another context than the default one is copied, or refused with BufferError."""
+    """Memory of a context other than the default context is copied, or refused with BufferError."""
     dpctl = _dpctl(b)
     device = dpctl.SyclDevice()
     queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
@@ -264,7 +264,7 @@ def private_context_is_not_handed_over(b: Bench) -> None:
     except BufferError:
         return
     managed = c.managed_in(capsule)
-    expect(managed.flags & c.IS_COPIED, "the memory was handed over as it is")
+    expect(managed.flags & c.IS_COPIED, "the memory was exported without a copy")
 
 
 # ---- consumer ------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def private_context_is_not_handed_over(b: Bench) -> None:
 
 @consumer("versions", DLPACK)
 def producer_without_keywords(b: Bench) -> None:
-    """A producer of 2021, which knows no keyword but stream, is called again without them."""
+    """A producer of 2021, which has only the keyword stream, is called again without the others."""
 
     class Old(Hands):
         def __dlpack__(self, *, stream: Any = None) -> Any:  # type: ignore[override]
@@ -283,7 +283,7 @@ def producer_without_keywords(b: Bench) -> None:
 
 @consumer("versions", DLPACK)
 def asks_for_version_1(b: Bench) -> None:
-    """The consumer asks for version 1: a read-only array can be told in no other way."""
+    """The consumer asks for version 1, because only that struct can say read-only."""
     hands = b.given()
     b.take(hands)
     asked = [call.get("max_version") for call in hands.calls]
@@ -292,7 +292,7 @@ def asks_for_version_1(b: Bench) -> None:
 
 @consumer("read-only", C_API)
 def readonly_is_not_written_to(b: Bench) -> None:
-    """An array over read-only memory refuses a write, or is a copy."""
+    """An array over read-only memory refuses to be written, or is a copy."""
     locked = VALUES.copy()
     kept: list[Any] = []
 
@@ -320,7 +320,7 @@ def readonly_is_not_written_to(b: Bench) -> None:
 
 @consumer("read-only", C_API)
 def readonly_survives_an_export(b: Bench) -> None:
-    """An array over read-only memory is exported as read-only, or not."""
+    """An array over read-only memory is exported as read-only, or is not exported."""
 
     def make(versioned: bool) -> Any:
         if not versioned:
@@ -341,7 +341,7 @@ def readonly_survives_an_export(b: Bench) -> None:
 
 @consumer("read-only", DLPACK)
 def readonly_is_taken(b: Bench) -> None:
-    """A consumer takes a read-only array rather than to raise."""
+    """A consumer accepts a read-only array."""
 
     def make(versioned: bool) -> Any:
         if not versioned:
@@ -367,7 +367,7 @@ _layout_case("zero_strides", "Strides of 0", np.broadcast_to(VALUES[0], (3, 4)))
 
 @consumer("copies", PYTHON)
 def imports_are_views(b: Bench) -> None:
-    """Without a wish, the memory is shared where that is possible."""
+    """Without copy=, the memory is shared where possible."""
     if b.memory == "own":
         array = b.make()
         taken = b.take(b.producer(array))
@@ -384,7 +384,7 @@ def imports_are_views(b: Bench) -> None:
 
 @consumer("errors", PYTHON)
 def unsupported_device_is_a_buffer_error(b: Bench) -> None:
-    """A device that the consumer does not know: BufferError, or it hands the memory on as it is."""
+    """An unknown device: BufferError, or the memory is passed on unchanged."""
     hands = Hands(lambda versioned: b.struct(versioned, device=(12, 0)).capsule, (12, 0))
     try:
         taken = b.take(hands)
@@ -399,7 +399,7 @@ def unsupported_device_is_a_buffer_error(b: Bench) -> None:
 
 @consumer("errors", FROM_DLPACK)
 def refusal_is_not_asked_again(b: Bench) -> None:
-    """A producer that says BufferError is not asked again in the same way."""
+    """A producer that raises BufferError is not asked again in the same way."""
     calls = []
 
     def make(versioned: bool) -> Any:
@@ -414,7 +414,7 @@ def refusal_is_not_asked_again(b: Bench) -> None:
 
 @consumer("copies", FROM_DLPACK)
 def copy_false_says_buffer_error(b: Bench) -> None:
-    """copy=False that cannot be kept: BufferError, or ValueError."""
+    """An impossible copy=False: BufferError, or ValueError."""
 
     def make(_: bool) -> Any:
         raise BufferError("this array can only be copied")
