@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device table in Python: entries, queues, contexts, and the environment they come from."""
+"""The device table in Python: entries, queues and contexts."""

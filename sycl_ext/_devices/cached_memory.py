@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that is kept for the next allocation: how much, and the way to give it back."""
+"""Memory that is kept for later allocations: its size, and its release."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sycl_ext._devices.device import Device, by_id
 
 __all__ = ["cached", "release_cached", "released_with"]
 
-#: What else is called to give memory back.
+#: Other functions that release memory.
 released_with: list[Callable[[], object]] = []
 
 
 def cached() -> dict[tuple[Device | None, str], int]:
-    """Return how many bytes are kept for the next allocations: freed memory, still allocated.
+    """Return the number of bytes that are kept for later allocations.
 
-    Blocks of up to 64 KiB are kept, at most 2.75 MiB of each kind of USM of a device in its default
-    context; of a private context nothing is kept.  Larger ones are kept of host USM (up to 4 MiB
-    each, 8 MiB for a device), since copies through the host need it, and of host memory (up to 32
-    MiB each, 64 MiB in all), where copies to the host end.
+    Freed blocks of up to 64 KiB are kept, at most 2.75 MiB of each kind of USM of a device in its
+    default context. Blocks of a private context are not kept. Larger blocks are kept for host USM
+    (up to 4 MiB each, 8 MiB for a device), which copies through the host use, and for host memory
+    (up to 32 MiB each, 64 MiB in all), the target of copies to the host.
 
     Returns
     -------
     dict
-        (device, kind of USM) to bytes, where there are any.  ``(None, "system")`` is host memory.
+        Maps (device, kind of USM) to bytes, without zeros. ``(None, "system")`` is host memory.
 
     See Also
     --------
@@ -49,11 +49,11 @@ def cached() -> dict[tuple[Device | None, str], int]:
 
 
 def release_cached() -> None:
-    """Give the memory that `memory.cached` tells of back to the SYCL runtime and the system.
+    """Return the memory that `memory.cached` reports to the SYCL runtime and the system.
 
-    This happens by itself when a device has no memory left.  So is memory that other processes had
-    open, and have closed since (`ipc.handle`).  (The runtime may keep memory of its
-    own, as the memory pools of the Level Zero adapter do.)
+    This also happens automatically when a device has no memory left. It frees memory that other
+    processes had open (`ipc.handle`) and have since closed. The runtime may keep memory itself, as
+    the memory pools of the Level Zero adapter do.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device in words that mean something in another process, and the way back.  Pure.
+"""Portable descriptions of devices for other processes, and their interpretation. Pure.
 
-An id is a position in the table of one process, and a context is an address in it; what travels is
-the name of the root device (backend, type, number) and the cuts that lead to a part of it.
+Ids and contexts have a meaning only in one process. So a description has the name of the root
+device (backend, type, number), and the partitions that lead to a sub-device.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 __all__ = ["TO_COMPOSITE", "Cut", "DeviceWords", "choose", "read_partition", "read_words"]
 
-#: One step from a device to a part of it: how it is cut (`Device.partition`), and which part.
+#: One step from a device to a sub-device: the partition (`Device.partition`) and the number in it.
 Cut = tuple[str, int]
 
 #: The step from a root device to the composite device that it is a component of.
 TO_COMPOSITE: Cut = ("composite", 0)
 
-#: What somebody else's words may ask for: more than any device has.
+#: The limit for a foreign description: more than any device has.
 _MAX_CUTS, _MAX_PARTS = 8, 4096
 _DOMAINS = ("numa", "L4_cache", "L3_cache", "L2_cache", "L1_cache", "next_partitionable", "cslice")
 
@@ -33,13 +33,13 @@ class DeviceWords(NamedTuple):
 
     @classmethod
     def of(cls, filter_string: str, path: Sequence[Cut] = ()) -> DeviceWords:
-        """Return the words for a part of the root device of a filter string."""
+        """Return the description of a sub-device of the root device of a filter string."""
         backend, device_type, number = filter_string.split(":")
         return cls(backend, device_type, int(number), tuple(path))
 
 
 def read_words(value: Any) -> DeviceWords:
-    """Read words from another process; ValueError when they are none."""
+    """Read a description from another process; ValueError if it is not valid."""
     fine = type(value) is tuple and [type(part) for part in value] == [str, str, int, tuple]
     if fine:
         words = DeviceWords(*value)
@@ -63,7 +63,7 @@ def _is_cut(cut: Any) -> bool:
 
 
 def read_partition(text: str) -> str | int | list[int] | None:
-    """Return the ``partition=`` that `Device.partition` describes; None when it describes none.
+    """Return the ``partition=`` that `Device.partition` describes, or None.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def read_partition(text: str) -> str | int | list[int] | None:
 
 
 def choose(wanted: DeviceWords, roots: Sequence[str]) -> int | None:
-    """Return which of these root devices is nearest to the wanted one.
+    """Return the number of the root device that is most similar to the wanted one.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def choose(wanted: DeviceWords, roots: Sequence[str]) -> int | None:
     Returns
     -------
     int or None
-        Its place among them: of the same type, if possible of the same backend, and of the nearest
-        number.  None: there is no device of that type.
+        Its position in `roots`: a device of the same type, if possible of the same backend, and
+        with the nearest number. None if there is no device of that type.
 
     Examples
     --------

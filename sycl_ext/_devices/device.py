@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Device`, an entry of the device table, and the one object of each entry."""
+"""`Device`, an entry of the device table. There is one object for each entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Device", "by_id", "devices", "ids"]
 
 
 class Device:
-    """One entry of the device table: a device, a context and an in-order queue.
+    """One entry of the device table: a device, a context and a queue.
 
     Devices are obtained from `devices`, `device` and `register_context`; there is one object per
     entry, so devices compare and hash by identity.
@@ -49,7 +49,7 @@ class Device:
 
     @property
     def root_id(self) -> int:
-        """Id of the root device that this device is, or is a part of."""
+        """Id of the root device; a root device has its own id."""
         return self._entry.root_id
 
     @property
@@ -59,26 +59,26 @@ class Device:
 
     @property
     def parent(self) -> Device | None:
-        """The device this one was cut from or registered for; None for a root device."""
+        """The device it was partitioned from or registered for; None for a root device."""
         parent = self._entry.parent_id
         return None if parent is None else by_id(parent)
 
     @property
     def partition(self) -> str:
-        """How a sub-device was cut, such as ``"numa"`` or ``"equally 4"``.
+        """The partition that made a sub-device, such as ``"numa"`` or ``"equally 4"``.
 
-        Empty for a sub-device that somebody else cut: OpenCL does not tell which part it is.
+        Empty for a sub-device that other code made, because OpenCL does not report its partition.
         """
         return self._entry.partition
 
     @property
     def part(self) -> int | None:
-        """Number of a sub-device among the parts of its partition, from 0; else None."""
+        """Number of a sub-device in its partition, from 0; None for other devices."""
         return self._entry.part if self._entry.part >= 0 else None
 
     @property
     def name(self) -> str:
-        """Name of the device, as its driver gives it."""
+        """Name of the device, as its driver reports it."""
         return self._entry.name
 
     @property
@@ -93,14 +93,14 @@ class Device:
 
     @property
     def driver_version(self) -> str:
-        """Version of the driver, as it gives it."""
+        """Version of the driver, as the driver reports it."""
         return self._entry.driver_version
 
     @property
     def uuid(self) -> str | None:
         """UUID of the device in the form 8-4-4-4-12, the same in every process and backend.
 
-        None where the device does not report one.  A program finds the device of another one by it:
+        None if the device does not report a UUID. Another program finds the same device by it:
         ``sx.device("uuid:...")``.
         """
         uuid = self._entry.uuid
@@ -108,7 +108,7 @@ class Device:
 
     @property
     def pci_address(self) -> str | None:
-        """Where the device is on the PCI bus, such as ``"0000:03:00.0"``; None: it does not say."""
+        """Address on the PCI bus, such as ``"0000:03:00.0"``; None if not reported."""
         return self._entry.pci_address or None
 
     @property
@@ -123,12 +123,12 @@ class Device:
 
     @property
     def has_fp64(self) -> bool:
-        """Whether the device computes in float64."""
+        """Whether the device supports float64."""
         return self._entry.fp64
 
     @property
     def usm_types(self) -> tuple[str, ...]:
-        """The kinds of USM that the device offers; ``"system"`` when it reads any host memory."""
+        """The kinds of USM that the device supports; ``"system"`` for any host memory."""
         return self._entry.usm_types
 
     def host_accessible(self, usm_type: str) -> bool:
@@ -154,7 +154,7 @@ class Device:
     def sycl_queue(self) -> dpctl.SyclQueue:
         """The queue that dpctl keeps for the device and context of the entry.
 
-        Everybody in the process shares it, dpnp for instance; it is out of order.
+        All users of dpctl in the process share it, for example dpnp. It is out of order.
         """
         if self._queue is None:
             import dpctl
@@ -176,7 +176,7 @@ class Device:
         import dpctl
 
         context = dpctl.SyclContext(self._entry.context_capsule())
-        if self.default_context:  # an object kept here would keep a private context in use for ever
+        if self.default_context:  # an object kept here would keep a private context alive forever
             self._context = context
         return context
 
@@ -191,16 +191,16 @@ class Device:
         return self._sycl_device
 
     def create_sub_devices(self, partition: int | Sequence[int] | str) -> tuple[Device, ...]:
-        """Cut the device into sub-devices, and give each of them an entry.
+        """Partition the device into sub-devices, and add an entry for each.
 
-        The same device cut in the same way gives the same entries.  On Level Zero they are bound to
-        the default context, as their root device is; OpenCL wants a context of its own for each.
+        The same partition of the same device returns the same entries. On Level Zero they are bound
+        to the default context, like their root device. On OpenCL each needs a context of its own.
 
         Parameters
         ----------
         partition : int, sequence of int or str
-            Compute units of each sub-device; the list of them; the affinity domain (``"numa"``,
-            ``"L4_cache"``, ``"L3_cache"``, ``"L2_cache"``, ``"L1_cache"``,
+            The number of compute units of each sub-device; a list of these numbers; an affinity
+            domain (``"numa"``, ``"L4_cache"``, ``"L3_cache"``, ``"L2_cache"``, ``"L1_cache"``,
             ``"next_partitionable"``); or ``"cslice"``, the compute slices of a GPU.
 
         Returns
@@ -210,9 +210,9 @@ class Device:
         Raises
         ------
         SyclError
-            When the device cannot be cut in this way.
+            If the device cannot be partitioned in this way.
         TypeError, ValueError
-            When `partition` is nothing of the above.
+            If `partition` is none of the above.
 
         Examples
         --------
@@ -225,7 +225,7 @@ class Device:
         return tuple(by_id(entry_id) for entry_id in ids)
 
     def _whole(self) -> Device:
-        """Return the entry of this very device without a private context."""
+        """Return the entry of the same device that has no private context."""
         if self._entry.composite:
             return by_id(_core.entry_of_device(self._entry.device_address).id)
         parent = self.parent
@@ -260,7 +260,7 @@ def _read_partition(partition: Any) -> tuple[str, list[int], str]:
         return "affinity_domain", [], partition
     equally = isinstance(partition, Integral) and not isinstance(partition, bool)
     try:
-        if isinstance(partition, (bytes, bytearray)):  # sequences of numbers, which nobody means
+        if isinstance(partition, (bytes, bytearray)):  # sequences of numbers by accident
             raise TypeError
         counts = [operator.index(count) for count in ([partition] if equally else partition)]
     except TypeError:
@@ -282,7 +282,7 @@ ids: dict[Device, int] = {}
 
 
 def by_id(entry_id: int) -> Device:
-    """Return the one `Device` of an entry; ValueError when there is no such entry."""
+    """Return the `Device` of an entry; ValueError if there is no such entry."""
     found = _by_id.get(entry_id)
     if found is None:
         if entry_id.bit_length() > 31:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory this package has allocated on each device, and a limit to it."""
+"""The memory that this package has allocated on each device, and limits for it."""
 
 from __future__ import annotations
 
@@ -15,37 +15,36 @@ __all__ = ["Statistics", "limit", "statistics"]
 
 
 class Statistics(NamedTuple):
-    """What was allocated of one kind of USM on one device.
+    """Allocations of one kind of USM on one device.
 
-    The numbers are read one after the other, while other threads allocate.
+    The numbers are read one after the other, and other threads may allocate meanwhile.
     """
 
-    #: Bytes of the blocks that are allocated now, those included whose free waits for work.
+    #: Bytes of the live blocks, including blocks that will be freed when work on them is done.
     live_bytes: int
-    #: The most that `live_bytes` has ever been.
+    #: The maximum of `live_bytes` so far.
     peak_bytes: int
-    #: Blocks that are allocated now.
+    #: Number of live blocks.
     live_allocations: int
-    #: Blocks that were ever allocated.
+    #: Number of blocks allocated so far.
     total_allocations: int
 
 
 def statistics(device: Any = None, /) -> dict[tuple[Device | None, str], Statistics]:
-    """Return what this package has allocated: bytes and blocks, now, at most and in all.
+    """Return the numbers of bytes and blocks that this package has allocated.
 
-    Memory of other libraries is not counted, nor memory that is kept for reuse (`cached`).
+    Memory of other libraries, and memory that is kept for reuse (`cached`), is not counted.
 
     Parameters
     ----------
     device : optional
-        In any form; None for all devices and the host.
+        A device in any form; None for all devices and the host.
 
     Returns
     -------
     dict
-        (device, kind of USM) to `Statistics`, where there ever was an allocation.
-        ``(None, "system")`` is host memory.  A private context or a part of a device has numbers
-        of its own.
+        Maps (device, kind of USM) to `Statistics`, for kinds that were ever allocated. ``(None,
+        "system")`` is host memory. Private contexts and sub-devices have their own numbers.
 
     Examples
     --------
@@ -63,7 +62,7 @@ def statistics(device: Any = None, /) -> dict[tuple[Device | None, str], Statist
     return found
 
 
-#: Whom an allocation asks on the device of an entry, before it fails.
+#: The function that an allocation calls before it fails, by entry.
 _on_pressure: dict[int, Callable[[int], object]] = {}
 
 
@@ -80,11 +79,11 @@ def limit(
     nbytes: SupportsIndex | None,
     on_pressure: Callable[[int], object] | None = None,
 ) -> None:
-    """Limit what this package allocates on a device, and name who makes room before a MemoryError.
+    """Limit the allocations of this package on a device, and set a function that frees memory.
 
-    The limit is on "device" and "shared" USM; for a root device also on that of its parts and of
-    its private contexts.  It holds for allocations from now on.  Threads that allocate at the same
-    time may pass it together.
+    The limit applies to "device" and "shared" USM. For a root device it includes the USM of its
+    sub-devices and private contexts. It applies to later allocations. Threads that allocate at the
+    same time may exceed it together.
 
     Parameters
     ----------
@@ -93,17 +92,17 @@ def limit(
     nbytes : int or None
         None removes the limit.
     on_pressure : callable, optional
-        Gets the bytes of an allocation that would pass the limit, or for which the device has no
-        memory left.  It makes room, by dropping tensors or moving them to the host, and returns
-        True; then the allocation is tried again, until it succeeds.  Where the function returns
-        something false, the allocation raises MemoryError; what it raises is raised there.  It
-        runs in the thread that allocates, where no lock is held; its own allocations do not call
-        it.  None removes it.
+        Called with the size in bytes of an allocation that would exceed the limit, or for which the
+        device has no memory left. It frees memory, for example by dropping tensors or moving them
+        to the host, and returns True; the allocation is then tried again, until it succeeds. If it
+        returns a false value, the allocation raises MemoryError. An exception in it propagates from
+        the allocation. It runs in the allocating thread without a lock; its own allocations do not
+        call it again. None removes it.
 
     Raises
     ------
     TypeError, ValueError
-        When `nbytes` is no integer or negative, or `on_pressure` cannot be called.
+        If `nbytes` is not an integer or negative, or if `on_pressure` is not callable.
 
     Examples
     --------

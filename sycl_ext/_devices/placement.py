@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one reader of every ``device=`` form: a device, and the queue that may stand for it."""
+"""The parser of every ``device=`` form: a device, and the queue that may be given in its place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Placement:
-    """Where a tensor goes: a device, and the queue that was given in its place, if any."""
+    """The place of a tensor: a device, and the queue that was given in its place, if any."""
 
     __slots__ = ("device", "queue")
 
@@ -36,16 +36,16 @@ class Placement:
 
 
 def device(spec: Any = None) -> Device:
-    """Return the device that `spec` stands for.
+    """Return the device that `spec` describes.
 
     Parameters
     ----------
     spec : optional
         None for the default device; a `Device`; an id; a DLPack pair ``(14, id)``; a filter string
-        such as ``"level_zero:gpu:1"`` or ``"cpu"``; ``"uuid:"`` and a `Device.uuid`;
-        a ``dpctl.SyclDevice``, ``SyclQueue`` or ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a
-        ``torch.device`` of that type, for the device that PyTorch calls so; anything with
-        ``sycl_queue`` or ``__dlpack_device__``.
+        such as ``"level_zero:gpu:1"`` or ``"cpu"``; ``"uuid:"`` and a `Device.uuid`; a
+        ``dpctl.SyclDevice``, ``SyclQueue`` or ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a
+        ``torch.device`` of that type, for that device of PyTorch; any object with ``sycl_queue`` or
+        ``__dlpack_device__``.
 
     Returns
     -------
@@ -54,9 +54,9 @@ def device(spec: Any = None) -> Device:
     Raises
     ------
     ValueError
-        When there is no such device.
+        If there is no such device.
     TypeError
-        When `spec` is in none of these forms.
+        If `spec` has none of these forms.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def device(spec: Any = None) -> Device:
 
 
 def place(spec: Any) -> Placement:
-    """Read any ``device=`` form; a queue given there becomes the queue of the tensor."""
+    """Read any ``device=`` form; a queue becomes the queue of the tensor."""
     if spec is None:
         return Placement(by_id(_core.default_entry().id))
     if isinstance(spec, Device):
@@ -90,7 +90,7 @@ def place(spec: Any) -> Placement:
     if is_torch_device(spec):
         return Placement(_of_torch(spec))
     if hasattr(spec, "sycl_queue"):
-        queue = queue_from(spec.sycl_queue)  # an int is an address here, and no id
+        queue = queue_from(spec.sycl_queue)  # an int is an address here, not an id
         return Placement(by_id(_core.entry_of_queue(queue).id), queue)
     if hasattr(spec, "__dlpack_device__"):
         return Placement(_by_pair(spec.__dlpack_device__()))
@@ -101,13 +101,13 @@ def place(spec: Any) -> Placement:
 
 
 def register_context(context_or_queue: Any, device: Any = None) -> Device:
-    """Append an entry for a context that is not a default context.
+    """Append an entry for a private context to the device table.
 
     Parameters
     ----------
     context_or_queue : dpctl.SyclContext, dpctl.SyclQueue or "SyclContextRef" capsule
     device : optional
-        Which device of the context, in any form; needed when it has several.
+        The device of the context, in any form; required if the context has several.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     Raises
     ------
     ValueError
-        When the context has several devices and none is named, or lacks the device.
+        If the context has several devices and none is given, or if it does not have the device.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
 def _by_pair(pair: Any) -> Device:
     """Find the device of a DLPack pair."""
     is_pair = isinstance(pair, Sequence) and len(pair) == 2
-    if is_pair and isinstance(pair[0], Enum):  # as the array API has it
+    if is_pair and isinstance(pair[0], Enum):  # as in the array API
         pair = (pair[0].value, pair[1])
     if not is_pair or not all(isinstance(x, int) and not isinstance(x, bool) for x in pair):
         raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
@@ -181,7 +181,7 @@ _UUID = r"uuid:(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def names_device(text: str) -> bool:
-    """Whether a string is in the form of a device: a filter string, or what PyTorch calls one."""
+    """Whether a string has the form of a device: a filter string, or a name of PyTorch."""
     text = text.strip().lower()
     return any(re.fullmatch(form, text) for form in (_FILTER, _XPU, _UUID)) or text in (
         "host",
@@ -196,7 +196,7 @@ def is_torch_device(spec: object) -> bool:
 
 
 def _of_torch(spec: Any) -> Device:
-    """Find the device that a ``torch.device`` stands for."""
+    """Find the device of a ``torch.device``."""
     if spec.type == "xpu":
         return _by_xpu(spec.index)
     if spec.type == "cpu":
@@ -208,10 +208,10 @@ def _of_torch(spec: Any) -> Device:
 
 
 def _by_xpu(number: int | None) -> Device:
-    """Find the device that PyTorch numbers so.
+    """Find the device with this number in PyTorch.
 
-    PyTorch counts GPUs of Level Zero, and may leave some of them out, so it is asked when it is
-    there: its queue tells the device.
+    PyTorch counts GPUs of Level Zero and may leave some of them out. So if it is loaded, the device
+    is that of its queue.
     """
     xpu = getattr(sys.modules.get("torch"), "xpu", None)
     name = "xpu" if number is None else f"xpu:{number}"
@@ -233,7 +233,7 @@ def _by_xpu(number: int | None) -> Device:
 def _by_uuid(uuid: str, roots: Sequence[Device]) -> Device:
     """Find the device with a UUID: a root device, or a sub-device that has an entry.
 
-    Level Zero and OpenCL show one GPU with one UUID; that of Level Zero comes first.
+    Level Zero and OpenCL report the same UUID for a GPU; the device of Level Zero comes first.
     """
     others = (by_id(number) for number in range(len(roots), _core.entry_count()))
     found = [device for device in (*roots, *others) if device.uuid == uuid]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one reader of everything that stands for a SYCL queue."""
+"""The parser of every form of a SYCL queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_ext._setup.runtimes import warn_of_others
 #: The value of ``stream=`` that asks for no synchronisation.
 NO_SYNC: Final = -1
 
-#: What stands for the queue of a producer that may work with another SYCL runtime.
+#: Stands for the queue of a producer that may use another SYCL runtime.
 OTHER_RUNTIME: Final = NotImplemented
 
 _FORMS = (
@@ -24,10 +24,10 @@ _FORMS = (
 
 
 def address_in_dpctl(obj: object, name: str) -> int | None:
-    """Return where the SYCL object is that an instance of a class of dpctl holds, or None.
+    """Return the address of the SYCL object in an instance of a class of dpctl, or None.
 
-    The address is followed, so the class and its method are dpctl's own, whatever `obj` says that
-    it is.  Nothing is imported: without dpctl there are no instances.
+    The address is followed, so the class and its method are taken from dpctl, whatever class `obj`
+    claims to have. Nothing is imported: without dpctl there are no instances.
     """
     cls = getattr(sys.modules.get("dpctl"), name, None)
     if cls is None or not issubclass(type(obj), cls):
@@ -37,7 +37,7 @@ def address_in_dpctl(obj: object, name: str) -> int | None:
 
 
 def queue_address(obj: object) -> int | None:
-    """Return where the queue is that a ``dpctl.SyclQueue`` holds; None: `obj` is none."""
+    """Return the address of the queue of a ``dpctl.SyclQueue``; None for another object."""
     return address_in_dpctl(obj, "SyclQueue")
 
 
@@ -47,15 +47,15 @@ def is_dpctl_queue(obj: object) -> bool:
 
 
 def is_torch_class(cls: type) -> bool:
-    """Whether `cls` is ``torch.Tensor`` or made from it; torch is not imported for that."""
+    """Whether `cls` is ``torch.Tensor`` or a subclass; torch is not imported for that."""
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
     return isinstance(tensor, type) and issubclass(cls, tensor)
 
 
 def device_guard(x: Any) -> AbstractContextManager[object]:
-    """Make the device of a tensor of torch the current one: it exports from no other.
+    """Make the device of a torch tensor the current one, because torch exports only from that one.
 
-    So it is on CUDA, and on XPU since pytorch#195721; torch.cpu has no ``device``.
+    This applies to CUDA, and to XPU since pytorch#195721; torch.cpu has no ``device``.
     """
     if not is_torch_class(type(x)):
         return nullcontext()
@@ -67,11 +67,12 @@ def device_guard(x: Any) -> AbstractContextManager[object]:
 def producer_queue(x: Any) -> object:
     """Return the queue that a producer of USM works on, in a form that it takes as ``stream``.
 
-    That is the ``dpctl.SyclQueue`` that it shows, and the address of the current stream's queue for
-    tensors of torch, which show nothing and wait for nothing.  None: the producer shows none.
+    This is the ``dpctl.SyclQueue`` of the producer. Tensors of torch have no such attribute and do
+    not wait, so for them it is the address of the current stream's queue. None: the producer has no
+    queue.
 
-    `OTHER_RUNTIME`: another SYCL runtime is loaded, and the producer shows no queue of ours.  It
-    may follow a queue of ours as one of its own, so it is asked for data that is ready.
+    `OTHER_RUNTIME`: another SYCL runtime is loaded, and the producer has no queue of our runtime.
+    It might treat a queue of our runtime as one of its own, so it is asked for complete data.
     """
     shown: object = (
         sys.modules["torch"].xpu.current_stream(x.device).sycl_queue
@@ -91,14 +92,14 @@ def producer_queue(x: Any) -> object:
 
 
 def queue_from(obj: Any) -> _core.Queue:
-    """Return the queue that `obj` stands for.
+    """Return the queue that `obj` describes.
 
     Raises
     ------
     TypeError
-        When `obj` is in no form that stands for a queue.
+        If `obj` has no form of a queue.
     ValueError
-        When an address is given, and no ``sycl::queue`` can be there.
+        If an address is given at which there cannot be a ``sycl::queue``.
     """
     address = queue_address(obj)
     if address is not None:

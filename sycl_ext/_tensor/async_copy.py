@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`AsyncCopy`: a copy that goes on while its caller does."""
+"""`AsyncCopy`: a copy in the background."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ __all__ = ["AsyncCopy", "check_wait", "to_numpy"]
 
 Result = TypeVar("Result")
 
-#: Seconds between two looks of ``await``: a fraction of the time that it has waited, and no more
-#: than the last number.
+#: Seconds between two polls of ``await``: a fraction of the time that it has waited, up to the last
+#: number.
 _FRACTION, _LONGEST = 1 / 8, 0.005
 
 
 class AsyncCopy(Generic[Result]):
-    """A copy that goes on while its caller does.
+    """A copy in the background.
 
-    ``Tensor.copy_from(x, wait=False)`` and ``Tensor.to_numpy(wait=False)`` return one.  A dense
-    copy is one command.  It comes after the work on both sides, and after the earlier copies of its
-    device.  What one command cannot do (strides, overlap, another context) is done when the call
+    ``Tensor.copy_from(x, wait=False)`` and ``Tensor.to_numpy(wait=False)`` return one. A dense copy
+    is one command. It comes after the work on both sides, and after earlier copies of its device. A
+    copy that needs more than one command (strides, overlap, another context) is done when the call
     returns.
 
-    Both sides stay alive until the copy is done, also when this object is dropped.  What is handed
-    out, read or written through this package after the call comes after the copy: an export of the
-    target, by any protocol and for any ``stream`` but -1, sees the elements.  Whoever got hold of
-    the memory before has to wait for the copy, as has who writes to a source that is not a tensor.
-    An error of the copy is raised by `wait`, each time, or by the next read of the target, once.
+    Both sides stay alive until the copy is done, even if this object is dropped. Later exports,
+    reads and writes through this package come after the copy: an export of the target, by any
+    protocol and for any ``stream`` but -1, sees the elements. Code that obtained the memory earlier
+    must wait for the copy itself, and so must code that writes to a source other than a tensor.
+    `wait` raises an error of the copy each time; otherwise the next read of the target raises it
+    once.
 
-    Ctrl-C ends a wait, and not the copy.  In a forked child the copy is the parent's: a child that
-    reads the target sees what had arrived at the fork.  A process that ends does not wait for it.
+    Ctrl-C ends a wait, not the copy. In a forked child the copy belongs to the parent: a child that
+    reads the target sees the elements that had been copied at the fork. A process that exits does
+    not wait for the copy.
 
     Examples
     --------
@@ -71,23 +73,23 @@ class AsyncCopy(Generic[Result]):
         self._made: list[Result] = []  # several threads may append; the first one counts
 
     def done(self) -> bool:
-        """Whether the copy is over: `wait` returns, or raises, at once."""
+        """Whether the copy has ended: `wait` then returns, or raises, at once."""
         return self._copy.done()
 
     def wait(self) -> None:
-        """Wait until the elements are there.
+        """Wait until the elements are copied.
 
         Raises
         ------
         SyclError, MemoryError
-            When the copy failed, each time.
+            If the copy failed, each time.
         SyclError
-            In a forked child, to which the parent's copy does not come.
+            In a forked child, which cannot wait for a copy of its parent.
         """
         self._copy.wait()
 
     def result(self) -> Result:
-        """Wait, and return the tensor that was copied to, or the array.
+        """Wait, and return the target: a tensor or an array.
 
         Raises
         ------
@@ -100,7 +102,7 @@ class AsyncCopy(Generic[Result]):
         return self._made[0]
 
     def __await__(self) -> Generator[Any, Any, Result]:
-        """Wait in a coroutine of asyncio, while others run, and return the `result`."""
+        """Wait in a coroutine of asyncio, while other coroutines run, and return the `result`."""
         return self._until_done().__await__()
 
     async def _until_done(self) -> Result:
@@ -117,7 +119,7 @@ class AsyncCopy(Generic[Result]):
     def sycl_event(self) -> dpctl.SyclEvent:
         """The event of the copy: commands that depend on it see the elements.
 
-        Where no command copies, the copy is waited for, and the event is complete.
+        For a copy that is not a single command, this waits for the copy, and the event is complete.
         """
         import dpctl
 
@@ -131,7 +133,7 @@ class AsyncCopy(Generic[Result]):
         return f"<AsyncCopy: {'done' if self.done() else 'pending'}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a copy under way cannot be pickled; send its result()")
+        raise TypeError("an AsyncCopy cannot be pickled; send its result()")
 
 
 def check_wait(wait: Any) -> bool:
@@ -144,7 +146,7 @@ def check_wait(wait: Any) -> bool:
 def to_numpy(
     tensor: _core.TensorBase, copy: bool | None, wait: Any
 ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]:
-    """Do what ``to_numpy(copy, wait)`` promises beyond a view or copy that is waited for."""
+    """Implement ``to_numpy(copy, wait)`` except for views and copies that wait."""
     if wait is not True and check_wait(wait):
         return tensor.to_numpy(copy)
     found = sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`HostView`: the bytes of any tensor, offered to consumers of host memory."""
+"""`HostView`: the memory of any tensor, for consumers of host memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["HostView", "host_view", "make_host_view"]
 class HostView(Scalars, Advice, _core.TensorBase):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
 
-    NumPy, PyTorch, JAX and the like refuse a kDLOneAPI array without asking for a host copy; a host
-    view is what they take.  It is zero-copy where the host can reach the memory; else it is one
-    copy, in page-aligned memory.
+    NumPy, PyTorch, JAX and similar libraries refuse a kDLOneAPI array without asking for a host
+    copy, but they accept a host view. It shares the memory where the host can access it; otherwise
+    it is one copy, in page-aligned memory.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class HostView(Scalars, Advice, _core.TensorBase):
 
     @property
     def is_copy(self) -> bool:
-        """Whether the bytes are a copy of the source's."""
+        """Whether the elements are a copy of the source."""
         return self.is_host_copy
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -68,7 +68,7 @@ host_view = traced(_core.host_view)
 
 
 def make_host_view(x: Any, copy: bool | None) -> HostView:
-    """Return a host view of anything, for the core's `host_view`."""
+    """Return a host view of any object, for the core's `host_view`."""
     x = sources.strong(x)
     if isinstance(x, HostView) and copy is not True and not x.reversed:
         return x

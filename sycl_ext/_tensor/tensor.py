@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Tensor`: what a user holds, and the functions that make one.
+"""`Tensor`, and the functions that make one.
 
 The attributes and the two DLPack methods are the core's (``src/python/tensor_object.cpp``);
-everything that is a decision or a convenience is here.
+decisions and conveniences are here.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ UsmType = Literal["device", "shared", "host"]
 
 
 class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
-    """A typed, strided view of USM that every DLPack library can take.
+    """A typed, strided view of USM that every DLPack library can import.
 
     Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes
     its memory, shape or dtype; views share the memory and keep it alive.
 
-    Nothing is computed, so tensors compare and hash by identity: ``a == b`` asks whether they are
-    one object.  Elements are compared by an array library, for instance
-    ``numpy.array_equal(a.to_numpy(), b.to_numpy())``; with an array of NumPy on either side of
-    ``==`` NumPy does so.
+    A tensor does no arithmetic, so tensors compare and hash by identity: ``a == b`` is whether they
+    are the same object. To compare elements, use an array library, for example
+    ``numpy.array_equal(a.to_numpy(), b.to_numpy())``. If one side of ``==`` is a NumPy array, NumPy
+    compares the elements.
 
     Examples
     --------
@@ -86,10 +86,10 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
 
     @property
     def sycl_queue(self) -> dpctl.SyclQueue:
-        """The queue for work on this tensor: its own, or the one of its device.
+        """The queue for work on this tensor: its own queue, or that of its device.
 
-        What is submitted to it after that comes after the copies that were begun with
-        ``wait=False``.  From then on every read of the tensor waits for the queue.
+        Work that is submitted to it afterwards is ordered after copies started with ``wait=False``.
+        Once the queue has been requested, every read of the tensor waits for it.
         """
         _core.show_queue(self)
         own = _core.own_queue(self)
@@ -122,12 +122,13 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         Parameters
         ----------
         *axes : int, or one tuple of int, optional
-            The axes in their new order; negative ones count from the end.  None given: reversed.
+            The axes in their new order; negative axes count from the end. Without arguments the
+            order is reversed.
 
         Raises
         ------
         ValueError
-            When `axes` does not name each axis once.
+            If `axes` does not name each axis once.
 
         Examples
         --------
@@ -151,12 +152,12 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         Parameters
         ----------
         axis : int or tuple of int, optional
-            The axes to leave out; None: all of length 1.
+            The axes to remove. None removes all axes of length 1.
 
         Raises
         ------
         ValueError
-            When one of them has another length.
+            If one of them has another length.
 
         Examples
         --------
@@ -175,7 +176,7 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         )
 
     def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
-        """Return the elements in another shape, in C order: a view where the strides allow it.
+        """Return the elements in another shape, in C order, as a view where the strides allow it.
 
         Parameters
         ----------
@@ -185,7 +186,7 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         Raises
         ------
         ValueError
-            When the number of elements differs.
+            If the number of elements differs.
         """
         target = resolve_reshape(self.size, (shape, *more) if more else shape)
         strides = _core.reshape_strides(self, target)
@@ -194,7 +195,7 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         return _core.view(self, 0, target, strides, sources.root_of(self))
 
     def as_readonly(self) -> Tensor:
-        """Return a view that nobody may write through."""
+        """Return a read-only view."""
         return _core.view(self, 0, self.shape, self.strides, sources.root_of(self), readonly=True)
 
     # ---- pending work ----------------------------------------------------------------------------
@@ -202,13 +203,14 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
     def wait(self) -> None:
         """Block until all pending work on the tensor's memory is done.
 
-        That is what our copies, the tensor's queue and the libraries that have the memory have
-        submitted so far.  Every read by the host waits for it anyway.  Ctrl-C ends the wait.
+        Pending work includes copies of this package, work on the tensor's queue, and work that
+        other libraries have submitted on the memory so far. Every read by the host waits for it as
+        well. Ctrl-C ends the wait.
 
         Raises
         ------
         SyclError
-            When such work has failed.
+            If such work has failed.
 
         Examples
         --------
@@ -222,7 +224,7 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
     # ---- copies ----------------------------------------------------------------------------------
 
     def copy(self, order: Literal["C", "F"] = "C") -> Tensor:
-        """Return a compact, writable copy on the same device, of the same kind of USM."""
+        """Return a contiguous, writable copy on the same device, in the same kind of USM."""
         kind = sources.kind_for(self.usm_type, self.device, moves=False)
         return _core.copy_to_entry(self, self.device._entry, kind, order, _core.own_queue(self))
 
@@ -238,25 +240,26 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         Parameters
         ----------
         obj : array
-            A tensor, a DLPack producer, a buffer: anything that `as_tensor` takes, on any device.
-            It must have this dtype, and its shape must spread over this shape.
+            A tensor, a DLPack producer, a buffer, or any other object that `as_tensor` takes, on
+            any device. It must have the same dtype, and a shape that can be broadcast to the shape
+            of this tensor.
         wait : bool
-            False: return while the copy goes on.  `obj` is kept alive, and must not be written to
-            before the copy is done.
+            If False, return before the copy is done. `obj` is kept alive, and must not be written
+            to until the copy is done.
 
         Returns
         -------
         Tensor or AsyncCopy
-            This tensor; with ``wait=False`` an object to wait for, whose ``result()`` it is.
+            This tensor; with ``wait=False`` an `AsyncCopy`, which returns it from ``result()``.
 
         Raises
         ------
         BufferError
-            When this tensor is read-only, or several of its indices share one element.
+            If this tensor is read-only, or if several of its indices share one element.
         TypeError
-            When the dtypes differ: no dtype is converted silently.
+            If the dtypes differ; dtypes are never converted silently.
         ValueError
-            When the shapes do not fit.
+            If the shapes do not fit.
         """
         if wait is not True:
             from sycl_ext._tensor import async_copy
@@ -284,13 +287,13 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         ----------
         device : Device or any ``device=`` form
         copy : bool, optional
-            None: a view when the memory is there already, else one direct copy.  True: always a
-            copy, if need be two, through the host.  False: never a copy.
+            None: a view if the memory is on that device already, otherwise one direct copy. True:
+            always a copy; two copies, through the host, where necessary. False: never a copy.
 
         Raises
         ------
         BufferError
-            When the plan refuses; the message says why, and what to pass.
+            If the plan refuses; the message gives the reason, and the arguments to pass.
         """
         return imports.move(self, place(device), copy)  # type: ignore[return-value]
 
@@ -336,21 +339,21 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         return display.as_text(self)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: a table and the elements."""
+        """Return the representation in a notebook: a table and the elements."""
         from sycl_ext._tensor import display
 
         return display.as_html(self)
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a tensor of 0 dimensions has no length")
+            raise TypeError("a 0-dimensional tensor has no length")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: object, /) -> bool:
-        # Python would compare the views of `__iter__` by identity, and always say False.
+        # Python would compare the views of `__iter__` by identity, which is always False.
         raise TypeError("a tensor compares no elements; use: value in x.to_numpy()")
 
 
@@ -371,14 +374,14 @@ def empty_like(
     device: Any = None,
     order: Literal["C", "F"] = "C",
 ) -> Tensor:
-    """Return a new tensor with arbitrary content, of the shape, dtype and place of `x`.
+    """Return a new, uninitialised tensor with the shape, dtype and device of `x`.
 
     Parameters
     ----------
     x : Tensor, or anything that `as_tensor` takes
     dtype, usm_type, device : optional
-        As for `empty`; None: that of `x`.  Memory that belongs to no device stands for device USM
-        of the default device.
+        As for `empty`; None takes the value of `x`. For memory that belongs to no device this is
+        device USM of the default device.
     order : {"C", "F"}
 
     Returns
@@ -410,7 +413,7 @@ def zeros_like(
     device: Any = None,
     order: Literal["C", "F"] = "C",
 ) -> Tensor:
-    """Return a new tensor of zeros, of the shape, dtype and place of `x`.
+    """Return a new tensor of zeros with the shape, dtype and device of `x`.
 
     Parameters
     ----------

@@ -331,7 +331,7 @@ def _work_stream(x: Any) -> Any:
 
 
 def through_pickle(tensor: sx.Tensor) -> np.ndarray:
-    """What travels beside a pickle: the bytes, in the order of memory."""
+    """Return the out-of-band bytes of a pickle, in the order of memory."""
     buffers: list[Any] = []
     pickle.dumps(tensor, 5, buffer_callback=buffers.append)
     return np.asarray(buffers[0].raw()).view(tensor.dtype).reshape(tensor.shape)
