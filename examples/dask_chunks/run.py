@@ -1,58 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Map and reduce an array of dpnp chunks on two processes: ``python run.py``.
+"""Compute with an array of dpnp chunks on two processes: ``python run.py``.
 
 The array is larger than the memory limit of one worker. Its chunks are dpnp arrays, from the first
-task to the result. When a task needs a chunk of another worker, `sycl_ext` sends the bytes without
-a copy of its own. Needs ``sycl_ext[cpu,dask]`` and dpnp.
+task to the result, because of the line with ``array.backend``. When a task needs a chunk of another
+worker, `sycl_ext` sends the bytes without a copy of its own. Needs ``sycl_ext[cpu,dask]`` and dpnp.
 """
 
 import resource
-from typing import Any
 
 import sycl_ext  # noqa: F401  # isort: skip (before dpctl: it shows the SYCL runtime the CPU device)
 
+import dask
 import dask.array as da
-import dpnp
 from distributed import Client, LocalCluster, futures_of, progress, wait
 
 CHUNKS, CHUNK = 64, 8 * 1024 * 1024  # of 4 bytes: 2 GiB in all
 MEMORY_LIMIT = 3 << 29  # of each of two workers: 1.5 GiB
 
 
-def make(block_info: Any) -> Any:
-    """Return the numbers of one chunk, in USM of the worker's device."""
-    start = block_info[None]["chunk-location"][0] % 7
-    return dpnp.arange(start, start + CHUNK, dtype="float32")
-
-
-def one(x: Any) -> Any:
-    """Return sin² + cos² of each number."""
-    return dpnp.square(dpnp.sin(x)) + dpnp.square(dpnp.cos(x))
-
-
-def total(x: Any, axis: Any, keepdims: Any) -> Any:
-    """Return the sum of a chunk; Dask passes all axes."""
-    return dpnp.sum(x, axis=axis, keepdims=keepdims, dtype="float64")
-
-
-def add(parts: Any, keepdims: Any, **_: Any) -> Any:
-    """Return the sum of sums, which may come from two workers."""
-    found = sum(parts) if isinstance(parts, list) else parts
-    return found if keepdims else found[0]
-
-
 def peak() -> int:
-    """Return the peak memory of this process, in bytes."""
+    """Return the most memory that this process has had, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main() -> None:
     """Build the graph and run it."""
-    like = dpnp.empty(0, dtype="float32")  # the type of the chunks; Dask assumes NumPy
-    numbers = da.map_blocks(make, chunks=((CHUNK,) * CHUNKS,), dtype="float32", meta=like)
-    ones = numbers.map_blocks(one, dtype="float32", meta=like)
-    sums = {"chunk": total, "combine": add, "aggregate": add, "dtype": "float64"}
-    mean = da.reduction(ones, **sums, concatenate=False, split_every=4, meta=like) / ones.size
+    with dask.config.set({"array.backend": "dpnp"}):
+        numbers = da.arange(CHUNKS * CHUNK, chunks=CHUNK, dtype="int32")
+    angles = (numbers % 7).astype("float32")
+    ones = da.square(da.sin(angles)) + da.square(da.cos(angles))
+    mean = ones.mean(dtype="float64", split_every=4)
 
     workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": MEMORY_LIMIT}
     with LocalCluster(**workers, dashboard_address=None) as cluster, Client(cluster) as client:

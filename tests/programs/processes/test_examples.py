@@ -42,6 +42,16 @@ def test_dask_works_on_more_than_a_worker_may_have():
     assert all(BUSY.search(line) for line in warnings), shown
 
 
+def test_dask_spills_what_the_device_may_not_have():
+    shown = run(sys.executable, EXAMPLES / "dask_spill" / "run.py")
+    assert "1024 MiB of dpnp" in shown
+    (tiers,) = re.findall("on the device, on the host, on the disk: (.*)", shown)
+    device, host, disk = map(int, tiers.split())
+    assert (device, device + host + disk) == (8, 32)
+    assert min(host, disk) > 4
+    assert "mean -0.000000, deviation 1.000000" in shown.replace("mean 0", "mean -0")
+
+
 def test_ray_actors():
     shown = run(sys.executable, EXAMPLES / "ray_actors" / "run.py")
     assert re.search("1 GiB as sycl_ext: right.*\n1 GiB as dpnp: right", shown), shown

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dask.array with chunks that are dpnp arrays, or tensors of sycl_ext.
+
+Dask computes by NumPy's functions, and relies on the protocols by which NumPy hands a call to the
+library of its argument (NEP 13 and NEP 18).  dpnp does not have them, so they are added to its
+class here, by name: ``np.exp(x)``, which was a TypeError, is ``dpnp.exp(x)``.  A function that dpnp
+does not have stays a TypeError, and so does a NumPy array as an operand: nothing is copied unasked.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+import threading
+from functools import cache
+from inspect import Parameter, signature
+from numbers import Number
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask import config
+from dask.array import backends, dispatch
+from dask.tokenize import normalize_token
+
+from sycl_ext_dask import random
+
+__all__ = ["DpnpBackend", "register_dpnp", "register_tensors"]
+
+#: ``ufunc.reduce`` and its like: the function of dpnp.
+_REDUCTIONS = {
+    ("add", "reduce"): "sum",
+    ("multiply", "reduce"): "prod",
+    ("maximum", "reduce"): "max",
+    ("minimum", "reduce"): "min",
+    ("logical_and", "reduce"): "all",
+    ("logical_or", "reduce"): "any",
+    ("add", "accumulate"): "cumsum",
+    ("multiply", "accumulate"): "cumprod",
+}
+
+
+# ---- the protocols of NumPy ----------------------------------------------------------------------
+
+
+def _array_ufunc(_self: Any, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+    """Call the function of dpnp that has the name of a ufunc (NEP 13)."""
+    import dpnp
+
+    name = ufunc.__name__ if method == "__call__" else _REDUCTIONS.get((ufunc.__name__, method), "")
+    function = getattr(dpnp, name, None)
+    outputs = named.pop("out", ())
+    if function is None or not all(
+        isinstance(x, (dpnp.ndarray, Number, np.generic)) for x in (*inputs, *outputs)
+    ):
+        return NotImplemented
+    if outputs:
+        named["out"] = outputs if len(outputs) > 1 else outputs[0]
+    return function(*inputs, **named)
+
+
+def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any) -> Any:
+    """Call the function of dpnp that has the name of one of NumPy (NEP 18)."""
+    import dpnp
+
+    if getattr(_within, "dpnp", False):
+        # dpnp leaves some questions to NumPy, ``iscomplexobj(x)`` for one.
+        return function._implementation(*args, **named)
+    own, first, names = _same_in_dpnp(function)
+    known = all(issubclass(cls, (dpnp.ndarray, np.ndarray)) for cls in types)
+    # Dask tries structured arrays, and does without them after a TypeError.
+    if own is None or not known or isinstance(named.get("dtype"), list):
+        return NotImplemented
+    _within.dpnp = True
+    try:
+        # What dpnp takes by name only, NumPy takes in this order, too.
+        return own(*args[:first], **dict(zip(names, args[first:], strict=False)), **named)
+    finally:
+        _within.dpnp = False
+
+
+_within = threading.local()
+
+
+@cache
+def _same_in_dpnp(function: Any) -> tuple[Any, int, list[str]]:
+    """Return dpnp's function, how many arguments it takes by place, and the names of the others."""
+    import dpnp
+
+    found: Any = dpnp
+    for name in (*function.__module__.split(".")[1:], function.__name__):
+        found = getattr(found, name, None)
+    if found is None:
+        return None, 0, []
+    theirs, ours = (list(signature(f).parameters.values()) for f in (function, found))
+    if any(p.kind is Parameter.VAR_POSITIONAL for p in ours):
+        return found, sys.maxsize, []
+    by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    first = sum(p.kind in by_place for p in ours)
+    return found, first, [p.name for p in theirs if p.kind in by_place][first:]
+
+
+def add_protocols(dpnp: Any) -> None:
+    """Let NumPy hand calls with dpnp arrays to dpnp, as it does with arrays of CuPy."""
+    if dpnp.ndarray.__array_ufunc__ is None and not hasattr(dpnp.ndarray, "__array_function__"):
+        dpnp.ndarray.__array_ufunc__ = _array_ufunc
+        dpnp.ndarray.__array_function__ = _array_function
+        dpnp.ndarray.__array_priority__ = 100  # of several chunks, it says whose library computes
+
+
+# ---- what Dask looks up --------------------------------------------------------------------------
+
+
+def register_dpnp(dpnp: Any) -> None:
+    """Tell dask.array about dpnp arrays."""
+    add_protocols(dpnp)
+    da.register_chunk_type(dpnp.ndarray)
+    dispatch.empty_lookup.register(dpnp.ndarray, dpnp.empty)
+    dispatch.numel_lookup.register(dpnp.ndarray, backends._numel_arraylike)
+    dispatch.percentile_lookup.register(dpnp.ndarray, backends.percentile)
+    dispatch.to_numpy_dispatch.register(dpnp.ndarray, lambda x, **_: dpnp.asnumpy(x))
+    normalize_token.register(dpnp.ndarray, lambda x: ("dpnp", normalize_token(dpnp.asnumpy(x))))
+    copyreg.pickle(dpnp.ndarray, _reduce)
+
+
+def _reduce(array: Any) -> Any:
+    """Pickle an array of dpnp, which cannot do it: for Dask's processes without distributed."""
+    from sycl_ext._exchange import libraries
+
+    return libraries.reducer_of("dpnp")(array)
+
+
+def register_tensors() -> None:
+    """Tell dask.array about tensors, which are moved and cut, and not computed with."""
+    import sycl_ext as sx
+
+    def concatenate(tensors: Any, axis: int = 0) -> Any:
+        shape = list(tensors[0].shape)
+        shape[axis] = sum(t.shape[axis] for t in tensors)
+        first = tensors[0]
+        found = sx.empty(shape, first.dtype, usm_type=first.usm_type, device=first.device)
+        start = 0
+        for t in tensors:
+            end = start + t.shape[axis]
+            found[(slice(None),) * (axis % t.ndim) + (slice(start, end),)].copy_from(t)
+            start = end
+        return found
+
+    dispatch.concatenate_lookup.register(sx.Tensor, concatenate)
+    dispatch.empty_lookup.register(sx.Tensor, sx.empty)
+    dispatch.to_numpy_dispatch.register(sx.Tensor, lambda x, **_: x.to_numpy())
+
+
+class DpnpBackend(backends.ArrayBackendEntrypoint):  # type: ignore[misc]
+    """What ``dask.config.set({"array.backend": "dpnp"})`` makes: chunks of dpnp."""
+
+    @classmethod
+    def to_backend_dispatch(cls) -> Any:
+        """Return the function that moves a chunk."""
+        return random.to_dpnp
+
+    @classmethod
+    def to_backend(cls, data: Any, **named: Any) -> Any:
+        """Return an array of Dask whose chunks are dpnp's."""
+        import dpnp
+
+        is_dpnp = isinstance(data._meta, dpnp.ndarray)
+        return data if is_dpnp else data.map_blocks(random.to_dpnp, **named)
+
+    @property
+    def RandomState(self) -> Any:  # noqa: N802
+        """The class of random numbers."""
+        return random.RandomState
+
+    @property
+    def default_bit_generator(self) -> Any:
+        """The class of what makes the bits of random numbers."""
+        return random.PCG64
+
+
+def _creation(name: str, like: str) -> Any:
+    def create(*args: Any, **named: Any) -> Any:
+        import dpnp
+
+        if named.get(like) is None:
+            named[like] = dpnp.empty(())
+        with config.set({"array.backend": "numpy"}):
+            return getattr(da, name)(*args, **named)
+
+    create.__doc__ = f"As ``dask.array.{name}``."
+    return staticmethod(create)
+
+
+for _name in ("ones", "zeros", "empty", "full"):
+    setattr(DpnpBackend, _name, _creation(_name, "meta"))
+DpnpBackend.arange = _creation("arange", "like")

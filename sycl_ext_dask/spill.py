@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker keeps: on the device up to a limit, then on the host, then on the disk.
+
+Dask spills by the memory of the process, in which device memory does not show.  The tiers here are
+zict's (the least recently used goes first) and distributed's own `SpillBuffer`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zict
+from dask.utils import parse_bytes
+from distributed.protocol import deserialize, serialize
+from distributed.spill import SpillBuffer
+
+import sycl_ext as sx
+
+__all__ = ["DeviceSpillBuffer"]
+
+
+class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
+    """The data of a worker, for ``LocalCluster(data=(DeviceSpillBuffer, {...}))``.
+
+    Tensors and dpnp arrays in "device" and "shared" USM count; everything else is on the host from
+    the beginning, as without this.  What a running task uses is not moved.
+
+    Parameters
+    ----------
+    worker_local_directory : str
+        Given by the worker; the disk is below it.
+    device_memory_limit : int or str
+        Bytes of stored arrays that stay on the device, ``"4 GiB"`` for instance.
+    host_memory_limit : int or str, optional
+        Bytes that stay on the host.  Without it, the worker moves them to the disk when its
+        process has more than ``distributed.worker.memory.spill`` of its ``memory_limit``.
+    """
+
+    def __init__(
+        self,
+        worker_local_directory: str,
+        device_memory_limit: int | str,
+        host_memory_limit: int | str = sys.maxsize,
+    ) -> None:
+        folder = Path(worker_local_directory, "storage")
+        self.host = SpillBuffer(str(folder), target=parse_bytes(host_memory_limit))
+        # What is still in use when it is asked for again is not copied a second time.
+        below = zict.Cache(zict.Func(_to_host, _to_device, self.host), zict.WeakValueMapping())
+        limit = parse_bytes(device_memory_limit)
+        self.device = zict.Buffer({}, below, limit, lambda _key, value: _on_device(value))
+        sx.memory.limit(sx.device(), None, self.make_room)
+
+    def make_room(self, nbytes: int) -> bool:
+        """Move arrays to the host for an allocation that failed; return whether there were any."""
+        freed = 0
+        while freed < nbytes and self.device.fast:
+            freed += self.device.fast.evict()[2]
+        return freed > 0
+
+    @property
+    def fast(self) -> Any:
+        """What the worker may move to the disk when its process has much memory."""
+        return self.host.fast or self.device.fast
+
+    def evict(self) -> int:
+        """Move the oldest of the host to the disk, else of the device to the host."""
+        if self.host.fast:
+            return int(self.host.evict())
+        return int(self.device.fast.evict()[2])
+
+    @property
+    def spilled_total(self) -> Any:
+        """The bytes on the disk, for the dashboard."""
+        return self.host.spilled_total
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.device[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.device[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self.device[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.device)
+
+    def __len__(self) -> int:
+        return len(self.device)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.device  # without reading it
+
+
+@dataclass
+class _Spilled:
+    """An array as distributed would send it, in memory of the host."""
+
+    header: dict[str, Any]
+    frames: list[Any]
+
+    def __sizeof__(self) -> int:
+        return sum(frame.nbytes for frame in self.frames)
+
+
+def _on_device(value: Any) -> int:
+    """Return the bytes that an object has on the device; more than any limit for others."""
+    library = type(value).__module__.partition(".")[0]
+    known = library in ("sycl_ext", "dpnp") and hasattr(value, "nbytes")
+    return int(value.nbytes) if known and value.usm_type in ("device", "shared") else sys.maxsize
+
+
+def _to_host(value: Any) -> Any:
+    if _on_device(value) == sys.maxsize:
+        return value
+    header, frames = serialize(value, serializers=["dask"], on_error="raise")
+    # The bytes may be the memory itself, which is to be freed.
+    return _Spilled(header, [np.array(memoryview(f).cast("B"), np.uint8) for f in frames])
+
+
+def _to_device(value: Any) -> Any:
+    return deserialize(value.header, value.frames) if isinstance(value, _Spilled) else value

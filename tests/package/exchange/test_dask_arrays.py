@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dask.array with chunks of dpnp, or of tensors.  On a cluster: ``processes/``."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+
+dpnp = pytest.importorskip("dpnp")
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+NUMBERS = np.arange(24.0).reshape(6, 4) + 1
+
+OPERATIONS = {
+    "nothing": lambda x: x,
+    "a number": lambda x: 2 * x + np.float64(1),
+    "ufunc": da.exp,
+    "sum": lambda x: x.sum(),
+    "mean": lambda x: x.mean(axis=0),
+    "std": lambda x: x.std(),
+    "max": lambda x: x.max(axis=1),
+    "matmul": lambda x: x @ x.T,
+    "tensordot": lambda x: da.tensordot(x, x.T, axes=1),
+    "einsum": lambda x: da.einsum("ij,kj->ik", x, x),
+    "slice": lambda x: x[1:5:2, ::-1],
+    "take": lambda x: x[[4, 0, 5]],
+    "mask": lambda x: x[x > 5],
+    "concatenate": lambda x: da.concatenate([x, x], axis=1),
+    "rechunk": lambda x: x.rechunk((6, 1)),
+    "where": lambda x: da.where(x > 3, x, -x),
+    "cumsum": lambda x: x.cumsum(axis=0),
+    "argmax": lambda x: x.argmax(axis=0),
+    "unique": lambda x: da.unique(x // 3),
+    "svd": lambda x: da.linalg.svd(x.rechunk((3, 4)))[1],
+}
+
+
+def chunked(array):
+    return da.from_array(array, chunks=(3, 2), asarray=False)
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread():
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_dask_computes_with_dpnp(operation, usm_type):
+    compute = OPERATIONS[operation]
+    found = compute(chunked(dpnp.asarray(NUMBERS, usm_type=usm_type))).compute()
+    assert (type(found) is dpnp.ndarray, found.usm_type) == (True, usm_type)
+    assert np.allclose(dpnp.asnumpy(found), compute(chunked(NUMBERS)).compute())
+
+
+def test_numpys_functions_become_those_of_dpnp():
+    x = dpnp.asarray(NUMBERS)
+    out = dpnp.empty_like(x)
+    assert np.add(x, 1, out=out) is out
+    assert np.allclose(dpnp.asnumpy(out), NUMBERS + 1)
+    assert np.concatenate([x, x], 1).shape == (6, 8)  # an argument that dpnp takes by name only
+    assert np.add.reduce(x, axis=0).shape == (4,)
+
+
+def test_dpnp_asks_numpy_as_before():
+    """It calls these of NumPy for its own, which may not come back to it."""
+    assert not dpnp.iscomplexobj(dpnp.ones(2))
+    assert not np.iscomplexobj(dpnp.ones(2))
+    assert np.real(dpnp.ones(2)).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.add(x, NUMBERS),
+        lambda x: NUMBERS * x,
+        lambda x: np.percentile(x, 50),  # dpnp has none
+        lambda x: np.multiply.outer(x, x),
+        lambda x: np.empty_like(x, dtype=[("a", "f4")]),
+    ],
+)
+def test_what_cannot_be_stays_a_type_error(call):
+    with pytest.raises(TypeError):
+        call(dpnp.asarray(NUMBERS))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: da.ones((6, 4), chunks=2),
+        lambda: da.zeros(6, chunks=2, dtype="int32"),
+        lambda: da.full((6, 4), 3.5, chunks=2),
+        lambda: da.arange(10, chunks=3),
+        lambda: da.random.default_rng(1).normal(size=(6, 4), chunks=3),
+        lambda: da.random.RandomState(1).poisson(3, size=(6, 4), chunks=3),
+    ],
+)
+def test_the_backend_makes_dpnp(make):
+    expected = make()
+    with dask.config.set({"array.backend": "dpnp"}):
+        made = make()
+        assert (made.dtype, made.chunks) == (expected.dtype, expected.chunks)
+        found = made.compute()
+    assert type(made._meta) is type(found) is dpnp.ndarray
+    assert np.array_equal(dpnp.asnumpy(found), expected.compute())
+
+
+def test_arrays_go_to_a_backend_and_back():
+    there = chunked(NUMBERS).to_backend("dpnp")
+    assert type((there + 1).compute()) is dpnp.ndarray
+    assert there.to_backend("dpnp") is there
+    assert np.array_equal((there * 2).to_backend("numpy").compute(), NUMBERS * 2)
+
+
+def test_equal_arrays_have_one_name():
+    names = {chunked(dpnp.asarray(NUMBERS)).name for _ in range(2)}
+    assert len(names) == 1
+    assert chunked(dpnp.asarray(NUMBERS + 1)).name not in names
+
+
+def test_pickles_need_no_distributed():
+    """Dask's scheduler of processes pickles what tasks return."""
+    found = pickle.loads(pickle.dumps(dpnp.arange(3)))
+    assert (type(found) is dpnp.ndarray, found.asnumpy().tolist()) == (True, [0, 1, 2])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_tensors_are_moved_and_cut(axis):
+    tensor = sx.empty(NUMBERS.shape, "float64").copy_from(NUMBERS)
+    x = chunked(tensor)
+    found = da.concatenate([x, x], axis=axis).rechunk((5, 3))[1:, ::-1].compute()
+    assert type(found) is sx.Tensor
+    assert found.to_numpy().tolist() == np.concatenate([NUMBERS] * 2, axis)[1:, ::-1].tolist()
+    host = x.to_backend("numpy").compute()
+    assert type(host) is np.ndarray
+    assert np.array_equal(host, NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["dask.array, dpnp", "dpnp, dask.array", "distributed, dask.array.core, dpnp"],
+)
+def test_the_order_of_imports_does_not_matter(imports):
+    shown = environments.python(
+        f"import sycl_ext, numpy as np, {imports}\nprint(np.exp(dpnp.zeros(2)).asnumpy())"
+    )
+    assert shown.strip() == "[1. 1.]"
+
+
+def test_arrays_of_dask_load_neither_dpnp_nor_the_runtime():
+    shown = environments.python(
+        "import sys, dask.array as da, sycl_ext\n"
+        "da.ones((4, 4), chunks=2).rechunk(4).sum().compute()\n"
+        "print([name for name in ('dpnp', 'dpctl', 'sycl_ext_dask.arrays') if name in sys.modules])"
+    )
+    assert shown.strip() == "[]"

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker of Dask keeps on the device, on the host and on the disk."""
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+
+dpnp = pytest.importorskip("dpnp")
+pytest.importorskip("distributed")
+
+from sycl_ext_dask.spill import DeviceSpillBuffer  # noqa: E402
+
+KB = 1024  # bytes of each array
+
+
+@pytest.fixture
+def data(tmp_path):
+    found = DeviceSpillBuffer(str(tmp_path), 2 * KB, 2 * KB + 500)
+    yield found
+    sx.memory.limit(sx.device(), None)
+    for key in list(found):
+        del found[key]  # zict's mappings refer to each other
+
+
+def tiers(data):
+    return [sorted(tier) for tier in (data.device.fast, data.host.fast, data.host.slow)]
+
+
+def tensor(value, usm_type="device"):
+    return sx.empty(KB, "uint8", usm_type=usm_type).copy_from(np.full(KB, value, "uint8"))
+
+
+def test_the_oldest_goes_first(data):
+    for i in range(6):
+        data[i] = tensor(i) if i % 2 else dpnp.full(KB, i, dtype="uint8")
+    assert tiers(data) == [[4, 5], [2, 3], [0, 1]]
+    assert len(data) == 6
+    assert sorted(data) == list(range(6))
+    assert data.spilled_total.memory >= 2 * KB
+
+
+def test_what_comes_back_is_what_it_was(data):
+    for i in range(6):
+        data[i] = tensor(i, "shared") if i % 2 else dpnp.full(KB, i, dtype="uint8")
+    for i in (0, 1, 5):
+        assert type(data[i]) is (sx.Tensor if i % 2 else dpnp.ndarray)
+        assert data[i].usm_type == ("shared" if i % 2 else "device")
+        assert set(sx.as_tensor(data[i]).tolist()) == {i}
+    assert tiers(data)[0] == [1, 5]
+
+
+def test_the_device_memory_is_given_back(data):
+    def live():
+        return sum(found.live_bytes for found in sx.memory.statistics(sx.device()).values())
+
+    before = live()
+    for i in range(6):
+        data[i] = tensor(i)
+    assert live() == before + 2 * KB
+
+
+def test_other_objects_are_on_the_host(data):
+    data["array"] = np.arange(10)
+    data["host"] = tensor(1, "host")
+    data["text"] = "abc"
+    assert tiers(data) == [[], ["array", "host", "text"], []]
+    data.evict()
+    assert tiers(data)[2] == ["array"]
+    assert (data["array"].sum(), data["text"], data["host"][3].item()) == (45, "abc", 1)
+
+
+def test_what_is_in_use_is_not_copied_again(data):
+    for i in range(4):
+        data[i] = tensor(i)
+    first = data[0]
+    for i in range(1, 4):
+        assert data[i].size == KB  # moves 0 to the host
+    assert 0 not in data.device.fast
+    assert data[0] is first
+
+
+def test_an_array_larger_than_the_limit(data):
+    data["large"] = sx.zeros(3 * KB, "uint8")
+    assert tiers(data)[0] == []
+    assert data["large"].shape == (3 * KB,)
+
+
+def test_deleted_keys_are_gone_everywhere(data):
+    for i in range(6):
+        data[i] = tensor(i)
+    for i in range(6):
+        del data[i]
+    assert (len(data), 0 in data) == (0, False)
+    with pytest.raises(KeyError):
+        data[0]
+
+
+def test_an_allocation_that_fails_makes_room(data):
+    data[0], data[1] = tensor(0), tensor(1)
+    used = sum(found.live_bytes for found in sx.memory.statistics(sx.device()).values())
+    sx.memory.limit(sx.device(), used + KB // 2, data.make_room)
+    made = tensor(2)
+    assert made.shape == (KB,)
+    assert tiers(data) == [[1], [0], []]
+    del made
+    with pytest.raises(MemoryError):
+        sx.empty(used + 10 * KB, "uint8")
+    assert tiers(data)[0] == []
+
+
+def test_the_worker_may_empty_the_device_as_well(data):
+    """It asks while there is something to move, when its process has too much memory."""
+    data[0] = tensor(0)
+    moved = 0
+    while data.fast:
+        moved += data.evict() > 0
+    assert (moved, tiers(data)) == (2, [[], [], [0]])
