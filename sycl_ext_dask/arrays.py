@@ -138,7 +138,7 @@ def register_tensors() -> None:
         shape = list(tensors[0].shape)
         shape[axis] = sum(t.shape[axis] for t in tensors)
         first = tensors[0]
-        found = sx.empty(shape, first.dtype, usm_type=first.usm_type, device=first.device)
+        found = sx.empty(tuple(shape), first.dtype, usm_type=first.usm_type, device=first.device)
         start = 0
         for t in tensors:
             end = start + t.shape[axis]

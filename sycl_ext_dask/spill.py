@@ -59,7 +59,7 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         """Move arrays to the host for an allocation that failed; return whether there were any."""
         freed = 0
         while freed < nbytes and self.device.fast:
-            freed += self.device.fast.evict()[2]
+            freed += int(self.device.fast.evict()[2])
         return freed > 0
 
     @property
