@@ -62,6 +62,7 @@ class Way:
     dtype: str = "int64"  # in tests of one dtype
     takes: Callable[[sx.Tensor], bool] = lambda _tensor: True  # which dtypes and layouts
     like: Callable[[np.ndarray], Any] = lambda array: array  # the same in NumPy
+    copies: int = 1  # commands, for memory that the host cannot reach
     needs: str = ""  # "kernels", where a device without them cannot do it
 
     @property
@@ -129,7 +130,7 @@ def content(x: Any) -> np.ndarray:
         return module("dpnp" if hasattr(x, "asnumpy") else "dpnp.tensor").asnumpy(x)
     if _library(x) == "tvm_ffi":
         return np.from_dlpack(x)
-    if _library(x) == "torch":  # also of dtypes that NumPy does not know
+    if _library(x) == "torch" and str(x.dtype)[6:] not in samples.NUMPY_DTYPES:  # its bytes
         return x.contiguous().reshape(-1).view(module("torch").uint8).numpy()
     return np.asarray(x)
 
@@ -471,7 +472,7 @@ WAYS: dict[str, Way] = {
     "Tensor.reshape": Way(
         lambda t: t.reshape(-1), VIEW, takes=is_compact, like=lambda a: a.reshape(-1)),
     "Tensor.reshape of a transpose": Way(
-        lambda t: t.reshape(4, -1).T.reshape(-1), COPY, takes=folds,
+        lambda t: t.reshape(4, -1).T.reshape(-1), COPY, copies=2, takes=folds,
         like=lambda a: a.reshape(4, -1).T.reshape(-1)),
     "Tensor.as_readonly": Way(lambda t: t.as_readonly(), VIEW, readonly=True),
     "Tensor.wait": Way(waited_for, VIEW, host=True, holds=False, readonly=True, takes=is_compact),
@@ -479,21 +480,25 @@ WAYS: dict[str, Way] = {
     "Tensor.copy": Way(lambda t: t.copy(), COPY),
     "Tensor.copy('F')": Way(lambda t: t.copy("F"), COPY),
     "Tensor.copy of a slice": Way(
-        lambda t: t[1::3].copy(), COPY, takes=has_axes, like=lambda a: a[1::3]),
+        lambda t: t[1::3].copy(), COPY, copies=2, takes=has_axes, like=lambda a: a[1::3]),
     "Tensor.__copy__": Way(copy.copy, COPY),
     "Tensor.__deepcopy__": Way(copy.deepcopy, COPY),
-    "Tensor.__reduce_ex__": Way(lambda t: pickle.loads(pickle.dumps(t)), COPY),
-    "Tensor.__reduce_ex__(buffers)": Way(with_buffers, COPY),
+    "Tensor.__reduce_ex__": Way(lambda t: pickle.loads(pickle.dumps(t)), COPY, copies=2),
+    "Tensor.__reduce_ex__(buffers)": Way(with_buffers, COPY, copies=2),
     "Tensor.__reduce_ex__, out of band": Way(
         through_pickle, HOST, readonly=True, takes=is_known_compact),
     "Tensor.copy_from, of it": Way(lambda t: target(t, root(t)).copy_from(t), COPY),
+    "Tensor.copy_from, of anything": Way(
+        lambda x: sx.empty_like(x).copy_from(x), COPY, any=True),
+    "Tensor.copy_from(wait=False), of anything": Way(
+        lambda x: sx.empty_like(x).copy_from(x, wait=False), COPY, any=True),
     "Tensor.copy_from, of a slice of it": Way(
-        lambda t: target(t[::2], root(t)).copy_from(t[::2]), COPY, takes=has_axes,
+        lambda t: target(t[::2], root(t)).copy_from(t[::2]), COPY, copies=2, takes=has_axes,
         like=lambda a: a[::2]),
     "Tensor.copy_from, of it on another queue": Way(
         lambda t: target(t, consumer(t, True)).copy_from(t), COPY),
     "Tensor.copy_from, of its host_view": Way(
-        lambda t: target(t, root(t)).copy_from(sx.host_view(t)), COPY),
+        lambda t: target(t, root(t)).copy_from(sx.host_view(t)), COPY, copies=2),
     "Tensor.copy_from(wait=False), of it": Way(
         lambda t: target(t, root(t)).copy_from(t, wait=False), COPY),
     "Tensor.to_device": Way(lambda t: t.to_device(t.device), VIEW),
@@ -580,12 +585,14 @@ WAYS: dict[str, Way] = {
     "HostView.__dlpack_c_exchange_api__, borrowed": Way(
         lambda t: borrowed_from_table(sx.host_view(t)), HOST, host=True, holds=False,
         takes=is_compact),
-    "from_dlpack of a host_view": Way(lambda t: sx.from_dlpack(sx.host_view(t)), HOST, any=True),
+    "from_dlpack of a host_view": Way(
+        lambda t: sx.from_dlpack(sx.host_view(t)), HOST, copies=2, any=True),
     "from_dlpack of a host_view(copy=False)": Way(
         lambda t: sx.from_dlpack(sx.host_view(t), copy=False), HOST, host=True),
     "from_dlpack of a host_view(copy=True)": Way(
-        lambda t: sx.from_dlpack(sx.host_view(t), copy=True), COPY, any=True),
-    "as_tensor of a host_view": Way(lambda t: sx.as_tensor(sx.host_view(t)), HOST, any=True),
+        lambda t: sx.from_dlpack(sx.host_view(t), copy=True), COPY, copies=2, any=True),
+    "as_tensor of a host_view": Way(
+        lambda t: sx.as_tensor(sx.host_view(t)), HOST, copies=2, any=True),
     "as_tensor of a host_view(device)": Way(
         lambda t: sx.as_tensor(sx.host_view(t), device=root(t)), EITHER),
     "as_tensor of a host_view(CPU)": Way(
@@ -593,7 +600,7 @@ WAYS: dict[str, Way] = {
     "exchange of a host_view(numpy)": Way(
         lambda t: sx.exchange(sx.host_view(t), np), HOST, any=True, takes=numpy_knows),
     "exchange of a host_view(dpnp)": Way(
-        lambda t: sx.exchange(sx.host_view(t), "dpnp", copy=True), COPY, any=True,
+        lambda t: sx.exchange(sx.host_view(t), "dpnp", copy=True), COPY, copies=2, any=True,
         takes=numpy_knows),
     # -- DLPack
     "from_dlpack": Way(sx.from_dlpack, VIEW, any=True),
@@ -668,7 +675,8 @@ WAYS: dict[str, Way] = {
         on_queue(lambda t, q: sx.as_tensor(t, device=q), False), VIEW, default=True,
         takes=is_compact),
     "as_tensor of a memoryview": Way(
-        lambda t: sx.as_tensor(memoryview(sx.host_view(t))), HOST, any=True, takes=numpy_knows),
+        lambda t: sx.as_tensor(memoryview(sx.host_view(t))),
+        HOST, copies=2, any=True, takes=numpy_knows),
     "Tensor.__sycl_usm_array_interface__": Way(
         lambda t: sx.as_tensor(described(t)), VIEW, takes=numpy_knows),
     "Tensor.__sycl_usm_array_interface__(copy=True)": Way(
@@ -707,22 +715,25 @@ WAYS: dict[str, Way] = {
     "Tensor.copy_from(wait=False)": Way(
         lambda t, a: t.copy_from(a, wait=False).wait(), WRITES, takes=can_hold_each),
     "AsyncCopy.wait": Way(
-        lambda t, a: t.copy_from(others(t, a), wait=False).wait(), WRITES, takes=can_hold_each),
+        lambda t, a: t.copy_from(others(t, a), wait=False).wait(),
+        WRITES, copies=2, takes=can_hold_each),
     "Tensor.copy_from(a tensor)": Way(
-        lambda t, a: t.copy_from(others(t, a)), WRITES, takes=can_hold_each),
+        lambda t, a: t.copy_from(others(t, a)), WRITES, copies=2, takes=can_hold_each),
     "Tensor.copy_from(a tensor on another queue)": Way(
-        lambda t, a: t.copy_from(others(t, a, consumer(t, True))), WRITES, takes=can_hold_each),
+        lambda t, a: t.copy_from(others(t, a, consumer(t, True))),
+        WRITES, copies=2, takes=can_hold_each),
     "Tensor.copy_from(a tensor of a part)": Way(
         lambda t, a: t.copy_from(others(t, a, part(t))), WRITES, takes=can_hold_each),
     "Tensor.copy_from(a tensor of the CPU)": Way(
         lambda t, a: t.copy_from(others(t, a, "cpu")), WRITES, takes=can_hold_each),
     "Tensor.copy_from(a host_view)": Way(
-        lambda t, a: t.copy_from(sx.host_view(others(t, a))), WRITES, takes=can_hold_each),
+        lambda t, a: t.copy_from(sx.host_view(others(t, a))),
+        WRITES, copies=3, takes=can_hold_each),
     "Tensor.copy_from(strided)": Way(
-        lambda t, a: t.copy_from(others(t, a[::-1])[::-1]), WRITES,
+        lambda t, a: t.copy_from(others(t, a[::-1])[::-1]), WRITES, copies=3,
         takes=lambda t: has_axes(t) and can_hold_each(t)),
     "staged(w)": Way(stage, WRITES, takes=can_hold_each),
-    "staged(rw)": Way(lambda t, a: stage(t, a, "rw"), WRITES, takes=can_hold_each),
+    "staged(rw)": Way(lambda t, a: stage(t, a, "rw"), WRITES, copies=2, takes=can_hold_each),
     "StagedRequest.wait": Way(
         lambda t, a: receive(t, a, "wait"), WRITES, takes=can_hold_each),
     # -- what touches no memory
