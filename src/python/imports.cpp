@@ -118,9 +118,10 @@ PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) 
   const Tensor& found = tensor_of(tensor.get());
   // Host memory that the default device reads is a view.
   const bool is_there =
-      !found.on_host && request.device == Py_None &&
-      (request.in_place || (request.copy == Py_None && found.memory->kind() == UsmKind::system) ||
-       route_of(found, {Wanted::own_entry, request.copy}) == Route::view);
+      request.in_place ||
+      (!found.on_host && request.device == Py_None &&
+       ((request.copy == Py_None && found.memory->kind() == UsmKind::system) ||
+        route_of(found, {Wanted::own_entry, request.copy}) == Route::view));
   // dpnp says of every array of 0 dimensions that it is read-only.
   const bool may_be_wrong = found.readonly && found.layout.ndim() == 0;
   if (is_there && !may_be_wrong) return tensor.release();
@@ -221,8 +222,9 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   if (is_for_python) return import_slowly(x, request, nullptr);
   if (is_tensor(x)) return import_tensor(x, request);
   ImportOptions options;
-  options.settle = !request.in_place && request.copy == Py_None && request.device == Py_None;
-  if (options.settle) options.host_reader = reader_of_host_memory();
+  options.settle = true;
+  const bool is_wanted_here = request.copy == Py_None && request.device == Py_None;
+  if (is_wanted_here && !request.in_place) options.host_reader = reader_of_host_memory();
   if (is_capsule) return settle(x, consume_capsule(x, options), request);
   const ProducerClass its_class = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;

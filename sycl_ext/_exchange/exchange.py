@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import note, traced
+from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.device import Device, by_id
-from sycl_ext._exchange.offers import Decision, Offer, copy_entry, decide, no_offer
+from sycl_ext._exchange.offers import Decision, Offer, copy_entry, decide
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import ExchangeError, Refusals, message_of
-from sycl_ext._negotiation.rules import Plan, Route
+from sycl_ext._negotiation.errors import ExchangeError, message_of
+from sycl_ext._negotiation.rules import Plan, Route, refusal_of
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.host_view import HostView
@@ -148,7 +148,8 @@ def exchange(
     decision = decide(x, consumer, copy, host_copy, device)
     who, call = decision.who, decision.call
     refused: list[Plan] = []
-    with Refusals() as refusals:
+    refusals: list[Exception] = []
+    try:
         for offer in decision.offers:
             if offer.plan.error is not None:
                 refused.append(offer.plan)
@@ -170,13 +171,17 @@ def exchange(
                 continue
             finally:
                 _core.watch_offer(handed, False)
-            note(f"{who.package}, {offer.plan.route.value}", decision.nbytes, offer.plan.copies)
+            if ENABLED:
+                route = f"{who.package}, {offer.plan.route.value}"
+                note(route, decision.source.nbytes, offer.plan.copies)
             return result
         if refused:
             # The best form was refused first: that refusal says most.
-            plan = no_offer(refused)
+            plan = refusal_of(refused)
             raise (plan.error or BufferError)(plan.reason) from (refusals[0] if refusals else None)
         raise _all_refused(decision, refusals[0]) from refusals[0]
+    finally:
+        refusals.clear()  # as in `import_slowly`
 
 
 def _all_refused(decision: Decision, first: Exception) -> ExchangeError:
@@ -189,20 +194,17 @@ def _all_refused(decision: Decision, first: Exception) -> ExchangeError:
 
 def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
     """Make what an offer promises, in the form that the consumer's function takes."""
-    source, who = decision.source, decision.who
+    source, who, copies = decision.source, decision.who, offer.plan.route.copies
     if offer.device == HOST:
-        made, base = source, sources.root_of(source)
-        if offer.plan.copies:
-            made, base = _core.copy_to_host(source), None
-        handed: _core.TensorBase = _core.as_host_view(made, base, HostView)
+        base = source if source.base is None else source.base
+        handed: _core.TensorBase = (
+            _core.as_host_view(_core.copy_to_host(source), None, HostView)
+            if copies
+            else _core.as_host_view(source, base, HostView)
+        )
     elif offer.device is not None:
-        wish = True if offer.plan.copies else copy
-        handed = as_tensor(source, device=offer.device, copy=wish)
-    elif (
-        copy is True
-        or offer.compact
-        or (offer.plan.copies and (source.entry_id is None or who.root_only))
-    ):
+        handed = as_tensor(source, device=offer.device, copy=True if copies else copy)
+    elif copy is True or offer.compact or (copies and (source.entry_id is None or who.root_only)):
         handed = sources.copy_to(source, copy_entry(source, who))
     else:  # its export makes the copy, if it is asked for: `dpnp.asarray` reads the description
         handed = as_tensor(source)
@@ -298,4 +300,4 @@ def explain(
         if offer.plan.error is None:
             return offer.plan
         refused.append(offer.plan)
-    return no_offer(refused)
+    return refusal_of(refused)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest
 from sycl_ext._protocols import imports, sources
 
-__all__ = ["Decision", "Offer", "copy_entry", "decide", "no_offer"]
+__all__ = ["Decision", "Offer", "copy_entry", "decide"]
 
 
 class Offer(NamedTuple):
@@ -35,17 +35,16 @@ class Decision(NamedTuple):
     """What is handed over, to whom, and how."""
 
     source: _core.TensorBase
-    nbytes: int
     who: Consumer
     call: Callable[[Any], Any] | None  # None: a device is the consumer
     offers: Iterator[Offer]  # each is planned when the one before it was refused
 
 
 class _Wanted(NamedTuple):
-    """A device that was asked for: as it was given, and as DLPack calls it."""
+    """A device that was asked for: as it was given, and as DLPack calls it; None: where it is."""
 
     given: Any
-    where: DLDevice
+    where: DLDevice | None
 
 
 def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Decision:
@@ -59,10 +58,10 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
                 "the consumer is a device, so device= says nothing; pass a list of devices as the "
                 "consumer where several will do"
             )
-        wanted = None if consumer is None else _read_devices(consumer)
+        devices = [_Wanted(None, None)] if consumer is None else _read_devices(consumer)
         source = _core.find_memory(x, copy)
-        offers = _offers_to_device(source, wanted, isinstance(consumer, list), copy, host_copy)
-        return Decision(source, source.nbytes, _OURS, None, offers)
+        offers = _offers_to_device(source, devices, isinstance(consumer, list), copy, host_copy)
+        return Decision(source, _OURS, None, offers)
     wanted = None if device is None else _read_devices(device)
     who, call = find_consumer(consumer)
     source = _core.find_memory(x, copy)
@@ -71,19 +70,10 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
         offers = iter([Offer(Plan(Route.REFUSE, refusal, BufferError))])
     else:
         offers = _offers_to_library(source, who, wanted, copy, host_copy)
-    return Decision(source, source.nbytes, who, call, offers)
+    return Decision(source, who, call, offers)
 
 
 _OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
-
-
-def no_offer(refused: Sequence[Plan]) -> Plan:
-    """Return the refusal that says why there is nothing to offer."""
-    if len(refused) == 1:
-        return refused[0]
-    a_copy_would_do = any(plan.error is CopyRefusedError for plan in refused)
-    reasons = "; and ".join(dict.fromkeys(plan.reason for plan in refused))
-    return Plan(Route.REFUSE, reasons, CopyRefusedError if a_copy_would_do else BufferError)
 
 
 # ---- the arguments -------------------------------------------------------------------------------
@@ -123,18 +113,14 @@ def _read_devices(device: Any) -> list[_Wanted]:
 
 def _offers_to_device(
     source: _core.TensorBase,
-    wanted: list[_Wanted] | None,
+    wanted: list[_Wanted],
     several: bool,
     copy: bool | None,
     host_copy: bool,
 ) -> Iterator[Offer]:
     facts = sources.facts_of(source)
-    if wanted is None:
-        found = _allowed(sources.plan_for(facts, None, copy), host_copy)
-        yield Offer(_with_notes(found, source, source.entry_id))
-        return
     plans = [
-        _allowed(sources.plan_for(facts, where, copy, ours=where != HOST), host_copy)
+        _allowed(sources.plan_for(facts, where, copy, ours=where not in (None, HOST)), host_copy)
         for _, where in wanted
     ]
     if several:
@@ -143,7 +129,7 @@ def _offers_to_device(
         yield Offer(chosen, given[0] if given else None)
     else:
         ((given_one, where),) = wanted
-        target = None if where == HOST else where[1]
+        target = source.entry_id if where is None else None if where == HOST else where[1]
         yield Offer(_with_notes(plans[0], source, target), given_one)
 
 
@@ -181,7 +167,7 @@ def _offers_to_library(
             found = _compacted(found, device, str(needed), copy)
         elif needed is not None:
             found = found.noting(needed)
-        return Offer(_allowed(found, host_copy), device, compact)
+        return Offer(found if host_copy else _allowed(found, host_copy), device, compact)
 
     if wanted is not None:
         offers = [

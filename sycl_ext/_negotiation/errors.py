@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CopyRefusedError", "ExchangeError", "Refusals", "SyclError", "message_of"]
+__all__ = ["CopyRefusedError", "ExchangeError", "SyclError", "message_of"]
 
 
 class ExchangeError(BufferError):
@@ -25,21 +25,6 @@ class SyclError(RuntimeError):
     """The SYCL runtime reported a failure; the text is the runtime's."""
 
     __module__ = "sycl_ext"
-
-
-class Refusals(list[Exception]):
-    """What others raised when they were asked; empty again when the ``with`` block ends.
-
-    An exception refers to the frames that it went through, and these to the frames that called
-    them.  One of those that still held the exception would make a cycle, and the array that was
-    refused would stay until the garbage collector runs.
-    """
-
-    def __enter__(self) -> Refusals:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.clear()
 
 
 def message_of(error: object) -> str:

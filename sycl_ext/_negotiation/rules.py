@@ -29,6 +29,7 @@ __all__ = [
     "decide",
     "kind_of_copy",
     "plan",
+    "refusal_of",
     "relation",
 ]
 
@@ -38,23 +39,19 @@ class Route(Enum):
 
     __module__ = "sycl_ext"
 
+    copies: int  # how often the data is copied
+
+    def __new__(cls, text: str, copies: int = 0) -> "Route":
+        route = object.__new__(cls)
+        route._value_, route.copies = text, copies
+        return route
+
     VIEW = "a view of the same memory"
-    COPY = "one copy on the device"
+    COPY = "one copy on the device", 1
     HOST_VIEW = "a host view of the same memory"
-    HOST_COPY = "one copy to the host"
-    VIA_HOST = "two copies, through the host"
+    HOST_COPY = "one copy to the host", 1
+    VIA_HOST = "two copies, through the host", 2
     REFUSE = "refused"
-
-
-#: Number of times the data is copied on each route.
-COPIES = {
-    Route.VIEW: 0,
-    Route.COPY: 1,
-    Route.HOST_VIEW: 0,
-    Route.HOST_COPY: 1,
-    Route.VIA_HOST: 2,
-    Route.REFUSE: 0,
-}
 
 
 class Relation(Enum):
@@ -218,7 +215,7 @@ class Plan:
     @property
     def copies(self) -> int:
         """How often the data is copied."""
-        return COPIES[self.route]
+        return self.route.copies
 
     @property
     def cost(self) -> float:
@@ -284,7 +281,7 @@ def plan(source: Source, request: Request) -> Plan:
     route = RULES[found][_COLUMN[request.copy]]
     if route is Route.REFUSE:
         return _refusal(found, source, request)
-    if source.readonly and not request.versioned and COPIES[route] == 0:
+    if source.readonly and not request.versioned and route.copies == 0:
         return Plan(
             Route.REFUSE,
             "the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) "
@@ -306,16 +303,18 @@ def cheapest(candidates: Sequence[Plan]) -> Plan:
     'it is there'
     """
     best = min(candidates, key=lambda plan: plan.cost)
-    if best.error is None or len(candidates) == 1:
-        return replace(best, candidates=tuple(candidates))
-    reasons = "; and ".join(dict.fromkeys(plan.reason for plan in candidates))
-    refused = any(plan.error is CopyRefusedError for plan in candidates)
-    return Plan(
-        Route.REFUSE,
-        f"none of the {len(candidates)} devices will do: {reasons}",
-        CopyRefusedError if refused else BufferError,
-        candidates=tuple(candidates),
-    )
+    if best.error is not None:
+        best = refusal_of(candidates, f"none of the {len(candidates)} devices will do: ")
+    return replace(best, candidates=tuple(candidates))
+
+
+def refusal_of(refused: Sequence[Plan], introduction: str = "") -> Plan:
+    """Return the refusal that says why all of these are refused."""
+    if len(refused) == 1:
+        return refused[0]
+    a_copy_would_do = any(plan.error is CopyRefusedError for plan in refused)
+    reasons = introduction + "; and ".join(dict.fromkeys(plan.reason for plan in refused))
+    return Plan(Route.REFUSE, reasons, CopyRefusedError if a_copy_would_do else BufferError)
 
 
 def decide(

@@ -9,7 +9,7 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.dlpack import HOST, as_dl_device
-from sycl_ext._protocols.sources import carry_out, facts_of, native_entry, plan_for
+from sycl_ext._protocols.sources import carry_out, check_copy, facts_of, native_entry, plan_for
 
 __all__ = ["export"]
 
@@ -21,7 +21,7 @@ def export(
     """Answer a ``__dlpack__`` call that the core does not answer alone."""
     versioned = _check_max_version(max_version)
     asked = None if dl_device is None else as_dl_device(dl_device)
-    found = plan_for(facts_of(tensor), asked, copy, versioned=versioned).check()
+    found = plan_for(facts_of(tensor), asked, check_copy(copy), versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     if label == HOST and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")

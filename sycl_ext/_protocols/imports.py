@@ -24,7 +24,7 @@ from sycl_ext._devices.queues import (
     queue_from,
 )
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, Refusals, message_of
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.producers import is_of, known
 from sycl_ext._negotiation.rules import Plan, Route, cheapest
 from sycl_ext._protocols.dtypes import dtype_name
@@ -101,7 +101,11 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
 
     x = strong(x)
     facts = _core.facts_of_class(type(x))
-    with Refusals([heard] if isinstance(heard, Exception) else []) as refusals:
+    # An exception refers to the frames that it went through, and these to the frames that called
+    # them.  One of those that still held the exception would make a cycle, and the array that was
+    # refused would stay until the garbage collector runs.
+    refusals = [heard] if isinstance(heard, Exception) else []
+    try:
         view, asks_table = heard if is_tensor(heard) else None, heard is None
         del heard  # the producer may raise the same exception again, through this frame
         if view is None and not refusals:
@@ -145,6 +149,8 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
         if isinstance(x, np.ndarray):  # of a dtype or with a flag that NumPy does not export
             return settle(_from_ndarray(x))
         return _import_copy(x, device, placement, request, refusals)
+    finally:
+        refusals.clear()
 
 
 #: Bits of `facts_of_class`: those of ``ProducerClass`` in the core, and those for us.
@@ -497,7 +503,8 @@ def place_in_list(chosen: Plan) -> int:
 def _import_to_first(
     x: Any, devices: list[Any], copy: bool | None, dlpack: bool
 ) -> _core.TensorBase:
-    with Refusals() as refusals:
+    refusals: list[BufferError] = []
+    try:
         for device in devices:
             try:
                 function = _core.from_dlpack if dlpack else _core.as_tensor
@@ -508,6 +515,8 @@ def _import_to_first(
         first = type(refusals[0])  # perhaps of another library, with other arguments
         error_type = first if first in (ExchangeError, CopyRefusedError) else BufferError
         raise error_type(f"none of the {len(devices)} devices will do: {reasons}") from refusals[0]
+    finally:
+        refusals.clear()  # as in `import_slowly`
 
 
 def those_here(devices: list[Any]) -> list[Any]:

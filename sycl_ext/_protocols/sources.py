@@ -59,7 +59,7 @@ def plan_for(
     """
     known, direct, system_usm, right_kind = device is None, True, False, True
     has_usm = True
-    native = None if device is None else native_entry(device)
+    native = None if device is None or device == HOST else native_entry(device)
     if native is not None:
         right_kind = native[1] == source.usm_type
         device = (int(DeviceType.ONE_API), native[0].id)
@@ -69,14 +69,14 @@ def plan_for(
         if known:
             target = _core.entry(wanted[1])
             system_usm = ours and target.usm_system
-            has_usm = any(kind != "system" for kind in target.usm_types)
+            has_usm = bool({*target.usm_types} - {"system"})
             if source.entry is not None and source.entry != target.id:
                 direct = source.usm_type != "device" or _core.copies_directly(
                     _core.entry(source.entry), target
                 )
     request = Request(
         device,
-        check_copy(copy),
+        copy,
         versioned,
         known,
         direct,

@@ -295,7 +295,8 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         BufferError
             If the plan refuses; the message gives the reason, and the arguments to pass.
         """
-        return imports.move(self, place(device), copy)  # type: ignore[return-value]
+        where = place(device)
+        return imports.move(self, where, sources.check_copy(copy))  # type: ignore[return-value]
 
     # ---- protocols -------------------------------------------------------------------------------
 

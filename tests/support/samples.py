@@ -7,9 +7,11 @@ that one stands for what the other must be.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -129,3 +131,22 @@ def assert_same_view(tensor: Any, array: np.ndarray) -> None:
     if array.size > 1:
         long = [axis for axis, length in enumerate(array.shape) if length > 1]
         assert [tensor.strides[axis] for axis in long] == [strides_of(array)[axis] for axis in long]
+
+
+FOLDERS = {path.parent for path in Path(sx.__file__).parent.rglob("*.py")}
+
+
+def frames_of_ours(function: Callable[..., Any], *arguments: Any) -> list[str]:
+    """The Python functions of the package that a call runs, each as often as it runs."""
+    names: list[str] = []
+
+    def note(frame: Any, event: str, _argument: object) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).parent in FOLDERS:
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return names

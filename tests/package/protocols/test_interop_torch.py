@@ -120,3 +120,11 @@ def test_what_torch_does_not_export():
     ):
         with pytest.raises(BufferError, match=r"Tensor.*refused|refused"):
             sx.from_dlpack(theirs)
+
+
+def test_an_exchange_runs_little_python_of_ours(usm_type):
+    """It is a decision, and two calls of the core: a torch function takes less than the frames."""
+    tensor = sx.zeros(3, usm_type=usm_type)
+    sx.exchange(tensor, torch)
+    frames = samples.frames_of_ours(sx.exchange, tensor, torch)
+    assert len(frames) <= 15, frames
