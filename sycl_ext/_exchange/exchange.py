@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED, note, traced
-from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.device import Device
 from sycl_ext._exchange.offers import Decision, Offer, copy_entry, decide
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import ExchangeError, message_of
-from sycl_ext._negotiation.rules import Plan, Route, refusal_of
+from sycl_ext._negotiation.rules import Plan, Route, kind_of_copy, refusal_of
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.host_view import HostView
@@ -160,7 +160,8 @@ def exchange(
                 return handed
             _core.watch_offer(handed, True)
             try:
-                result = call(handed)
+                is_plain = decision.described is not None and _is_plain(handed)
+                result = decision.described(handed) if is_plain else call(handed)
             except RecursionError:  # tried again at every level, an endless recursion would not end
                 raise
             except Exception as refusal_or_not:
@@ -220,6 +221,19 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
     return handed
 
 
+def _is_plain(handed: Any) -> bool:
+    """Whether it is what `Consumer.described` is about."""
+    return (
+        isinstance(handed, Tensor)
+        and handed.usm_type != "system"
+        and handed.c_contiguous
+        and not handed.readonly
+        and handed.size > 0
+        and _core.own_queue(handed) is None
+        and handed.__dlpack_device__()[1] == handed.entry_id
+    )
+
+
 class _EmptyProducer:
     """A producer of an array without elements that has an address all the same.
 
@@ -228,7 +242,7 @@ class _EmptyProducer:
 
     def __init__(self, tensor: _core.TensorBase, entry: _core.Entry) -> None:
         moves = tensor.entry_id != entry.id
-        usm_type = sources.kind_for(tensor.usm_type, by_id(entry.id), moves=moves)
+        usm_type = kind_of_copy(tensor.usm_type, entry.usm_types, moves=moves)
         anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
         readonly = tensor.readonly and not moves
         self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor, readonly)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import ModuleType
@@ -17,7 +18,7 @@ from sycl_ext._devices.placement import is_torch_device, names_device, place
 from sycl_ext._negotiation.consumers import Consumer, consumer_for, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
-from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest
+from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest, kind_of_copy
 from sycl_ext._protocols import imports, sources
 
 __all__ = ["Decision", "Offer", "copy_entry", "decide"]
@@ -37,6 +38,7 @@ class Decision(NamedTuple):
     source: _core.TensorBase
     who: Consumer
     call: Callable[[Any], Any] | None  # None: a device is the consumer
+    described: Callable[[Any], Any] | None  # what a library has for plain USM; see `Consumer`
     offers: Iterator[Offer]  # each is planned when the one before it was refused
 
 
@@ -61,7 +63,7 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
         devices = [_Wanted(None, None)] if consumer is None else _read_devices(consumer)
         source = _core.find_memory(x, copy)
         offers = _offers_to_device(source, devices, isinstance(consumer, list), copy, host_copy)
-        return Decision(source, _OURS, None, offers)
+        return Decision(source, _OURS, None, None, offers)
     wanted = None if device is None else _read_devices(device)
     who, call = find_consumer(consumer)
     source = _core.find_memory(x, copy)
@@ -70,7 +72,9 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
         offers = iter([Offer(Plan(Route.REFUSE, refusal, BufferError))])
     else:
         offers = _offers_to_library(source, who, wanted, copy, host_copy)
-    return Decision(source, who, call, offers)
+    is_library = isinstance(consumer, str) or consumer is sys.modules.get(who.package)
+    described = who.described() if who.described and is_library else None
+    return Decision(source, who, call, described, offers)
 
 
 _OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
@@ -183,7 +187,7 @@ def _offers_to_library(
         if HOST not in [where for _, where in wanted]:
             return
     elif who.memory == "usm" and source.entry_id is None:
-        default = place(None).device.__dlpack_device__()
+        default = int(DeviceType.ONE_API), _core.default_entry().id
         yield offer(None, sources.plan_for(facts, default, copy))
     elif source.entry_id is not None and who.takes_usm(source.usm_type):
         own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
@@ -222,7 +226,7 @@ def _plan_there(facts: Source, who: Consumer, device: DLDevice, copy: bool | Non
             return sources.plan_for(facts, HOST, copy)
         return Plan(Route.REFUSE, f"{who.package} takes no host memory", BufferError)
     entry = _core.entry(device[1])
-    kind = sources.kind_for(facts.usm_type, by_id(entry.id), moves=facts.entry != entry.id)
+    kind = kind_of_copy(facts.usm_type, entry.usm_types, moves=facts.entry != entry.id)
     if not who.takes_usm(kind):
         reason = f"{who.package} does not take {kind!r} USM of device {entry.id}"
         way_out = "; (1, 0) is the host, where it takes arrays" if who.memory != "usm" else ""

@@ -364,7 +364,7 @@ def decide(
     return list(Route).index(plan(source, request).route)
 
 
-def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool) -> str:
+def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool = True) -> str:
     """Return the kind of USM of a copy on a device that offers some kinds.
 
     It is the kind of the original.  Of "system" memory, which nobody allocates, a copy that moves
@@ -372,15 +372,16 @@ def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool) -> str
 
     Examples
     --------
-    >>> kind_of_copy("shared", ("device", "shared", "host"), moves=True)
+    >>> kind_of_copy("shared", ("device", "shared", "host"))
     'shared'
-    >>> kind_of_copy("system", ("device", "shared", "host"), moves=True)
+    >>> kind_of_copy("system", ("device", "shared", "host"))
     'device'
     """
     if usm_type == "system":
         usm_type = "device" if moves else "host"
-    kinds = [kind for kind in offered if kind != "system"]
-    return usm_type if usm_type in kinds or not kinds else kinds[0]
+    if usm_type in offered:
+        return usm_type
+    return next((kind for kind in offered if kind != "system"), usm_type)
 
 
 def _refusal(found: Relation, source: Source, request: Request) -> Plan:

@@ -26,13 +26,12 @@ from sycl_ext._devices.queues import (
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
 from sycl_ext._negotiation.producers import is_of, known
-from sycl_ext._negotiation.rules import Plan, Route, cheapest
+from sycl_ext._negotiation.rules import Plan, Route, cheapest, kind_of_copy
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.sources import (
     as_usm,
     facts_of,
     is_tensor,
-    kind_for,
     native_entry,
     plan_for,
     root_of,
@@ -461,7 +460,7 @@ def _carry_out_move(
             return tensor
         _core.order_after(placement.queue, tensor)
         return _core.on_queue(tensor, placement.queue)
-    kind = kind_for(tensor.usm_type, target)
+    kind = kind_of_copy(tensor.usm_type, target.usm_types)
     queue = placement.queue if placement is not None else None
     return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
 

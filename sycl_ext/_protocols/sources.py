@@ -18,7 +18,6 @@ __all__ = [
     "copy_to",
     "facts_of",
     "is_tensor",
-    "kind_for",
     "native_entry",
     "plan_for",
     "root_of",
@@ -59,7 +58,7 @@ def plan_for(
     """
     known, direct, system_usm, right_kind = device is None, True, False, True
     has_usm = True
-    native = None if device is None or device == HOST else native_entry(device)
+    native = None if device is None or device[0] in _NAMED_BY_ENTRIES else native_entry(device)
     if native is not None:
         right_kind = native[1] == source.usm_type
         device = (int(DeviceType.ONE_API), native[0].id)
@@ -90,9 +89,12 @@ def plan_for(
     return plan(source, request)
 
 
+_NAMED_BY_ENTRIES = (HOST[0], int(DeviceType.ONE_API))
+
+
 def native_entry(device: DLDevice) -> tuple[_core.Entry, str | None] | None:
     """Return the root device, and the kind of USM, that a name of CUDA or ROCm says, or None."""
-    if device[0] in (DeviceType.CPU, DeviceType.ONE_API):
+    if device[0] in _NAMED_BY_ENTRIES:
         return None
     fits = all(0 <= number < 1 << 31 for number in device)
     return _core.resolve(*device) if fits else None
@@ -120,12 +122,7 @@ def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.
 
 def copy_to(tensor: _core.TensorBase, entry: _core.Entry) -> _core.TensorBase:
     """Return a compact copy on an entry, of the same kind of USM where the entry has it."""
-    return _core.copy_to_entry(tensor, entry, kind_for(tensor.usm_type, by_id(entry.id)))
-
-
-def kind_for(usm_type: str, device: Device, *, moves: bool = True) -> str:
-    """Return the kind of USM of a copy on a device."""
-    return kind_of_copy(usm_type, device.usm_types, moves=moves)
+    return _core.copy_to_entry(tensor, entry, kind_of_copy(tensor.usm_type, entry.usm_types))
 
 
 def is_tensor(x: object) -> TypeGuard[_core.TensorBase]:

@@ -7,7 +7,7 @@ https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_in
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_fro
 from sycl_ext._negotiation.producers import known
 from sycl_ext._protocols.dtypes import name_from_typestr, typestr
 
+if TYPE_CHECKING:
+    from sycl_ext._tensor.tensor import Tensor
+
 __all__ = ["from_usm_interface", "usm_interface_of"]
 
 
-def usm_interface_of(tensor: _core.TensorBase, queue: Any) -> dict[str, Any]:
+def usm_interface_of(tensor: Tensor) -> dict[str, Any]:
     """Describe a tensor in version 1 of the protocol.
 
     What the consumer submits to the queue comes after all work on the tensor: an in-order queue is
@@ -32,6 +35,7 @@ def usm_interface_of(tensor: _core.TensorBase, queue: Any) -> dict[str, Any]:
         _core.order_after(own, tensor)
     else:
         _core.synchronize(tensor)
+    queue = tensor.sycl_queue  # from now on others submit work: after the look for theirs
     return {
         "data": (tensor.ptr, tensor.readonly),
         "shape": tensor.shape,

@@ -29,6 +29,7 @@ from sycl_ext._devices.description import (
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import sources
 
 __all__ = [
@@ -163,7 +164,7 @@ def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBa
 def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
     """Return a compact, writable copy on the same device, with the axes in the same order."""
     entry = sources.tensor_device(tensor)._entry
-    kind = sources.kind_for(tensor.usm_type, sources.tensor_device(tensor), moves=False)
+    kind = kind_of_copy(tensor.usm_type, entry.usm_types, moves=False)
     queue = _core.own_queue(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:
         return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
@@ -297,5 +298,5 @@ def _check_device(device: Any) -> Placement:
 def _allocate(
     placement: Placement, usm_type: str, dtype: str, stored: Sequence[int]
 ) -> _core.TensorBase:
-    kind = sources.kind_for(usm_type, placement.device, moves=False)
+    kind = kind_of_copy(usm_type, placement.device.usm_types, moves=False)
     return _core.allocate(placement.device._entry, kind, dtype, stored, "C", placement.queue)

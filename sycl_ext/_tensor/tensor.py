@@ -17,6 +17,7 @@ from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import imports, sources
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._tensor.advice import Advice, ListedType
@@ -225,7 +226,7 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
 
     def copy(self, order: Literal["C", "F"] = "C") -> Tensor:
         """Return a contiguous, writable copy on the same device, in the same kind of USM."""
-        kind = sources.kind_for(self.usm_type, self.device, moves=False)
+        kind = kind_of_copy(self.usm_type, self.device.usm_types, moves=False)
         return _core.copy_to_entry(self, self.device._entry, kind, order, _core.own_queue(self))
 
     @overload
@@ -319,7 +320,7 @@ class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
         from sycl_ext._protocols import usm_interface
 
         _core.note_offer_asked(self)
-        return usm_interface.usm_interface_of(self, self.sycl_queue)
+        return usm_interface.usm_interface_of(self)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
         from sycl_ext._tensor import pickling
@@ -445,7 +446,7 @@ def _new_like(x: Any, dtype: Any, usm_type: Any, device: Any, order: Any, *, zer
     if device is None and source.entry_id is not None:
         where = Placement(sources.tensor_device(source), _core.own_queue(source))
     if usm_type is None:
-        usm_type = sources.kind_for(source.usm_type, where.device)
+        usm_type = kind_of_copy(source.usm_type, where.device.usm_types)
     name = source.dtype_name if dtype is None else dtype
     return new_tensor(source.shape, name, usm_type, where, order, zero)
 

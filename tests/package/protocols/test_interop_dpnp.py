@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """dpnp takes a tensor of each kind of USM without a copy, and gives one back."""
 
+from dataclasses import replace
+
 import dpctl
 import dpnp
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 import samples
 import sycl_ext as sx
 from samples import LAYOUTS, assert_equal, assert_same_view, bits, values
+from sycl_ext._exchange import offers
+from sycl_ext._negotiation.consumers import _dpnp_described, consumer_for
 
 
 
@@ -267,3 +271,62 @@ def test_an_import_runs_no_python_of_ours(way):
     array = dpnp.ones(3)
     way(array)
     assert samples.frames_of_ours(way, array) == []
+
+
+def own_queue():
+    """On a queue of the user's."""
+    return sx.zeros((2, 3), device=dpctl.SyclQueue(sx.device().sycl_device))
+
+
+#: What dpnp gets, and whether by its description, which it takes in less time.
+HANDED = {
+    "plain": (lambda: sx.zeros((2, 3)), True),
+    "host": (lambda: np.zeros((2, 3), "float32"), True),
+    "read-only": (lambda: sx.zeros((2, 3)).as_readonly(), False),
+    "strided": (lambda: sx.zeros((2, 6))[:, ::2], False),
+    "empty": (lambda: sx.zeros((0, 3)), False),
+    "a queue of its own": (own_queue, False),
+    "sub-device": (
+        lambda: sx.zeros((2, 3), device=sx.device().create_sub_devices([1, 1])[0]),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HANDED)
+def test_the_faster_way_in_gives_what_from_dlpack_gives(monkeypatch, name):
+    make, is_described = HANDED[name]
+    x, called = make(), []
+    plain = sx.exchange(x, dpnp.from_dlpack)  # a function is called as it is
+    taken = _dpnp_described()
+    row = consumer_for("dpnp", dpnp.__version__)
+    monkeypatch.setattr(
+        offers,
+        "find_consumer",
+        lambda consumer: (
+            replace(row, described=lambda: lambda x: called.append(x) or taken(x)),
+            consumer.from_dlpack,
+        ),
+    )
+    result = sx.exchange(x, dpnp)
+    assert len(called) == is_described
+    for attribute in ("shape", "strides", "dtype", "usm_type", "sycl_queue"):
+        assert getattr(result, attribute) == getattr(plain, attribute), attribute
+    assert result.flags.writable == plain.flags.writable
+    assert dpnp.asnumpy(result).tolist() == dpnp.asnumpy(plain).tolist()
+
+
+def test_a_release_of_dpnp_without_the_faster_way_in(monkeypatch):
+    monkeypatch.delattr(dpnp.ndarray, "_create_from_usm_ndarray")
+    _dpnp_described.cache_clear()
+    try:
+        assert _dpnp_described() is None
+    finally:
+        _dpnp_described.cache_clear()
+
+
+def test_the_memory_outlives_the_tensor_behind_a_description():
+    taken = sx.exchange(sx.zeros(1000).copy_from(values(1000)), dpnp)
+    noise = [sx.zeros(1000) for _ in range(20)]
+    assert bits(dpnp.asnumpy(taken)) == bits(values(1000))
+    del noise
