@@ -404,9 +404,6 @@ def live_allocations() -> int:
 def live_exports() -> int:
     """Managed tensors whose deleter has not run yet."""
 
-def live_origins() -> list[tuple[int, list[int], str, tuple[int, int], list[str]]]:
-    """(address, shape, dtype, device, stack) of each export that is alive, oldest first."""
-
 def loaded_libraries() -> list[str]:
     """The files of all libraries that are loaded, as the loader names them."""
 
@@ -419,8 +416,9 @@ def make_capsule(
     device: tuple[int, int],
     copied: bool,
     null_data: bool = True,
+    companion: object = None,
 ) -> CapsuleType:
-    """A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements."""
+    """A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.  `companion` lives as long as the export."""
 
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor lies in, and where its first element is."""
@@ -511,9 +509,6 @@ def set_hooks(
 
 def synchronize(tensor: TensorBase) -> None:
     """Waits for the pending work on the tensor's queue."""
-
-def trace_origins(package: str) -> None:
-    """Remembers where each export comes from, from now on; frames below `package` do not count."""
 
 def view(
     tensor: TensorBase,

@@ -32,7 +32,6 @@ enum class Rank {
   deferred_frees,
   waits,
   async_errors,
-  origins,
   pools,
 };
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -12,17 +13,18 @@ namespace sycl_ext {
 
 namespace {
 
-std::atomic<const ExportObserver*> export_observer{nullptr};
 std::atomic<long> exports{0};
 
 // Header, owner, shape and strides in one block.
 template <class Managed>
 struct Block {
   Managed managed;
+  Owner companion;
   InUse use;
   std::int64_t dims[1];  // shape, then strides
 
-  Block(const Memory& memory, bool submits) noexcept : use(memory, submits) {}
+  Block(const Memory& memory, bool submits, Owner companion) noexcept
+      : companion(std::move(companion)), use(memory, submits) {}
 
   static std::size_t nbytes(int ndim) noexcept {
     return sizeof(Block) + 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
@@ -44,7 +46,6 @@ inline void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out
 
 template <class Managed>
 void delete_managed(Managed* self) {
-  if (const auto* observer = export_observer.load(std::memory_order_relaxed)) observer->gone(self);
   auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
   block->~Block();
   std::free(block);
@@ -60,7 +61,7 @@ DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept {
 }
 
 template <class Managed>
-Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
+Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   if (!versioned && tensor.readonly) {
     fail(Error::Kind::buffer,
@@ -72,7 +73,7 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
   const int ndim = tensor.layout.ndim();
   void* const raw = std::malloc(Block<Managed>::nbytes(ndim));
   if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
-  auto* block = new (raw) Block<Managed>(tensor.memory, submits);
+  auto* block = new (raw) Block<Managed>(tensor.memory, submits, std::move(options.companion));
   const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
   for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];
 
@@ -89,9 +90,6 @@ Managed* export_managed(const Tensor& tensor, const ExportOptions& options) {
                     (options.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
   }
   exports.fetch_add(1, std::memory_order_relaxed);
-  if (const auto* observer = export_observer.load(std::memory_order_relaxed)) {
-    observer->made(&managed, managed.dl_tensor);
-  }
   return &managed;
 }
 
@@ -112,10 +110,8 @@ template const Memory* exported_memory(const DLManagedTensorVersioned*) noexcept
 template void was_not_used(DLManagedTensor*) noexcept;
 template void was_not_used(DLManagedTensorVersioned*) noexcept;
 
-template DLManagedTensor* export_managed(const Tensor&, const ExportOptions&);
-template DLManagedTensorVersioned* export_managed(const Tensor&, const ExportOptions&);
-
-void set_export_observer(const ExportObserver* observer) noexcept { export_observer = observer; }
+template DLManagedTensor* export_managed(const Tensor&, ExportOptions);
+template DLManagedTensorVersioned* export_managed(const Tensor&, ExportOptions);
 
 long live_exports() noexcept { return exports; }
 

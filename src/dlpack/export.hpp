@@ -14,12 +14,13 @@ struct ExportOptions {
   // An array without elements is exported with a NULL pointer, as DLPack asks for; a few consumers
   // need an address all the same.
   bool null_data = true;
+  Owner companion = Owner(nullptr, nullptr);  // which goes when the deleter runs
 };
 
 // The caller owns the result and calls its deleter once.  Error(buffer): the legacy struct cannot
 // say "read-only".  Defined for DLManagedTensor and DLManagedTensorVersioned.
 template <class Managed>
-Managed* export_managed(const Tensor& tensor, const ExportOptions& options);
+Managed* export_managed(const Tensor& tensor, ExportOptions options);
 
 // The memory behind a managed tensor that was exported here; nullptr: somebody else made it.
 template <class Managed>
@@ -32,13 +33,6 @@ void was_not_used(Managed* managed) noexcept;
 
 // Fills a DLTensor that lives no longer than `tensor`.
 DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;
-
-// Who is told of each managed tensor that is made, and of its end; nobody, unless it is asked for.
-struct ExportObserver {
-  void (*made)(const void* managed, const DLTensor& tensor) noexcept;
-  void (*gone)(const void* managed) noexcept;
-};
-void set_export_observer(const ExportObserver* observer) noexcept;  // valid for ever
 
 // Managed tensors whose deleter has not run yet.
 long live_exports() noexcept;

@@ -8,7 +8,6 @@
 #include "python/exchange_api.hpp"
 #include "python/imports.hpp"
 #include "python/numpy_bridge.hpp"
-#include "python/origins.hpp"
 #include "python/sycl_capsule.hpp"
 #include "runtime/memory_limit.hpp"
 #include "tensor/copy.hpp"
@@ -393,32 +392,18 @@ void bind_dlpack(py::module_& m) {
       py::arg("tensor"), "Tells a watched tensor that its memory was asked for.");
   m.def("live_exports", &live_exports, "Managed tensors whose deleter has not run yet.");
   m.def(
-      "trace_origins", &trace_origins, py::arg("package"),
-      "Remembers where each export comes from, from now on; frames below `package` do not count.");
-  m.def(
-      "live_origins",
-      [] {
-        using Record = std::tuple<std::uintptr_t, Dims, std::string, std::pair<int, int>,
-                                  std::vector<std::string>>;
-        std::vector<Record> found;
-        for (const Origin& origin : live_origins()) {
-          found.emplace_back(
-              number(origin.data), origin.shape, dtype_from_dlpack(origin.dtype).name,
-              std::make_pair(static_cast<int>(origin.device.device_type), origin.device.device_id),
-              origin.stack);
-        }
-        return found;
-      },
-      "(address, shape, dtype, device, stack) of each export that is alive, oldest first.");
-  m.def(
       "make_capsule",
       [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
-         bool null_data) {
-        return own(make_capsule(tensor, versioned, {read_device(device), copied, null_data}));
+         bool null_data, const py::object& companion) {
+        PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
+        return own(make_capsule(
+            tensor, versioned,
+            {read_device(device), copied, null_data, Owner(kept, release_python_object)}));
       },
       py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
-      py::arg("null_data") = true,
-      "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.");
+      py::arg("null_data") = true, py::arg("companion") = py::none(),
+      "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.  "
+      "`companion` lives as long as the export.");
   m.def(
       "consume_capsule",
       [](const py::object& capsule) {

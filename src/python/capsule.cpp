@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/process_memory.hpp"
@@ -52,18 +53,29 @@ PyObject* wrap(Managed* managed) {
 }
 
 template <class Managed>
-Imported consume(PyObject* capsule, ImportOptions options) {
+Managed* take(PyObject* capsule) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::fresh));
+  if (!managed) throw PythonError();
   PyCapsule_SetName(capsule, Names<Managed>::used);
+  return managed;
+}
+
+template <class Managed>
+Imported consume(PyObject* capsule, ImportOptions options) {
+  auto* const managed = take<Managed>(capsule);
   options.known = exported_memory(managed);
   return import_managed(managed, options);
 }
 
 }  // namespace
 
-PyObject* make_capsule(const Tensor& tensor, bool versioned, const ExportOptions& options) {
-  return versioned ? wrap(export_managed<DLManagedTensorVersioned>(tensor, options))
-                   : wrap(export_managed<DLManagedTensor>(tensor, options));
+PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions options) {
+  return versioned ? wrap(export_managed<DLManagedTensorVersioned>(tensor, std::move(options)))
+                   : wrap(export_managed<DLManagedTensor>(tensor, std::move(options)));
+}
+
+DLManagedTensorVersioned* take_managed(PyObject* capsule) {
+  return take<DLManagedTensorVersioned>(capsule);
 }
 
 PyObject* capsule_from_pointer(void* managed, bool versioned) {

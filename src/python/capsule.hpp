@@ -9,7 +9,10 @@
 namespace sycl_ext {
 
 // A new capsule over an export of the tensor.
-PyObject* make_capsule(const Tensor& tensor, bool versioned, const ExportOptions& options);
+PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions options);
+
+// What is in a fresh "dltensor_versioned" capsule; it is the caller's.
+DLManagedTensorVersioned* take_managed(PyObject* capsule);
 
 // A new capsule over a managed tensor that C code made; takes it over.
 PyObject* capsule_from_pointer(void* managed, bool versioned);

@@ -118,10 +118,9 @@ PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) 
   const Tensor& found = tensor_of(tensor.get());
   // Host memory that the default device reads is a view.
   const bool is_there =
-      request.in_place ||
-      (!found.on_host && request.device == Py_None &&
-       ((request.copy == Py_None && found.memory->kind() == UsmKind::system) ||
-        route_of(found, {Wanted::own_entry, request.copy}) == Route::view));
+      request.in_place || (!found.on_host && request.device == Py_None &&
+                           ((request.copy == Py_None && found.memory->kind() == UsmKind::system) ||
+                            route_of(found, {Wanted::own_entry, request.copy}) == Route::view));
   // dpnp says of every array of 0 dimensions that it is read-only.
   const bool may_be_wrong = found.readonly && found.layout.ndim() == 0;
   if (is_there && !may_be_wrong) return tensor.release();

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process does that remembers where exports were asked for."""
+"""What a process says at its exit that remembers where exports were asked for."""
 
 from __future__ import annotations
 
 import atexit
-import os.path
 
-from sycl_ext import _core
 from sycl_ext._debug.trace import logger
 
 
@@ -21,6 +19,5 @@ def report_live_exports() -> None:
 
 
 def report_at_exit() -> None:
-    """Remember from now on where exports are asked for, and report at the exit."""
-    _core.trace_origins(os.path.dirname(os.path.dirname(__file__)))
+    """Report at the exit what is alive."""
     atexit.register(report_live_exports)

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
+import sys
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Literal, overload
+from weakref import WeakValueDictionary
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._negotiation.dlpack import DLDevice
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from typing_extensions import CapsuleType
 
 __all__ = ["VERSION", "ExportOrigin", "capsule_from_pointer", "live_exports"]
@@ -77,11 +81,44 @@ class ExportOrigin:
     shape: tuple[int, ...]
     dtype: str
     device: DLDevice
-    stack: tuple[str, ...]  # "file:line in function", innermost first; empty: C code asked
+    stack: tuple[str, ...]  # "file:line in function", innermost first
 
     def __str__(self) -> str:
         what = f"{self.dtype}, shape {self.shape}, {self.nbytes} bytes on {self.device}"
-        return f"{what}, from {', called by '.join(self.stack[:2]) or 'C code'}"
+        return f"{what}, from {', called by '.join(self.stack[:2])}"
+
+
+_PACKAGE = __file__.rpartition("_debug")[0]  # of whose files a frame says nothing
+_MAX_FRAMES = 8
+
+
+class Companion:
+    """What an export keeps until its deleter runs."""
+
+    __slots__ = ("__weakref__", "origin")
+
+    def __init__(self, origin: ExportOrigin) -> None:
+        self.origin = origin
+
+
+_alive: WeakValueDictionary[int, Companion] = WeakValueDictionary()  # oldest first
+_numbers = itertools.count()
+
+
+def remember(tensor: _core.TensorBase, device: DLDevice) -> Companion:
+    """Return what has `live_exports` show an export, for the export to keep."""
+    stack: list[str] = []
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and len(stack) < _MAX_FRAMES:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            stack.append(f"{code.co_filename}:{frame.f_lineno} in {code.co_name}")
+        frame = frame.f_back
+    address = tensor.ptr if tensor.size else 0
+    what = address, tensor.nbytes, tensor.shape, tensor.dtype_name
+    companion = Companion(ExportOrigin(*what, device, tuple(stack)))
+    _alive[next(_numbers)] = companion
+    return companion
 
 
 @overload
@@ -94,9 +131,9 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
     Parameters
     ----------
     origins : bool
-        True: return the exports themselves, oldest first, and where each was asked for.  This is
-        remembered in a process that was started with ``SYCL_EXT_TRACE=1``, and costs nothing in
-        others.
+        True: return the exports themselves, oldest first, and where each was asked for (but for
+        memory that C code has allocated through the exchange table).  This is remembered in a
+        process that was started with ``SYCL_EXT_TRACE=1``, and costs nothing in others.
 
     Raises
     ------
@@ -120,12 +157,4 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
         raise RuntimeError(
             "origins=True needs a process that was started with SYCL_EXT_TRACE=1 in its environment"
         )
-    return [
-        ExportOrigin(
-            address, prod(shape) * _ITEMSIZES[dtype], tuple(shape), dtype, device, tuple(stack)
-        )
-        for address, shape, dtype, device, stack in _core.live_origins()
-    ]
-
-
-_ITEMSIZES = {name: itemsize for name, _kind, itemsize in _core.DTYPES}
+    return [held.origin for reference in _alive.valuerefs() if (held := reference()) is not None]

@@ -160,8 +160,10 @@ def exchange(
                 return handed
             _core.watch_offer(handed, True)
             try:
-                is_plain = decision.described is not None and _is_plain(handed)
-                result = decision.described(handed) if is_plain else call(handed)
+                if decision.described is not None and _is_plain(handed):
+                    result = decision.described(handed)
+                else:
+                    result = call(handed)
             except RecursionError:  # tried again at every level, an endless recursion would not end
                 raise
             except Exception as refusal_or_not:

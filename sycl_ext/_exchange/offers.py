@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -43,10 +43,10 @@ class Decision(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """A device that was asked for: as it was given, and as DLPack calls it; None: where it is."""
+    """A device that was asked for: as it was given, and as DLPack calls it."""
 
     given: Any
-    where: DLDevice | None
+    where: DLDevice
 
 
 def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Decision:
@@ -60,7 +60,9 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
                 "the consumer is a device, so device= says nothing; pass a list of devices as the "
                 "consumer where several will do"
             )
-        devices = [_Wanted(None, None)] if consumer is None else _read_devices(consumer)
+        devices: Sequence[tuple[Any, DLDevice | None]] = [(None, None)]  # where it is
+        if consumer is not None:
+            devices = _read_devices(consumer)
         source = _core.find_memory(x, copy)
         offers = _offers_to_device(source, devices, isinstance(consumer, list), copy, host_copy)
         return Decision(source, _OURS, None, None, offers)
@@ -117,7 +119,7 @@ def _read_devices(device: Any) -> list[_Wanted]:
 
 def _offers_to_device(
     source: _core.TensorBase,
-    wanted: list[_Wanted],
+    wanted: Sequence[tuple[Any, DLDevice | None]],
     several: bool,
     copy: bool | None,
     host_copy: bool,
@@ -128,8 +130,8 @@ def _offers_to_device(
         for _, where in wanted
     ]
     if several:
-        chosen = cheapest([replace(plans[i], device=one.where) for i, one in enumerate(wanted)])
-        given = [one.given for one in wanted if one.where == chosen.device]
+        chosen = cheapest([replace(plans[i], device=where) for i, (_, where) in enumerate(wanted)])
+        given = [given for given, where in wanted if where == chosen.device]
         yield Offer(chosen, given[0] if given else None)
     else:
         ((given_one, where),) = wanted

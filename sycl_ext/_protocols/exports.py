@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import note, traced
+from sycl_ext._debug.introspection import remember
+from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.dlpack import HOST, as_dl_device
 from sycl_ext._protocols.sources import carry_out, check_copy, facts_of, native_entry, plan_for
@@ -35,7 +36,8 @@ def export(
         _synchronize_export(tensor, stream)
     elif stream is not None:
         _check_stream(stream)  # a finished copy is safe on every queue
-    return _core.make_capsule(result, versioned, label, found.copies > 0)
+    companion = remember(result, label) if ENABLED else None
+    return _core.make_capsule(result, versioned, label, found.copies > 0, companion=companion)
 
 
 def _check_max_version(max_version: Any) -> bool:

@@ -7,7 +7,7 @@ https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_in
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,11 @@ from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_fro
 from sycl_ext._negotiation.producers import known
 from sycl_ext._protocols.dtypes import name_from_typestr, typestr
 
-if TYPE_CHECKING:
-    from sycl_ext._tensor.tensor import Tensor
-
 __all__ = ["from_usm_interface", "usm_interface_of"]
 
 
-def usm_interface_of(tensor: Tensor) -> dict[str, Any]:
-    """Describe a tensor in version 1 of the protocol.
+def usm_interface_of(tensor: Any) -> dict[str, Any]:
+    """Describe a `Tensor` in version 1 of the protocol.
 
     What the consumer submits to the queue comes after all work on the tensor: an in-order queue is
     ordered after it, and for an out-of-order queue it is waited for.

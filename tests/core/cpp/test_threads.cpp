@@ -159,7 +159,7 @@ bool ends_well_in_a_child(const Body& body) {
 
 // The fork holds no lock of a greater rank while it waits for one, whichever was made first.
 TEST(threads_take_locks_while_another_forks) {
-  Mutex second(Rank::pools), first(Rank::origins);
+  Mutex second(Rank::pools), first(Rank::async_errors);
   std::atomic<bool> is_first_taken{false};
   std::thread other([&] {
     const std::lock_guard<Mutex> lock_first(first);
@@ -203,7 +203,7 @@ TEST(threads_fork_under_their_own_lock) {
 }
 
 TEST(threads_take_locks_in_the_order_of_their_ranks) {
-  Mutex first(Rank::origins), second(Rank::pools), other(Rank::pools);
+  Mutex first(Rank::async_errors), second(Rank::pools), other(Rank::pools);
   const auto take = [](Mutex* one, Mutex* then) {
     return ends_well_in_a_child([&] {
       close(STDERR_FILENO);

@@ -15,7 +15,6 @@ from sycl_ext._exchange import offers
 from sycl_ext._negotiation.consumers import _dpnp_described, consumer_for
 
 
-
 def address(array):
     """Of the first element: the pointer of dpnp's memory, and its offset."""
     interface = array.__sycl_usm_array_interface__
