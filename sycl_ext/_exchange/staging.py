@@ -155,12 +155,12 @@ class StagedRequest:
 
     def wait(self) -> None:
         """Wait for the request; what was received is in the tensor then."""
-        if self in _pending:
+        if self._memory is not None:
             self._done_when(self.request.Wait)
 
     def test(self) -> bool:
         """Whether the request is done; what was received is in the tensor then."""
-        return self not in _pending or self._done_when(self.request.Test)
+        return self._memory is None or self._done_when(self.request.Test)
 
     def _done_when(self, complete: Callable[[], bool]) -> bool:
         try:
@@ -169,6 +169,7 @@ class StagedRequest:
         except RuntimeError:  # as MPI.Exception is; a signal's handler says nothing of the request
             self._forget()  # MPI has given it up
             raise
+        _pending.discard(self)  # MPI is done, also when the copy below fails
         self._finish()
         self._forget()
         return True
