@@ -33,35 +33,21 @@ struct Head {
   std::int32_t weak_uses;  // all uses together count as one
 };
 
-// Where the runtime keeps things of one class, counted from the control block, which is one
-// allocation with the object behind it.
+// A class of the runtime, as users know it, and where it keeps things, counted from the control
+// block, which is one allocation with the object behind it.
 struct Anatomy {
-  const void* vtable = nullptr;
-  std::uintptr_t object = 0;
+  const char *name, *in_dpctl;
+  const void* vtable;
+  std::uintptr_t object;
   std::size_t self = 0;  // the object's weak_ptr to itself; 0: it has none
-};
-
-// What is wrong with an address.
-enum class Fault { none, nothing, dead, other_class, denied };
-
-struct Finding {
-  Fault fault = Fault::none;
-  const void* vtable = nullptr;  // Fault::other_class
 };
 
 std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
+// False: nothing of the kind can be there.
 template <class Value>
-Fault read(const void* address, Value* to) {
-  if (!address || number(address) % alignof(void*) != 0) return Fault::nothing;
-  switch (copy_from_process(address, to, sizeof *to)) {
-    case Touch::done:
-      return Fault::none;
-    case Touch::denied:
-      return Fault::denied;
-    default:
-      return Fault::nothing;
-  }
+bool read(const void* address, Value* to) {
+  return number(address) % alignof(void*) == 0 && read_process_memory(address, to, sizeof *to);
 }
 
 const std::byte* bytes_of(const Image& image) {
@@ -70,15 +56,15 @@ const std::byte* bytes_of(const Image& image) {
 
 // As seen on a live object.
 template <class SyclObject>
-Anatomy anatomy_of(const SyclObject& live) {
+Anatomy anatomy_of(const SyclObject& live, const char* name, const char* in_dpctl) {
   static_assert(sizeof(SyclObject) == sizeof(Image));
   constexpr std::size_t farthest = 256;  // it stands before any container
   const Image image = *reinterpret_cast<const Image*>(&live);
-  Anatomy found{static_cast<const Head*>(image.control_block)->vtable,
+  Anatomy found{name, in_dpctl, static_cast<const Head*>(image.control_block)->vtable,
                 number(image.object) - number(image.control_block)};
   Image self;
   for (std::size_t place = sizeof(Head); place < farthest; place += sizeof(void*)) {
-    if (read(bytes_of(image) + place, &self) != Fault::none) break;
+    if (!read(bytes_of(image) + place, &self)) break;
     if (!(self == image)) continue;
     found.self = place;
     break;
@@ -97,72 +83,50 @@ const Classes& classes() {
   return the_classes.get([] {
     return sycl_call("creating a queue", [] {
       const sycl::queue live(sycl::default_selector_v, [](sycl::exception_list) {});
-      return new const Classes{anatomy_of(live), anatomy_of(live.get_context())};
+      return new const Classes{
+          anatomy_of(live, "sycl::queue", "dpctl.SyclQueue"),
+          anatomy_of(live.get_context(), "sycl::context", "dpctl.SyclContext")};
     });
   });
 }
 
-// Whether the object behind an image is alive, and of the class that `ours` describes.
-Finding examine(const Anatomy& ours, const Image& image) {
-  if (!image.object) return {Fault::nothing};
-  Head head;
-  if (const Fault fault = read(image.control_block, &head); fault != Fault::none) return {fault};
-  if (head.vtable != ours.vtable) return {Fault::other_class, head.vtable};
+// Whether the object behind an image is alive; its head is that of an object of the class.
+bool is_alive(const Anatomy& ours, const Image& image, const Head& head) {
   const auto plausible = [](std::int32_t count) {
     return count > 0 && count < std::numeric_limits<std::int32_t>::max() / 2;
   };
   Image self = image;
-  if (ours.self && read(bytes_of(image) + ours.self, &self) == Fault::denied) {
-    return {Fault::denied};
-  }
-  const bool alive = plausible(head.uses) && plausible(head.weak_uses) && self == image &&
-                     number(image.object) - number(image.control_block) == ours.object;
-  return {alive ? Fault::none : Fault::dead};
+  return plausible(head.uses) && plausible(head.weak_uses) &&
+         number(image.object) - number(image.control_block) == ours.object &&
+         (!ours.self || (read(bytes_of(image) + ours.self, &self) && self == image));
 }
 
-// A class, as users know it.
-struct Words {
-  const char *name, *in_dpctl;
-};
-
-[[noreturn]] void refuse(const Words& what, const void* address, const Finding& found,
-                         const Anatomy& ours) {
-  if (found.fault == Fault::denied) {
-    fail(Error::Kind::value, "the address ", address, " of a ", what.name,
-         " cannot be checked: this process may neither call process_vm_readv nor open a pipe "
-         "(a sandbox, or no file descriptor is left); pass a ",
-         what.in_dpctl, " instead");
-  }
-  const std::string theirs = library_of(found.vtable), own = library_of(ours.vtable);
+// Error(value) unless an object of the class is there.
+Image examined(const void* address, const Anatomy& ours) {
+  Image image;
+  Head head{};
+  const bool has_head = read(address, &image) && image.object && read(image.control_block, &head);
+  const bool is_ours = has_head && head.vtable == ours.vtable;
+  if (is_ours && is_alive(ours, image, head)) return image;
+  const std::string theirs = has_head ? library_of(head.vtable) : "", own = library_of(ours.vtable);
   if (names_libsycl(file_name(theirs)) && theirs != own) {
     fail(Error::Kind::value, "at address ", address, " is an object of ", file_name(theirs), " (",
          theirs, "), and this package uses ", file_name(own), " (", own,
-         "); two SYCL runtimes share neither queues nor contexts: pass a ", what.name, " of ",
+         "); two SYCL runtimes share neither queues nor contexts: pass a ", ours.name, " of ",
          file_name(own), ", or stream=None, which waits for the data on the host");
   }
-  fail(Error::Kind::value, "there is no ", what.name, " of this process's SYCL runtime at address ",
-       address,
-       found.fault == Fault::dead ? " (one was, and is gone, or the bytes are no object)" : "",
-       "; pass a ", what.in_dpctl, ", or the address of a live ", what.name);
-}
-
-Image examined(const Words& what, const void* address, const Anatomy& ours) {
-  Image image;
-  Finding found{read(address, &image)};
-  if (found.fault == Fault::none) found = examine(ours, image);
-  if (found.fault != Fault::none) refuse(what, address, found, ours);
-  return image;
+  fail(Error::Kind::value, "there is no ", ours.name, " of this process's SYCL runtime at address ",
+       address, is_ours ? " (one was, and is gone, or the bytes are no object)" : "", "; pass a ",
+       ours.in_dpctl, ", or the address of a live ", ours.name);
 }
 
 }  // namespace
 
 Queue queue_at_untrusted(const void* address) {
-  const Image image = examined({"sycl::queue", "dpctl.SyclQueue"}, address, classes().queue);
+  const Image image = examined(address, classes().queue);
   return Queue::from_address(&image);
 }
 
-void require_context_at(const void* address) {
-  examined({"sycl::context", "dpctl.SyclContext"}, address, classes().context);
-}
+void require_context_at(const void* address) { examined(address, classes().context); }
 
 }  // namespace sycl_ext
