@@ -4,9 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -22,110 +22,80 @@ constexpr std::chrono::milliseconds between_signals{50};
 
 PerProcess<std::atomic<int>>& interrupted = *new PerProcess<std::atomic<int>>;
 
-// Of all waits and of the threads that serve them.
 Mutex& mutex = *new Mutex(Rank::waits);
 
-}  // namespace
-
-// What is handed to a detached thread.
-struct Wait {
-  explicit Wait(std::function<void()> body) : body(std::move(body)) {}
-
-  // In the detached thread.
-  void run() {
-    std::exception_ptr raised;
-    try {
-      body();
-    } catch (...) {
-      raised = std::current_exception();
-    }
-    body = nullptr;  // what it owns goes before the wait counts as over
-    const std::lock_guard<Mutex> lock(mutex);
-    error = std::move(raised);
-    done = true;
-    if (is_interrupted) --*interrupted;
-    changed.notify_all();
-  }
-
-  // In a thread that waits.  True: it is over.
-  bool is_over_after(std::chrono::milliseconds timeout) {
-    std::unique_lock<Mutex> lock(mutex);
-    return changed.wait_for(lock, timeout, [this] { return done; });
-  }
-  void interrupt() noexcept {
-    const std::lock_guard<Mutex> lock(mutex);
-    if (done) return;
-    is_interrupted = true;
-    ++*interrupted;
-  }
-
-  std::function<void()> body;
-  std::condition_variable_any changed;
-  bool done = false, is_interrupted = false;
-  std::exception_ptr error;
-};
-
-namespace {
-
-// Detached threads, each kept for the next wait when its own is over.
-class Threads {
+// A detached thread that waits in the place of the main thread, one wait after the other.
+class Helper {
  public:
   // Throws std::system_error when there is no thread to be had.
-  void run(std::shared_ptr<Wait> wait) {
+  static std::shared_ptr<Helper> start() {
+    auto helper = std::make_shared<Helper>();
+    std::thread([helper] { helper->serve(); }).detach();
+    return helper;
+  }
+
+  void begin(std::function<void()> wait) {
     const std::lock_guard<Mutex> lock(mutex);
-    waits_.push_back(std::move(wait));
-    if (idle_ >= waits_.size()) return changed_.notify_one();
-    try {
-      std::thread([this] { serve(); }).detach();
-    } catch (...) {
-      waits_.pop_back();
-      throw;
-    }
+    wait_ = std::move(wait);
+    is_busy_ = true;
+    changed_.notify_all();
+  }
+  bool is_over_after(std::chrono::milliseconds timeout) {
+    std::unique_lock<Mutex> lock(mutex);
+    return changed_.wait_for(lock, timeout, [this] { return !is_busy_; });
+  }
+  // What the wait that is over has thrown.
+  std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
+  // The thread ends, after its wait if it is in one.
+  void dismiss() noexcept {
+    const std::lock_guard<Mutex> lock(mutex);
+    is_dismissed_ = true;
+    if (is_busy_) ++*interrupted;
+    changed_.notify_all();
   }
 
  private:
   void serve() {
     std::unique_lock<Mutex> lock(mutex);
     for (;;) {
-      ++idle_;
-      changed_.wait(lock, [this] { return !waits_.empty(); });
-      --idle_;
-      std::shared_ptr<Wait> wait = std::move(waits_.front());
-      waits_.pop_front();
+      changed_.wait(lock, [this] { return is_busy_ || is_dismissed_; });
+      if (!is_busy_) return;
       lock.unlock();
-      wait->run();
-      wait.reset();
+      try {
+        wait_();
+      } catch (...) {
+        error_ = std::current_exception();
+      }
+      wait_ = nullptr;  // what it owns goes before the wait counts as over
       lock.lock();
+      if (is_dismissed_) --*interrupted;
+      is_busy_ = false;
+      changed_.notify_all();
     }
   }
 
+  // These two are the thread's while it is busy, and the main thread's at other times.
+  std::function<void()> wait_;
+  std::exception_ptr error_;
   std::condition_variable_any changed_;
-  std::deque<std::shared_ptr<Wait>> waits_;
-  std::size_t idle_ = 0;
+  bool is_busy_ = false, is_dismissed_ = false;
 };
 
-// A child has none of the threads, and starts with new ones.  Never destroyed: the threads stay
-// until the process ends.
-PerProcess<Threads>& threads = *new PerProcess<Threads>;
-
-}  // namespace
-
-int interrupted_waits() noexcept { return *interrupted; }
-
-namespace {
+// Kept for the next wait.  A child has none of the threads.
+PerProcess<std::shared_ptr<Helper>>& idle = *new PerProcess<std::shared_ptr<Helper>>;
 
 // Waits, and handles signals meanwhile.
-void wait_with_signals(Wait* wait, const Interpreter& python) {
+void wait_with_signals(Helper* helper, const Interpreter& python) {
   const int process = process_generation();
-  while (!wait->is_over_after(between_signals)) {
+  while (!helper->is_over_after(between_signals)) {
     try {
       python.handle_signals();
     } catch (...) {
-      if (process_generation() == process) wait->interrupt();
+      if (process_generation() == process) helper->dismiss();
       throw;
     }
     if (process_generation() == process) continue;
-    // The thread that waits is the parent's, and may hold the lock of the wait for ever.
+    // The thread that waits is the parent's.
     fail(Error::Kind::runtime,
          "a signal handler forked the process in the middle of a wait; only the parent waits on, "
          "so end the child in the handler (os._exit), or fork elsewhere");
@@ -134,17 +104,24 @@ void wait_with_signals(Wait* wait, const Interpreter& python) {
 
 }  // namespace
 
-void wait_interruptibly(std::function<void()> body) {
+int interrupted_waits() noexcept { return *interrupted; }
+
+void wait_interruptibly(std::function<void()> wait) {
   const Interpreter* const python = interpreter;
-  if (!python || !python->is_interruptible()) return body();
-  const auto wait = std::make_shared<Wait>(std::move(body));
+  if (!python || !python->is_interruptible()) return wait();
+  // A signal handler may wait in the middle of another wait, whose helper is busy.
+  std::shared_ptr<Helper> helper = std::exchange(*idle, nullptr);
   try {
-    threads->run(wait);
+    if (!helper) helper = Helper::start();
   } catch (const std::system_error&) {  // no thread: a wait that signals do not end
-    return wait->body();
+    return wait();
   }
-  wait_with_signals(wait.get(), *python);
-  if (wait->error) std::rethrow_exception(wait->error);
+  helper->begin(std::move(wait));
+  wait_with_signals(helper.get(), *python);
+  const std::exception_ptr error = helper->take_error();
+  idle->swap(helper);
+  if (helper) helper->dismiss();
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace sycl_ext
