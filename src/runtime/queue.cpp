@@ -146,15 +146,14 @@ void poll(const sycl::event& event) {
 // where others submit, or that was ordered after one, it is called when the command is over, for
 // its errors.
 void wait_for(sycl::event event, const QueueState& state) {
-  const UnfinishedWork pending;
+  const WaitForWork call("waiting for a command");
   if ((depends_on_others(state) || is_forked_child()) && state.answers_at_once) {
     {
-      const RuntimeCall call("flushing a queue");
+      const RuntimeCall brief("flushing a queue");
       const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
     }
     poll(event);
   }
-  const RuntimeCall call("waiting for a command", RuntimeCall::Duration::as_long_as_work);
   event.wait();
 }
 
@@ -189,7 +188,7 @@ void wait_for(EventState& state) {
   if (state.queue) {
     wait_for(state.event, *state.queue);
   } else {
-    const UnfinishedWork pending;
+    const WaitForWork call("waiting for a command of somebody else");
     poll(state.event);
   }
   if (!state.goes_on) state.finish();  // the others when it is known that they have not failed

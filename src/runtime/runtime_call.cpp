@@ -16,10 +16,9 @@ namespace sycl_ext {
 namespace {
 
 std::atomic<bool> checks_gil{false}, ending{false};
-std::atomic<int> unfinished{0};
 
-// Threads in a brief call, calls that last as long as work, and whether a thread is about to fork.
-std::atomic<int> brief{0}, long_calls{0};
+// Threads in a brief call, what waits for work, and whether a thread is about to fork.
+std::atomic<int> brief{0}, unfinished{0};
 std::atomic<bool> forking{false};
 // How deep this thread is in brief calls: the outermost counts for those in it.
 thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
@@ -42,7 +41,6 @@ void wait_for_fork() noexcept {
 }
 
 bool is_in_brief_call() noexcept { return own_brief > 0; }
-int calls_in_progress() noexcept { return brief + long_calls; }
 
 template <class Count>
 bool becomes_zero(const Count& count) noexcept {
@@ -52,9 +50,9 @@ bool becomes_zero(const Count& count) noexcept {
 
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
-  const bool is_all_freed = becomes_zero([] { return unfinished.load(); });
+  const bool is_all_done = becomes_zero([] { return unfinished.load(); });
   ending = true;
-  if (becomes_zero(calls_in_progress) && is_all_freed) return;
+  if (is_all_done && becomes_zero([] { return brief + unfinished; })) return;
   std::fflush(stdout);
   std::fflush(stderr);
   _exit(status);
@@ -72,7 +70,7 @@ class CallsOfParent final : AtFork {
   }
   void after_fork(bool in_child) noexcept override {
     if (in_child) {
-      long_calls = unfinished = 0;
+      unfinished = 0;
       brief = is_in_brief_call();
     }
     forking = false;
@@ -82,11 +80,9 @@ class CallsOfParent final : AtFork {
 
 std::atomic<bool> is_end_prepared{false};
 
-}  // namespace
-
-RuntimeCall::RuntimeCall(const char* what, Duration duration) noexcept : duration_(duration) {
+// Counts a call from here on; it may not be made once the process is ending.
+void enter(const char* what, std::atomic<int>* count) noexcept {
   check_locks(!AtFork::is_a_lock_held(), "the SYCL runtime is called under a lock");
-  if (duration_ == Duration::brief && own_brief++ > 0) return;
   if (!is_end_prepared && !is_end_prepared.exchange(true)) on_exit(end_process, nullptr);
   if (checks_gil.load(std::memory_order_relaxed)) {
     const Interpreter* const python = interpreter;
@@ -95,22 +91,28 @@ RuntimeCall::RuntimeCall(const char* what, Duration duration) noexcept : duratio
       std::abort();
     }
   }
-  std::atomic<int>& count = duration_ == Duration::brief ? brief : long_calls;
-  ++count;
+  ++*count;
   if (ending && !is_main_thread()) {
-    --count;
+    --*count;
     hang();
   }
-  if (duration_ == Duration::brief && forking) wait_for_fork();
+}
+
+}  // namespace
+
+RuntimeCall::RuntimeCall(const char* what) noexcept {
+  if (own_brief++ > 0) return;
+  enter(what, &brief);
+  if (forking) wait_for_fork();
 }
 
 RuntimeCall::~RuntimeCall() {
-  if (duration_ == Duration::as_long_as_work) {
-    --long_calls;
-  } else if (--own_brief == 0) {
-    --brief;
-  }
+  if (--own_brief == 0) --brief;
 }
+
+WaitForWork::WaitForWork(const char* what) noexcept { enter(what, &unfinished); }
+
+WaitForWork::~WaitForWork() { --unfinished; }
 
 void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }
 

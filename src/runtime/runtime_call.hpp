@@ -19,32 +19,29 @@
 
 namespace sycl_ext {
 
-// Every such call is made while one of these lives.
+// Every such call is made while one of these lives, but for a wait.
 class RuntimeCall {
  public:
-  enum class Duration { brief, as_long_as_work };
-
-  explicit RuntimeCall(const char* what, Duration duration = Duration::brief) noexcept;
+  explicit RuntimeCall(const char* what) noexcept;
   ~RuntimeCall();
   RuntimeCall(const RuntimeCall&) = delete;
   RuntimeCall& operator=(const RuntimeCall&) = delete;
-
- private:
-  const Duration duration_;
 };
+
+// The same for a call that lasts as long as the work that it waits for.  A fork does not wait for
+// it; the end of the process does, for a moment.
+class WaitForWork {
+ public:
+  explicit WaitForWork(const char* what) noexcept;
+  ~WaitForWork();
+  WaitForWork(const WaitForWork&) = delete;
+  WaitForWork& operator=(const WaitForWork&) = delete;
+};
+// What else waits for work, without being in the runtime.
+void add_unfinished_work(int count) noexcept;
 
 // Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
 void check_gil_at_runtime_calls(bool check) noexcept;
-
-// Counts what waits for pending work.
-void add_unfinished_work(int count) noexcept;
-class UnfinishedWork {
- public:
-  UnfinishedWork() noexcept { add_unfinished_work(1); }
-  ~UnfinishedWork() { add_unfinished_work(-1); }
-  UnfinishedWork(const UnfinishedWork&) = delete;
-  UnfinishedWork& operator=(const UnfinishedWork&) = delete;
-};
 
 // Whether the process is ending: the runtime is left alone, and what is still held is not freed.
 bool is_process_ending() noexcept;
