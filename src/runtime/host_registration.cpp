@@ -2,16 +2,17 @@
 #include "runtime/host_registration.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
 
-#include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
+#include "base/lock.hpp"
 #include "runtime/level_zero.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
@@ -30,8 +31,8 @@ struct Range {
 };
 Mutex& changing = *new Mutex(Rank::host_registrations);
 std::map<const std::byte*, Range>& ranges = *new std::map<const std::byte*, Range>;
-// For copies: without the lock above.
-Extents<const RegisteredMemory>& registered = *new Extents<const RegisteredMemory>;
+// Whether there ever was one: copies take no lock before.
+std::atomic<bool> is_any_registered{false};
 
 bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
   const ImportedFrom first = imported_from(entry, data);
@@ -69,6 +70,7 @@ bool reserve(const std::byte* data, std::size_t nbytes) {
   const std::lock_guard<Mutex> lock(changing);
   if (find_overlapping(data, nbytes)) return false;
   ranges[data] = {nbytes, {}};
+  is_any_registered = true;
   return true;
 }
 
@@ -93,7 +95,6 @@ RegisteredMemory::RegisteredMemory(Memory memory, const std::byte* data, std::si
 }
 
 RegisteredMemory::~RegisteredMemory() {
-  registered.remove(data, nbytes, this);
   // After a fork it is the parent's, and at the end of the process the system's.
   if (!is_forked_child() && !is_process_ending()) {
     const WithoutGil released;
@@ -136,7 +137,6 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
   }
   try {
     auto made = std::make_shared<const RegisteredMemory>(std::move(memory), data, nbytes);
-    registered.add(data, nbytes, made.get());
     const std::lock_guard<Mutex> lock(changing);
     ranges[data].handle = made;
     return made;
@@ -165,13 +165,9 @@ void forget(Registration registration) {
 }
 
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes) {
-  Registration found;
-  registered.visit(data, [&](const RegisteredMemory* one) {
-    if (one->contains(data, nbytes) && one->is_known_to(entry)) {
-      found = one->weak_from_this().lock();
-    }
-  });
-  return found;
+  if (!is_any_registered) return nullptr;
+  Registration found = overlapping(data, nbytes);
+  return found && found->contains(data, nbytes) && found->is_known_to(entry) ? found : nullptr;
 }
 
 }  // namespace sycl_ext

@@ -15,7 +15,7 @@ namespace sycl_ext {
 
 // One range that drivers know.  Keeps the memory; the last handle to go tells the drivers, at once:
 // copies that are going on have handles of their own.
-class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
+class RegisteredMemory {
  public:
   RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes);
   ~RegisteredMemory();
