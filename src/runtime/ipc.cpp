@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ipc.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
-
-#if defined(__linux__)
-#include <unistd.h>
-#endif
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
@@ -34,55 +31,15 @@ void require_ipc(const Entry& entry) {
        "makes memory that processes can share where there is any");
 }
 
-// What the functions of a loader answer that is loaded, and that the adapters do not use.
-constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;
-
-// Whether the driver shares memory between processes; the aspect of the device does not ask it.
-bool driver_has_ipc(const Entry& entry) {
-  struct IpcProperties {  // ze_driver_ipc_properties_t
-    std::uint32_t type = 2;
-    void* next = nullptr;
-    std::uint32_t flags = 0;
-  } properties;
-  constexpr std::uint32_t memory = 1;
-  using GetIpcProperties = std::uint32_t (*)(ze_driver_handle_t, IpcProperties*);
-  const auto get_properties =
-      level_zero_function<GetIpcProperties>(entry, "zeDriverGetIpcProperties");
-  if (!get_properties) return true;
-  try {
-    const auto driver =
-        sycl::get_native<sycl::backend::ext_oneapi_level_zero>(entry.sycl->device.get_platform());
-    return get_properties(driver, &properties) != 0 || properties.flags & memory;
-  } catch (const sycl::exception&) {  // it cannot be asked
-    return true;
-  }
-}
-
-// The allocation that holds `pointer`; nullopt: there is no Level Zero driver to ask.
-// Error(buffer): the driver knows of none.
-std::optional<DriverAllocation> driver_allocation(const Entry& entry, const void* pointer) {
-  using GetAddressRange = std::uint32_t (*)(ze_context_handle_t, const void*, void**, std::size_t*);
-  const auto get_range = level_zero_function<GetAddressRange>(entry, "zeMemGetAddressRange");
-  if (!get_range) return std::nullopt;
-  const auto context = sycl_call("asking for the Level Zero context", [&] {
-    return sycl::get_native<sycl::backend::ext_oneapi_level_zero>(entry.sycl->context);
-  });
-  void* begin = nullptr;
-  std::size_t nbytes = 0;
-  const std::uint32_t error = get_range(context, pointer, &begin, &nbytes);
-  if (error == uninitialized || error == unsupported) return std::nullopt;
-  if (error) {
-    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") knows of no memory at ",
-         pointer, " (zeMemGetAddressRange: error ", error, ")");
-  }
-  return DriverAllocation{static_cast<const std::byte*>(begin), nbytes};
-}
-
 // Error(buffer) unless all of the block lies in one allocation, where there is a driver to ask.
 std::optional<DriverAllocation> require_one_allocation(const char* what, const Entry& entry,
                                                        const std::byte* data, std::size_t nbytes) {
-  const std::optional<DriverAllocation> found = driver_allocation(entry, data);
+  const std::optional<DriverAllocation> found = allocation_at(entry, data);
   if (!found) return found;
+  if (found->error) {
+    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") knows of no memory at ",
+         static_cast<const void*>(data), " (zeMemGetAddressRange: error ", found->error, ")");
+  }
   const auto offset = static_cast<std::size_t>(data - found->begin);
   if (offset <= found->nbytes && nbytes <= found->nbytes - offset) return found;
   fail(Error::Kind::buffer, what, " leads to ", nbytes, " bytes at ",
@@ -116,7 +73,7 @@ struct IpcExport::Handle {
 bool has_ipc(const Entry& entry) {
   return has_usm(entry, UsmKind::device) && sycl_call("asking for the aspects of a device", [&] {
            return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
-                  driver_has_ipc(entry);
+                  shares_memory(entry);
          });
 }
 
@@ -170,9 +127,7 @@ std::string IpcExport::bytes() const {
 }
 
 Descriptor::~Descriptor() {
-#if defined(__linux__)
   if (number_ >= 0) ::close(number_);
-#endif
 }
 
 Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes,

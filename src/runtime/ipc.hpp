@@ -14,12 +14,6 @@ namespace sycl_ext {
 // Whether the device memory of an entry can be opened by other processes.
 bool has_ipc(const Entry& entry);
 
-// An allocation of the driver, which may hold many blocks of the runtime.
-struct DriverAllocation {
-  const std::byte* begin;
-  std::size_t nbytes;
-};
-
 // The handle of `nbytes` bytes in a block, which keeps the block.  Every function of this class and
 // open_ipc() take locks of the runtime and may wait: call them without the GIL.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the Level Zero loader, for what SYCL does not tell.
+// Questions to the Level Zero driver behind an entry, which SYCL does not answer.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,9 @@
 
 namespace sycl_ext {
 
-// nullptr: there is no such driver behind the entry, or no such function.  The adapters load the
-// loader by themselves, so it is asked for under its name, and never loaded here.
-void* level_zero_symbol(const Entry& entry, const char* name) noexcept;
-
-template <class Function>
-Function level_zero_function(const Entry& entry, const char* name) noexcept {
-  return reinterpret_cast<Function>(level_zero_symbol(entry, name));
-}
+// Whether the driver shares memory between processes; the aspect of the device does not ask it.
+// True: there is nobody to be asked.
+bool shares_memory(const Entry& entry) noexcept;
 
 // Whether the driver of the entry has imported the byte of host memory, and from which address on
 // (zexDriverGetHostPointerBaseAddress).
@@ -25,8 +20,14 @@ struct ImportedFrom {
 };
 ImportedFrom imported_from(const Entry& entry, const void* pointer) noexcept;
 
-// Whether the driver has memory at the address; nullopt: there is no such driver.
-std::optional<bool> has_memory_at(const Entry& entry, const void* pointer) noexcept;
+// An allocation of the driver, which may hold many blocks of the runtime.
+struct DriverAllocation {
+  std::uint32_t error;  // not 0: the driver knows of none
+  const std::byte* begin;
+  std::size_t nbytes;
+};
+// The one that holds the byte; nullopt: there is no driver to ask.
+std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* pointer) noexcept;
 
 // The entry in the same context of the device that the memory is on, as the driver says, which
 // knows more of it than SYCL; nullptr: it does not say, or has no such entry.

@@ -20,8 +20,8 @@ bool is_accessible(const Entry& entry, const std::byte* first, std::size_t nbyte
 }
 
 bool is_page_mapped(const Entry& entry, const std::byte* page) {
-  const std::optional<bool> known = has_memory_at(entry, page);
-  return known ? *known : is_accessible(entry, page, 1);
+  const std::optional<DriverAllocation> found = allocation_at(entry, page);
+  return found ? found->error == 0 : is_accessible(entry, page, 1);
 }
 
 }  // namespace
