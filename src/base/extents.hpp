@@ -24,7 +24,7 @@ class Extents {
     count_.store(extents_.size(), std::memory_order_release);
   }
 
-  // One extent that was added with the same arguments.
+  // One extent that was added with the same arguments; nothing is done if none was.
   void remove(const void* begin, std::size_t nbytes, Owner* owner) noexcept {
     const std::lock_guard<Mutex> lock(mutex_);
     const auto [first, last] = extents_.equal_range(number(begin));
@@ -37,15 +37,8 @@ class Extents {
     count_.store(extents_.size(), std::memory_order_release);
   }
 
-  // The owner of the extent that contains the address, and of several the one that begins last;
-  // nullptr: none.
-  Owner* find(const void* address) const noexcept {
-    Owner* found = nullptr;
-    visit(address, [&found](Owner* owner) { found = owner; });
-    return found;
-  }
-
-  // Calls `body` with that owner, which cannot be removed meanwhile.
+  // Calls `body` with the owners of the extents that contain the address, the one that begins last
+  // first, until it returns true.  None of them can be removed meanwhile.
   template <class Body>
   void visit(const void* address, const Body& body) const noexcept {
     if (count_.load(std::memory_order_acquire) == 0) return;
@@ -54,8 +47,8 @@ class Extents {
     for (auto it = extents_.upper_bound(wanted); it != extents_.begin();) {
       --it;
       const std::uintptr_t offset = wanted - it->first;
-      if (offset < it->second.nbytes) return body(it->second.owner);
-      if (offset >= longest_) break;
+      if (offset < it->second.nbytes && body(it->second.owner)) return;
+      if (offset >= longest_) return;
     }
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/usm.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,14 +13,11 @@
 #include <thread>
 #include <utility>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/interruptible.hpp"
+#include "runtime/device_table.hpp"
 #include "runtime/memory_limit.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
@@ -36,14 +35,14 @@ void keep(void*) {}
 
 bool is_cpu(const Entry& entry) noexcept { return entry.device_type == "cpu"; }
 
-void give_back_usm(const HeldBlock& block) noexcept {
-  keep_usm({block.data, block.capacity}, *block.entry, block.kind);
+void give_back_usm(const Allocation& block) noexcept {
+  keep_usm({block.data, block.capacity}, *block.entry(), block.kind());
 }
 
-void give_back_host(const HeldBlock& block) noexcept { keep_host({block.data, block.capacity}); }
+void give_back_host(const Allocation& block) noexcept { keep_host({block.data, block.capacity}); }
 
-void give_back_dedicated(const HeldBlock& block) noexcept {
-  if (block.data) free_usm(block.data, *block.entry);
+void give_back_dedicated(const Allocation& block) noexcept {
+  if (block.data) free_usm(block.data, *block.entry());
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
@@ -56,31 +55,21 @@ KeptBlock take_host_block(std::size_t nbytes) {
   if (posix_memalign(&block, large ? huge_page : page, capacity) != 0) {
     fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
   }
-#if defined(MADV_HUGEPAGE)
   // Touching fresh memory page by page costs as much as the copy into it.
   if (large) madvise(block, nbytes, MADV_HUGEPAGE);
-#endif
   return {block, capacity};
 }
 
 // Of the last handle of a block.  Work that may touch the block is not waited for.
 void let_go(const Allocation* block) noexcept;
 
-Memory share(HeldBlock block, Queue queue) {
-  return {new Allocation(std::move(block), std::move(queue)), let_go};
-}
-
-// From here on the block is held: it goes back also when there is no memory for its handle.
-Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
-           HeldBlock::Free free_block) {
-  // Of what was there before, nobody is told any more.
-  if (entry && entry->made_commands()) {
-    (void)entry->made_commands()->failure_of_copies(static_cast<std::byte*>(block.data), nbytes,
-                                                    true);
-  }
-  return share(HeldBlock(static_cast<std::byte*>(block.data), nbytes, block.nbytes, kind, entry,
-                         Owner(nullptr, keep), free_block),
-               std::move(queue));
+// A block of our own, which `take` gets when all else that needs memory is there.
+template <class Take>
+Memory own(std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
+           Allocation::Free free_block, const Take& take) {
+  return {new Allocation(take(), nbytes, kind, entry, Owner(nullptr, keep), free_block,
+                         std::move(queue)),
+          let_go};
 }
 
 [[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Entry& entry,
@@ -92,12 +81,11 @@ Memory own(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry
 
 // nullptr: there is no room.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
+  const WithoutGil released;
   // What was freed a moment ago may be on its way back.
   if (!BlockPool::is_small(nbytes) && deferred_frees() > 0) {
-    const WithoutGil released;
     settle_deferred_frees(std::chrono::milliseconds(2));
   }
-  const WithoutGil released;
   const RuntimeCall call("allocating USM");
   try {
     return sycl::malloc(BlockPool::rounded(nbytes), entry.sycl->device, entry.sycl->context,
@@ -106,10 +94,6 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
     fail_allocation(nbytes, wanted, entry, error.what());
   }
 }
-
-}  // namespace
-
-namespace {
 
 // The queue to remember besides the entry's: none when it is the same.
 Queue apart_from(const Entry* entry, Queue queue) {
@@ -124,8 +108,9 @@ Queue apart_from(const Entry* entry, Queue queue) {
 // queue locked who waits for the host task that runs there.
 thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
 
-// Blocks of ours of which the host has had a view.  Never destroyed.
-Extents<const Allocation>& seen_by_host = *new Extents<const Allocation>;
+// The blocks that are found by an address: those of private contexts, and ours of which the host
+// has had a view.  Never destroyed.
+Extents<const Allocation>& found_by_address = *new Extents<const Allocation>;
 
 void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 
@@ -176,48 +161,37 @@ void let_go(const Allocation* block) noexcept {
 
 }  // namespace
 
-HeldBlock::HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
-                     const Entry* entry, Owner owner, Free free_block) noexcept
-    : data(data),
+Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
+                       Owner&& owner, Free free_block) noexcept
+    : data(static_cast<std::byte*>(block.data)),
       nbytes(nbytes),
-      capacity(capacity),
-      kind(kind),
-      entry(entry),
-      owner(std::move(owner)),
-      free_block(free_block) {
+      capacity(block.nbytes),
+      kind_(kind),
+      entry_(entry),
+      owner_(std::move(owner)),
+      free_block_(free_block) {
   held_blocks.fetch_add(1, std::memory_order_relaxed);
   if (is_counted()) use_of(entry, kind).begins(capacity);
 }
 
-HeldBlock::HeldBlock(HeldBlock&& other) noexcept
-    : data(other.data),
-      nbytes(other.nbytes),
-      capacity(other.capacity),
-      kind(other.kind),
-      entry(other.entry),
-      owner(std::move(other.owner)),
-      free_block(std::exchange(other.free_block, nullptr)),
-      is_held_(std::exchange(other.is_held_, false)) {}
-
-HeldBlock::~HeldBlock() {
-  if (is_counted()) use_of(entry, kind).ends(capacity);
-  if (free_block) free_block(*this);
-  release_owner(std::move(owner));
-  if (is_held_) held_blocks.fetch_sub(1, std::memory_order_relaxed);
-}
-
-Allocation::Allocation(HeldBlock&& block, Queue own_queue)
-    : own_queue_(apart_from(block.entry, std::move(own_queue))),
-      block_(std::move(block)),
-      data(block_.data),
-      nbytes(block_.nbytes),
-      capacity(block_.capacity),
-      private_block(data, nbytes, block_.entry) {
-  if (!is_ours() && block_.kind != UsmKind::system) fetch_queues();
+// From the other constructor on the destructor runs, whatever fails.
+Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
+                       Owner owner, Free free_block, Queue own_queue)
+    : Allocation(block, nbytes, kind, entry, std::move(owner), free_block) {
+  own_queue_ = apart_from(entry, std::move(own_queue));
+  if (is_private()) found_by_address.add(data, nbytes, this);
+  if (!is_ours() && kind != UsmKind::system) fetch_queues();
+  // Of what was there before, nobody is told any more.
+  const Queue* const commands = is_ours() && entry ? entry->made_commands() : nullptr;
+  if (commands) (void)commands->failure_of_copies(data, nbytes, true);
 }
 
 Allocation::~Allocation() {
-  if (is_seen_by_host_) seen_by_host.remove(data, nbytes, this);
+  if (is_private() || is_seen_by_host_) found_by_address.remove(data, nbytes, this);
+  if (is_counted()) use_of(entry_, kind_).ends(capacity);
+  if (free_block_) free_block_(*this);
+  release_owner(std::move(owner_));
+  held_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Work on a borrowed block is its owner's to wait for, unless somebody had it from us.
@@ -230,12 +204,12 @@ void this_thread_may_ask_queues() noexcept { may_ask = true; }
 Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
 
 const Memory* Allocation::kept() const noexcept {
-  if (block_.owner.get_deleter() != release_memory) return nullptr;
-  return static_cast<const Memory*>(block_.owner.get());
+  if (owner_.get_deleter() != release_memory) return nullptr;
+  return static_cast<const Memory*>(owner_.get());
 }
 
 void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
-  if (block_.owner.get_deleter() == release) return block_.owner.get();
+  if (owner_.get_deleter() == release) return owner_.get();
   const Memory* const memory = kept();
   return memory && memory->use_count() == 1 ? (*memory)->owner_released_by(release) : nullptr;
 }
@@ -247,15 +221,26 @@ void Allocation::show() const {
 }
 
 void Allocation::show_to_host() const {
-  if (!is_ours() || !entry() || is_seen_by_host_.exchange(true)) return;
-  seen_by_host.add(data, nbytes, this);
+  if (!is_ours() || !entry() || is_seen_by_host_.exchange(true) || is_private()) return;
+  found_by_address.add(data, nbytes, this);
 }
 
 const Entry* came_back(const void* data) noexcept {
   const Entry* entry = nullptr;
-  seen_by_host.visit(data, [&entry](const Allocation* block) {
+  found_by_address.visit(data, [&entry](const Allocation* block) {
+    if (!block->is_seen_by_host_) return false;
     block->is_shown_ = true;
     entry = block->entry();
+    return true;
+  });
+  return entry;
+}
+
+const Entry* private_entry_at(const void* address) noexcept {
+  const Entry* entry = nullptr;
+  found_by_address.visit(address, [&entry](const Allocation* block) {
+    if (block->is_private()) entry = block->entry();
+    return entry != nullptr;
   });
   return entry;
 }
@@ -307,34 +292,6 @@ bool Allocation::is_idle() const {
 
 namespace {
 
-// A block of `size` bytes, for `nbytes` of them.  Where there is no room, what is kept is given
-// back first.
-KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Entry& entry) {
-  KeptBlock block{fresh_usm(size, wanted, entry), size};
-  if (!block.data) {
-    release_cached_memory();
-    block.data = fresh_usm(size, wanted, entry);
-  }
-  // What is missing may be in blocks that are freed when the work on them is done.
-  const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
-  while (!block.data && may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
-    const WithoutGil released;
-    wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
-    release_cached_memory();
-    block.data = fresh_usm(size, wanted, entry);
-  }
-  while (!block.data && is_room_made(entry, size)) {
-    release_cached_memory();
-    block.data = fresh_usm(size, wanted, entry);
-  }
-  if (!block.data) fail_allocation(nbytes, wanted, entry, "the runtime has no memory left");
-  return block;
-}
-
-}  // namespace
-
-namespace {
-
 // For a block of `size` bytes, of which `nbytes` are wanted.
 void require_room(const Entry& entry, UsmKind kind, std::size_t size, std::size_t nbytes) {
   const Entry* const passed = passed_limit(entry, kind, size);
@@ -345,45 +302,66 @@ void require_room(const Entry& entry, UsmKind kind, std::size_t size, std::size_
   fail_allocation(nbytes, kind, entry, reason.str().c_str());
 }
 
+// A block of `size` bytes, for `nbytes` of them.  Where there is no room, what is kept is given
+// back first.
+KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Entry& entry) {
+  void* data = fresh_usm(size, wanted, entry);
+  const auto try_again = [&] {
+    release_cached_memory();
+    data = fresh_usm(size, wanted, entry);
+  };
+  if (!data) try_again();
+  // What is missing may be in blocks that are freed when the work on them is done.
+  const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
+  while (!data && may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
+    const WithoutGil released;
+    wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
+    try_again();
+  }
+  while (!data && is_room_made(entry, size)) try_again();
+  if (!data) fail_allocation(nbytes, wanted, entry, "the runtime has no memory left");
+  return {data, size};
+}
+
+// `size`: of a block that comes from no pool; 0: one of the pools may have it.
+Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, std::size_t size,
+                Queue queue) {
+  require_usm(entry, kind);
+  require_not_forked([&entry] { return is_cpu(entry); });
+  return own(nbytes, kind, &entry, std::move(queue), size ? give_back_dedicated : give_back_usm,
+             [&]() -> KeptBlock {
+               if (nbytes == 0) return {nullptr, 0};
+               const std::size_t wanted = size ? size : BlockPool::rounded(nbytes);
+               require_room(entry, kind, wanted, nbytes);
+               const KeptBlock kept = size ? KeptBlock{} : take_kept_usm(entry, kind, nbytes);
+               return kept.data ? kept : take_fresh_usm(wanted, nbytes, kind, entry);
+             });
+}
+
 }  // namespace
 
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue) {
-  require_usm(entry, kind);
-  require_not_forked([&entry] { return is_cpu(entry); });
-  KeptBlock block{nullptr, 0};
-  if (nbytes > 0) {
-    require_room(entry, kind, BlockPool::rounded(nbytes), nbytes);
-    block = take_kept_usm(entry, kind, nbytes);
-    if (!block.data) block = take_fresh_usm(BlockPool::rounded(nbytes), nbytes, kind, entry);
-  }
-  return own(block, nbytes, kind, &entry, std::move(queue), give_back_usm);
+  return allocate(entry, kind, nbytes, 0, std::move(queue));
 }
 
 Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
   // The smallest multiple of Level Zero's page size that is more than the adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
-  require_usm(entry, UsmKind::device);
-  require_not_forked([&entry] { return is_cpu(entry); });
-  KeptBlock block{nullptr, 0};
-  if (nbytes > 0) {
-    require_room(entry, UsmKind::device, std::max(nbytes, least), nbytes);
-    block = take_fresh_usm(std::max(nbytes, least), nbytes, UsmKind::device, entry);
-  }
-  return own(block, nbytes, UsmKind::device, &entry, std::move(queue), give_back_dedicated);
+  return allocate(entry, UsmKind::device, nbytes, std::max(nbytes, least), std::move(queue));
 }
 
 Memory allocate_host(std::size_t nbytes) {
-  if (nbytes == 0) return own({nullptr, 0}, 0, UsmKind::system, nullptr, {}, give_back_host);
-  return own(take_host_block(nbytes), nbytes, UsmKind::system, nullptr, {}, give_back_host);
+  return own(nbytes, UsmKind::system, nullptr, {}, give_back_host,
+             [nbytes] { return nbytes ? take_host_block(nbytes) : KeptBlock{nullptr, 0}; });
 }
 
 long live_allocations() noexcept { return held_blocks; }
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {
-  return share(HeldBlock(static_cast<std::byte*>(data), nbytes, nbytes, kind, entry,
-                         std::move(owner), nullptr),
-               std::move(queue));
+  return {new Allocation({data, nbytes}, nbytes, kind, entry, std::move(owner), nullptr,
+                         std::move(queue)),
+          let_go};
 }
 
 }  // namespace sycl_ext

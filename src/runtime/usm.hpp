@@ -24,58 +24,31 @@ namespace sycl_ext {
 // What keeps a borrowed block alive, and how it is let go.  `release` must not throw.
 using Owner = std::unique_ptr<void, void (*)(void*)>;
 
-// A block and its way back.  Whoever destroys it releases the block, on any thread; the runtime is
-// asked without the GIL.
-struct HeldBlock {
-  // How a block of our own is given back.
-  using Free = void (*)(const HeldBlock&) noexcept;
-
-  std::byte* data;  // nullptr when nbytes is 0
-  std::size_t nbytes;
-  std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
-  UsmKind kind;
-  const Entry* entry;  // nullptr: plain host memory that belongs to no device
-  Owner owner;         // of a borrowed block
-  Free free_block;     // of a block of our own; nullptr: borrowed
-
-  HeldBlock(std::byte* data, std::size_t nbytes, std::size_t capacity, UsmKind kind,
-            const Entry* entry, Owner owner, Free free_block) noexcept;
-  HeldBlock(HeldBlock&& other) noexcept;
-  ~HeldBlock();
-  HeldBlock& operator=(HeldBlock&&) = delete;
-
- private:
-  bool is_counted() const noexcept { return free_block && capacity > 0; }
-  bool is_held_ = true;  // false: moved from
-};
-
 class Allocation;
 using Memory = std::shared_ptr<const Allocation>;
 
-// A block, of a kind and an entry that never change.
+// A block and its way back, of a kind and an entry that never change.  Whoever destroys it releases
+// the block, on any thread; the runtime is asked without the GIL.
 class Allocation final : public Deferred {
-  const Queue own_queue_;  // empty: the entry's serves
-  const HeldBlock block_;
-  mutable void* representative_ = nullptr;
-  // Who has the block and can submit work on it (class InUse): how many there are, how many have
-  // gone, and how many of those had gone when the block's queues were last seen idle.
-  mutable std::atomic<std::int64_t> users_{0}, gone_{0}, seen_{0};
-  mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
-
  public:
+  // How a block of our own is given back.
+  using Free = void (*)(const Allocation&) noexcept;
+
   std::byte* const data;  // nullptr when nbytes is 0
   const std::size_t nbytes;
   const std::size_t capacity;  // of the block, which may come from a pool; not less than nbytes
-  const PrivateBlock private_block;
 
-  // An empty `own_queue` stands for the entry's.
-  Allocation(HeldBlock&& block, Queue own_queue);
-  // Frees the block; the last handle leaves that to the thread that frees where work may touch it.
+  // Releases the block also when it throws.  `entry` nullptr: plain host memory that belongs to no
+  // device; `free_block` nullptr: the block is borrowed from `owner`; an empty `own_queue` stands
+  // for the entry's.
+  Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Owner owner,
+             Free free_block, Queue own_queue);
+  // The last handle leaves this to the thread that frees where work may touch the block.
   ~Allocation() override;
 
-  UsmKind kind() const noexcept { return block_.kind; }
+  UsmKind kind() const noexcept { return kind_; }
   // nullptr: plain host memory that belongs to no device.
-  const Entry* entry() const noexcept { return block_.entry; }
+  const Entry* entry() const noexcept { return entry_; }
   // The queue that others are told to submit work on the block to: its own, or the entry's.  Empty
   // when there is no entry.
   const Queue& queue() const { return own_queue_ || !entry() ? own_queue_ : entry()->queue(); }
@@ -115,16 +88,19 @@ class Allocation final : public Deferred {
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   void*& representative() const noexcept { return representative_; }
   // Whether this is host memory of our own making (allocate_host).
-  bool is_host_copy() const noexcept { return block_.free_block && !entry(); }
+  bool is_host_copy() const noexcept { return is_ours() && !entry(); }
   // Whether this is a block as we allocated it, from its first byte on.
-  bool is_ours() const noexcept { return block_.free_block; }
-  bool is_freed_by(HeldBlock::Free function) const noexcept {
-    return block_.free_block == function;
-  }
+  bool is_ours() const noexcept { return free_block_ != nullptr; }
+  // Whether it belongs to a private context.  Where every context of a driver knows every pointer,
+  // nothing else tells it from memory of the default context.
+  bool is_private() const noexcept { return entry_ && !entry_->default_context && nbytes > 0; }
 
  private:
   friend class InUse;
   friend const Entry* came_back(const void* data) noexcept;
+  Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Owner&& owner,
+             Free free_block) noexcept;
+  bool is_counted() const noexcept { return free_block_ && capacity > 0; }
   bool was_handed_out() const noexcept {
     return is_shown_ || users_.load(std::memory_order_acquire) != 0 ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
@@ -135,6 +111,17 @@ class Allocation final : public Deferred {
   QueueSet busy_queues(bool of_others) const noexcept;
   // Asks the queues, and remembers when they are idle.  `wait`: until they are.
   bool settle(bool wait, bool told) const;
+
+  const UsmKind kind_;
+  const Entry* const entry_;
+  Owner owner_;            // of a borrowed block
+  const Free free_block_;  // of a block of our own
+  Queue own_queue_;        // empty: the entry's serves
+  mutable void* representative_ = nullptr;
+  // Who has the block and can submit work on it (class InUse): how many there are, how many have
+  // gone, and how many of those had gone when the block's queues were last seen idle.
+  mutable std::atomic<std::int64_t> users_{0}, gone_{0}, seen_{0};
+  mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
 };
 
 // A handle of somebody who can submit work on the memory.
@@ -168,6 +155,10 @@ class InUse {
 // host had a view, the block is one that others can submit work on from now on.  Its entry;
 // nullptr: it is no such block.
 const Entry* came_back(const void* data) noexcept;
+
+// Entry of the block of a private context that contains the address, among those that are held;
+// nullptr: there is none.
+const Entry* private_entry_at(const void* address) noexcept;
 
 // An owner that keeps another handle.
 Owner keep_memory(Memory memory);

@@ -4,34 +4,20 @@
 #include <algorithm>
 #include <new>
 
-#include "base/extents.hpp"
 #include "runtime/level_zero.hpp"
 #include "runtime/sycl_handles.hpp"
+#include "runtime/usm.hpp"
 #include "runtime/virtual_memory.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
-// Blocks of private contexts that are alive; never destroyed.
-Extents<const Entry>& private_blocks = *new Extents<const Entry>;
-
 const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind) {
   return kind == UsmKind::host ? entry : allocating_entry(pointer, entry);
 }
 
 }  // namespace
-
-PrivateBlock::PrivateBlock(const void* data, std::size_t nbytes, const Entry* entry)
-    : data_(data),
-      nbytes_(nbytes),
-      entry_(entry && !entry->default_context && nbytes > 0 ? entry : nullptr) {
-  if (entry_) private_blocks.add(data_, nbytes_, entry_);
-}
-
-PrivateBlock::~PrivateBlock() {
-  if (entry_) private_blocks.remove(data_, nbytes_, entry_);
-}
 
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
   // A device without USM makes the runtime throw here, at some cost.
@@ -53,7 +39,7 @@ bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
   const Entry* const first = first_searched();  // raises: there is no table to be had
   try {
-    const Entry* const ours = private_blocks.find(pointer);
+    const Entry* const ours = private_entry_at(pointer);
     if (ours && classify(pointer, *ours, kind)) return &owning_entry(pointer, *ours, *kind);
     for (const Entry* entry = first; entry; entry = entry->next_searched) {
       if (classify(pointer, *entry, kind)) return &owning_entry(pointer, *entry, *kind);

@@ -9,21 +9,6 @@
 
 namespace sycl_ext {
 
-// Says, as long as it lives, that a block belongs to a private context.  Where every context of a
-// driver knows every pointer, nothing else tells it from memory of the default context.
-class PrivateBlock {
- public:
-  PrivateBlock(const void* data, std::size_t nbytes, const Entry* entry);
-  ~PrivateBlock();
-  PrivateBlock(const PrivateBlock&) = delete;
-  PrivateBlock& operator=(const PrivateBlock&) = delete;
-
- private:
-  const void* const data_;
-  const std::size_t nbytes_;
-  const Entry* const entry_;  // nullptr: of no private context
-};
-
 // The kind of the USM that contains `pointer`, as the runtime sees it from the entry's context.
 // False: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero the
 // runtime answers for the driver's allocation, which may be a slab with many blocks: a pointer past
