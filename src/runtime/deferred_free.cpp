@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <iterator>
 #include <list>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/lock.hpp"
 #include "runtime/runtime_call.hpp"
@@ -27,9 +28,8 @@ Mutex& mutex = *new Mutex(Rank::deferred_frees);
 
 }  // namespace
 
-// What was deferred between two looks is a batch.  A queue that a batch waits for gets a marker
-// behind all of its work so far; a block is freed when each of its queues has passed the marker of
-// the block's batch.
+// What was deferred between two looks and waits for the same queues is a group.  Each of its queues
+// gets a marker behind all of its work so far; when all of them were passed, the group is freed.
 class Reaper {
  public:
   void add(std::unique_ptr<Deferred> what) noexcept {
@@ -87,36 +87,25 @@ class Reaper {
     Deferred *first_ = nullptr, *last_ = nullptr;
   };
 
-  // A queue that is waited for.
-  struct Line {
-    Queue queue;
-    std::uint64_t wanted = 0, marked = 0, done = 0;            // the last batch
-    std::deque<std::pair<std::uint64_t, Event>> markers = {};  // the first is asked
-    bool is_used = true;
+  struct Group {
+    QueueSet queues;  // of its first member
+    std::vector<Event> markers = {};
+    List members = {};
   };
 
   void run() {
     frees = true;
-    List waiting;
     std::chrono::microseconds pause = shortest_pause;
     for (;;) {
-      List fresh = next(waiting.empty(), pause);
+      List fresh = next(pause);
       pause = fresh.empty() ? std::min(2 * pause, longest_pause) : shortest_pause;
-      ++batch_;
-      std::uint64_t fresh_count = 0, freed = 0;
-      List asked;
-      while (Deferred* const one = fresh.pop()) {
-        one->batch_ = batch_;
-        is_free(*one);  // its queues get a marker
-        asked.push(one);
-        ++fresh_count;
-      }
-      if (advance() || fresh_count != 0) {
-        for (Line& line : lines_) line.is_used = false;
-        for (List* const list : {&waiting, &asked}) freed += free_those_done(list);
-        while (Deferred* const one = asked.pop()) waiting.push(one);
-        lines_.remove_if([](const Line& line) { return !line.is_used && line.markers.empty(); });
-      }
+      std::uint64_t fresh_count = 0;
+      std::list<Group> look;
+      List unmarked = std::exchange(unmarked_, {});
+      while (Deferred* const one = unmarked.pop()) put(one, &look);
+      for (; Deferred* const one = fresh.pop(); ++fresh_count) put(one, &look);
+      groups_.splice(groups_.end(), look);
+      const std::uint64_t freed = free_those_done();
       const std::lock_guard<Mutex> lock(mutex);
       count_ -= freed;
       add_unfinished_work(-static_cast<int>(freed));
@@ -127,12 +116,12 @@ class Reaper {
   }
 
   // Sleeps while there is nothing to do, and for a pause while something is pending.
-  List next(bool is_idle, std::chrono::microseconds pause) {
+  List next(std::chrono::microseconds pause) {
     // What comes in quick succession is handled together, and wakes nobody.
     std::unique_lock<Mutex> lock(mutex);
     changed_.wait_for(lock, pause, [this] { return urgent_; });
     urgent_ = false;
-    if (is_idle && fresh_.empty()) {
+    if (groups_.empty() && unmarked_.empty() && fresh_.empty()) {
       sleeps_ = true;
       changed_.wait(lock, [this] { return !fresh_.empty(); });
       sleeps_ = false;
@@ -140,76 +129,52 @@ class Reaper {
     return std::exchange(fresh_, {});
   }
 
-  // Whether its queues have passed the markers of its batch; asks for markers that are missing.
-  bool is_free(const Deferred& one) noexcept {
-    bool is_free = true;
-    for (const Queue* queue : one.awaited_queues()) {
-      Line* const line = line_of(*queue);
-      if (line) line->is_used = true;
-      if (line && line->done >= one.batch_) continue;
-      if (line) line->wanted = std::max(line->wanted, one.batch_);
-      is_free = false;
-    }
-    return is_free;
-  }
-
-  // nullptr: there is no memory for it now.
-  Line* line_of(const Queue& queue) noexcept {
-    const auto found = std::find_if(lines_.begin(), lines_.end(),
-                                    [&](const Line& line) { return line.queue == queue; });
-    if (found != lines_.end()) return &*found;
-    try {
-      lines_.push_back({queue});
-      return &lines_.back();
-    } catch (...) {
-      is_behind_ = true;
-      return nullptr;
-    }
-  }
-
-  // Submits the markers that are missing, and asks the oldest of each queue.  True: there may be
-  // something to free.
-  bool advance() noexcept {
-    bool has_changed = std::exchange(is_behind_, false);
-    for (Line& line : lines_) {
-      if (line.marked < line.wanted) mark(&line);
-      while (!line.markers.empty() && line.markers.front().second.is_done()) {
-        line.done = line.markers.front().first;
-        line.markers.pop_front();
-        has_changed = true;
+  // Puts it into its group of this look.
+  void put(Deferred* one, std::list<Group>* look) noexcept {
+    const QueueSet queues = one->awaited_queues();
+    auto group = std::find_if(look->begin(), look->end(),
+                              [&](const Group& other) { return other.queues == queues; });
+    if (group == look->end()) {
+      try {
+        std::list<Group> made;
+        made.push_back({queues});
+        mark(&made.front());
+        look->splice(look->end(), made);
+        group = std::prev(look->end());
+      } catch (...) {  // there is no memory for it now: the next look tries again
+        return unmarked_.push(one);
       }
     }
-    return has_changed;
+    group->members.push(one);
   }
 
-  void mark(Line* line) noexcept {
-    try {
-      line->markers.emplace_back(batch_, Event());
-    } catch (...) {
-      return;  // the next look tries again
+  static void mark(Group* group) {
+    group->markers.reserve(QueueSet::capacity);
+    for (const Queue* queue : group->queues) {
+      try {
+        group->markers.push_back(queue->marker());
+      } catch (const Error&) {  // a lost device does nothing any more
+      }
     }
-    try {
-      line->markers.back().second = line->queue.marker();
-    } catch (const Error&) {  // a lost device does nothing any more
-    } catch (...) {
-      return line->markers.pop_back();
-    }
-    line->marked = batch_;
   }
 
   // No lock is held: what is freed may be Python's.
-  std::uint64_t free_those_done(List* list) noexcept {
-    List left;
+  std::uint64_t free_those_done() noexcept {
     std::uint64_t freed = 0;
-    while (Deferred* const one = list->pop()) {
-      if (is_free(*one)) {
-        delete one;
-        ++freed;
-      } else {
-        left.push(one);
+    for (auto group = groups_.begin(); group != groups_.end();) {
+      // Those before it are not done, and a queue passes its markers in order.
+      const bool is_behind = std::any_of(groups_.begin(), group, [&](const Group& before) {
+        return before.queues == group->queues;
+      });
+      if (is_behind || !std::all_of(group->markers.begin(), group->markers.end(),
+                                    [](const Event& marker) { return marker.is_done(); })) {
+        ++group;
+        continue;
       }
+      List members = group->members;
+      group = groups_.erase(group);
+      for (; Deferred* const one = members.pop(); ++freed) delete one;
     }
-    *list = left;
     return freed;
   }
 
@@ -219,9 +184,8 @@ class Reaper {
   std::atomic<std::size_t> count_{0};
   std::uint64_t added_ = 0, looked_at_ = 0, freed_ = 0;
   // Of the thread.
-  std::list<Line> lines_;
-  std::uint64_t batch_ = 0;
-  bool is_behind_ = false;  // not every queue has its line
+  std::list<Group> groups_;  // of one look after the other
+  List unmarked_;
 };
 
 namespace {

@@ -5,10 +5,10 @@
 // copy.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 
 #include "runtime/queue.hpp"
@@ -24,6 +24,11 @@ class QueueSet {
   const Queue* const* begin() const noexcept { return queues_.data(); }
   const Queue* const* end() const noexcept { return queues_.data() + size_; }
   bool empty() const noexcept { return size_ == 0; }
+  // The same queues, in the same order.
+  bool operator==(const QueueSet& other) const noexcept {
+    return std::equal(begin(), end(), other.begin(), other.end(),
+                      [](const Queue* a, const Queue* b) { return *a == *b; });
+  }
 
  private:
   std::array<const Queue*, capacity> queues_{};
@@ -45,7 +50,6 @@ class Deferred {
  private:
   friend class Reaper;
   Deferred* next_ = nullptr;
-  std::uint64_t batch_ = 0;
 };
 
 // Destroys `what` when the work that was submitted to its queues so far is done.  It may be
