@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 
 #include "base/fork.hpp"
@@ -77,6 +78,25 @@ class MadeOnce {
 
  private:
   Mutex& mutex_;
+  std::atomic<T*> made_{nullptr};
+};
+
+// The same without a lock, for what may be made several times: the first one that is ready stays.
+template <class T>
+class FirstMade {
+ public:
+  // `make` gives a unique_ptr.
+  template <class Make>
+  T& get(const Make& make) {
+    if (T* const value = made()) return *value;
+    std::unique_ptr<T> mine = make();
+    T* faster = nullptr;
+    return made_.compare_exchange_strong(faster, mine.get()) ? *mine.release() : *faster;
+  }
+  // nullptr: nobody has needed it so far.
+  T* made() const noexcept { return made_.load(std::memory_order_acquire); }
+
+ private:
   std::atomic<T*> made_{nullptr};
 };
 

@@ -3,13 +3,14 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <sycl/backend.hpp>
 #include <sycl/detail/backend_traits_opencl.hpp>
 #include <sycl/ext/oneapi/experimental/profiling_tag.hpp>
 #include <vector>
+
+#include "base/lock.hpp"
 
 namespace sycl_ext {
 
@@ -39,13 +40,10 @@ struct OpenCl {
   }
 };
 
-// Found once, without a lock: a fork would have to wait for it.
-const OpenCl& opencl() noexcept {
-  static std::atomic<const OpenCl*> found{nullptr};
-  if (const OpenCl* const functions = found.load(std::memory_order_acquire)) return *functions;
-  auto fresh = std::make_unique<const OpenCl>();
-  const OpenCl* faster = nullptr;
-  return found.compare_exchange_strong(faster, fresh.get()) ? *fresh.release() : *faster;
+FirstMade<const OpenCl> the_functions;
+
+const OpenCl& opencl() {
+  return the_functions.get([] { return std::make_unique<const OpenCl>(); });
 }
 
 std::optional<sycl::event> mark_opencl(const sycl::queue& queue) {

@@ -307,44 +307,29 @@ const sycl::context& context_at(const void* address) {
 
 }  // namespace
 
-namespace {
-
-// Puts it in its place, instead of `old`, unless another thread was faster.
-template <class T>
-const T& publish(std::unique_ptr<const T> made, std::atomic<const T*>* place,
-                 const T* old = nullptr) {
-  return place->compare_exchange_strong(old, made.get()) ? *made.release() : *old;
-}
-
-}  // namespace
-
 const Queue& Entry::first_commands() const {
   const Commands* old = commands_;
   if (old && old->process == process_generation()) return old->queue;
-  std::unique_ptr<const Commands> made(
-      new Commands{Queue(make_queue(sycl->context, sycl->device))});
-  return publish(std::move(made), &commands_, old).queue;
+  std::unique_ptr<const Commands> made(new Commands{new_queue()});
+  return (commands_.compare_exchange_strong(old, made.get()) ? made.release() : old)->queue;
 }
 
 const Queue& Entry::extension_queue() const {
-  if (const Queue* const made = made_extension_queue()) return *made;
-  return publish(std::make_unique<const Queue>(make_queue(sycl->context, sycl->device)),
-                 &extension_queue_);
+  return extension_queue_.get([this] { return std::make_unique<const Queue>(new_queue()); });
 }
 
 const Queue& Entry::fetch_queue() const {
-  const QueueSource source = queue_source.load(std::memory_order_acquire);
-  auto fetched = std::make_unique<const Queue>(
-      source ? source(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
-  fetched->share();
-  return publish(std::move(fetched), &queue_);
+  return queue_.get([this] {
+    const QueueSource source = queue_source.load(std::memory_order_acquire);
+    auto fetched = std::make_unique<const Queue>(
+        source ? source(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
+    fetched->share();
+    return fetched;
+  });
 }
 
 EntryPools& Entry::pools() const {
-  if (EntryPools* const made = made_pools()) return *made;
-  auto fresh = std::make_unique<EntryPools>();
-  EntryPools* faster = nullptr;
-  return pools_.compare_exchange_strong(faster, fresh.get()) ? *fresh.release() : *faster;
+  return pools_.get([] { return std::make_unique<EntryPools>(); });
 }
 
 Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }

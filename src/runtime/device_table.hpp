@@ -20,6 +20,7 @@
 
 #include "base/block_pool.hpp"
 #include "base/fork.hpp"
+#include "base/lock.hpp"
 #include "runtime/memory_use.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/usm_kind.hpp"
@@ -92,7 +93,7 @@ class Entry final {
   // Made when first needed; many entries never allocate.
   EntryPools& pools() const;
   // nullptr: nothing was ever kept.
-  EntryPools* made_pools() const noexcept { return pools_.load(std::memory_order_acquire); }
+  EntryPools* made_pools() const noexcept { return pools_.made(); }
 
   // Whether a queue of one reaches memory of the other: they are on one root device, or one is the
   // composite device and the other on a root device that it is made of.
@@ -106,7 +107,7 @@ class Entry final {
     return fetched ? *fetched : fetch_queue();
   }
   // The same if it was fetched; nullptr: we have shown it to nobody.
-  const Queue* fetched_queue() const noexcept { return queue_.load(std::memory_order_acquire); }
+  const Queue* fetched_queue() const noexcept { return queue_.made(); }
   // Its address, valid for ever.
   const void* queue_address() const { return queue().share(); }
   // Another one, in order, which nobody else has.
@@ -126,9 +127,7 @@ class Entry final {
   // An in-order queue for the work of C++ extensions, made when first needed.
   const Queue& extension_queue() const;
   // The same if it was made; nullptr: no extension has asked for it.
-  const Queue* made_extension_queue() const noexcept {
-    return extension_queue_.load(std::memory_order_acquire);
-  }
+  const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
   // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;
@@ -146,8 +145,8 @@ class Entry final {
   const Queue& fetch_queue() const;
   // Made without a lock, under which a fork would wait for the runtime.  For ever, as the entry is.
   mutable std::atomic<const Commands*> commands_{nullptr};
-  mutable std::atomic<const Queue*> queue_{nullptr}, extension_queue_{nullptr};
-  mutable std::atomic<EntryPools*> pools_{nullptr};  // for ever, as the entry is
+  mutable FirstMade<const Queue> queue_, extension_queue_;
+  mutable FirstMade<EntryPools> pools_;
 };
 
 // Where Entry::queue() comes from: dpctl, which only Python's side knows.  Called without a lock,
