@@ -2,7 +2,6 @@
 #include "runtime/device_info.hpp"
 
 #include <algorithm>
-#include <map>
 #include <sycl/backend.hpp>
 #include <sycl/detail/backend_traits_cuda.hpp>
 #include <sycl/detail/backend_traits_hip.hpp>
@@ -15,28 +14,52 @@ namespace sycl_ext {
 
 namespace {
 
-// The words of dpctl's filter strings.
-std::string backend_name(sycl::backend backend) {
-  static const std::map<sycl::backend, const char*> names{
-      {sycl::backend::opencl, "opencl"},
-      {sycl::backend::ext_oneapi_level_zero, "level_zero"},
-      {sycl::backend::ext_oneapi_cuda, "cuda"},
-      {sycl::backend::ext_oneapi_hip, "hip"},
-      {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
-  };
-  const auto found = names.find(backend);
-  return found == names.end() ? "unknown" : found->second;
+// Tables of names.  None of them is made by the guard of a function static, which a fork does not
+// wait for.
+template <class Value>
+struct Name {
+  Value value;
+  const char* name;
+};
+
+template <class Value, std::size_t Count>
+const char* name_in(const Name<Value> (&names)[Count], Value value, const char* otherwise) {
+  const auto* const found =
+      std::find_if(names, names + Count, [value](const auto& one) { return one.value == value; });
+  return found == names + Count ? otherwise : found->name;
 }
 
-std::string type_name(const sycl::device& device) {
-  static const std::map<sycl::info::device_type, const char*> names{
-      {sycl::info::device_type::cpu, "cpu"},
-      {sycl::info::device_type::gpu, "gpu"},
-      {sycl::info::device_type::accelerator, "accelerator"},
-  };
-  const auto found = names.find(device.get_info<sycl::info::device::device_type>());
-  return found == names.end() ? "unknown" : found->second;
-}
+// The words of dpctl's filter strings.
+constexpr Name<sycl::backend> backends[] = {
+    {sycl::backend::opencl, "opencl"},
+    {sycl::backend::ext_oneapi_level_zero, "level_zero"},
+    {sycl::backend::ext_oneapi_cuda, "cuda"},
+    {sycl::backend::ext_oneapi_hip, "hip"},
+    {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
+};
+constexpr Name<sycl::info::device_type> types[] = {
+    {sycl::info::device_type::cpu, "cpu"},
+    {sycl::info::device_type::gpu, "gpu"},
+    {sycl::info::device_type::accelerator, "accelerator"},
+};
+
+using Domain = sycl::info::partition_affinity_domain;
+constexpr Name<Domain> domains[] = {
+    {Domain::L1_cache, "L1_cache"},
+    {Domain::L2_cache, "L2_cache"},
+    {Domain::L3_cache, "L3_cache"},
+    {Domain::L4_cache, "L4_cache"},
+    {Domain::next_partitionable, "next_partitionable"},
+    {Domain::numa, "numa"},
+};
+
+using Partitioning = sycl::info::partition_property;
+constexpr Name<Partitioning> ways[] = {
+    {Partitioning::partition_equally, "a number of compute units"},
+    {Partitioning::partition_by_counts, "a list of numbers of compute units"},
+    {Partitioning::partition_by_affinity_domain, "an affinity domain"},
+    {Partitioning::ext_intel_partition_by_cslice, "'cslice'"},
+};
 
 // An identity of the device; empty: it has none, or fails to tell.
 template <class Info>
@@ -50,16 +73,12 @@ std::string identity(const sycl::device& device, sycl::aspect aspect) {
   }
 }
 
-sycl::info::partition_affinity_domain domain_named(const std::string& name) {
-  using Domain = sycl::info::partition_affinity_domain;
-  static const std::map<std::string, Domain> domains{
-      {"numa", Domain::numa},         {"L4_cache", Domain::L4_cache},
-      {"L3_cache", Domain::L3_cache}, {"L2_cache", Domain::L2_cache},
-      {"L1_cache", Domain::L1_cache}, {"next_partitionable", Domain::next_partitionable},
-  };
-  if (const auto found = domains.find(name); found != domains.end()) return found->second;
+Domain domain_named(const std::string& name) {
   std::string known;
-  for (const auto& [word, domain] : domains) known += "'" + word + "', ";
+  for (const Name<Domain>& one : domains) {
+    if (name == one.name) return one.value;
+    known += "'" + std::string(one.name) + "', ";
+  }
   fail(Error::Kind::value, "partition is '", name, "'; it must be one of ", known, "'cslice'");
 }
 
@@ -84,9 +103,8 @@ std::uintptr_t native_context(const sycl::context& context) {
 }
 
 std::optional<sycl::device> parent_of(const sycl::device& device) {
-  using Partition = sycl::info::partition_property;
   const bool partitioned =
-      device.get_info<sycl::info::device::partition_type_property>() != Partition::no_partition;
+      device.get_info<sycl::info::device::partition_type_property>() != Partitioning::no_partition;
   if (!partitioned && device.get_backend() == sycl::backend::opencl) return std::nullopt;
   try {
     return device.get_info<sycl::info::device::parent_device>();
@@ -136,8 +154,9 @@ bool is_served(const sycl::device& device, const sycl::context& context) {
 std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context) {
   auto entry = std::make_unique<Entry>();
   entry->name = device.get_info<sycl::info::device::name>();
-  entry->backend = backend_name(device.get_backend());
-  entry->device_type = type_name(device);
+  entry->backend = name_in(backends, device.get_backend(), "unknown");
+  entry->device_type =
+      name_in(types, device.get_info<sycl::info::device::device_type>(), "unknown");
   entry->driver_version = device.get_info<sycl::info::device::driver_version>();
   namespace info = sycl::ext::intel::info::device;
   entry->uuid = identity<info::uuid>(device, sycl::aspect::ext_intel_device_info_uuid);
@@ -176,33 +195,25 @@ bool knows_pointers_of(const sycl::context& allocating, const sycl::device& devi
 }
 
 std::string ways_to_cut(const sycl::device& device) {
-  using Property = sycl::info::partition_property;
-  static const std::map<Property, const char*> names{
-      {Property::partition_equally, "a number of compute units"},
-      {Property::partition_by_counts, "a list of numbers of compute units"},
-      {Property::partition_by_affinity_domain, "an affinity domain"},
-      {Property::ext_intel_partition_by_cslice, "'cslice'"},
-  };
-  std::string ways;
-  for (const Property property : device.get_info<sycl::info::device::partition_properties>()) {
-    const auto found = names.find(property);
-    if (found != names.end()) ways += (ways.empty() ? "" : ", ") + std::string(found->second);
+  std::string text;
+  for (const auto property : device.get_info<sycl::info::device::partition_properties>()) {
+    const std::string way = name_in(ways, property, "");
+    if (!way.empty()) text += (text.empty() ? "" : ", ") + way;
   }
-  return ways.empty() ? "nothing" : ways;
+  return text.empty() ? "nothing" : text;
 }
 
 std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition) {
-  using Property = sycl::info::partition_property;
   switch (partition.kind) {
     case Partition::Kind::equally:
-      return device.create_sub_devices<Property::partition_equally>(partition.counts.at(0));
+      return device.create_sub_devices<Partitioning::partition_equally>(partition.counts.at(0));
     case Partition::Kind::counts:
-      return device.create_sub_devices<Property::partition_by_counts>(partition.counts);
+      return device.create_sub_devices<Partitioning::partition_by_counts>(partition.counts);
     case Partition::Kind::affinity_domain:
-      return device.create_sub_devices<Property::partition_by_affinity_domain>(
+      return device.create_sub_devices<Partitioning::partition_by_affinity_domain>(
           domain_named(partition.domain));
     case Partition::Kind::cslice:
-      return device.create_sub_devices<Property::ext_intel_partition_by_cslice>();
+      return device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>();
   }
   return {};
 }
