@@ -31,24 +31,22 @@ constexpr std::chrono::seconds longest_wait_for_room{5};
 
 std::atomic<long> held_blocks{0};
 
-void keep(void*) {}
+void keep_nothing(void*) {}
 
 bool is_cpu(const Entry& entry) noexcept { return entry.device_type == "cpu"; }
 
-void give_back_usm(const Allocation& block) noexcept {
-  keep_usm({block.data, block.capacity}, *block.entry(), block.kind());
+void give_back(const Allocation& block) noexcept {
+  keep({block.data, block.capacity}, block.entry(), block.kind());
 }
 
-void give_back_host(const Allocation& block) noexcept { keep_host({block.data, block.capacity}); }
-
 void give_back_dedicated(const Allocation& block) noexcept {
-  if (block.data) free_usm(block.data, *block.entry());
+  free_block(block.data, block.entry());
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
 KeptBlock take_host_block(std::size_t nbytes) {
   constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
-  if (const KeptBlock kept = take_kept_host(nbytes); kept.data) return kept;
+  if (const KeptBlock kept = take_kept(nullptr, UsmKind::system, nbytes); kept.data) return kept;
   void* block = nullptr;
   const std::size_t capacity = BlockPool::rounded(nbytes);
   const bool large = nbytes >= 2 * huge_page;
@@ -67,7 +65,7 @@ void let_go(const Allocation* block) noexcept;
 template <class Take>
 Memory own(std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
            Allocation::Free free_block, const Take& take) {
-  return {new Allocation(take(), nbytes, kind, entry, Owner(nullptr, keep), free_block,
+  return {new Allocation(take(), nbytes, kind, entry, Owner(nullptr, keep_nothing), free_block,
                          std::move(queue)),
           let_go};
 }
@@ -328,12 +326,12 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, std::size_
                 Queue queue) {
   require_usm(entry, kind);
   require_not_forked([&entry] { return is_cpu(entry); });
-  return own(nbytes, kind, &entry, std::move(queue), size ? give_back_dedicated : give_back_usm,
+  return own(nbytes, kind, &entry, std::move(queue), size ? give_back_dedicated : give_back,
              [&]() -> KeptBlock {
                if (nbytes == 0) return {nullptr, 0};
                const std::size_t wanted = size ? size : BlockPool::rounded(nbytes);
                require_room(entry, kind, wanted, nbytes);
-               const KeptBlock kept = size ? KeptBlock{} : take_kept_usm(entry, kind, nbytes);
+               const KeptBlock kept = size ? KeptBlock{} : take_kept(&entry, kind, nbytes);
                return kept.data ? kept : take_fresh_usm(wanted, nbytes, kind, entry);
              });
 }
@@ -351,7 +349,7 @@ Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
 }
 
 Memory allocate_host(std::size_t nbytes) {
-  return own(nbytes, UsmKind::system, nullptr, {}, give_back_host,
+  return own(nbytes, UsmKind::system, nullptr, {}, give_back,
              [nbytes] { return nbytes ? take_host_block(nbytes) : KeptBlock{nullptr, 0}; });
 }
 

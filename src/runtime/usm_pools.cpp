@@ -18,38 +18,36 @@ namespace {
 BlockPool& host_pool = *new BlockPool(std::size_t{32} << 20, std::size_t{64} << 20);
 
 // nullptr: of a private context nothing is kept.
-BlockPool* pool_of(const Entry& entry, UsmKind kind) {
-  if (!entry.default_context) return nullptr;
-  return &entry.pools().of_kind[static_cast<std::size_t>(kind)];
+BlockPool* pool_of(const Entry* entry, UsmKind kind) {
+  if (!entry) return &host_pool;
+  if (!entry->default_context) return nullptr;
+  return &entry->pools().of_kind[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace
 
-void free_usm(void* block, const Entry& entry) noexcept {
-  if (is_forked_child() && entry.device_type != "cpu") return;  // it is the parent's
+void free_block(void* block, const Entry* entry) noexcept {
+  if (!block || !entry) return std::free(block);
+  if (is_forked_child() && entry->device_type != "cpu") return;  // it is the parent's
   if (is_process_ending()) return;
   const WithoutGil released;
   const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
   try {
-    sycl::free(block, entry.sycl->context);
+    sycl::free(block, entry->sycl->context);
   } catch (...) {  // a deleter never raises; the block is lost
   }
 }
 
-KeptBlock take_kept_usm(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
+KeptBlock take_kept(const Entry* entry, UsmKind kind, std::size_t nbytes) noexcept {
   BlockPool* const pool = pool_of(entry, kind);
   return pool ? pool->take(nbytes) : KeptBlock{nullptr, 0};
 }
 
-KeptBlock take_kept_host(std::size_t nbytes) noexcept { return host_pool.take(nbytes); }
-
-void keep_usm(const KeptBlock& block, const Entry& entry, UsmKind kind) noexcept {
+void keep(const KeptBlock& block, const Entry* entry, UsmKind kind) noexcept {
   BlockPool* const pool = pool_of(entry, kind);
-  if (pool) return pool->keep(block, [&entry](void* data) { free_usm(data, entry); });
-  if (block.data) free_usm(block.data, entry);
+  if (!pool) return free_block(block.data, entry);
+  pool->keep(block, [entry](void* data) { free_block(data, entry); });
 }
-
-void keep_host(const KeptBlock& block) noexcept { host_pool.keep(block, std::free); }
 
 std::vector<CachedMemory> cached_memory() {
   std::vector<CachedMemory> found;
@@ -61,7 +59,7 @@ std::vector<CachedMemory> cached_memory() {
     const Entry& entry = *find_entry(id);
     if (!entry.made_pools()) continue;
     for (const UsmKind kind : allocated_kinds) {
-      add(&entry, kind, pool_of(entry, kind)->kept());
+      add(&entry, kind, pool_of(&entry, kind)->kept());
     }
   }
   return found;
@@ -76,7 +74,7 @@ void release_cached_memory() noexcept {
     const Entry& entry = *find_entry(id);
     if (!entry.made_pools()) continue;
     for (BlockPool& pool : entry.made_pools()->of_kind) {
-      pool.drain([&entry](void* block) { free_usm(block, entry); });
+      pool.drain([&entry](void* block) { free_block(block, &entry); });
     }
   }
 }

@@ -10,20 +10,20 @@
 
 namespace sycl_ext {
 
+// In all of these, no entry stands for host memory.
+
 // Gives a block back to the runtime, at once.  After a fork it is the parent's, and at the end of
 // the process the runtime may be gone: then nothing is done.
-void free_usm(void* block, const Entry& entry) noexcept;
+void free_block(void* block, const Entry* entry) noexcept;
 
 // A kept block for at least `nbytes`, with its true size; {nullptr, 0}: none.
-KeptBlock take_kept_usm(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
-KeptBlock take_kept_host(std::size_t nbytes) noexcept;
+KeptBlock take_kept(const Entry* entry, UsmKind kind, std::size_t nbytes) noexcept;
 // Keeps a block, or frees it.
-void keep_usm(const KeptBlock& block, const Entry& entry, UsmKind kind) noexcept;
-void keep_host(const KeptBlock& block) noexcept;
+void keep(const KeptBlock& block, const Entry* entry, UsmKind kind) noexcept;
 
 // Blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB for each kind
 // of USM of an entry, and the large ones 8 MiB of host USM of an entry; of host memory (kind
-// `system`, entry nullptr) 2.75 and 64 MiB.
+// `system`) 2.75 and 64 MiB.
 struct CachedMemory {
   const Entry* entry;
   UsmKind kind;
