@@ -42,6 +42,12 @@ bool overlap(const Tensor& a, const Tensor& b) {
   return x.begin < y.end && y.begin < x.end;
 }
 
+// For a compact copy.
+Layout compact_layout_of(const Tensor& tensor, Order order) {
+  const Layout& layout = tensor.layout;
+  return compact_layout(layout.ndim(), layout.shape(), order, tensor.dtype->itemsize());
+}
+
 CopyLoops loops_of(const Tensor& to, const Tensor& from) {
   return make_loops(to.data, to.layout, from.data, from.layout, to.dtype->itemsize());
 }
@@ -436,9 +442,7 @@ void copy_elements(const Tensor& to, const Tensor& from) {
                  from.layout.strides())) {
     return;
   }
-  const Tensor between = make_host_tensor(
-      *from.dtype,
-      compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize()));
+  const Tensor between = make_host_tensor(*from.dtype, compact_layout_of(from, Order::c));
   copy_disjoint(between, from);
   copy_disjoint(to, between);
 }
@@ -473,8 +477,7 @@ std::vector<Event> pending(const Memory& memory) {
 }
 
 std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
-  const Layout layout =
-      compact_layout(from.layout.ndim(), from.layout.shape(), Order::c, from.dtype->itemsize());
+  const Layout layout = compact_layout_of(from, Order::c);
   const Entry* const entry = from.memory->entry();
   std::optional<Tensor> to;
   if (entry && has_usm(*entry, UsmKind::host) && from.memory->kind() != UsmKind::system &&
@@ -491,18 +494,15 @@ std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
 }
 
 Tensor copy_to_host(const Tensor& from, Order order) {
-  Tensor to = make_host_tensor(*from.dtype, compact_layout(from.layout.ndim(), from.layout.shape(),
-                                                           order, from.dtype->itemsize()));
+  Tensor to = make_host_tensor(*from.dtype, compact_layout_of(from, order));
   copy_elements(to, from);
   return to;
 }
 
 Tensor copy_to_entry(const Tensor& from, const Entry& entry, UsmKind kind, Order order,
                      Queue queue) {
-  Tensor to = make_tensor(
-      entry, kind, *from.dtype,
-      compact_layout(from.layout.ndim(), from.layout.shape(), order, from.dtype->itemsize()),
-      std::move(queue));
+  Tensor to =
+      make_tensor(entry, kind, *from.dtype, compact_layout_of(from, order), std::move(queue));
   copy_elements(to, from);
   return to;
 }
