@@ -177,7 +177,7 @@ READV, WRITEV, PIPE, PIPE2 = 310, 311, 22, 293
 @pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
 @pytest.mark.parametrize("before", ["", "first = real_queue(); takes_queue(first.address)"])
 def test_system_calls_that_containers_deny(error, before):
-    """As in containers, and where no descriptor is to be had: addresses are checked all the same."""
+    """As in containers, and without a free descriptor: addresses are checked all the same."""
     run(f"""
 {SECCOMP}
 import errno, os
