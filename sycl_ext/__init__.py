@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Share SYCL Unified Shared Memory between Python libraries through DLPack.
 
-Every public name is loaded when it is first used, and with the first of them the core.  So this
-import loads neither NumPy nor the SYCL runtime.
+Every public name is loaded when it is first used; the first one also loads the core. So the import
+of the package loads neither NumPy nor the SYCL runtime.
 """
 
 from sycl_ext._setup import startup as _startup

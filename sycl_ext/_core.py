@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core: the extension module `sycl_ext._native`, connected to the package.
 
-Whatever imports it first runs this file, so nobody meets a core that does not know the package.
+The first import of the core runs this file, so the core is always connected.
 ``_core.pyi`` has the types.
 """
 

@@ -523,7 +523,7 @@ def view(
 # ---- public functions, whose docstrings are in src/python/docstrings.hpp
 
 def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """Return the memory of anything that has some as a tensor, by the best protocol it offers."""
+    """Return the memory of any object as a tensor, by the best protocol that it supports."""
 
 def empty(
     shape: int | tuple[int, ...],
@@ -533,7 +533,7 @@ def empty(
     device: Any = None,
     order: Literal["C", "F"] = "C",
 ) -> Tensor:
-    """Return a new tensor with arbitrary content."""
+    """Return a new, uninitialised tensor."""
 
 def find_memory(x: Any, /, copy: bool | None = None, dlpack: bool = False) -> TensorBase:
     """The memory of anything, where it is, by the best protocol that it offers, or by DLPack alone."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack itself: its version, its types of devices, its protocol, capsules of C code."""
+"""DLPack itself: version, device types, protocol, and capsules from C code."""
 
 from sycl_ext._debug.introspection import VERSION, capsule_from_pointer
 from sycl_ext._negotiation.dlpack import DeviceType, SupportsDLPack

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One piece of memory in several processes."""
+"""Memory that several processes share."""
 
 from sycl_ext._ipc.handles import Handle, empty, handle, open  # noqa: A004
 from sycl_ext._ipc.reductions import register_multiprocessing

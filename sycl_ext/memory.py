@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of this process: what is exported, allocated or kept, host memory that drivers know."""
+"""Memory of this process: exports, allocations, cached memory, and registered host memory."""
 
 from sycl_ext._debug.introspection import ExportOrigin, live_exports
 from sycl_ext._devices.cached_memory import cached, release_cached

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI: which communicators take memory of a device, and requests over staged memory."""
+"""MPI: communicators that can use memory of a device, and requests over staged memory."""
 
 from sycl_ext._exchange.mpi import Check, check
 from sycl_ext._exchange.staging import StagedRequest, staged_request

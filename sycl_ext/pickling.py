@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pickles: arrays of other libraries in them, and the device on which they arrive."""
+"""Pickles: arrays of other libraries, and the device of unpickled arrays."""
 
 from sycl_ext._exchange.libraries import register
 from sycl_ext._setup.public import publish

@@ -15,31 +15,31 @@ Parameters
 x : object with ``__dlpack__``, or a DLPack capsule
     Versioned and legacy producers, of kDLOneAPI or host memory.
 device : optional
-    Where the tensor is wanted; None: where the data is.  Host memory goes to the default
-    device: as a view where that device reads host memory, else as a copy.  A list: the first of
-    these devices that takes no copy, else the first with the fewest copies.
+    The device of the tensor.  None: the device of the data; for host memory the default device,
+    as a view if that device can read host memory, otherwise as a copy.  A list: the first of
+    these devices that needs no copy, otherwise the first with the fewest copies.
 copy : bool, optional
-    None: only where a view is impossible.  False: never.  True: always.
+    None: copy only if a view is impossible.  False: never copy.  True: always copy.
 
 Returns
 -------
 Tensor
-    Read-only when the producer's memory is.
+    Read-only if the producer's memory is.
 
 Raises
 ------
 BufferError
-    When producer and device do not go together, or the capsule contradicts itself.
+    If the device cannot use the producer's memory, or if the capsule is not valid.
 CopyRefusedError
-    When ``copy=False`` and a copy is needed (a BufferError and a ValueError).
+    With ``copy=False``, if a copy is needed (a BufferError and a ValueError).
 TypeError
-    When `x` speaks no DLPack.
+    If `x` does not support DLPack.
 
 Examples
 --------
 >>> import numpy as np, sycl_ext as sx
 >>> a = np.arange(3)
->>> t = sx.from_dlpack(a)            # the CPU device reads host memory: a view
+>>> t = sx.from_dlpack(a)            # a view: the CPU device reads host memory
 >>> t.ptr == a.ctypes.data
 True
 >>> sx.from_dlpack(t, device=["cpu", t.device]).ptr == t.ptr
@@ -49,11 +49,11 @@ True
 inline constexpr const char* as_tensor = R"doc(as_tensor(obj, /, *, device=None, copy=None)
 --
 
-Return the memory of anything that has some as a tensor, by the best protocol it offers.
+Return the memory of any object as a tensor, by the best protocol that it supports.
 
-The protocols, best first: a tensor; ``__sycl_usm_array_interface__`` (it names queue and
-sub-device: dpctl.memory); DLPack; the buffer protocol.  An array of dpnp is asked for DLPack first,
-because the other protocol waits for its queue; work on the tensor goes to that queue either way.
+The protocols, best first: a tensor; ``__sycl_usm_array_interface__`` (dpctl.memory; it names the
+queue and the sub-device); DLPack; the buffer protocol.  For dpnp arrays DLPack comes first, because
+the other protocol waits for their queue.  Work on the tensor uses that queue in both cases.
 
 Parameters
 ----------
@@ -68,7 +68,7 @@ Tensor
 Raises
 ------
 TypeError
-    When `obj` offers none of these.
+    If `obj` supports none of these.
 BufferError, ValueError
     As for `from_dlpack`.
 
@@ -87,10 +87,10 @@ Return a producer of host memory over `x`.
 Parameters
 ----------
 x : Tensor, or anything that `as_tensor` takes
-    Host producers included.
+    Any producer, including host producers.
 copy : bool, optional
-    None: a view where the host can reach the memory, else one copy, made when it is first
-    needed.  True: always a copy, made now.  False: never a copy.
+    None: a view if the host can access the memory, otherwise one copy.  True: always a copy.
+    False: never a copy.
 
 Returns
 -------
@@ -100,7 +100,7 @@ HostView
 Raises
 ------
 CopyRefusedError
-    With ``copy=False``, when the host cannot reach the memory.
+    With ``copy=False``, if the host cannot access the memory.
 
 Examples
 --------
@@ -117,11 +117,11 @@ Return the elements as a ``numpy.ndarray``.
 Parameters
 ----------
 copy : bool, optional
-    None: a view where the host can reach the memory, else one copy.  True: always a copy.
+    None: a view if the host can access the memory, otherwise one copy.  True: always a copy.
     False: never a copy.
 wait : bool
-    False: return an `AsyncCopy` at once, whose ``result()`` is the array; the elements are those
-    that the work submitted so far leaves behind.
+    If False, return an `AsyncCopy` at once; its ``result()`` is the array.  The array has the
+    elements after the work that has been submitted so far.
 
 Returns
 -------
@@ -130,7 +130,7 @@ numpy.ndarray or AsyncCopy
 Raises
 ------
 CopyRefusedError
-    With ``copy=False``, when the host cannot reach the memory.
+    With ``copy=False``, if the host cannot access the memory.
 
 Examples
 --------
@@ -147,18 +147,19 @@ inline constexpr const char* empty =
     R"doc(empty(shape, dtype="float32", *, usm_type="device", device=None, order="C")
 --
 
-Return a new tensor with arbitrary content.
+Return a new, uninitialised tensor.
 
 Parameters
 ----------
 shape : int or tuple of int
-    Lengths of the axes, in elements.
+    Lengths of the axes.
 dtype : optional
-    Anything that names a dtype of the table: bool, (u)int8 to 64, float16 to 64, complex64 and
-    128; bfloat16 and the float8 family by name or from ml_dtypes; or an object with
-    ``__dlpack_data_type__``, which returns (code, bits, lanes).
+    A dtype: bool, (u)int8 to 64, float16 to 64, complex64 or complex128; bfloat16 or a float8
+    type, by name or from ml_dtypes; or an object with ``__dlpack_data_type__``, which returns
+    (code, bits, lanes).
 usm_type : {"device", "shared", "host"}
-    Kind of USM.  The host reaches "shared" and "host" everywhere, and "device" on a CPU device.
+    Kind of USM.  The host can access "shared" and "host" USM of every device, and "device" USM of
+    a CPU device.
 device : optional
     Any form that `device` reads; a ``dpctl.SyclQueue`` becomes the tensor's queue.
 order : {"C", "F"}
@@ -170,11 +171,11 @@ Tensor
 Raises
 ------
 MemoryError
-    When the device has no room; the message has size, kind and device.
+    If the device does not have enough memory; the message has the size, kind and device.
 BufferError
-    When the device has no USM of that kind.
+    If the device does not support that kind of USM.
 TypeError, ValueError
-    When an argument is wrong.
+    If an argument is not valid.
 
 Examples
 --------
@@ -205,46 +206,46 @@ Return a DLPack capsule over this memory, or over a copy of it.
 Parameters
 ----------
 stream : optional
-    Where the consumer will use the data.  None: all pending work on the memory is waited for, and
-    the data is safe when the call returns.  -1: nothing is waited for.  A queue (a
+    Where the consumer will use the data.  None: the call waits for all pending work on the memory,
+    and the data is complete when it returns.  -1: the call does not wait.  A queue (a
     ``dpctl.SyclQueue``, a ``"SyclQueueRef"`` capsule, an object with ``_get_capsule()`` or
-    ``sycl_queue``, or the address of a ``sycl::queue`` as an int): what is submitted to it later
-    comes after the pending work, and the host waits only where a barrier cannot say so, for an
-    out-of-order queue or one of another context.
+    ``sycl_queue``, or the address of a ``sycl::queue`` as an int): work that is submitted to it
+    later comes after the pending work.  The host waits only where a barrier cannot ensure that: for
+    an out-of-order queue, or a queue of another context.
 max_version : tuple of int, optional
-    The newest DLPack version that the consumer reads.  None or less than (1, 0): the capsule is
-    named ``"dltensor"`` and cannot say that the memory is read-only; else it is named
+    The newest DLPack version that the consumer supports.  None or less than (1, 0): the capsule is
+    named ``"dltensor"`` and has no read-only flag.  Otherwise it is named
     ``"dltensor_versioned"``.
 dl_device : tuple of int, optional
-    Where the consumer wants the data: (14, id of a device table entry), or (1, 0) for the host.
-    None: where `__dlpack_device__` says, which is the root device.
+    The device for the data: (14, id of a device table entry), or (1, 0) for the host.
+    None: the device that `__dlpack_device__` returns, which is the root device.
 copy : bool, optional
-    None: a copy only where no view is possible.  False: never a copy.  True: always a copy.
+    None: copy only if a view is impossible.  False: never copy.  True: always copy.
 
 Returns
 -------
 capsule
-    A view where the memory is bound to the context that the device stands for, or where the host can
-    reach memory that is wanted on the host; else one copy, with the flag IS_COPIED.  A copy is
-    finished when the call returns.  Strides are always written; ``byte_offset`` is 0.
+    A view if the memory is bound to the context of the requested device, or if the host is
+    requested and can access the memory.  Otherwise one copy, with the flag IS_COPIED; it is
+    complete when the call returns.  Strides are always written; ``byte_offset`` is 0.
 
 Raises
 ------
 BufferError
-    A device that is not in the device table; a copy through the host, which takes ``copy=True``;
+    A device that is not in the device table; a copy through the host without ``copy=True``;
     read-only memory for a consumer of DLPack 0.x; ``stream`` together with ``dl_device=(1, 0)``; a
-    queue of another SYCL runtime.  With ``copy=False``, where a copy is needed:
-    `CopyRefusedError`, which is a ValueError, too.
+    queue of another SYCL runtime.  With ``copy=False``, if a copy is needed:
+    `CopyRefusedError`, which is also a ValueError.
 TypeError
-    Another keyword, or a value of another type.
+    An unknown keyword, or a value of a wrong type.
 MemoryError
-    No room for the copy.
+    Not enough memory for the copy.
 SyclError
-    The SYCL runtime failed, also in work that was submitted earlier.
+    The SYCL runtime failed, possibly in work that was submitted earlier.
 
 See Also
 --------
-explain : says what would be done, and why.
+explain : describes the exchange in advance, with reasons.
 
 Notes
 -----

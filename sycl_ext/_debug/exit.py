@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process says at its exit that remembers where exports were asked for."""
+"""The report at exit of a process that records the origins of exports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sycl_ext._debug.trace import logger
 
 
 def report_live_exports() -> None:
-    """Say what consumers have not given back."""
+    """Report the exports that consumers have not released."""
     from sycl_ext._debug.introspection import live_exports
 
     alive = live_exports(origins=True)
@@ -19,5 +19,5 @@ def report_live_exports() -> None:
 
 
 def report_at_exit() -> None:
-    """Report at the exit what is alive."""
+    """Report live exports at exit."""
     atexit.register(report_live_exports)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C code hands to Python, and what is still out there."""
+"""Capsules from C code, and live exports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "ExportOrigin", "capsule_from_pointer", "live_exports"]
 
-#: The version of DLPack that is spoken: (major, minor).
+#: The supported version of DLPack: (major, minor).
 VERSION = _core.DLPACK_VERSION
 
 
@@ -31,24 +31,23 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
     Parameters
     ----------
     address : int
-        Address of a ``DLManagedTensorVersioned``, or of a ``DLManagedTensor``; ctypes and cffi give
-        it as an int.  The capsule takes it over: its deleter runs once, when the memory is let go
-        or when the capsule is dropped.
+        Address of a ``DLManagedTensorVersioned`` or of a ``DLManagedTensor``, as an int from ctypes
+        or cffi. The capsule takes ownership: the deleter runs once, when the memory is released or
+        when the unused capsule is dropped.
     versioned : bool
         Which of the two structs it is.
 
     Returns
     -------
     capsule
-        For `from_dlpack` and every other consumer that takes raw capsules.
+        For `from_dlpack` and other consumers that take raw capsules.
 
     Raises
     ------
     ValueError
-        When there is nothing readable at the address.  That it holds such a struct has to be
-        believed.
+        If the memory at the address is not readable. Its contents are not verified.
     TypeError
-        When the address is no int.
+        If the address is not an int.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
 
 @dataclass(frozen=True)
 class ExportOrigin:
-    """An export that is alive, and where it was asked for."""
+    """A live export, and its origin."""
 
     address: int  # of the first element; 0 when there are none
     nbytes: int
@@ -126,19 +125,19 @@ def live_exports(*, origins: Literal[False] = False) -> int: ...
 @overload
 def live_exports(*, origins: Literal[True]) -> list[ExportOrigin]: ...
 def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
-    """Return how many exports are in consumers' hands: managed tensors whose deleter has not run.
+    """Return the number of live exports: managed tensors that their consumers have not released.
 
     Parameters
     ----------
     origins : bool
-        True: return the exports themselves, oldest first, and where each was asked for (but for
-        memory that C code has allocated through the exchange table).  This is remembered in a
-        process that was started with ``SYCL_EXT_TRACE=1``, and costs nothing in others.
+        If True, return the exports themselves, oldest first, with their origins (except for memory
+        that C code has allocated through the exchange table). Origins are recorded only in a
+        process that was started with ``SYCL_EXT_TRACE=1``; other processes have no overhead.
 
     Raises
     ------
     RuntimeError
-        With ``origins=True``, when this process does not remember them.
+        With ``origins=True``, if this process does not record them.
 
     Examples
     --------

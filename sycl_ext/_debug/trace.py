@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One log line per exchange, when ``SYCL_EXT_TRACE=1`` asks for it.
+"""One log line per exchange, with ``SYCL_EXT_TRACE=1``.
 
-The lines go to the logger ``"sycl_ext"`` at level INFO: what was called, route, bytes, copies and
-microseconds.  Without the variable nothing is measured and nothing is logged.
+The lines go to the logger ``"sycl_ext"`` at level INFO: function, route, bytes, copies and
+microseconds. Without the variable nothing is measured or logged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class Record:
-    """What one exchange turned out to be; the code that carries a plan out fills it in."""
+    """The record of one exchange; the code that executes a plan fills it in."""
 
     __slots__ = ("copies", "nbytes", "route")
 
@@ -40,7 +40,7 @@ _running = threading.local()  # .records: the exchanges that this thread is in, 
 
 
 def note(route: str, nbytes: int, copies: int) -> None:
-    """Say what the running exchange does; several steps add up."""
+    """Record a step of the running exchange; several steps add up."""
     records: list[Record] = getattr(_running, "records", [])
     if not records:
         return
@@ -53,7 +53,7 @@ def note(route: str, nbytes: int, copies: int) -> None:
 def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Log each call of a public function of the exchange; a no-op unless tracing is enabled.
 
-    What such a function calls in turn, and what a consumer asks of us meanwhile, is in its line.
+    Its line includes nested calls, and requests of a consumer during the call.
     """
     if not ENABLED:
         return function

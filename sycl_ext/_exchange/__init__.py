@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any array to any consumer, and what that will do."""
+"""Exchange of any array with any consumer, and plans of exchanges."""

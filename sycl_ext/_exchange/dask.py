@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Dask measures tensors and sends them: a small header, and the bytes as they are.
+"""Tensors in Dask: their size, and their serialization as a small header and the bytes.
 
 ``sycl_ext_dask`` registers these when Dask meets its first tensor, or the first array of a library
 in `LIBRARIES`.
@@ -17,7 +17,7 @@ __all__ = ["register_serializers", "register_sizeof"]
 
 
 def register_sizeof(library: str | None = None) -> None:
-    """Tell Dask how many bytes a tensor, or a library's array, has; memory limits go by that."""
+    """Tell Dask the number of bytes of a tensor or of a library's array, for memory limits."""
     from dask.sizeof import sizeof
 
     cls = Tensor if library is None else libraries.class_of(library)
@@ -25,10 +25,10 @@ def register_sizeof(library: str | None = None) -> None:
 
 
 def register_serializers(library: str | None = None) -> None:
-    """Tell distributed how to send a tensor, or an array of a library.
+    """Tell distributed how to send a tensor or an array of a library.
 
-    What distributed pickles (the arguments of a task together with functions of ``__main__``) asks
-    ``copyreg``, so the arrays are registered there as well.
+    distributed pickles some objects (the arguments of a task together with functions of
+    ``__main__``) with ``copyreg``, so the arrays are registered there as well.
     """
     from distributed.protocol import dask_deserialize, dask_serialize
 
@@ -56,11 +56,11 @@ def serialize(tensor: Tensor) -> tuple[dict[str, Any], list[Any]]:
 
 
 def deserialize(header: dict[str, Any], frames: list[Any]) -> Tensor:
-    """Make a tensor of what `serialize` returned; it arrives where a pickle would."""
+    """Make a tensor from the result of `serialize`, on the same device as a pickle."""
     buffer = frames[0] if frames else b""  # a frame without bytes may get lost on the way
     return pickling.load(*(*map(_as_tuple, header["sycl_ext"]), buffer))  # type: ignore[return-value]
 
 
 def _as_tuple(value: Any) -> Any:
-    """Make tuples again of what msgpack has made lists."""
+    """Turn the lists of msgpack back into tuples."""
     return tuple(map(_as_tuple, value)) if isinstance(value, (list, tuple)) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`exchange` and `explain`: any array to any consumer, and what that will take."""
+"""`exchange` and `explain`: pass any array to any consumer, and describe it in advance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class _Library(Protocol[Result_co]):
-    """A module of arrays: what its ``from_dlpack`` returns is what `exchange` does."""
+    """A module of arrays; `exchange` returns the result of its ``from_dlpack``."""
 
     @property
     def from_dlpack(self) -> Callable[..., Result_co]: ...
@@ -94,45 +94,45 @@ def exchange(
     host_copy: bool = True,
     device: Any = None,
 ) -> Any:
-    """Hand an array to a consumer, in the best form that it takes.
+    """Pass an array to a consumer, in the best form that it accepts.
 
-    The direct way is tried first; a consumer that refuses it gets a host view, and then a copy.  A
-    library refuses by whatever it raises.  A function of yours refuses when it raises a
-    ``BufferError``, or anything after it has asked for the memory (through DLPack, the buffer
-    protocol or ``__sycl_usm_array_interface__``, or where it is) and has not taken it; every other
-    exception is its own, goes through, and the function is not called again.
+    The array itself is tried first; a consumer that refuses it gets a host view, and then a copy. A
+    library refuses with any exception. A function of yours refuses with a ``BufferError``, or with
+    any exception after it has requested the memory or its device (through DLPack, the buffer
+    protocol or ``__sycl_usm_array_interface__``) and has not taken it. Any other exception
+    propagates, and the function is not called again.
 
-    What is known to end a consumer's process or to make it write to read-only memory is never
-    handed over (``sycl_ext._negotiation.consumers`` has the table).
+    Arrays that are known to crash a consumer, or to make it write to read-only memory, are never
+    passed to it.
 
     Parameters
     ----------
     x : Tensor, or anything that `as_tensor` takes
     consumer : module, str, callable or device
         A module with ``from_dlpack`` (``numpy``, ``torch``, ``dpnp``, ``jax``, ...) or its name, a
-        callable of one argument, or a device, which gives a `Tensor` there.  A string that is in
-        the form of a device, such as ``"cpu"``, is a device, and so is a list of devices, as for
-        `from_dlpack`.  ``(1, 0)`` is the host, which gives a `HostView`.
+        callable of one argument, or a device, for a `Tensor` on that device. A string that has the
+        form of a device, such as ``"cpu"``, is a device. A list of devices is used as in
+        `from_dlpack`. ``(1, 0)`` is the host, for a `HostView`.
     copy : bool, optional
-        None: only where a view is impossible.  False: never.  True: always.
+        None: copy only if a view is impossible. False: never copy. True: always copy.
     host_copy : bool
-        False: refuse instead of copying to the host.
+        If False, refuse instead of copying to the host.
     device : optional
-        Where the library may get the data: a device, or a list of acceptable ones, of which the
-        first that takes no copy is used, else the first with the fewest copies; ``(1, 0)`` is the
-        host.  None: wherever it takes it.
+        The device on which the library may get the data, or a list of acceptable devices: the first
+        that needs no copy is used, otherwise the first with the fewest copies. ``(1, 0)`` is the
+        host. None: any device that the library accepts.
 
     Returns
     -------
     array
-        What the consumer returned.
+        The result of the consumer.
 
     Raises
     ------
     ExchangeError
-        When the consumer refuses everything; its own first exception is the ``__cause__``.
+        If the consumer refuses every form; its first exception is the ``__cause__``.
     CopyRefusedError
-        When only a copy would do, and ``copy=False`` or ``host_copy=False``.
+        If a copy is needed, with ``copy=False`` or ``host_copy=False``.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def exchange(
                 note(route, decision.source.nbytes, offer.plan.copies)
             return result
         if refused:
-            # The best form was refused first: that refusal says most.
+            # The best form was refused first, so its refusal is the most informative.
             plan = refusal_of(refused)
             raise (plan.error or BufferError)(plan.reason) from (refusals[0] if refusals else None)
         raise _all_refused(decision, refusals[0]) from refusals[0]
@@ -196,7 +196,7 @@ def _all_refused(decision: Decision, first: Exception) -> ExchangeError:
 
 
 def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
-    """Make what an offer promises, in the form that the consumer's function takes."""
+    """Make the object of an offer, in the form that the consumer's function takes."""
     source, who, copies = decision.source, decision.who, offer.plan.route.copies
     if offer.device == HOST:
         base = source if source.base is None else source.base
@@ -209,7 +209,7 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
         handed = as_tensor(source, device=offer.device, copy=True if copies else copy)
     elif copy is True or offer.compact or (copies and (source.entry_id is None or who.root_only)):
         handed = sources.copy_to(source, copy_entry(source, who))
-    else:  # its export makes the copy, if it is asked for: `dpnp.asarray` reads the description
+    else:  # its export makes the copy if requested: `dpnp.asarray` reads the description
         handed = as_tensor(source)
     if decision.call is None:
         return handed
@@ -237,9 +237,9 @@ def _is_plain(handed: Any) -> bool:
 
 
 class _EmptyProducer:
-    """A producer of an array without elements that has an address all the same.
+    """A producer of an array without elements that still has an address.
 
-    The address is of the entry where the consumer looks for it.
+    The address belongs to the entry in which the consumer looks it up.
     """
 
     def __init__(self, tensor: _core.TensorBase, entry: _core.Entry) -> None:
@@ -267,32 +267,31 @@ def explain(
     host_copy: bool = True,
     device: Any = None,
 ) -> Plan:
-    """Say what an exchange would do, and why: the first offer of `exchange`.  Touches no data.
+    """Describe the first attempt of `exchange`, with the reason. Moves no data.
 
-    Where all offers are ruled out beforehand, the plan is a refusal with what `exchange` raises.
-    A library may refuse an offer all the same, and `exchange` then makes it the next one.
+    If every attempt is known to fail, the plan is a refusal, with the error that `exchange` raises.
+    A library may still refuse an attempt; `exchange` then makes the next one.
 
     Parameters
     ----------
     x : Tensor, or anything that `as_tensor` takes
     consumer_or_device : optional
-        None: a consumer that takes what ``__dlpack__`` gives.  A consumer as for `exchange`.  A
-        device in any form, or a list of acceptable ones; ``(1, 0)`` is the host.
+        A consumer as for `exchange`, a device in any form, or a list of acceptable devices; ``(1,
+        0)`` is the host. None: a consumer that takes the result of ``__dlpack__()``.
     copy, host_copy, device : optional
         As for `exchange`.
 
     Returns
     -------
     Plan
-        ``str(plan)`` is a sentence; ``plan.route``, ``plan.copies`` and ``plan.reason`` its parts.
-        Where several devices are acceptable, ``plan.device`` is the one that is used, and
+        ``str(plan)`` is a sentence; ``plan.route``, ``plan.copies`` and ``plan.reason`` are its
+        parts. With several acceptable devices, ``plan.device`` is the chosen one, and
         ``plan.candidates`` has the plan for each.
 
     Raises
     ------
     TypeError, ValueError
-        For what `exchange` raises them for: a device that is not there, a module that cannot be
-        imported.
+        In the same cases as `exchange`: a missing device, a module that cannot be imported.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other libraries in pickles: they travel as tensors do, and arrive as what they were.
+"""Arrays of other libraries in pickles: pickled as tensors, and unpickled as arrays of the library.
 
-An array is pickled as the tensor that views it, so all that a pickle of a tensor has and is checked
-for (`sycl_ext._tensor.pickling`) holds for it: device, kind of USM, order of the axes, buffers out
-of band, `pickling.to_device`.
+An array is pickled as a tensor that views it, so its pickle has the properties and checks of a
+pickle of a tensor (`sycl_ext._tensor.pickling`): device, kind of USM, order of the axes,
+out-of-band buffers, `pickling.to_device`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["LIBRARIES", "class_of", "from_tensor", "reducer_of", "register"]
 
 
-#: Libraries, and where their array class is; `exchange` knows how to hand a tensor to each.
+#: Libraries, and the places of their array classes; `exchange` can pass a tensor to each.
 LIBRARIES = {"dpnp": "dpnp.ndarray"}
 
 
 def class_of(library: str) -> type[Any]:
-    """Return the array class of a library, which is imported for that."""
+    """Return the array class of a library; imports the library."""
     path = LIBRARIES.get(library)
     if path is None:
         raise ValueError(f"library is {library!r}; known are {', '.join(map(repr, LIBRARIES))}")
@@ -37,12 +37,12 @@ def class_of(library: str) -> type[Any]:
 
 
 def from_tensor(library: str, tensor: Tensor) -> Any:
-    """Return a tensor as an array of a library: a view where the library takes one."""
+    """Return a tensor as an array of a library, as a view where the library accepts one."""
     return exchange(tensor, library)
 
 
 def reducer_of(library: str) -> Callable[[Any], tuple[Any, ...]]:
-    """Return the function that pickles arrays of a library, for ``copyreg`` and its like."""
+    """Return the function that pickles arrays of a library, for registries such as ``copyreg``."""
 
     def reduce(array: Any) -> tuple[Any, ...]:
         return from_tensor, (library, as_tensor(array, copy=False))
@@ -53,22 +53,22 @@ def reducer_of(library: str) -> Callable[[Any], tuple[Any, ...]]:
 def register(*libraries: str) -> None:
     """Make arrays of other libraries picklable in this process, with ``copyreg``.
 
-    They arrive in any process that can import this package, on the device that a tensor would
-    arrive on (see `pickling.to_device`).  ``copy.copy`` and ``copy.deepcopy``, which ask
-    ``copyreg`` as well, are the library's own as far as it has them.
+    Any process that can import this package can unpickle them, on the same device as a tensor (see
+    `pickling.to_device`). ``copy.copy`` and ``copy.deepcopy`` also use ``copyreg``, except for
+    libraries that define these operations.
 
     Parameters
     ----------
     *libraries : str
-        Of these: ``"dpnp"``, which cannot pickle its arrays by itself
+        Supported: ``"dpnp"``, which cannot pickle its arrays itself
         (https://github.com/IntelPython/dpnp/issues/2602).
 
     Raises
     ------
     ValueError
-        When a library is none of these.
+        If a library is not supported.
     ImportError
-        When it is not installed.
+        If it is not installed.
 
     Examples
     --------

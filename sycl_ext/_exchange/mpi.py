@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mpi.check`: whether an MPI that says it takes memory of a GPU does so, and gets the data right.
+"""`mpi.check`: test whether an MPI that claims to support GPU memory transfers it correctly.
 
 It imports no mpi4py: everything is a method of the communicator.
 """
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["Check", "check"]
 
 KINDS: tuple[Literal["device", "shared", "host"], ...] = ("device", "shared", "host")
-#: One goes with the message, one is fetched by the receiver (or directly from GPU to GPU).
+#: One is sent with the message, one is fetched by the receiver (or goes from GPU to GPU).
 SIZES = (1000, 4 << 20)
 #: The names of MPI's memory kinds (MPI 4.1, "Memory Allocation Kinds"), by backend of SYCL.
 NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
-#: What a launcher tells its ranks; without it a process is an MPI job of its own.
+#: Variables that a launcher sets for its ranks; without them a process is an MPI job of its own.
 LAUNCHERS = ("PMI", "PMIX_", "OMPI_", "PRTE_", "HYD", "PALS_", "SLURM_", "MPI_LOCAL", "I_MPI_HYDRA")
 _keyvals: list[int] = []
 
 
 class Verdict(Enum):
-    """What is known about a communicator and the memory of a device."""
+    """The knowledge about a communicator and the memory of a device."""
 
     UNKNOWN = "it was not checked, or says that it takes none"
     TRUSTED = "it takes all kinds"
@@ -46,12 +46,12 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """What `mpi.check` found; true when the communicator gets memory of the device as it is.
+    """The result of `mpi.check`; true if the communicator can use memory of the device directly.
 
     Attributes
     ----------
     reason : str
-        Why not, with the rank that saw it; "" when it does.
+        The reason if it cannot, with the rank that found it; otherwise "".
     """
 
     reason: str
@@ -62,30 +62,31 @@ class Check:
 
 
 def check(comm: Any, /, device: Any = None) -> Check:
-    """Find out whether MPI handles the memory of a device, for `staged` with this `comm`.
+    """Test whether MPI handles the memory of a device, for `staged` with this `comm`.
 
-    A GPU-aware MPI says so (``mpi_memory_alloc_kinds`` of MPI 4.1; ``I_MPI_OFFLOAD`` of Intel
-    MPI).  It is believed when a process of its own, which each rank starts, has survived to send
-    itself every kind of USM from every kind, and when the same bytes have arrived from rank to
-    rank.  Where that fails, `staged` goes through plain memory, which no MPI takes for a GPU's.
+    A GPU-aware MPI declares its support (``mpi_memory_alloc_kinds`` of MPI 4.1; ``I_MPI_OFFLOAD``
+    of Intel MPI). To verify it, each rank starts a child process that sends every combination of
+    USM kinds to itself, and the ranks send the same bytes to each other. The declaration is trusted
+    only if all children survive and all bytes arrive. Otherwise `staged` uses plain memory, which
+    MPI never mistakes for GPU memory.
 
-    All ranks of `comm` call it together, once, before they use `staged` with it.
+    All ranks of `comm` must call it together, once, before they use `staged` with it.
 
     Parameters
     ----------
     comm : mpi4py.MPI.Comm
     device : optional
-        Whose memory, in any form; None: the default device.
+        The device, in any form; None: the default device.
 
     Returns
     -------
     Check
-        The same on every rank.  It is true, or has a `reason`.
+        The same on every rank. It is true or has a `reason`.
 
     Raises
     ------
     TypeError
-        When `comm` is no communicator, or an intercommunicator.
+        If `comm` is not a communicator, or is an intercommunicator.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def _require_communicator(comm: Any) -> None:
 
 
 def _keyval(comm: Any) -> int:
-    """The key of what is known about a communicator; it goes with that, and not to its copies.
+    """The key of the knowledge about a communicator; it is deleted with it, and not copied.
 
     There is one for all classes of mpi4py: a communicator can be an object of several.
     """
@@ -139,13 +140,13 @@ def _keyval(comm: Any) -> int:
 
 
 def _agreed(comm: Any, reason: str) -> str:
-    """The first rank's reason that has one."""
+    """The reason of the first rank that has one."""
     told = comm.allgather(reason)
     return next((f"rank {rank}: {text}" for rank, text in enumerate(told) if text), "")
 
 
 def _claim(comm: Any, root: Device) -> str:
-    """Why the communicator does not say that it takes memory of the device; "": it does."""
+    """The reason if the communicator does not declare support for memory of the device, or ""."""
     name = NAMES.get(root.backend)
     if name is None:
         return f"MPI has no name for memory of the backend {root.backend}"
@@ -161,7 +162,7 @@ def _claim(comm: Any, root: Device) -> str:
 
 
 def _try_apart(root: Device) -> str:
-    """Why a process of its own, with MPI and the device, did not get through; "": it did."""
+    """The reason if a child process with MPI and the device failed, or ""."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
     code = f"from sycl_ext._exchange import mpi; mpi.run_apart({root.id})"
     command = [sys.executable, "-c", code]
@@ -188,7 +189,7 @@ def _try_apart(root: Device) -> str:
 
 
 def run_apart(root_id: int) -> None:
-    """What that process does."""
+    """Run in the child process."""
     from mpi4py import MPI
 
     if wrong := _compare(MPI.COMM_SELF, find_device(root_id)):
@@ -196,7 +197,7 @@ def run_apart(root_id: int) -> None:
 
 
 def _compare(comm: Any, root: Device) -> str:
-    """Send from rank to rank; return what arrived wrong, or ""."""
+    """Send from rank to rank; return the data that arrived wrong, or ""."""
     rank, size = comm.Get_rank(), comm.Get_size()
     after, before = (rank + 1) % size, (rank - 1) % size
     # As many as on the other ranks, whose devices may have other kinds.
@@ -212,7 +213,7 @@ def _compare(comm: Any, root: Device) -> str:
             mine, theirs = usm, zeros(nbytes, "uint8", usm_type=target, device=root)
             for tensor in (mine, theirs):
                 _core.synchronize(tensor)
-        except Exception as error:  # its neighbours wait for plain memory, too
+        except Exception as error:  # its neighbours also wait for plain memory
             wrong.append(f"{what}: {error}")
         try:
             comm.Sendrecv(mine, after, recvbuf=theirs, source=before)
@@ -225,5 +226,5 @@ def _compare(comm: Any, root: Device) -> str:
 
 
 def _bytes_of(rank: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """What a rank sends: no two ranks the same, and no zeros."""
+    """The data of a rank: different on each rank, without zeros."""
     return ((np.arange(nbytes) * 7 + rank) % 251 + 1).astype(np.uint8)

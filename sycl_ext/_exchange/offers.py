@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `exchange` offers to a consumer, best first.  Decides, and touches no data.
+"""The offers of `exchange` to a consumer, best first. Only decisions; moves no data.
 
-`exchange` makes the offers in turn; `explain` shows the first that nothing rules out.
+`exchange` makes the offers in turn; `explain` shows the first that is not ruled out.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ __all__ = ["Decision", "Offer", "copy_entry", "decide"]
 
 
 class Offer(NamedTuple):
-    """One thing to hand to a consumer."""
+    """One object to pass to a consumer."""
 
     plan: Plan
-    device: Any = None  # as `as_tensor` takes it, or HOST; None: where an unaware consumer gets it
+    device: Any = None  # as in `as_tensor`, or HOST; None: the device for an unaware consumer
     compact: bool = False  # the plan is a copy only because of the consumer
 
 
 class Decision(NamedTuple):
-    """What is handed over, to whom, and how."""
+    """The object to pass on, the consumer, and the way."""
 
     source: _core.TensorBase
     who: Consumer
@@ -43,7 +43,7 @@ class Decision(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """A device that was asked for: as it was given, and as DLPack calls it."""
+    """A requested device: as it was given, and as DLPack names it."""
 
     given: Any
     where: DLDevice
@@ -140,7 +140,7 @@ def _offers_to_device(
 
 
 def _with_notes(found: Plan, source: _core.TensorBase, entry_id: int | None) -> Plan:
-    """Add what the device cannot do with the dtype."""
+    """Add a note if the device does not support the dtype."""
     if entry_id is None or source.dtype_name not in ("float64", "complex128"):
         return found
     target = by_id(entry_id)
@@ -205,7 +205,7 @@ def _offers_to_library(
 
 
 def _allowed(plan: Plan, host_copy: bool) -> Plan:
-    """Return the plan, or the refusal of a copy to the host that is not wanted."""
+    """Return the plan, or the refusal of an unwanted copy to the host."""
     if host_copy or plan.error is not None or plan.route not in (Route.HOST_COPY, Route.VIA_HOST):
         return plan
     why = ". ".join((plan.reason, *plan.notes))
@@ -214,7 +214,7 @@ def _allowed(plan: Plan, host_copy: bool) -> Plan:
 
 
 def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
-    """Plan for a consumer that needs a copy where another one would get a view."""
+    """Plan for a consumer that needs a copy where other consumers get a view."""
     if copy is False:
         reason = f"copy=False, and this consumer needs a copy: {needed}"
         return Plan(Route.REFUSE, reason, CopyRefusedError, device=view.device)
@@ -222,7 +222,7 @@ def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
 
 
 def _plan_there(facts: Source, who: Consumer, device: DLDevice, copy: bool | None) -> Plan:
-    """Plan for a library that shall get the data on one device."""
+    """Plan for a library that gets the data on one device."""
     if device == HOST:
         if who.memory != "usm":
             return sources.plan_for(facts, HOST, copy)
@@ -240,7 +240,7 @@ def _plan_there(facts: Source, who: Consumer, device: DLDevice, copy: bool | Non
 
 
 def copy_entry(source: _core.TensorBase, who: Consumer) -> _core.Entry:
-    """Say where a consumer looks for a copy, so that what it asks for then is a view."""
+    """Return the device on which a consumer looks for a copy, so that its request is a view."""
     if source.entry_id is None:
         return _core.default_entry()
     own = _core.entry(source.entry_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`staged`: host memory in place of a tensor, for code that knows nothing else."""
+"""`staged`: host memory in place of a tensor, for code that takes only host memory."""
 
 from __future__ import annotations
 
@@ -31,37 +31,38 @@ def staged(
 def staged(
     t: Tensor, mode: Mode = "rw", /, *, comm: Any = None, memory: Any = None
 ) -> AbstractContextManager[HostView | Tensor]:
-    """Within the ``with`` block, give contiguous host memory that stands for a tensor.
+    """Provide contiguous host memory in place of a tensor, within a ``with`` block.
 
-    That is the tensor's own memory where the host can reach it and it is contiguous.  Else it is
-    one block of host USM (pinned memory), filled from the tensor before the block unless `mode` is
-    "w", and copied back after it unless `mode` is "r" or the block ends with an exception.
+    This is the tensor's own memory if the host can access it and it is contiguous. Otherwise it is
+    a block of host USM (pinned memory). The tensor is copied to it before the ``with`` block unless
+    `mode` is "w", and copied back afterwards unless `mode` is "r" or the ``with`` block raises an
+    exception.
 
     Parameters
     ----------
     t : Tensor
     mode : {"r", "w", "rw"}
-        What the block does with the memory; with "r" the view is read-only.
+        Whether the block reads or writes the memory, or both; with "r" the view is read-only.
     comm : mpi4py.MPI.Comm, optional
-        Who gets the memory.  Where `mpi.check` found that this communicator handles the memory of
+        The communicator that uses the memory. If `mpi.check` found that it handles the memory of
         the device, the block gets the tensor itself, and nothing is copied.
     memory : array, optional
-        Host memory of the shape and dtype of the tensor, which stands for it in any case: a part
-        of a cache or of a file that is mapped.  Where it is registered (`memory.register_host`),
-        both copies are direct.
+        Host memory with the shape and dtype of the tensor, such as a part of a cache or of a mapped
+        file, which is always used instead of a new block. If it is registered
+        (`memory.register_host`), both copies are direct.
 
     Yields
     ------
     HostView
-        For MPI, files, sockets and every other consumer of buffers or of DLPack on the host; a
-        `Tensor` where `comm` takes it.
+        For MPI, files, sockets and other consumers of buffers or of DLPack on the host; a `Tensor`
+        if `comm` accepts it.
 
     Raises
     ------
     TypeError
-        When `t` is no tensor on a device.
+        If `t` is not a tensor on a device.
     BufferError
-        When the tensor is read-only and `mode` is not "r".
+        If the tensor is read-only and `mode` is not "r".
 
     See Also
     --------
@@ -90,7 +91,7 @@ def _staged(t: Tensor, mode: Mode, comm: Any, memory: Any) -> Iterator[HostView 
 def _stage(
     t: Tensor, mode: Mode, comm: Any, given: Any = None
 ) -> tuple[HostView | Tensor, Callable[[], None]]:
-    """Return what stands for the tensor, and what is to be called when it has been used."""
+    """Return the memory in place of the tensor, and the function to call after its use."""
     if mode not in ("r", "w", "rw"):
         raise ValueError(f"mode is {mode!r}; it must be 'r', 'w' or 'rw'")
     t = sources.strong(t)
@@ -108,11 +109,11 @@ def _stage(
     seen = t.as_readonly() if mode == "r" else t
     verdict = mpi.verdict_on(comm, t.device.root_id)
     if verdict is mpi.Verdict.TRUSTED and contiguous:
-        _core.synchronize(t)  # MPI asks no queue
+        _core.synchronize(t)  # MPI does not use queues
         return seen, _nothing
     if t.host_accessible and contiguous and verdict is not mpi.Verdict.DISTRUSTED:
         return host_view(seen), _nothing
-    if verdict is mpi.Verdict.DISTRUSTED:  # it may take even pinned memory for a GPU's
+    if verdict is mpi.Verdict.DISTRUSTED:  # it may mistake even pinned memory for GPU memory
         return _through(_core.copy_to_host(t), t, mode, is_filled=True)
     return _through(_core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C"), t, mode)
 
@@ -120,7 +121,7 @@ def _stage(
 def _through(
     memory: _core.TensorBase, t: Tensor, mode: Mode, *, is_filled: bool = False
 ) -> tuple[HostView, Callable[[], None]]:
-    """Return what `_stage` does, for memory of the shape and dtype of the tensor."""
+    """Return the same as `_stage`, for memory with the shape and dtype of the tensor."""
     if mode != "w" and not is_filled:
         _core.copy_elements(memory, t)
     if mode == "r":
@@ -134,7 +135,7 @@ def _nothing() -> None:
     pass
 
 
-#: What MPI may still read and write: a request that is dropped keeps its memory.
+#: Memory that MPI may still read and write: a dropped request keeps its memory.
 _pending: set[StagedRequest] = set()
 
 
@@ -144,7 +145,7 @@ class StagedRequest:
     Attributes
     ----------
     request : mpi4py.MPI.Request
-        What ``Isend`` or ``Irecv`` returned.  Complete it through this object.
+        The result of ``Isend`` or ``Irecv``. Complete it through this object.
     """
 
     def __init__(self, request: Any, memory: Any, finish: Callable[[], None]) -> None:
@@ -154,19 +155,19 @@ class StagedRequest:
         _pending.add(self)
 
     def wait(self) -> None:
-        """Wait for the request; what was received is in the tensor then."""
+        """Wait for the request; afterwards the received data is in the tensor."""
         if self._memory is not None:
             self._done_when(self.request.Wait)
 
     def test(self) -> bool:
-        """Whether the request is done; what was received is in the tensor then."""
+        """Whether the request is done; if so, the received data is in the tensor."""
         return self._memory is None or self._done_when(self.request.Test)
 
     def _done_when(self, complete: Callable[[], bool]) -> bool:
         try:
             if not complete():
                 return False
-        except RuntimeError:  # as MPI.Exception is; a signal's handler says nothing of the request
+        except RuntimeError:  # such as MPI.Exception; a signal handler does not end the request
             self._forget()  # MPI has given it up
             raise
         _pending.discard(self)  # MPI is done, also when the copy below fails
@@ -182,27 +183,27 @@ class StagedRequest:
 def staged_request(
     t: Tensor, mode: Mode, start: Callable[[Any], Any], /, *, comm: Any = None
 ) -> StagedRequest:
-    """Start ``Isend`` or ``Irecv`` on host memory that stands for a tensor.
+    """Start ``Isend`` or ``Irecv`` on host memory in place of a tensor.
 
-    The memory is that of `staged`.  It lives until the request is done, also when nobody keeps
-    the object that is returned.
+    The memory is the same as in `staged`. It lives until the request is done, even if the returned
+    object is dropped.
 
     Parameters
     ----------
     t : Tensor
-        Not to be used before the request is done, as with every request of MPI.
+        Do not use it before the request is done, as with every request of MPI.
     mode : {"r", "w", "rw"}
         "r" to send, "w" to receive.
     start : callable
-        Gets the memory, and returns the request.
+        A function that takes the memory and returns the request.
     comm : mpi4py.MPI.Comm, optional
         As for `staged`.
 
     Returns
     -------
     StagedRequest
-        With ``wait()`` and ``test()``.  What was received is in the tensor after one of them said
-        that the request is done.
+        It has ``wait()`` and ``test()``. The received data is in the tensor when one of them has
+        reported that the request is done.
 
     Raises
     ------

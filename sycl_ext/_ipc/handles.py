@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ipc.empty`, `ipc.handle`, `ipc.open`: one piece of memory in several processes.
+"""`ipc.empty`, `ipc.handle`, `ipc.open`: memory that several processes share.
 
-Two mechanisms, and never a copy: device USM by the inter-process handles of SYCL, where the device
-has them; else shared host memory, which a device with system USM reads in place.  What is sent
-holds no bytes that the runtime follows; ``records.py`` says where those are.
+There are two mechanisms, without copies: device USM through the inter-process handles of SYCL, if
+the device has them; otherwise shared host memory, which a device with system USM reads in place. A
+message does not contain bytes that the runtime follows; ``records.py`` describes where they are.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
 
 @dataclass(frozen=True)
 class Handle:
-    """What another process opens a tensor's memory with: small, and made to be sent.
+    """A small object with which another process opens the memory of a tensor.
 
-    Handles are made by `ipc.handle`.  In the process that made it a handle keeps the memory, and it
-    can be opened as long as it is kept there.  Pickled, it is a few hundred bytes, which say where
-    to find the memory, and hold nothing else.
+    Handles are made by `ipc.handle`. A handle keeps the memory alive in the process that made it,
+    and can be opened as long as it is kept there. Its pickle has a few hundred bytes, which only
+    describe where to find the memory.
     """
 
     mechanism: Literal["sycl", "shared memory"]
@@ -59,23 +59,24 @@ class Handle:
     _uuid: bytes = field(repr=False)  # of the root device; empty: the device does not say
     _key: BlockKey = field(repr=False)  # of the shared host memory, or of the record
     exposed: int = field(repr=False)
-    """Bytes of the driver's allocation, all of which a process can reach that has the memory open.
+    """Bytes of the driver's allocation. A process that has opened the memory can access all of it.
 
-    For memory of `ipc.empty` nothing else is there; for other memory there may be, as the runtime
-    puts small blocks together.  0: nobody can tell.
+    An allocation of `ipc.empty` contains no other data. Others may, because the runtime puts small
+    blocks together. 0: unknown.
     """
     _keep: object = field(default=None, repr=False, compare=False)
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the SYCL handle, for ``dpctl.ipc.IPCMemoryHandle.open`` and C++.
 
-        They lead to the first byte of the array's memory, and say neither shape nor dtype.  Who
-        opens them is not counted: keep the handle here until that process has closed the memory.
+        They lead to the first byte of the array's memory, and contain neither shape nor dtype.
+        Processes that open them are not counted: keep the handle here until they have closed the
+        memory.
 
         Raises
         ------
         BufferError
-            When there are none: shared host memory, or a handle that another process made.
+            If there are none: for shared host memory, or for a handle of another process.
 
         Examples
         --------
@@ -100,30 +101,30 @@ class Handle:
 
 @dataclass(frozen=True)
 class _Kept:
-    """What a handle keeps in the process that made it."""
+    """The objects that a handle keeps in the process that made it."""
 
     offer: records.Offer
     data: bytes
 
 
 def offer_of(handle: Handle) -> records.Offer:
-    """Return what keeps the memory, and counts who has it, in the process that made the handle."""
+    """Return the object that keeps the memory in its process, and counts the users."""
     keep = handle._keep
     return keep.offer if isinstance(keep, _Kept) else records.Offer(b"", 0, keep)
 
 
 def _read_handle(*values: Any) -> Handle:
-    """Make a handle of the parts of a pickle, once they have been checked."""
+    """Make a handle from the parts of a pickle, after checking them."""
     try:
         if len(values) != len(_KINDS):
             raise ValueError(f"it has {len(values)} parts")
         return _check_handle(Handle(*values))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"this is no pickle of a sycl_ext.ipc.Handle: {error}") from None
+        raise ValueError(f"this is not a pickle of a sycl_ext.ipc.Handle: {error}") from None
 
 
 def _check_handle(handle: Handle) -> Handle:
-    """Return the handle, its tuples in their classes; ValueError names the field that is wrong."""
+    """Return the handle, with tuples in their classes; ValueError names the wrong field."""
 
     def require(name: str, fine: bool) -> None:
         if not fine:
@@ -182,17 +183,17 @@ def empty(
     Returns
     -------
     Tensor
-        In device USM where the device has inter-process handles (a GPU on Level Zero), in an
-        allocation of its own of at least 4 MiB, because a handle shows an allocation as a whole;
-        else in shared host memory (`usm_type` "system"), when the device reads host memory (the
-        CPU).
+        In device USM if the device has inter-process handles (a GPU on Level Zero), in an
+        allocation of its own of at least 4 MiB, because a handle exposes the whole allocation.
+        Otherwise in shared host memory (`usm_type` "system"), if the device can read host memory
+        (the CPU).
 
     Raises
     ------
     BufferError
-        When the device has neither.
+        If the device has neither.
     MemoryError
-        When there is no room.
+        If there is not enough memory.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def _view_of_block(
     strides: Sequence[int],
     readonly: bool,
 ) -> Tensor:
-    """Return a tensor in a block; ValueError when it reaches beyond."""
+    """Return a tensor in a block; ValueError if it exceeds the block."""
     count, rest = divmod(block.nbytes, _ITEMSIZE[dtype])
     first, off = divmod(offset, _ITEMSIZE[dtype])
     if rest or off:
@@ -244,16 +245,17 @@ def _view_of_block(
 
 
 def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
-    """Return what another process opens the memory of an array with.
+    """Return a handle with which another process opens the memory of an array.
 
-    Nothing is copied: writing on either side is seen on the other.  The two processes have to agree
-    on who writes when; work that is pending on the array's queue is waited for here.
+    Nothing is copied: each process sees writes of the other. The processes must synchronise these
+    writes themselves. This function waits for pending work on the array's queue.
 
     Parameters
     ----------
     x : array
-        Device USM of a GPU on Level Zero, whoever allocated it: a `Tensor`, a dpnp array, a torch
-        XPU tensor, ``dpctl.memory``, or a part of one.  Or memory of `ipc.empty`, on any device.
+        Device USM of a GPU on Level Zero, allocated by any library: a `Tensor`, a dpnp array, a
+        torch XPU tensor, ``dpctl.memory``, or a part of one. Or memory of `ipc.empty`, on any
+        device.
     peer : int, optional
         The process that will open the memory (its id).  It may take file descriptors of this
         process, and debug it, as long as the handle is kept (``prctl(PR_SET_PTRACER)``).  Device
@@ -263,24 +265,22 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     Returns
     -------
     Handle
-        It keeps the array, and has to be kept until the other process has opened it.  The memory
-        stays allocated until each process that opened it has closed it, or has ended.
+        It keeps the array, and must be kept until the other process has opened it. The memory stays
+        allocated until each process that opened it has closed it or has ended.
 
     Raises
     ------
     BufferError
-        When the memory cannot be shared: nothing is copied silently.
+        If the memory cannot be shared; it is never copied silently.
     TypeError
-        When `x` is no array.
+        If `x` is not an array.
     ValueError
-        When there is no process `peer`.
+        If there is no process `peer`.
 
-    Notes
-    -----
-    A handle shows the allocation of the driver that the memory lies in.  The runtime puts blocks of
-    less than 4 MiB into one allocation with others, so who opens the handle can read and write
-    those, too (`ipc.Handle.exposed` bytes), with a pointer of its own; the tensor that `ipc.open`
-    returns ends where `x` ends.  Memory of `ipc.empty` is an allocation of its own.
+    Notes ----- A handle exposes the driver's allocation that contains the memory. The runtime puts
+    blocks of less than 4 MiB into one allocation, so a process that opens the handle can also read
+    and write other blocks (`ipc.Handle.exposed` bytes) with its own pointers. The tensor that
+    `ipc.open` returns ends where `x` ends. Memory of `ipc.empty` is an allocation of its own.
 
     Examples
     --------
@@ -329,7 +329,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
 
 
 def _as_usm(x: Any) -> _core.TensorBase:
-    """Return a view of an array in USM, which keeps the array."""
+    """Return a view of an array in USM; it keeps the array."""
     t = x if sources.is_tensor(x) else as_tensor(x, copy=False)
     if t.entry_id is None:
         raise _not_shareable(t)
@@ -356,35 +356,36 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     Parameters
     ----------
     handle : Handle or bytes
-        Bytes are a SYCL handle: what ``dpctl.ipc.IPCMemoryHandle.to_bytes`` returns, or
-        `ipc.Handle.to_bytes`.  **They are followed without a check**, so take them from processes
-        that may run code in this one; an `ipc.Handle` has no such bytes.  Bytes need `device` and
-        `shape`, and nobody counts who has them open: the process that made them has to keep the
+        Bytes are a SYCL handle, from ``dpctl.ipc.IPCMemoryHandle.to_bytes`` or
+        `ipc.Handle.to_bytes`. **They are followed without a check**, so accept them only from
+        processes that may run code in this one; an `ipc.Handle` has no such bytes. Bytes need
+        `device` and `shape`. Their users are not counted: the process that made them must keep the
         memory.
     device : optional
-        Device USM is opened on the device that it was made on, whatever its id is here; another one
-        is refused.  Shared host memory is opened on the device that is nearest to the one that it
-        was made for, or on this one, which has to read host memory.
+        Device USM is opened on the device on which it was allocated, independent of its id in this
+        process; another device is refused. Shared host memory is opened on this device, which must
+        be able to read host memory; by default on the device most similar to the original one.
     shape, dtype : optional
-        Of the memory behind bytes (C order; default dtype: uint8).  An `ipc.Handle` knows them.
+        Shape and dtype of the memory behind bytes (C order; default dtype: uint8). An `ipc.Handle`
+        has its own.
 
     Returns
     -------
     Tensor
-        Read-only when the array was.  Its memory stays valid when the process that made it drops
-        its handle and its array.  Shared host memory stays so when that process ends; for device
-        USM Level Zero does not promise that.  The driver keeps its mapping even longer than the
-        tensor, for the next time that the allocation is opened.
+        Read-only if the array was. Its memory stays valid when the process that made it drops its
+        handle and its array. Shared host memory stays valid when that process ends; Level Zero does
+        not guarantee this for device USM. The driver keeps its mapping even longer than the tensor,
+        to reuse it when the allocation is opened again.
 
     Raises
     ------
     BufferError
-        When the memory is gone, the device is not here, or the kernel does not let this process
-        take it out of the other one; the message says why, and what to do.
+        If the memory is gone, if the device is missing, or if the kernel does not allow this
+        process to open it; the message gives the reason and a solution.
     TypeError
-        When `shape` or `dtype` is given with an `ipc.Handle`, or is missing with bytes.
+        If `shape` or `dtype` is given with an `ipc.Handle`, or is missing with bytes.
     SyclError
-        When the runtime does not take the handle.
+        If the runtime does not accept the handle.
 
     Examples
     --------
@@ -399,7 +400,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     if not isinstance(handle, Handle):
         raise TypeError(f"handle is of type {type(handle).__name__}; it must be a Handle or bytes")
     if shape is not None or dtype is not None:
-        raise TypeError("a Handle knows its shape and dtype; they are for bytes alone")
+        raise TypeError("a Handle knows its shape and dtype; pass them only with bytes")
     handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
     try:
@@ -449,7 +450,7 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
 
 
 def _exact(handle: Handle, wanted: Device | None) -> Device:
-    """Return the very device that a handle is of."""
+    """Return the device of a handle."""
     words, found = handle._device, None
     for root in (by_id(entry_id) for entry_id in range(_core.root_count())):
         named = DeviceWords.of(root.filter_string)

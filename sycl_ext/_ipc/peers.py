@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel lets one process take out of another: file descriptors.
+"""The kernel's permissions to take file descriptors of another process.
 
-A driver opens device memory of another process with a descriptor that it takes there with
-``pidfd_getfd``, which needs the rights of a debugger.  `require_descriptor` tries that before the
-driver does, because the driver's error says nothing of it; `Permission` grants it to one process.
+A driver opens device memory of another process with a descriptor that it takes with
+``pidfd_getfd``, which needs the permissions of a debugger. `require_descriptor` tries that before
+the driver, because the driver's error does not mention it. `Permission` grants it to one process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import SupportsIndex
 
 __all__ = ["PTRACE_SCOPE", "Permission", "refusal", "require_descriptor"]
 
-#: What Linux's security module Yama allows: a number, or no such file where there is no Yama.
+#: The setting of Linux's security module Yama: a number. Without Yama there is no such file.
 PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 _PIDFD_GETFD = 438  # the number of the system call, on every architecture
@@ -33,7 +33,7 @@ _REASONS: tuple[tuple[int, int | None, str, str], ...] = (
         errno.EPERM,
         1,
         "kernel.yama.ptrace_scope is 1, so a process may only take from its descendants, and from "
-        "who allows it",
+        "processes that allow it",
         _ALLOW + ", or run: sudo sysctl kernel.yama.ptrace_scope=0",
     ),
     (
@@ -71,7 +71,7 @@ _REASONS: tuple[tuple[int, int | None, str, str], ...] = (
 
 
 def refusal(maker: int, opener: int, error: int, scope: int | None) -> str:
-    """Say why one process cannot take a descriptor of another, and the way out.  Pure."""
+    """Return why one process cannot take a descriptor of another, and the solution. Pure."""
     cause, cure = next(
         (
             (cause, cure)
@@ -95,7 +95,7 @@ def ptrace_scope(path: Path = PTRACE_SCOPE) -> int | None:
 
 
 def require_descriptor(process: int, descriptor: int) -> None:
-    """Raise BufferError, with the cause, when a descriptor cannot be taken out of a process."""
+    """Raise BufferError, with the cause, if a descriptor of a process cannot be taken."""
     if process == os.getpid():
         return
     try:
@@ -126,17 +126,17 @@ def _set_ptracer(process: int) -> None:
 
 
 class Permission:
-    """Lets one process, and its descendants, take descriptors of this one; ends with the object.
+    """Lets one process, and its descendants, take descriptors of this one, as long as it exists.
 
-    That is ``prctl(PR_SET_PTRACER)``, which also lets that process debug this one.  The kernel
-    holds one such process, so a second one is refused while the first may.
+    This is ``prctl(PR_SET_PTRACER)``, which also lets that process debug this one. The kernel
+    allows only one such process, so a second one is refused.
 
     Raises
     ------
     ValueError
-        When there is no such process.
+        If there is no such process.
     BufferError
-        When another process is allowed already.
+        If another process is allowed already.
     """
 
     _lock = threading.Lock()

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who offers memory to other processes, and who has it open: reference counts across processes.
+"""Records of shared memory: reference counts across processes.
 
 The runtime follows the bytes of a SYCL handle without a check: a process, a descriptor there, an
-offset.  So they are not sent.  They lie in a *record*, a block of shared host memory of the process
-that made them, and what is sent says where that is.  Who opens the handle reads them there, so that
-no message can change them.
+offset. So they are not sent. They are stored in a *record*, a block of shared host memory of the
+process that made them, and the message names that block. A process that opens the handle reads them
+there, so no message can change them.
 
-A record also counts.  Who opens the memory takes a shared lock on it (``flock``), which the kernel
-gives back when that process closes the memory, or ends in any way.  The process that made the
-handle marks the record as withdrawn when the handle goes, so that it cannot be opened any more, and
-takes an exclusive lock before it lets the memory go: as long as somebody has it open, it stays.
+A record is also a reference count. A process that opens the memory takes a shared lock on the
+record (``flock``), which the kernel releases when that process closes the memory, or ends in any
+way. When the handle is dropped, its process marks the record as withdrawn, so that it cannot be
+opened any more. It takes an exclusive lock before it frees the memory, so the memory stays while
+any process has it open.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 
 __all__ = ["Offer", "borrow", "mark_as_arrived", "reclaim", "waiting"]
 
-#: What it is, whether it has arrived, bytes of memory, length of the handle; then the handle.
+#: Magic, state, bytes of memory, length of the handle; followed by the handle.
 _RECORD = struct.Struct("<15s?QQ")
 _MARK = b"sycl_ext IPC 2\0"
 _WITHDRAWN = b"sycl_ext IPC -\0"
 _SIZE = 4096
-_ARRIVED = len(_MARK)  # where that byte is
+_ARRIVED = len(_MARK)  # the offset of the state
 
 
 class _Withdrawn(NamedTuple):
-    """Memory whose handle is gone here, and which somebody may still have open."""
+    """Memory of a dropped handle, which other processes may still have open."""
 
     record: Block
-    kept: object  #: what is let go in the end
-    sent: bool  #: somebody will still open it
+    kept: object  #: the object to drop in the end
+    sent: bool  #: a process will still open it
 
     def is_in_use(self) -> bool:
-        """Whether it has to stay; from the first False on, nobody can open it."""
+        """Whether it must stay; after the first False it cannot be opened."""
         content = self.record.read()
         if self.sent and not content[_ARRIVED]:
             return True
@@ -59,23 +60,23 @@ _waiting: deque[_Withdrawn] = deque()
 
 
 class Offer:
-    """Keeps memory that others may open; when it goes, the memory stays until nobody has it open.
+    """Keeps memory that other processes may open; the memory outlives it while any process uses it.
 
     Parameters
     ----------
     data
         The bytes of a SYCL handle; empty: the record only counts.
     nbytes
-        How many bytes of memory it leads to.
+        The number of bytes of the memory.
     kept
-        What is let go in the end.
+        The object to drop in the end.
     """
 
     def __init__(self, data: bytes, nbytes: int, kept: object) -> None:
         self._record = make_block(_SIZE)
         self._record.write(_RECORD.pack(_MARK, False, nbytes, len(data)) + data)
         self._end = weakref.finalize(self, _withdraw, self._record, kept, os.getpid())
-        self._end.atexit = False  # the kernel gives back what a process has
+        self._end.atexit = False  # the kernel releases the locks of a process
         self.key = self._record.key
 
     def keep_until_arrived(self) -> None:
@@ -95,7 +96,7 @@ def _withdraw(record: Block, kept: object, maker: int) -> None:
 
 
 def reclaim() -> None:
-    """Let go of withdrawn memory that nobody has open any more."""
+    """Free withdrawn memory that no process has open."""
     for _ in range(len(_waiting)):
         try:
             one = _waiting.popleft()
@@ -109,21 +110,21 @@ released_with.append(reclaim)
 
 
 def waiting() -> int:
-    """Return how many pieces of memory are kept for other processes alone."""
+    """Return the number of blocks that are kept only for other processes."""
     reclaim()
     return len(_waiting)
 
 
 def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, int]:
-    """Return the bytes of a SYCL handle, and a descriptor that is to be closed with the memory.
+    """Return the bytes of a SYCL handle, and a descriptor to close with the memory.
 
-    As long as that descriptor is open, in whichever process, the memory counts as open.
+    As long as that descriptor is open in any process, the memory counts as open.
 
     Raises
     ------
     BufferError
-        When the process that made it has let it go, when this process may not open it, or when it
-        is not what the handle says.
+        If its process has dropped it, if this process may not open it, or if it does not match the
+        handle.
     """
     record = open_block(key, _SIZE, readonly=True)
     if not record.lock(exclusive=False):
@@ -144,13 +145,13 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, int]:
 
 def _gone(key: BlockKey) -> BufferError:
     return BufferError(
-        f"process {key.process} does not share this memory any more: it has let the handle go; "
+        f"process {key.process} does not share this memory any more: it has dropped the handle; "
         "keep the handle there until the memory is opened"
     )
 
 
 def mark_as_arrived(key: BlockKey) -> None:
-    """Say to the process that sent memory that it is open here; it may have ended."""
+    """Tell the process that sent memory that it is open here; that process may have ended."""
     with contextlib.suppress(BufferError):
         record = open_block(key, _SIZE, readonly=False)
         if record.read().startswith(_MARK):
@@ -162,9 +163,9 @@ _opened: dict[tuple[int, bytes], str] = {}
 
 
 def _require_the_same_process(process: int, data: bytes) -> None:
-    """Refuse a handle that the runtime would take for that of a process which has ended.
+    """Refuse a handle that the runtime would confuse with a handle of a process that has ended.
 
-    It keeps what it has mapped by process, address and number of the handle (the first 24 bytes),
+    The runtime keeps mappings by process, address and number of the handle (the first 24 bytes),
     and a later process may have all three of an earlier one.
     """
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in ``multiprocessing``: what is sent is a handle, where the memory can be shared."""
+"""Arrays in ``multiprocessing``: sent as handles if the memory can be shared."""
 
 from __future__ import annotations
 
@@ -15,32 +15,30 @@ __all__ = ["register_multiprocessing"]
 
 
 def register_multiprocessing(*libraries: str) -> None:
-    """Let ``multiprocessing`` send handles of memory instead of bytes, in this process.
+    """Make ``multiprocessing`` send handles instead of bytes, in this process.
 
-    From here on, a tensor that goes through a queue, a pipe or the arguments of a process of
-    ``multiprocessing`` is opened there with `ipc.open`: nothing is copied, and writing on either
-    side is seen on the other.  The memory stays allocated until the process that receives it has
-    closed it, whatever becomes of the tensor here.  Memory that cannot be shared (see `ipc.handle`)
-    is sent as bytes, as before: a copy.
+    Afterwards, a tensor that is sent through a queue, a pipe or the arguments of a process of
+    ``multiprocessing`` is opened in the other process with `ipc.open`. Nothing is copied, and each
+    process sees writes of the other. The memory stays allocated until the receiving process has
+    closed it, even if the tensor is dropped here. Memory that cannot be shared (see `ipc.handle`)
+    is still sent as bytes, which is a copy.
 
     Parameters
     ----------
     *libraries : str
-        Other libraries whose arrays are sent in the same way; they arrive as theirs: ``"dpnp"``.
+        Other libraries with arrays to send in the same way, as arrays of that library: ``"dpnp"``.
 
     Raises
     ------
     ValueError
-        When a library is none of these.
+        If a library is not supported.
     ImportError
-        When it is not installed.
+        If it is not installed.
 
-    Notes
-    -----
-    The process that sends has to live until the other one has received.  What is sent and never
-    received stays allocated until the process ends.  Device USM needs a right of the kernel, which
-    a process has of its descendants alone where ``kernel.yama.ptrace_scope`` is 1: see `peer` of
-    `ipc.handle`.
+    Notes ----- The sending process must live until the other one has received the array. Arrays
+    that are never received stay allocated until the sending process ends. Device USM needs a
+    permission of the kernel, which a process has only for its descendants if
+    ``kernel.yama.ptrace_scope`` is 1: see `peer` of `ipc.handle`.
 
     Examples
     --------

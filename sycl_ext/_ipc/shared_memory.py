@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of host memory that processes of one machine share.
+"""Blocks of host memory that the processes of a machine share.
 
-A block is a file in memory without a name (``memfd_create``).  Others open it through
-``/proc/<process>/fd``, and the kernel frees it with the last process that has it, however that
-process ends.  `multiprocessing.shared_memory` is not used: its names stay in ``/dev/shm`` when the
-processes are killed, its resource tracker ends blocks that others still use (before Python 3.13),
-and ``/dev/shm`` has 64 MB in a container.
+A block is an unnamed file in memory (``memfd_create``). Other processes open it through
+``/proc/<process>/fd``, and the kernel frees it with its last process, even if that process crashes.
+`multiprocessing.shared_memory` is not used: its names stay in ``/dev/shm`` when the processes are
+killed, its resource tracker ends blocks that others still use (before Python 3.13), and
+``/dev/shm`` has 64 MB in a container.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Block", "BlockKey", "make_block", "open_block"]
 
 
 class BlockKey(NamedTuple):
-    """What another process needs to open a block: where its file is, and which file it must be."""
+    """The information to open a block in another process: place and identity of its file."""
 
     process: int
     descriptor: int
@@ -61,12 +61,12 @@ class Block:
 
     @property
     def key(self) -> BlockKey:
-        """What another process opens the block with, as long as this object lives."""
+        """The information to open the block in another process, while this object lives."""
         found = os.fstat(self._descriptor)
         return BlockKey(os.getpid(), self._descriptor, found.st_dev, found.st_ino)
 
     def write(self, data: bytes, at: int = 0) -> None:
-        """Put bytes there."""
+        """Write bytes."""
         self._mapping[at : at + len(data)] = data
 
     def read(self) -> bytes:
@@ -74,7 +74,7 @@ class Block:
         return self._mapping[:]
 
     def lock(self, *, exclusive: bool) -> bool:
-        """Lock the file (``flock``) until it is closed; False: a lock of others forbids it."""
+        """Lock the file (``flock``) until it is closed; False if another lock prevents it."""
         try:
             fcntl.flock(
                 self._descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
@@ -94,8 +94,7 @@ class Block:
 def make_block(nbytes: int) -> Block:
     """Return a new block of zeros; its pages are taken when they are first written to.
 
-    It is sealed: no process can make it shorter under another one's feet, which would be a SIGBUS
-    there.
+    It is sealed: no process can shorten it, which would be a SIGBUS in the other processes.
     """
     if not hasattr(os, "memfd_create"):
         raise BufferError("this system has no memfd_create; sharing host memory needs Linux")
@@ -123,7 +122,7 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
     Raises
     ------
     BufferError
-        When there is no such block any more, or this process may not open it.
+        If the block no longer exists, or if this process may not open it.
     """
     path = f"/proc/{key.process}/fd/{key.descriptor}"
     try:

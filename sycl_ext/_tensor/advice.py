@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What arrays of other libraries do and a tensor does not: each says what does it instead.
+"""Operators and methods of other array libraries that a tensor lacks; errors name a replacement.
 
-Nothing here is seen by type checkers, nor listed by ``dir``: `hasattr` says no.
+Type checkers and ``dir`` do not see them, and `hasattr` is False.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BINARY = {
     "xor": "x ^ y",
     "or": "x | y",
 }
-#: The comparisons, with the one that the other operand is asked for.
+#: The comparisons, with the reflected one of the other operand.
 ORDERED = {
     "lt": ("x < y", "gt"),
     "le": ("x <= y", "ge"),
@@ -48,7 +48,7 @@ COMPUTING = (
     *("mean", "min", "prod", "round", "sort", "std", "sum", "var"),
 )
 
-#: Methods that compute nothing, and what has their effect here.
+#: Methods without computation, and their replacements.
 ELSEWHERE = {
     "asnumpy": "x.to_numpy()",
     "clone": "x.copy()",
@@ -66,14 +66,14 @@ ELSEWHERE = {
 
 
 class ListedType(type):
-    """The type of a class whose ``dir`` shows what it has."""
+    """The metaclass of a class with a ``dir`` of its own attributes."""
 
     def __dir__(cls) -> list[str]:
         return [name for name in super().__dir__() if not isinstance(_found(cls, name), _Absent)]
 
 
 class Advice:
-    """What a class derived from ``TensorBase`` says of operators and methods that it lacks."""
+    """Errors of a class derived from ``TensorBase`` for operators and methods that it lacks."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class Advice:
 
 
 class _Absent:
-    """A name that is looked for in vain, and whose error says what to use."""
+    """A missing name; its error names a replacement."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -100,12 +100,12 @@ class _Absent:
 
 
 def _found(cls: type, name: str) -> Any:
-    """Look a name up in a class, as Python does for operators."""
+    """Look up a name in a class, as Python does for operators."""
     return next((vars(one)[name] for one in cls.__mro__ if name in vars(one)), None)
 
 
 def _way(instance: Any, call: str = "") -> str:
-    """Return where the memory of a tensor can be computed with."""
+    """Return the libraries that can compute on the memory of a tensor."""
     on_host = f"x.to_numpy(){call} on the host"
     if instance is not None and cast("_core.TensorBase", instance).__dlpack_device__() == HOST:
         return f"use an array library on the same memory: {on_host}"
@@ -122,8 +122,8 @@ def _no_operator(instance: Any, expression: str) -> TypeError:
 
 def _binary(expression: str, reflected: str) -> Callable[[Any, Any], Any]:
     def refuse(self: Any, other: Any, *_: Any) -> Any:
-        # An array of NumPy or of another library may know how to compute with us.  It is asked
-        # here, as Python's own error would have no advice.
+        # A NumPy array or another array may support the operation with a tensor. It is asked here,
+        # because Python's own error has no advice.
         method = None if isinstance(other, Advice) else _found(type(other), reflected)
         answer = NotImplemented if method is None else method(other, self)
         if answer is NotImplemented:
@@ -139,7 +139,7 @@ def _equal(expression: str, same: bool) -> Callable[[Any, Any], Any]:
             return same
         if isinstance(other, (Advice, int, float, complex)):
             raise _no_operator(self, expression)
-        return NotImplemented  # an array of NumPy compares, and nothing else is equal
+        return NotImplemented  # only a NumPy array compares elements
 
     return compare
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as text and as HTML: what they are, and their elements where the host reads them.
+"""Tensors as text and as HTML: their properties, and their elements if the host can read them.
 
-The elements are shown as NumPy shows them, with its threshold (``numpy.set_printoptions``), where
-the host can read them and no work is pending on them: looking never waits, copies or fails.
+Elements are formatted as in NumPy, with its threshold (``numpy.set_printoptions``), if the host can
+read them and no work is pending on them. The display never waits, copies or fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["as_html", "as_text", "describe"]
 
 
 def as_text(tensor: _core.TensorBase) -> str:
-    """Return the ``repr``: elements and facts."""
+    """Return the ``repr``: elements and properties."""
     name = type(tensor).__name__
     elements = _elements(tensor, indent=len(name) + 1)
     end = ",\n" + " " * (len(name) + 1) if "\n" in elements else ", "
@@ -25,7 +25,7 @@ def as_text(tensor: _core.TensorBase) -> str:
 
 
 def as_html(tensor: _core.TensorBase) -> str:
-    """Return a table of the facts, and the elements."""
+    """Return a table of the properties, and the elements."""
     from html import escape
 
     cells = "".join(
@@ -38,9 +38,9 @@ def as_html(tensor: _core.TensorBase) -> str:
 
 
 def describe(x: object) -> str:
-    """Return what a tensor or host view is, without its elements, for messages; else the ``repr``.
+    """Return the properties of a tensor or host view for messages; else the ``repr``.
 
-    `isinstance` would believe a proxy's ``__class__``.
+    `isinstance` would trust the ``__class__`` of a proxy.
     """
     if not issubclass(type(x), _core.TensorBase):
         return repr(x)
@@ -62,7 +62,7 @@ def _facts(tensor: _core.TensorBase) -> str:
 
 
 def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:
-    """Return the elements; "pending" while work on them is; empty where the host reads none."""
+    """Return the elements, "pending" during work on them, or "" if the host cannot read them."""
     if not tensor.host_accessible:
         return ""
     try:
@@ -70,5 +70,5 @@ def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:
         if array is None:
             return "pending"
         return np.array2string(array, separator=", ", prefix=" " * indent)
-    except Exception:  # NumPy may lack the dtype, and a failed command is its waiter's to hear of
+    except Exception:  # NumPy may lack the dtype, and errors of commands are for callers that wait
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the core what it needs of the package.  Imported by ``_core.py``."""
+"""Connects the core to the package.  Imported by ``_core.py``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_ext._tensor import host_view, tensor
 
 
 def connect() -> None:
-    """Hand the core what it calls, and warn of what is known to be wrong in this process."""
+    """Pass the core the functions that it calls, and warn of known problems in this process."""
     # The fields of ``Hooks`` in ``src/python/tensor_object.hpp``.
     fields = {
         "tensor_class": tensor.Tensor,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`register_host`: host memory that exists, made known to the drivers of the devices."""
+"""`register_host`: register existing host memory with the drivers of the devices."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["HostRegistration", "register_host"]
 
 
 class HostRegistration:
-    """Host memory that drivers know; `register_host` makes it, and `close` ends it.
+    """A registration of host memory with drivers, made by `register_host` and ended by `close`.
 
-    It is a context manager, and it keeps the memory: as long as it is open, nobody can resize a
-    ``bytearray`` or close an ``mmap`` that it is of.
+    It is a context manager, and keeps the memory: as long as it is open, its ``bytearray`` cannot
+    be resized, and its ``mmap`` cannot be closed.
 
     Attributes
     ----------
     registered : dict of Device to bool
-        For each root device, whether its driver knows the memory.  False where it registers
-        nothing: that of a CPU, whose copies are the host's, and memory that is USM already.
+        For each root device, whether its driver has registered the memory. False for a CPU, where
+        the host makes the copies, and for memory that is USM already.
     nbytes : int
-        From the first byte of the memory to the last.
+        The number of bytes from the first to the last byte of the memory.
     """
 
     __slots__ = ("__weakref__", "_registration", "nbytes", "registered")
@@ -52,9 +52,9 @@ class HostRegistration:
         return self._registration.closed
 
     def close(self) -> None:
-        """Wait for copies that are going on, and have the drivers forget the memory.
+        """Wait for running copies, and unregister the memory.
 
-        Where another registration has it, too, the drivers know it until that one is closed.
+        If the memory has other registrations, it stays registered until the last one is closed.
         """
         self._registration.close()
         self.registered = dict.fromkeys(self.registered, False)
@@ -77,15 +77,14 @@ class HostRegistration:
 
 
 def register_host(x: Any, /) -> HostRegistration:
-    """Make host memory that exists known to the drivers ("pin" it), so that copies are direct.
+    """Register existing host memory with the drivers ("pin" it), so that copies are direct.
 
-    A GPU copies by DMA, for which the pages of host memory must stay where they are.  Memory that
-    its driver does not know is copied twice: into a block of host USM, and from there.  Memory
-    that is registered is copied by one command: by `Tensor.copy_from`, `as_tensor` and
-    ``staged(t, memory=x)``.  To register memory takes time in proportion to its size; it is worth
-    it for memory that is used often.
+    A GPU copies by DMA, which needs host memory pages that do not move. Unregistered memory is
+    copied twice: into a block of host USM, and from there. Registered memory is copied by one
+    command in `Tensor.copy_from`, `as_tensor` and ``staged(t, memory=x)``. The registration takes
+    time in proportion to the size, so register memory that is used often.
 
-    The memory does not become USM: kernels of a GPU cannot read it, and no pointer query knows it.
+    The memory does not become USM: GPU kernels cannot read it, and pointer queries do not find it.
 
     Parameters
     ----------
@@ -96,14 +95,13 @@ def register_host(x: Any, /) -> HostRegistration:
     Returns
     -------
     HostRegistration
-        A context manager.  When the last of all registrations of the memory is closed, or is
-        dropped, the drivers forget it.
+        A context manager. The memory is unregistered when the last registration is closed or
+        dropped.
 
     Raises
     ------
     BufferError
-        When `x` is no host memory, or when it overlaps memory that is registered without lying
-        within it.
+        If `x` is not host memory, or if it overlaps registered memory without lying within it.
 
     Examples
     --------

@@ -20,7 +20,7 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
     Raises
     ------
     IndexError
-        When an index is out of range, there are too many, or one is not basic.
+        If an index is out of range or not basic, or if there are too many.
     """
     keys = key if isinstance(key, tuple) else (key,)
     keys = _expand_ellipsis(keys, len(shape))
@@ -52,7 +52,7 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
 
 
 def transposed_axes(ndim: int, axes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the axes in the order that ``transpose(*axes)`` asks for, as NumPy does."""
+    """Return the axes in the order of ``transpose(*axes)``, as in NumPy."""
     if not axes or axes == (None,):
         return tuple(reversed(range(ndim)))
     wanted = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
@@ -63,7 +63,7 @@ def transposed_axes(ndim: int, axes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def squeezed_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
-    """Return the axes that ``squeeze(axis)`` leaves."""
+    """Return the axes that remain after ``squeeze(axis)``."""
     if axis is None:
         return tuple(axis for axis, length in enumerate(shape) if length != 1)
     wanted = axis if isinstance(axis, tuple) else (axis,)
@@ -84,7 +84,7 @@ def _as_axis(axis: Any, ndim: int) -> int:
 
 
 def _as_index(item: Any) -> int:
-    if not isinstance(item, (bool, np.bool_)):  # older NumPy takes its own for 0 and 1
+    if not isinstance(item, (bool, np.bool_)):  # older NumPy has these as 0 and 1
         try:
             return operator.index(item)
         except TypeError:
@@ -152,12 +152,12 @@ def resolve_reshape(size: int, shape: Any) -> tuple[int, ...]:
 def broadcast_strides(
     shape: Sequence[int], strides: Sequence[int], target: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the strides that spread a view over `target` by NumPy's rules.
+    """Return the strides that broadcast a view to `target` by NumPy's rules.
 
     Raises
     ------
     ValueError
-        When the shapes do not fit.
+        If the shapes do not fit.
     """
     padding = len(target) - len(shape)
     fits = padding >= 0 and all(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in pickles: what travels, and what is made of it on arrival.
+"""Pickling and unpickling of tensors.
 
 A pickled tensor is the name of `load`, plain Python values, and one buffer of raw bytes: the
-elements in the order in which they lie in memory.  With protocol 5 the buffer goes out of band
-where the pickler's user wants that, and then it is the memory itself if the host can reach it.
+elements in the order of memory. With protocol 5 the buffer can be out of band; it is then the
+memory itself if the host can access it.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _target: ContextVar[Placement | None] = ContextVar("sycl_ext.pickling.to_device"
 
 @contextmanager
 def to_device(device: Any) -> Iterator[None]:
-    """Within the ``with`` block, tensors that are unpickled arrive on this device.
+    """Unpickle tensors on this device, within a ``with`` block.
 
-    Without it, they arrive on the device that is nearest to the one they came from: of the same
-    type, if possible of the same backend, of the nearest number, and on the same part of it; on the
-    default device when there is none of the type.
+    By default, tensors are unpickled on the device most similar to the original one: of the same
+    type, if possible of the same backend, with the nearest number, and on the same sub-device of
+    it. If there is no device of that type, the default device is used.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ def to_device(device: Any) -> Iterator[None]:
 
 
 def words_of(device: Device) -> DeviceWords:
-    """Return the words for a device; a private context is nothing that another process has."""
+    """Return the description of a device; a private context does not exist in other processes."""
     path: list[Cut] = []
     entry: Device | None = device
     while entry is not None and entry.kind != "root":
         if entry.kind == "sub_device":
-            if entry.part is None:  # nobody can tell which part it is: the whole stands for it
+            if entry.part is None:  # the sub-device cannot be identified: use the whole device
                 path.clear()
             else:
                 path.append((entry.partition, entry.part))
@@ -103,14 +103,14 @@ def words_of(device: Device) -> DeviceWords:
 
 
 def nearest(words: DeviceWords) -> Device | None:
-    """Return the device here that is nearest to one of another process; None: none of its type."""
+    """Return the local device most similar to one of another process; None: its type is missing."""
     roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
     number = choose(words, [root.filter_string for root in roots])
     return None if number is None else part_of(roots[number], words.path)
 
 
 def part_of(device: Device, path: Sequence[Cut]) -> Device:
-    """Return the part that a path leads to, or where it ends when the device has no such part."""
+    """Return the sub-device at the end of a path, or the last one that exists."""
     for cut in path:
         if cut == TO_COMPOSITE:
             import dpctl
@@ -128,7 +128,7 @@ def part_of(device: Device, path: Sequence[Cut]) -> Device:
     return device
 
 
-# ---- how the elements lie ------------------------------------------------------------------------
+# ---- the order of the elements -------------------------------------------------------------------
 
 
 def _memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
@@ -140,12 +140,12 @@ def _memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
 
 
 def _repeats(tensor: _core.TensorBase, axis: int) -> bool:
-    """Whether all elements along an axis are one and the same."""
+    """Whether an axis repeats one element."""
     return tensor.shape[axis] > 1 and tensor.strides[axis] == 0
 
 
 def strides_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a compact tensor that lies in the order of `axes`; others get 0."""
+    """Return the strides of a compact tensor in the order of `axes`; the other axes get 0."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(axes):
         strides[axis] = step
@@ -154,7 +154,7 @@ def strides_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBase:
-    """Return the view with the axes in this order, the ones left out at their first element."""
+    """Return the view with the axes in this order; omitted axes are at their first element."""
     shape, strides = tensor.shape, tensor.strides
     return _core.view(
         tensor, 0, [shape[axis] for axis in axes], [strides[axis] for axis in axes], tensor
@@ -177,7 +177,7 @@ def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
 
 
 def reduce(tensor: _core.TensorBase, protocol: int) -> tuple[Any, ...]:
-    """Answer ``__reduce_ex__`` of a tensor."""
+    """Return the result of ``__reduce_ex__`` of a tensor."""
     axes = _memory_axes(tensor.shape, tensor.strides)
     axes = tuple(axis for axis in axes if not _repeats(tensor, axis))
     buffer = _bytes_of(_as_it_lies(tensor, axes))
@@ -195,10 +195,9 @@ def reduce(tensor: _core.TensorBase, protocol: int) -> tuple[Any, ...]:
 
 
 def _bytes_of(tensor: _core.TensorBase) -> memoryview:
-    """Return the bytes of the elements in C order: the memory itself where the host can reach it.
+    """Return the bytes of the elements in C order: the memory itself if the host can access it.
 
-    They are offered as read-only: whoever receives them copies them to a device, and need not make
-    them writable for that.
+    They are read-only: the receiver copies them to a device, and does not need to write to them.
     """
     if tensor.size == 0:
         return memoryview(b"")
@@ -223,14 +222,14 @@ def load(
     device: Any,
     buffer: Any,
 ) -> _core.TensorBase:
-    """Make a tensor of the parts of a pickle, once all of them have been checked.
+    """Make a tensor from the parts of a pickle, after checking all of them.
 
     Raises
     ------
     pickle.UnpicklingError
-        When a part is not what `reduce` makes, or the parts contradict each other.
+        If a part is not valid, or if the parts contradict each other.
     MemoryError, BufferError
-        When the device has no room, or no USM.
+        If the device does not have enough memory, or does not support USM.
     """
     if type(version) is not int or version != FORMAT:
         raise _refused(f"its format is {version!r}, and {FORMAT} is known: update sycl_ext")
@@ -253,11 +252,11 @@ def load(
 
 
 def _refused(what: str) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(f"this is no pickle of a sycl_ext.Tensor: {what}")
+    return pickle.UnpicklingError(f"this is not a pickle of a sycl_ext.Tensor: {what}")
 
 
 def _check_layout(dtype: Any, shape: Any, axes: Any) -> tuple[int, ...]:
-    """Return the lengths of the axes that are stored, in the order in which they lie."""
+    """Return the lengths of the stored axes, in the order of memory."""
     if type(dtype) is not str or dtype not in _ITEMSIZE:
         raise _refused(f"dtype is {dtype!r}; known are {', '.join(_ITEMSIZE)}")
     if type(shape) is not tuple or len(shape) > _MAX_NDIM:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as Python numbers: of one element as a number, of more as lists of numbers."""
+"""Conversion of tensors to Python numbers and lists of numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _Number = TypeVar("_Number", int, float, complex)
 
 
 class Scalars:
-    """What a class derived from ``TensorBase`` needs to stand for a number.
+    """Number conversions for a class derived from ``TensorBase``.
 
-    Without these methods Python takes the buffer of a tensor for text: ``int()`` of the byte 53 is
-    5.  Each of them waits for pending work on the tensor, and copies at most one element.
+    Without these methods Python interprets the buffer of a tensor as text: ``int()`` of the byte 53
+    is 5. Each of them waits for pending work on the tensor, and copies at most one element.
     """
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class Scalars:
         Raises
         ------
         ValueError
-            When there are more elements than one, or none.
+            If the number of elements is not one.
 
         Examples
         --------
@@ -46,7 +46,7 @@ class Scalars:
         return _python_numbers(_element_of(self)).item()
 
     def tolist(self) -> Any:
-        """Return the elements as Python numbers, in lists within lists; a number for 0 dimensions.
+        """Return the elements as Python numbers in nested lists, or a number for 0 dimensions.
 
         Examples
         --------
@@ -97,9 +97,9 @@ class Scalars:
 
 
 def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array in a dtype whose elements NumPy gives as Python numbers.
+    """Return the array in a dtype that NumPy converts to Python numbers.
 
-    It leaves those of ml_dtypes (bfloat16, float8) as they are; float64 has each of their values.
+    NumPy does not convert those of ml_dtypes (bfloat16, float8); float64 has each of their values.
     """
     return array if array.dtype.kind in "biufc" else array.astype("float64")
 
@@ -109,7 +109,7 @@ def _size_of(tensor: Scalars) -> int:
 
 
 def _number_of(tensor: Scalars, kind: Callable[[Any], _Number]) -> _Number:
-    """Convert as NumPy does; NumPy 2 converts no array that has dimensions, or warns."""
+    """Convert as NumPy does; NumPy 2 refuses arrays with dimensions, or warns."""
     size, name = _size_of(tensor), getattr(kind, "__name__", "")
     if size != 1:
         raise TypeError(f"{name}() takes a tensor of one element, and this one has {size}")
@@ -123,7 +123,7 @@ def _number_of(tensor: Scalars, kind: Callable[[Any], _Number]) -> _Number:
 
 
 def _array_of(tensor: Scalars) -> NDArray[Any]:
-    """Return the tensor as an array, once the work on it is done."""
+    """Return the tensor as an array, after pending work on it."""
     source = cast("_core.TensorBase", tensor)
     if not source.host_accessible:
         source = _core.copy_to_host(source)
@@ -131,5 +131,5 @@ def _array_of(tensor: Scalars) -> NDArray[Any]:
 
 
 def _element_of(tensor: Scalars) -> NDArray[Any]:
-    """Return the only element as an array of 0 dimensions."""
+    """Return the only element as a 0-dimensional array."""
     return _array_of(tensor).reshape(())
