@@ -307,7 +307,7 @@ def parts(tensor=None):
 
 
 LIES = {
-    "version": (0, 99, "no pickle"),
+    "version": (0, 99, "not a pickle"),
     "version, a bool": (0, True, "its format is True"),
     "dtype": (1, "float99", "dtype is"),
     "dtype, an object": (1, np.dtype("int16"), "dtype is"),
@@ -340,7 +340,7 @@ def test_a_lie_is_found_before_anything_is_allocated(lie, monkeypatch):
     load, arguments = parts()
     arguments[index] = value
     monkeypatch.setattr(pickling._core, "allocate", None)
-    with pytest.raises(pickle.UnpicklingError, match="no pickle of a sycl_ext.Tensor") as caught:
+    with pytest.raises(pickle.UnpicklingError, match="not a pickle of a sycl_ext.Tensor") as caught:
         load(*arguments)
     assert message in str(caught.value)
 

@@ -101,7 +101,7 @@ def test_0_d(usm_type):
     assert tensor[None].shape == (1,)
     assert_equal(tensor.T, array)
     assert_equal(tensor.reshape(1, 1), array.reshape(1, 1))
-    with pytest.raises(TypeError, match="0 dimensions"):
+    with pytest.raises(TypeError, match="0-dimensional"):
         len(tensor)
 
 
