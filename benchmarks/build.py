@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent / "bare.cpp"
 
 sys.path.append(str(ROOT / "tests" / "support"))
 import environments  # noqa: E402
-from fake_gpu import build as fake_gpu  # noqa: E402
+import stand_in_build  # noqa: E402
 
 
 def use_cpu_device() -> None:
@@ -28,8 +28,7 @@ def use_cpu_device() -> None:
 
 def stand_in_gpu() -> dict[str, str]:
     """Return the environment of a process that sees one stand-in GPU and the CPU device."""
-    fake_gpu.build(SCRATCH)
-    variables = fake_gpu.environment(SCRATCH, devices=1, tiles=0)
+    variables = environments.level_zero(devices=1, tiles=0)
     return {**environments.clean_environment(), **variables}
 
 
@@ -40,13 +39,13 @@ def load_bare() -> ModuleType:
     if not library.exists() or library.stat().st_mtime < SOURCE.stat().st_mtime:
         from tvm_ffi.libinfo import find_dlpack_include_path
 
-        runtime = fake_gpu.installed("intel-sycl-rt", "include/sycl/sycl.hpp").parents[2]
+        runtime = stand_in_build.installed("intel-sycl-rt", "include/sycl/sycl.hpp").parents[2]
         includes = (sysconfig.get_path("include"), find_dlpack_include_path(), runtime / "include")
         SCRATCH.mkdir(parents=True, exist_ok=True)
-        command = [*fake_gpu.compiler(), "-O2", "-std=c++17", "-shared", "-fPIC", str(SOURCE)]
+        command = [*stand_in_build.compiler(), "-O2", "-std=c++17", "-shared", "-fPIC", str(SOURCE)]
         command += [word for folder in includes for word in ("-isystem", str(folder))]
         command += ["-o", str(library), f"-L{runtime / 'lib'}", "-l:libsycl.so.9"]
-        fake_gpu.run(command)
+        stand_in_build.run(command)
     spec = importlib.util.spec_from_file_location("bare", library)
     if spec is None or spec.loader is None:
         raise ImportError(f"{library} is not an extension module")

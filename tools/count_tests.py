@@ -27,13 +27,12 @@ SEEN = ROOT / "docs" / "seen.json"
 sys.path[:0] = [str(TESTS / name) for name in ("support", "environments", "ordering")]
 
 import environments  # noqa: E402
-import test_context_environments  # noqa: E402
+import test_environments  # noqa: E402
 import test_sync  # noqa: E402
 
 #: Files that start the tests of other environments, or test only a stand-in.
 NOT_OF_THE_CPU = (
-    *("environments", "context_environments", "driver_calls", "level_zero", "level_zero_devices"),
-    *("opencl_gpu", "posing_adapter", "stand_in_gpu", "sync", "two_runtimes"),
+    *("environments", "driver_calls", "level_zero_devices", "stand_ins", "sync", "two_runtimes"),
 )
 #: Environment -> the tests to count, as arguments of pytest.
 FILES = {
@@ -56,10 +55,12 @@ def run_files(
     return subprocess.run(command, cwd=TESTS, env=variables), junit_xml
 
 
-def run_environment(name: str, scratch: Path) -> tuple[subprocess.CompletedProcess[Any], Path]:
-    """Run the tests that `environments.ENVIRONMENTS` names."""
+def run_environment(
+    name: str, scratch: Path, tests: str | None = None
+) -> tuple[subprocess.CompletedProcess[Any], Path]:
+    """Run the tests that `environments.ENVIRONMENTS` names, or those of another folder."""
     junit_xml = scratch / "environment.xml"
-    return environments.run(name, scratch, "-q", f"--junitxml={junit_xml}"), junit_xml
+    return environments.run(name, scratch, "-q", f"--junitxml={junit_xml}", tests=tests), junit_xml
 
 
 def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess[Any], Path]]:
@@ -70,8 +71,8 @@ def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess
         yield run_files(name, scratch)
     if name == "cpu":
         yield run_files(name, scratch, long=True)
-    if name in test_context_environments.VARIANTS:
-        yield test_context_environments.run(name, scratch)
+    if name in test_environments.CONTEXTS:
+        yield run_environment(name, scratch, "contexts")
     if name in test_sync.ENVIRONMENTS:
         for file in test_sync.FILES:
             yield test_sync.run(file, name, scratch)

@@ -49,7 +49,7 @@ def test_numpy_without_any_device(tmp_path):
 
 PLACES = ["cpu"]
 RARER = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2")
-RARER += ("level_zero_no_pools", "stand_in_gpu", "stand_in_gpu_strict", "out_of_memory")
+RARER += ("level_zero_no_pools", "out_of_memory")
 #: What this package is not asked, and in which memory.  On a GPU it views no host memory either.
 NOT_ASKED = {
     ("must-consumer-stays_on_its_device", "host"),  # its tensors of host memory are on a device

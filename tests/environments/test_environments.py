@@ -7,28 +7,33 @@ import pytest
 
 import environments
 
-#: Environments that differ little from another one, which runs every day: the stand-in adapter runs
-#: what the real adapters run, and the two of Level Zero run the same.
-LONG = ("stand_in_gpu", "stand_in_gpu_strict", "level_zero_v1", "level_zero_no_pools")
+#: Where the tests of ``contexts/`` run, besides the environment's own.
+CONTEXTS = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2", "level_zero_no_pools")
+#: Environments that differ little from another one, which runs every day.
+LONG = ("level_zero_v1", "level_zero_no_pools", "hip")
 
 
 def runs():
     """Each environment once; that with the matrix of `pending` again, with all of it."""
     for name in environments.ENVIRONMENTS:
-        yield pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
+        marks = [pytest.mark.long] if name in LONG else []
+        yield pytest.param(name, None, marks=marks, id=name)
+        if name in CONTEXTS:
+            yield pytest.param(name, "contexts", marks=marks, id=f"{name}, contexts")
     kernels = "opencl_gpu_kernels"
-    yield pytest.param(kernels, marks=pytest.mark.long, id=f"{kernels}, every cell")
+    yield pytest.param(kernels, None, marks=pytest.mark.long, id=f"{kernels}, every cell")
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", list(runs()))
-def test_environment(name, tmp_path_factory):
-    scratch = tmp_path_factory.getbasetemp()  # the stand-in GPU is built once
-    junit_xml = scratch / f"{name}.xml"
+@pytest.mark.parametrize(("name", "tests"), list(runs()))
+def test_environment(name, tests, tmp_path_factory):
+    scratch = tmp_path_factory.getbasetemp()
+    junit_xml = scratch / f"{name}-{tests}.xml"
     done = environments.run(
         name,
         scratch,
         f"--junitxml={junit_xml}",
+        tests=tests,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -18,7 +18,7 @@ import ctypes, os
 import dpctl, dpctl.memory, numpy as np
 import sycl_ext as sx
 
-from fake_gpu import control
+from level_zero import control
 
 gpus = [device for device in sx.devices() if device.backend == "level_zero"]
 control = control.loaded()
@@ -316,4 +316,64 @@ with subprocess.Popen(
 assert other.returncode == 0
 """,
         ZE_FLAT_DEVICE_HIERARCHY="COMBINED",
+    )
+
+
+@pytest.mark.parametrize("hierarchy", ["FLAT", "COMBINED"])
+def test_tiles_that_are_root_devices(run, hierarchy):
+    run(
+        """
+assert [gpu.name[-3:] for gpu in gpus] == ["0.0", "0.1", "1.0", "1.1"]
+assert [gpu.kind for gpu in gpus] == ["root"] * 4
+for gpu in gpus:
+    tensor = sx.zeros(8, "uint8", device=gpu)
+    again = sx.from_dlpack(tensor.__dlpack__(max_version=(1, 0)))
+    assert (again.device, again.ptr) == (gpu, tensor.ptr)
+assert not tensor.to_device(gpus[2]).to_numpy().any()  # of the same card
+""",
+        ZE_FLAT_DEVICE_HIERARCHY=hierarchy,
+    )
+
+
+def test_devices_that_are_lost(run):
+    """As after a hang: every call fails, for ever; none hangs, crashes or answers something."""
+    run("""
+gpu = gpus[0]
+tensor = sx.zeros((30, 40), "int16", device=gpu)
+source = np.zeros((30, 40), "int16")
+pinned = dpctl.memory.MemoryUSMHost(100, queue=tensor.sycl_queue)
+control.fakegpu_set_delay_us(20_000_000)
+tensor.sycl_queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), pinned, 100)
+control.fakegpu_lose_devices()
+for call in (
+    lambda: tensor.to_numpy(),
+    lambda: tensor.copy(),
+    lambda: tensor[::2].copy_from(source[::2]),
+    lambda: tensor.to_device("opencl:cpu:0"),
+    lambda: np.asarray(sx.host_view(tensor)),
+    lambda: sx.exchange(tensor, np),
+    lambda: sx.as_tensor(source, device=gpu),
+    lambda: sx.zeros(1 << 24, device=gpu),
+    lambda: tensor.__dlpack__(dl_device=(1, 0)),
+):
+    try:
+        call()
+    except (sx.SyclError, MemoryError, BufferError):
+        continue
+    raise AssertionError("no error")
+assert not sx.zeros(3, device="opencl:cpu:0").to_numpy().any()
+""")
+
+
+def test_host_memory_is_viewed_by_a_device_with_system_usm(run):
+    run(
+        """
+array = np.arange(1000, dtype="int32")
+tensor = sx.from_dlpack(array, device=gpus[0], copy=False)
+assert (tensor.ptr, tensor.usm_type) == (array.ctypes.data, "system")
+assert tensor.copy().to_numpy().tolist() == array.tolist()
+other = sx.zeros(1000, "int32", device=gpus[0]).copy_from(tensor)
+assert other.to_numpy().tolist() == array.tolist()
+""",
+        FAKEGPU_SYSTEM_USM="1",
     )

@@ -27,7 +27,7 @@ import torch.multiprocessing  # sends its tensors by handles
 
 import sycl_ext as sx
 from dlpack_conformance import structs
-from fake_gpu import control
+from level_zero import control
 
 GPU = sx.device("gpu")
 NAME = GPU.filter_string

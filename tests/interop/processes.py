@@ -13,13 +13,14 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from fake_gpu.build import build, compiler, environment, installed, run
+import environments
+from stand_in_build import compiler, installed, run
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "interop"
 #: Variables that change which devices there are, or what they can do.
-PREFIXES = ("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
+PREFIXES = ("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_", "POSING_")
 
 
 def python_in(name: str) -> Path:
@@ -44,9 +45,9 @@ def kept() -> dict[str, str]:
 
 @functools.cache
 def devices(**settings: object) -> dict[str, str]:
-    """The CPU device and two stand-in GPUs."""
-    build(BUILD / "stand_in_gpu")
-    return environment(BUILD / "stand_in_gpu", tiles=0, **settings)
+    """The CPU device and two stand-in GPUs, or GPUs of an adapter that poses as a backend's."""
+    backend = settings.get("backend")
+    return environments.posing(backend) if backend else environments.level_zero(tiles=0, **settings)
 
 
 def variables(**settings: object) -> dict[str, str]:

@@ -7,5 +7,5 @@ import environments
 
 
 @pytest.fixture(scope="session")
-def gpu_environment(tmp_path_factory):
-    return environments.ENVIRONMENTS["stand_in_gpu"].environment(tmp_path_factory.getbasetemp())
+def gpu_environment():
+    return environments.level_zero()

@@ -6,7 +6,7 @@ SLOW_GPU = """
 import os, signal, threading, time
 import numpy as np
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 
 gpu = sx.device("level_zero:gpu:0")
 device = sx.as_tensor(np.arange(300_000, dtype="int16"), device=gpu)

@@ -11,7 +11,7 @@ def test_no_deleter_runs_in_the_background_once_the_interpreter_ends(gpu_environ
 import builtins, ctypes, time
 import dpctl, dpctl.memory
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 from producers import Table, over, with_table
 
 gpu = sx.device("level_zero:gpu:0")

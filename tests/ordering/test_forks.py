@@ -104,7 +104,7 @@ libc = ctypes.CDLL(None)
 libc.on_exit(libc.abort, None)  # runs after what the package does at the end
 import dpctl, dpctl.memory
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 from sycl_ext import _core
 
 warnings.simplefilter("ignore", DeprecationWarning)

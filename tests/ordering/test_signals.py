@@ -50,7 +50,7 @@ def test_a_wait_that_was_interrupted_is_not_over(gpu_environment):
 import os, signal, threading
 import dpctl, dpctl.memory
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 from producers import Table, over, with_table
 
 gpu = sx.device("level_zero:gpu:0")
@@ -94,7 +94,7 @@ import ctypes, threading
 import dpctl.memory
 import numpy as np
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 
 gpu = sx.device("level_zero:gpu:0")
 queue, adapter = gpu.sycl_queue, control.loaded()

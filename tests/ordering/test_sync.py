@@ -8,25 +8,16 @@ from pathlib import Path
 import pytest
 
 import environments
-import level_zero.build as level_zero
-from fake_gpu.build import build, environment
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted(path.stem for path in (HERE / "sync").glob("test_*.py"))
-ENVIRONMENTS = ("stand_in_gpu", "level_zero_v1", "level_zero_v2")
-#: Not every day: the real adapters wait and copy as the stand-in one does.
-LONG = ("stand_in_gpu",)
+ENVIRONMENTS = ("level_zero_v1", "level_zero_v2")
 
 
-def variables_of(name, scratch):
+def variables_of(name):
     """The environment of a process; the Level Zero driver sees a block that is freed too early."""
-    if name == "stand_in_gpu":
-        build(scratch)  # once for a session
-        return environment(scratch, tiles=0, p2p=1)
-    folder = environments.ROOT / "build" / "level_zero"
-    level_zero.build(folder)
     adapter = name.removeprefix("level_zero_")
-    return level_zero.environment(folder, adapter, pools=False, tiles=0, p2p=1)
+    return environments.level_zero(adapter, pools=False, tiles=0, p2p=1)
 
 
 def run(name, where, scratch):
@@ -34,7 +25,7 @@ def run(name, where, scratch):
     junit_xml = scratch / f"sync-{where}-{name}.xml"
     variables = {
         **environments.clean_environment(),
-        **variables_of(where, scratch),
+        **variables_of(where),
         "SYCL_EXT_ENVIRONMENT": "sync",
         "DPCTL_VERBOSITY": "error",
     }
@@ -59,10 +50,7 @@ def runs():
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "where",
-    [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in ENVIRONMENTS],
-)
+@pytest.mark.parametrize("where", ENVIRONMENTS)
 @pytest.mark.parametrize("name", list(runs()))
 def test_sync(name, where, tmp_path_factory):
     done, junit_xml = run(name, where, tmp_path_factory.getbasetemp())

@@ -47,7 +47,7 @@ def test_blocks_with_pending_work_share_one_thread(gpu_environment):
         """
 import dpctl.memory, os
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 from sycl_ext import _core
 from waiting import eventually
 
@@ -82,7 +82,7 @@ def test_an_allocation_that_waits_for_room_lets_others_run(gpu_environment):
         """
 import dpctl.memory, threading
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 
 gpu = sx.device("level_zero:gpu:0")
 queue = gpu.sycl_queue

@@ -8,7 +8,6 @@ import pytest
 
 import environments
 import recipes
-from fake_gpu.build import build, environment
 
 PAGES = recipes.pages("stand-in GPU")
 #: The SYCL headers take their time, and so does a copy that is held.
@@ -20,12 +19,13 @@ def marked(page):
 
 
 @pytest.mark.parametrize("page", [marked(page) for page in PAGES])
-def test_recipe(page, tmp_path_factory, tmp_path):
-    scratch = tmp_path_factory.getbasetemp()  # the stand-in GPU is built once
-    build(scratch)
+def test_recipe(page, tmp_path):
+    settings = PAGES[page]
+    backend = settings.get("backend")
+    gpus = environments.posing(backend) if backend else environments.level_zero(tiles=0, **settings)
     done = subprocess.run(
         [sys.executable, recipes.__file__, page],
-        env={**environments.clean_environment(), **environment(scratch, tiles=0, **PAGES[page])},
+        env={**environments.clean_environment(), **gpus},
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -20,11 +20,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import level_zero.build as level_zero
+import level_zero.build as driver
 import opencl_gpu.build as opencl_gpu
-from fake_gpu.build import build, environment, installed
+import posing_adapter.build as posing_adapter
 from kernels.build import environment as kernel_environment
-from stand_in_build import Missing, opencl
+from stand_in_build import Missing, installed, opencl
 
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parent
@@ -42,11 +42,11 @@ PREFIXES = (
     "CL_CONFIG_",
     "FAKEGPU_",
     "OPENCL_",
+    "POSING_",
 )
 #: And those among them that are about the tests.
 OURS = (
     "SYCL_EXT_FUZZ",
-    "SYCL_EXT_LEVEL_ZERO_HEADERS",
     "SYCL_EXT_LONG",
     "SYCL_EXT_POCL",
     "SYCL_EXT_PROCESSES",
@@ -69,22 +69,24 @@ def _two_platforms(scratch: Path) -> dict[str, str]:
     return {**opencl(*opencl_gpu.drivers(2, scratch)), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
-def _stand_in_gpu(scratch: Path, **settings: object) -> dict[str, str]:
-    build(scratch)
-    return environment(scratch, **settings)
-
-
 def _opencl_gpu(_scratch: Path, **settings: object) -> dict[str, str]:
     folder = ROOT / "build" / "opencl_gpu"  # stays: it may hold a copy of the driver
     opencl_gpu.build(folder)
     return {**opencl_gpu.environment(folder, **settings), **kernel_environment()}
 
 
-def _level_zero(adapter: str, **settings: object) -> dict[str, str]:
-    """The real Level Zero adapters on the stand-in driver, which is built once for a checkout."""
+def level_zero(adapter: str = "v2", **settings: object) -> dict[str, str]:
+    """A real Level Zero adapter on the stand-in driver, which is built once for a checkout."""
     folder = ROOT / "build" / "level_zero"
-    level_zero.build(folder)
-    return level_zero.environment(folder, adapter, **settings)
+    driver.build(folder)
+    return driver.environment(folder, adapter, **settings)
+
+
+def posing(backend: str) -> dict[str, str]:
+    """Two GPUs that pose as those of "cuda" or "hip"."""
+    folder = ROOT / "build" / "posing_adapter"
+    posing_adapter.build(folder)
+    return posing_adapter.environment(folder, backend)
 
 
 def _out_of_memory(_scratch: Path) -> dict[str, str]:
@@ -115,12 +117,6 @@ class Environment:
 
 ENVIRONMENTS = {
     "two_platforms": Environment("two_platforms", _two_platforms),
-    "stand_in_gpu": Environment("stand_in_gpu", _stand_in_gpu),
-    # Contexts as on OpenCL, peers that reach each other, no double precision.
-    "stand_in_gpu_strict": Environment(
-        "stand_in_gpu",
-        lambda scratch: _stand_in_gpu(scratch, strict_ctx=1, p2p=1, fp64=0),
-    ),
     "opencl_gpu": Environment(
         "opencl_gpu",
         lambda scratch: _opencl_gpu(scratch, gpus=2),
@@ -131,11 +127,14 @@ ENVIRONMENTS = {
         lambda scratch: _opencl_gpu(scratch),
         also=("../ordering/test_pending_faults.py", "../ordering/test_sync_dpnp.py"),
     ),
-    "level_zero_v1": Environment("stand_in_gpu", lambda _scratch: _level_zero("v1")),
-    "level_zero_v2": Environment("stand_in_gpu", lambda _scratch: _level_zero("v2")),
+    "level_zero_v1": Environment("stand_in_gpu", lambda _scratch: level_zero("v1")),
+    "level_zero_v2": Environment("stand_in_gpu", lambda _scratch: level_zero("v2")),
+    # The driver sees each block; GPUs that reach each other's memory, without double precision.
     "level_zero_no_pools": Environment(
-        "stand_in_gpu", lambda _scratch: _level_zero("v2", pools=False)
+        "stand_in_gpu", lambda _scratch: level_zero(pools=False, p2p=1, fp64=0)
     ),
+    "cuda": Environment("native_backends", lambda _scratch: posing("cuda")),
+    "hip": Environment("native_backends", lambda _scratch: posing("hip")),
     "out_of_memory": Environment("out_of_memory", _out_of_memory),
     "no_usm": Environment("no_usm", _no_usm),
 }
@@ -155,9 +154,12 @@ def variables_of(name: str, scratch: Path) -> dict[str, str]:
     return cpu() if name == "cpu" else ENVIRONMENTS[name].environment(scratch)
 
 
-def run(name: str, scratch: Path, *arguments: str, **how: object) -> subprocess.CompletedProcess:
-    """Run the tests of an environment in a process of its own."""
+def run(
+    name: str, scratch: Path, *arguments: str, tests: str | None = None, **how: object
+) -> subprocess.CompletedProcess:
+    """Run the tests of an environment, or those of another folder, in a process of its own."""
     which = ENVIRONMENTS[name]
+    folders = (which.folder, *which.also) if tests is None else (tests,)
     variables = {**clean_environment(), **which.environment(scratch), "SYCL_EXT_ENVIRONMENT": name}
     command = [
         sys.executable,
@@ -165,7 +167,7 @@ def run(name: str, scratch: Path, *arguments: str, **how: object) -> subprocess.
         "pytest",
         "-p",
         "no:cacheprovider",
-        *(str(TESTS / "environments" / tests) for tests in (which.folder, *which.also)),
+        *(str(TESTS / "environments" / folder) for folder in folders),
     ]
     return subprocess.run([*command, *arguments], env=variables, cwd=HERE, **how)
 

@@ -54,7 +54,7 @@ def compile_c(source: Path) -> list[str]:
 
 def compile_cpp(source: Path) -> list[str]:
     import sycl_ext
-    from fake_gpu.build import compiler, installed
+    from stand_in_build import compiler, installed
 
     sycl = installed("intel-sycl-rt", "include/sycl/sycl.hpp").parents[1]
     command = [*compiler(), "-std=c++17", "-Wno-attributes", f"-I{sycl_ext.get_include()}"]

@@ -42,7 +42,7 @@ PLANTS = {
 }
 TESTS = ("core_tests", "core_faults")
 PROGRAMS = (*TESTS, "core_planted")
-ENVIRONMENTS = ("cpu", "stand_in_gpu")
+ENVIRONMENTS = ("cpu", "level_zero_v2")
 
 
 def tool(name: str) -> str:
@@ -77,10 +77,9 @@ def variables(name: str = "cpu") -> dict[str, str]:
     """Those of a test environment, and the options of each sanitizer."""
     libraries = environments.installed("intel-sycl-rt", "lib/libsycl.so").parent
     suppressions = {name: HERE / "suppressions" / f"{name}.txt" for name in ("lsan", "tsan")}
-    scratch = ROOT / "build" / "stand_in_gpu"
     return {
         **environments.clean_environment(),
-        **environments.variables_of(name, scratch),
+        **environments.variables_of(name, ROOT / "build"),
         # The interceptors of the sanitizers make dlopen forget the RUNPATH of libsycl.
         "LD_LIBRARY_PATH": str(libraries),
         "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1",

@@ -436,10 +436,9 @@ def test_an_extension_for_another_sycl_runtime_is_refused():
     [
         ("cpu", {}, "cpu", 8),
         ("two_platforms", {}, "cpu:1", 8),
-        pytest.param("stand_in_gpu", {}, "cpu", 8, marks=pytest.mark.long),
-        pytest.param("stand_in_gpu", {}, "level_zero:gpu:1", 6, marks=pytest.mark.long),
-        ("stand_in_gpu", {"FAKEGPU_STRICT_CTX": "1"}, "level_zero:gpu:1", 6),
-        ("stand_in_gpu", {"FAKEGPU_DELAY_US": "3000"}, "level_zero:gpu:1", 6),
+        pytest.param("level_zero_v2", {}, "cpu", 8, marks=pytest.mark.long),
+        ("opencl_gpu", {}, "opencl:gpu:1", 6),
+        ("level_zero_v2", {"FAKEGPU_DELAY_US": "3000"}, "level_zero:gpu:1", 6),
     ],
 )
 def test_the_example(where, more, device, lines, tmp_path_factory):
@@ -459,16 +458,15 @@ def test_the_example(where, more, device, lines, tmp_path_factory):
     assert done.stdout.count(" ok, ") == lines
 
 
-def test_the_example_is_asynchronous(tmp_path_factory):
+def test_the_example_is_asynchronous():
     """It returns while the copies are held, and whoever reads the target waits for them."""
     labs.build_all()
-    scratch = tmp_path_factory.getbasetemp()
     environments.python(
         """
 import threading, time
 import numpy as np, sycl_ext as sx
 from extensions import labs
-from fake_gpu import control
+from level_zero import control
 example = labs.load("scatter_rows")
 gpu = sx.device("level_zero:gpu:0")
 target, source = sx.zeros((6, 4), device=gpu), sx.empty((3, 4), device=gpu)
@@ -489,7 +487,7 @@ for _ in range(3):
 adapter.fakegpu_set_delay_us(0)
 assert target.to_numpy()[0].tolist() == [0, 0, 0, 0]
 """,
-        environments.ENVIRONMENTS["stand_in_gpu"].environment(scratch),
+        environments.level_zero(),
     )
 
 

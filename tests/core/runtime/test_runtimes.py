@@ -4,7 +4,7 @@
 import pytest
 
 import environments
-from fake_gpu.build import compiler, run
+from stand_in_build import compiler, run
 from sycl_ext import _core
 
 LOAD = """

@@ -41,7 +41,7 @@ class Places:
 @pytest.fixture(scope="session")
 def places():
     name = os.environ["SYCL_EXT_ENVIRONMENT"]
-    stand_in = name.startswith(("stand_in_gpu", "level_zero"))
+    stand_in = name.startswith("level_zero")
     root = sx.device(1)
     tile, sibling = root.create_sub_devices("numa" if stand_in else 1)[:2]
     return Places(
@@ -51,8 +51,8 @@ def places():
         private=sx.register_context(dpctl.SyclContext([root.sycl_device])),
         other_platform=sx.device(0),
         other_device=sx.device(2) if stand_in else None,
-        tiles_use_the_default_context=name in ("stand_in_gpu", "level_zero_v1", "level_zero_v2"),
-        peers=name == "stand_in_gpu_peers",
+        tiles_use_the_default_context=stand_in,
+        peers=name == "level_zero_no_pools",
         host_memory=name == "two_platforms",
         across_contexts=name != "opencl_gpu",
         counted=stand_in,
@@ -64,7 +64,7 @@ def count_copies(places):
     """A function that says how many copy commands were carried out since it was last called."""
     if not places.counted:
         return lambda: None
-    from fake_gpu import control
+    from level_zero import control
 
     adapter = control.loaded()
     last = [adapter.fakegpu_copies()]

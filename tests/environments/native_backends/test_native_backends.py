@@ -13,7 +13,7 @@ import pytest
 import sycl_ext as sx
 from dlpack_conformance.structs import IS_COPIED, READ_ONLY, DLManagedTensorVersioned, managed_in
 from extensions import labs
-from fake_gpu import control
+from posing_adapter.build import set_delay_us
 from producers import over
 from samples import bits, values
 from sycl_ext import _core
@@ -156,15 +156,14 @@ def test_streams(gpus):
     """The library's stream is an int; the host waits, because SYCL cannot order such a stream."""
     t = numbers(gpus[0])
     asked = (TYPES["device"], 0)
-    adapter = control.loaded()
     source = sx.empty((4, 5), "int32", usm_type="host", device=gpus[0]).copy_from(NUMBERS + 1)
     for stream in (None, 0, 1, 2, 0x7F00DEADBEEF):
         t.copy_from(NUMBERS)
-        adapter.fakegpu_set_delay_us(20_000)
+        set_delay_us(20_000)
         copy = t.copy_from(source, wait=False)
         capsule = t.__dlpack__(dl_device=asked, stream=stream, **V1)
         assert copy.done()
-        adapter.fakegpu_set_delay_us(0)
+        set_delay_us(0)
         assert read(capsule)[2] == t.ptr
     t.__dlpack__(dl_device=asked, stream=-1)
     for stream in ("1", 1.0, True, t.sycl_queue):

@@ -15,10 +15,10 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from fake_gpu import control
 from generated import alive
 from known_failures import known_failure
 from lacks import LACKS
+from level_zero import control
 from sycl_ext import _core
 from waiting import eventually
 
@@ -84,14 +84,14 @@ def level_zero():
 
 
 @pytest.fixture(scope="session")
-def strict():
-    """Contexts as on OpenCL, peers that reach each other, no double precision."""
-    return os.environ["SYCL_EXT_ENVIRONMENT"] == "stand_in_gpu_strict"
+def peers():
+    """Whether the GPUs reach each other's memory."""
+    return os.environ.get("FAKEGPU_P2P") == "1"
 
 
 @pytest.fixture(scope="session")
 def adapter(gpus):
-    """The C functions of the adapter."""
+    """The C functions of the stand-in driver."""
     return control.loaded()
 
 
@@ -102,18 +102,17 @@ def pools(level_zero):
 
 
 @pytest.fixture(scope="session")
-def blocks(adapter, gpus, level_zero, pools):
+def blocks(adapter, gpus, pools):
     """How many blocks of memory of ours are alive; of a pool the driver sees the slabs alone."""
-    if level_zero:  # dpnp's first copy from the host makes the runtime keep a byte
-        dpnp.asarray(np.zeros(1), usm_type="device", device=gpus[0].sycl_device)
+    # dpnp's first copy from the host makes the runtime keep a byte
+    dpnp.asarray(np.zeros(1), usm_type="device", device=gpus[0].sycl_device)
 
     def ours():
         _core.release_cached_memory()
         return _core.live_allocations()
 
     def the_drivers():  # UMF keeps what it has opened, for the next time
-        opened = adapter.fakegpu_opened_allocations() if level_zero else 0
-        return adapter.fakegpu_live_allocations() - opened
+        return adapter.fakegpu_live_allocations() - adapter.fakegpu_opened_allocations()
 
     return ours if pools else the_drivers
 

@@ -7,7 +7,6 @@ IMPORTS = "only the Level Zero adapters import host memory, and map virtual memo
 ORDERS = "an OpenCL driver does not count, and neither waits nor fails on a test's order"
 #: Environment -> what its tests cannot use: a fixture, or the name of a test -> the reason.
 LACKS: dict[str, dict[str, str]] = {
-    "stand_in_gpu": {"imports_of_host_memory": IMPORTS},
     "opencl_gpu": {
         "imports_of_host_memory": IMPORTS,
         "adapter": ORDERS,
@@ -20,12 +19,5 @@ LACKS: dict[str, dict[str, str]] = {
         "tiles": "its partitions are those of a CPU device",
         "test_one_context_for_both": "each GPU is a platform of its own",
         "test_a_private_context_goes_to_the_default_one": "no command knows two contexts' memory",
-    },
-    # Its tiles are bound to contexts of their own, as on OpenCL.
-    "stand_in_gpu_strict": {
-        "imports_of_host_memory": IMPORTS,
-        "test_memory_of_a_tile_goes_to_its_root": "no tile is bound to the default context",
-        "test_a_tile_is_refused_without_a_copy": "no tile is bound to the default context",
-        "test_a_negative_stride_is_copied_on_the_device": "no tile is bound to the default context",
     },
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor on GPUs: with double precision, and in the strict environment without."""
+"""The doctor on GPUs: with double precision, and in one environment without."""
 
 import json
 import subprocess

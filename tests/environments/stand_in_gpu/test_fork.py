@@ -82,7 +82,7 @@ def test_work_that_was_pending_at_the_fork():
         SETUP
         + """
 import dpctl, dpctl.memory
-from fake_gpu import control
+from level_zero import control
 
 queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
 tensor = sx.zeros(100, "uint8", device=queue)
@@ -108,7 +108,7 @@ def test_a_child_frees_nothing_of_the_parents():
     environments.python(
         SETUP
         + """
-from fake_gpu import control
+from level_zero import control
 from waiting import eventually
 
 count = control.loaded().fakegpu_live_allocations

@@ -20,11 +20,11 @@ from sycl_ext import _core
 # ---- two devices ---------------------------------------------------------------------------------
 
 
-def test_to_the_other_gpu(gpus, strict):
+def test_to_the_other_gpu(gpus, peers):
     """Directly where they reach each other; else through the host, and only when told so."""
     tensor = numbers(gpus[0])
     target = (14, gpus[1].id)
-    if strict:
+    if peers:
         moved = tensor.to_device(gpus[1])
         assert bits(moved.to_numpy()) == bits(values((2, 3)))
         assert read(tensor.__dlpack__(dl_device=target, **VERSIONED))[:2] == (target, IS_COPIED)
@@ -143,7 +143,7 @@ assert np.asarray(view).tolist() == [0, 0, 0]
 # ---- tiles and private contexts ------------------------------------------------------------------
 
 
-def test_tiles(gpu, tiles, strict, usm_type):
+def test_tiles(gpu, tiles, usm_type):
     assert len(tiles) == 2
     for tile in tiles:
         assert (tile.kind, tile.root_id, tile.parent) == ("sub_device", gpu.id, gpu)
@@ -155,10 +155,9 @@ def test_tiles(gpu, tiles, strict, usm_type):
         assert read(own) == ((14, tile.id), 0, tensor.ptr)
         again = sx.from_dlpack(own)
         assert (again.device, again.ptr) == (tile, tensor.ptr)
-        if not strict:  # Level Zero: tiles live in the default context of their GPU
-            assert tile.default_context
-            assert read(tensor.__dlpack__(**VERSIONED)) == ((14, gpu.id), 0, tensor.ptr)
-            assert sx.from_dlpack(tensor.__dlpack__()).ptr == tensor.ptr
+        assert tile.default_context  # Level Zero: tiles live in that of their GPU
+        assert read(tensor.__dlpack__(**VERSIONED)) == ((14, gpu.id), 0, tensor.ptr)
+        assert sx.from_dlpack(tensor.__dlpack__()).ptr == tensor.ptr
         for other in (gpu, *tiles):
             assert bits(tensor.to_device(other, copy=True).to_numpy()) == bits(values((2, 3)))
 
@@ -189,10 +188,8 @@ def test_a_private_context(gpu, usm_type):
 
 @pytest.mark.parametrize("on_card", [True, False], ids=["the card's queue", "the tile's queue"])
 @pytest.mark.parametrize("way", ["to_numpy", "C table", "drop"])
-def test_work_on_memory_of_a_tile_is_waited_for(gpu, tiles, strict, hold, way, on_card):
+def test_work_on_memory_of_a_tile_is_waited_for(gpu, tiles, hold, way, on_card):
     """A consumer takes it under the id of the card, and works on the queue of that."""
-    if strict:
-        return  # no queue of the card reaches a tile's context
     tensor = sx.zeros(100, "uint8", device=tiles[0])
     source = sx.empty(100, "uint8", usm_type="host", device=tiles[0]).copy_from(
         values(100, "uint8")

@@ -112,8 +112,8 @@ def test_what_somebody_else_imported_stays_theirs(adapter, gpu, numbers):
 import ctypes
 import numpy as np
 import sycl_ext as sx
-from fake_gpu import control
-from level_zero.probe import import_functions
+from level_zero import control
+from level_zero.sycl_memory import import_functions
 from sycl_ext.memory import register_host
 
 gpu, driver = sx.device("gpu"), control.loaded()
@@ -149,7 +149,7 @@ def test_a_child_and_the_end_leave_it_alone():
 import os
 import numpy as np
 import sycl_ext as sx
-from fake_gpu import control
+from level_zero import control
 from sycl_ext.memory import register_host
 
 array, driver = np.zeros(1000), control.loaded() if sx.devices() else None

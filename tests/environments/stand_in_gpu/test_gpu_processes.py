@@ -16,7 +16,6 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from fake_gpu import control
 from generated import alive
 from samples import LAYOUTS, assert_equal, values
 from sycl_ext import _core
@@ -65,14 +64,10 @@ def test_a_tile_is_found_again(tiles, gpus):
     assert pickle.loads(pickle.dumps(other)).device is gpus[1]
 
 
-def test_a_gpu_is_found_under_another_id(gpus, level_zero):
+def test_a_gpu_is_found_under_another_id(gpus):
     """Device 2 here is device 0 where the CPU is hidden, and there is one GPU less."""
     data = pickle.dumps(numbers(gpus[1], "shared"))
-    if level_zero:
-        alone = {**os.environ, "ONEAPI_DEVICE_SELECTOR": "level_zero:gpu"}
-    else:
-        alone = {"UR_ADAPTERS_FORCE_LOAD": str(control.path())}
-    alone["FAKEGPU_DEVICES"] = "2"
+    alone = {**os.environ, "ONEAPI_DEVICE_SELECTOR": "level_zero:gpu", "FAKEGPU_DEVICES": "2"}
     code = f"import pickle; t = pickle.loads({data!r}); print(t.device.filter_string, t.device.id)"
     shown = environments.python(code, alone)
     assert shown.strip() == "level_zero:gpu:1 1"
@@ -230,7 +225,7 @@ def test_a_tile_that_is_not_there(tiles, with_ipc):
             sx.ipc.open(replace(handle, _device=handle._device._replace(path=path)))
 
 
-def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter, level_zero):
+def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter):
     """The real adapters keep the mapping for the next time, so that there is one, and not two.
 
     They give up one of an earlier block at the same address, so that there may be none more.
@@ -241,13 +236,13 @@ def test_an_opened_block_is_closed_with_its_last_view(gpu, with_ipc, adapter, le
     opened = sx.ipc.open(handle)
     view = opened[1:]
     there = adapter.fakegpu_live_allocations()
-    assert there - before in ((0, 1) if level_zero else (1,))
+    assert there - before in (0, 1)
     del opened
     assert_equal(view, values((4, 6), "int32")[1:])
     assert adapter.fakegpu_live_allocations() == there
     del view
     alive()
-    assert there - adapter.fakegpu_live_allocations() in ((0, 1) if level_zero else (1,))
+    assert there - adapter.fakegpu_live_allocations() in (0, 1)
     again = sx.ipc.open(handle)
     assert_equal(again, values((4, 6), "int32"))
     assert adapter.fakegpu_live_allocations() == there

@@ -10,7 +10,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from dlpack_conformance.structs import ONE_API
-from level_zero.virtual_memory import PAGE, READ, VirtualMemory
+from level_zero.sycl_memory import PAGE, READ, VirtualMemory
 from producers import over
 
 
@@ -103,7 +103,7 @@ def test_newer_drivers_know_it(gpu):
     environments.python(
         """
 import sycl_ext as sx
-from level_zero.virtual_memory import PAGE, VirtualMemory
+from level_zero.sycl_memory import PAGE, VirtualMemory
 from test_gpu_virtual_memory import Interface
 
 gpu = sx.device("gpu")

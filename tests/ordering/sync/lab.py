@@ -25,7 +25,7 @@ import numpy as np
 import environments
 import sycl_ext as sx
 from dlpack_conformance import structs as dlpack_ctypes
-from fake_gpu import control
+from level_zero import control
 
 HERE = Path(__file__).resolve().parent
 #: Where a wait is missing, more than half of the reads are stale (the end of test_waits.py, which

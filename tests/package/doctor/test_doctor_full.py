@@ -29,6 +29,8 @@ OPENCL_GPU = (
     "neither inter-process handles nor system USM",
     9,
 )
+#: A GPU of an adapter that poses as CUDA's or HIP's, which has no parts, either.
+POSING_GPU = ({**OPENCL_GPU[0], "sub-devices": "skipped"}, *OPENCL_GPU[1:])
 NO_USM = ({"all": "skipped"}, "", 0)
 
 #: What the full self-test says of each device of an environment: outcomes, what a second process
@@ -36,13 +38,13 @@ NO_USM = ({"all": "skipped"}, "", 0)
 EXPECTED = {
     "cpu": [CPU_DEVICE],
     "two_platforms": [CPU_DEVICE, CPU_DEVICE],
-    "stand_in_gpu": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
-    "stand_in_gpu_strict": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "level_zero_v1": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "level_zero_v2": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "level_zero_no_pools": [CPU_DEVICE, LEVEL_ZERO, LEVEL_ZERO],
     "opencl_gpu": [CPU_DEVICE, OPENCL_GPU, OPENCL_GPU],
     "opencl_gpu_kernels": [CPU_DEVICE, OPENCL_GPU],
+    "cuda": [CPU_DEVICE, POSING_GPU, POSING_GPU],
+    "hip": [CPU_DEVICE, POSING_GPU, POSING_GPU],
     "out_of_memory": [CPU_DEVICE],
     "no_usm": [NO_USM, CPU_DEVICE],
 }

@@ -85,17 +85,17 @@ def test_mpi_ranks(ranks):
     assert "opencl:cpu:0 device sum of the broadcast: 499500.0" in shown
 
 
-def test_mpi_ranks_with_a_gpu(tmp_path):
-    gpu = environments.ENVIRONMENTS["stand_in_gpu"].environment(tmp_path)
+def test_mpi_ranks_with_a_gpu():
+    gpu = environments.level_zero()
     shown = mpiexec(2, "level_zero:gpu:1", variables=gpu)
     assert shown.count("done") == 2
     for kind in ("device", "shared", "host"):
         assert f"level_zero:gpu:1 {kind} sum of the broadcast: 1000.0" in shown
 
 
-def test_an_mpi_that_lies(tmp_path):
+def test_an_mpi_that_lies():
     """`mpi.check`, `staged` with a communicator, and requests."""
-    gpu = environments.ENVIRONMENTS["stand_in_gpu"].environment(tmp_path)
+    gpu = environments.level_zero()
     command = Path(sys.executable).with_name("mpiexec")
     script = Path(__file__).with_name("mpi_guard.py")
     shown = run(command, "-n", 2, sys.executable, "-W", "error", script, variables=gpu)

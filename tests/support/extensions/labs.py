@@ -18,7 +18,7 @@ import pybind11
 from tvm_ffi.libinfo import find_dlpack_include_path
 
 import sycl_ext as sx
-from fake_gpu.build import compiler, installed, run
+from stand_in_build import compiler, installed, run
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]

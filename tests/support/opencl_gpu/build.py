@@ -1,6 +1,6 @@
 """Compile the layer and say which environment makes a process see the posing GPU.
 
-Touches `out_dir` only; imports nothing of this project.
+Touches `out_dir` only.
 """
 
 from __future__ import annotations
@@ -10,27 +10,16 @@ import os
 import shutil
 from pathlib import Path
 
-from fake_gpu.build import compiler, installed, run
-from stand_in_build import built, is_current, opencl
+from stand_in_build import built, compile_library, installed, opencl
 
 LIBRARY = "libopencl_gpu.so"
 SOURCE = Path(__file__).resolve().parents[3] / "sycl_ext_pytest" / "opencl_gpu.cpp"
-FLAGS = ("-O1", "-std=c++17", "-shared", "-fPIC")
 
 
 def build(out_dir: Path) -> Path:
     """Compile the layer into `out_dir`, unless it is newer than all it is made of."""
-    library = Path(out_dir) / LIBRARY
-    headers = installed("intel-sycl-rt", "include/CL/cl_layer.h")
-    if is_current(library, (SOURCE, headers, Path(__file__))):
-        return library
-
-    library.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = library.with_name(f"{LIBRARY}.{os.getpid()}")
-    command = [*compiler(), *FLAGS, "-isystem", str(headers.parents[1])]
-    run([*command, str(SOURCE), "-o", str(unfinished)])
-    unfinished.replace(library)  # a process that runs keeps the file it has loaded
-    return library
+    header = installed("intel-sycl-rt", "include/CL/cl_layer.h")
+    return compile_library(Path(out_dir) / LIBRARY, SOURCE, header)
 
 
 def drivers(count: int, out_dir: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fake_gpu.build import compiler, installed, run
+from stand_in_build import compiler, installed, run
 
 HERE = Path(__file__).resolve().parent
 PRODUCER = "libproducer.so"

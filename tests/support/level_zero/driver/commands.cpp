@@ -12,9 +12,10 @@ using namespace stand_in;
 namespace {
 
 ze_result_t append(ze_command_list_handle_t list, std::function<Work()> submit,
-                   ze_event_handle_t event, std::uint32_t count, ze_event_handle_t* waits) {
+                   ze_event_handle_t event, std::uint32_t count, ze_event_handle_t* waits,
+                   Fence fence = Fence::none) {
   std::vector<SignalPointer> signals = signals_of(count, waits);
-  return of<List>(list).append({std::move(signals), std::move(submit), signal_for(event)});
+  return of<List>(list).append({fence, std::move(signals), std::move(submit), signal_for(event)});
 }
 
 // The bytes from the first row's begin to the last row's end.
@@ -23,12 +24,21 @@ std::size_t extent(const ze_copy_region_t& region, std::size_t pitch) {
   return (region.originY + region.height - 1) * pitch + region.originX + region.width;
 }
 
+// Whether a command may copy between these: device memory of two cards only where they are peers.
+bool may_copy(const void* to, const void* from) {
+  const std::shared_ptr<Block> target = memory().around(to), source = memory().around(from);
+  if (!target || !source) return true;
+  if (target->type != ZE_MEMORY_TYPE_DEVICE || source->type != ZE_MEMORY_TYPE_DEVICE) return true;
+  return reaches(*target->device, *source->device) || reaches(*source->device, *target->device);
+}
+
 }  // namespace
 
 ZE_API ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to,
                                                  const void* from, std::size_t size,
                                                  ze_event_handle_t event, std::uint32_t count,
                                                  ze_event_handle_t* waits) {
+  if (!may_copy(to, from)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   const auto submit = [=]() -> Work {
     return [target = Place(to, size), source = Place(from, size), size] {
       std::memmove(target.bytes(), source.bytes(), size);
@@ -72,24 +82,24 @@ ZE_API ze_result_t zeCommandListAppendMemoryFill(ze_command_list_handle_t list, 
 ZE_API ze_result_t zeCommandListAppendBarrier(ze_command_list_handle_t list,
                                               ze_event_handle_t event, std::uint32_t count,
                                               ze_event_handle_t* waits) {
-  return append(list, {}, event, count, waits);
+  return append(list, {}, event, count, waits, count ? Fence::before_later : Fence::both);
 }
 
 ZE_API ze_result_t zeCommandListAppendSignalEvent(ze_command_list_handle_t list,
                                                   ze_event_handle_t event) {
-  return append(list, {}, event, 0, nullptr);
+  return append(list, {}, event, 0, nullptr, Fence::after_earlier);
 }
 
 ZE_API ze_result_t zeCommandListAppendWaitOnEvents(ze_command_list_handle_t list,
                                                    std::uint32_t count, ze_event_handle_t* waits) {
-  return append(list, {}, nullptr, count, waits);
+  return append(list, {}, nullptr, count, waits, Fence::before_later);
 }
 
 ZE_API ze_result_t zeCommandListAppendEventReset(ze_command_list_handle_t list,
                                                  ze_event_handle_t event) {
   const SignalPointer signal = of<Event>(event).current();
   const auto submit = [signal]() -> Work { return [signal] { signal->reset(); }; };
-  return append(list, submit, nullptr, 0, nullptr);
+  return append(list, submit, nullptr, 0, nullptr, Fence::both);
 }
 
 ZE_API ze_result_t zeCommandListAppendWriteGlobalTimestamp(ze_command_list_handle_t list,
@@ -112,6 +122,6 @@ ZE_API ze_result_t zeCommandListAppendMemoryPrefetch(ze_command_list_handle_t, c
 }
 
 ZE_API ze_result_t zeCommandListAppendMemAdvise(ze_command_list_handle_t, ze_device_handle_t,
-                                                const void*, std::size_t, ze_memory_advice_t) {
+                                                const void*, std::size_t, std::uint32_t) {
   return ZE_RESULT_SUCCESS;
 }

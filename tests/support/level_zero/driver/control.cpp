@@ -1,4 +1,4 @@
-// The C functions of a stand-in GPU, through which tests/support/fake_gpu/control.py reads its
+// The C functions of a stand-in GPU, through which tests/support/level_zero/control.py reads its
 // counters and turns its switches.
 #include "faults.hpp"
 #include "memory.hpp"

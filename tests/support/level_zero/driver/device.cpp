@@ -45,8 +45,9 @@ const std::vector<Device*>& listed() {
   return *list;
 }
 
-bool are_peers(const Device& one, const Device& other) {
-  return one.card == other.card || settings().peers;
+bool reaches(const Device& one, const Device& other) {
+  if (one.card == other.card) return true;
+  return settings().peers && (!settings().one_way || other.card < one.card);
 }
 
 }  // namespace stand_in
@@ -76,13 +77,13 @@ ZE_API ze_result_t zeDeviceGetRootDevice(ze_device_handle_t device, ze_device_ha
 
 ZE_API ze_result_t zeDeviceCanAccessPeer(ze_device_handle_t one, ze_device_handle_t other,
                                          ze_bool_t* yes) {
-  *yes = are_peers(of<Device>(one), of<Device>(other));
+  *yes = reaches(of<Device>(one), of<Device>(other));
   return ZE_RESULT_SUCCESS;
 }
 
 ZE_API ze_result_t zeDeviceGetP2PProperties(ze_device_handle_t one, ze_device_handle_t other,
                                             ze_device_p2p_properties_t* p) {
-  const bool peers = are_peers(of<Device>(one), of<Device>(other));
+  const bool peers = reaches(of<Device>(one), of<Device>(other));
   p->flags = peers ? ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS : 0;
   return ZE_RESULT_SUCCESS;
 }

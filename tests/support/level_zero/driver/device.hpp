@@ -21,6 +21,7 @@ const std::vector<Device*>& cards();
 // What zeDeviceGet lists: cards (COMPOSITE), or their tiles (FLAT, COMBINED).
 const std::vector<Device*>& listed();
 
-bool are_peers(const Device& one, const Device& other);
+// Whether commands of one device reach the memory of the other.
+bool reaches(const Device& one, const Device& other);
 
 }  // namespace stand_in

@@ -8,6 +8,9 @@
 
 using namespace stand_in;
 
+// Battlemage, which gets the adapter v2 when nobody says which.
+constexpr std::uint32_t kIpVersion = 0x05004000;
+
 ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_properties_t* p) {
   const Device& device = of<Device>(handle);
   p->type = ZE_DEVICE_TYPE_GPU;
@@ -29,19 +32,18 @@ ZE_API ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_pr
   p->timerResolution = p->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? 1000000000 : 1;
   p->timestampValidBits = kTimestampBits;
   p->kernelTimestampValidBits = kTimestampBits;
-  std::memset(&p->uuid, 0, sizeof p->uuid);
-  p->uuid.id[0] = 0x86;
-  p->uuid.id[1] = 0x80;
-  p->uuid.id[8] = static_cast<std::uint8_t>(device.card + 1);
-  p->uuid.id[15] = static_cast<std::uint8_t>(device.tile + 1);
+  std::memset(p->uuid, 0, sizeof p->uuid);
+  p->uuid[0] = 0x86;
+  p->uuid[1] = 0x80;
+  p->uuid[8] = static_cast<std::uint8_t>(device.card + 1);
+  p->uuid[15] = static_cast<std::uint8_t>(device.tile + 1);
   if (device.parent)
     std::snprintf(p->name, sizeof p->name, "Fake GPU %d.%d", device.card, device.tile);
   else
     std::snprintf(p->name, sizeof p->name, "Fake GPU %d", device.card);
-  for (auto* next = static_cast<ze_base_properties_t*>(p->pNext); next;
-       next = static_cast<ze_base_properties_t*>(next->pNext)) {
-    if (next->stype == kIpVersion)
-      reinterpret_cast<IpVersion*>(next)->ipVersion = settings().ip_version;
+  for (ze_base_properties_t* next = p->pNext; next; next = next->pNext) {
+    if (next->stype == ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT)
+      static_cast<ze_device_ip_version_ext_t*>(next)->ipVersion = kIpVersion;
   }
   return ZE_RESULT_SUCCESS;
 }

@@ -33,14 +33,15 @@ ze_result_t release_imported_pointer(ze_driver_handle_t, void* pointer) {
 ze_result_t host_pointer_base(ze_driver_handle_t driver, void* pointer, void** base) {
   if (driver != handle_of<ze_driver_handle_t>(&the_driver)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   const std::shared_ptr<Block> block = memory().around(pointer);
-  if (!block || block->type != kHostImported) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (!block || block->type != ZE_MEMORY_TYPE_HOST_IMPORTED)
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   if (base) *base = block->base;
   return ZE_RESULT_SUCCESS;
 }
 
 }  // namespace
 
-ZE_API ze_result_t zeInit(ze_init_flags_t) { return ZE_RESULT_SUCCESS; }
+ZE_API ze_result_t zeInit(std::uint32_t) { return ZE_RESULT_SUCCESS; }
 
 ZE_API ze_result_t zeDriverGet(std::uint32_t* count, ze_driver_handle_t* drivers) {
   hand_out_one(count, drivers, [](ze_driver_handle_t& driver) {
@@ -55,12 +56,12 @@ ZE_API ze_result_t zeInitDrivers(std::uint32_t* count, ze_driver_handle_t* drive
 }
 
 ZE_API ze_result_t zeDriverGetApiVersion(ze_driver_handle_t, ze_api_version_t* version) {
-  *version = static_cast<ze_api_version_t>(ZE_MAKE_VERSION(1, 13));
+  *version = ZE_MAKE_VERSION(1, 13);
   return ZE_RESULT_SUCCESS;
 }
 
 ZE_API ze_result_t zeDriverGetProperties(ze_driver_handle_t, ze_driver_properties_t* p) {
-  std::memset(&p->uuid, 0x5a, sizeof p->uuid);
+  std::memset(p->uuid, 0x5a, sizeof p->uuid);
   p->driverVersion = (1u << 24) | (13u << 16) | 40000u;  // 1.13.40000
   return ZE_RESULT_SUCCESS;
 }

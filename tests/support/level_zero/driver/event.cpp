@@ -24,6 +24,11 @@ void Signal::reset() {
   failure_ = nullptr;
 }
 
+bool Signal::is_set() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return done_;
+}
+
 bool Signal::wait(std::uint64_t nanoseconds) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto done = [this] { return done_; };
@@ -93,9 +98,9 @@ ZE_API ze_result_t zeEventPoolCreate(ze_context_handle_t, const ze_event_pool_de
                                      std::uint32_t, ze_device_handle_t*,
                                      ze_event_pool_handle_t* out) {
   auto* pool = new Pool;
-  for (auto* next = static_cast<const ze_base_desc_t*>(desc->pNext); next;
-       next = static_cast<const ze_base_desc_t*>(next->pNext))
-    if (next->stype == kCounterBasedEventPoolDesc) pool->counter_based = true;
+  for (const ze_base_desc_t* next = desc->pNext; next; next = next->pNext)
+    if (next->stype == ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC)
+      pool->counter_based = true;
   *out = handle_of<ze_event_pool_handle_t>(pool);
   return ZE_RESULT_SUCCESS;
 }

@@ -37,6 +37,7 @@ class Signal {
   // With the failure of its list, if it has failed.
   void set(FailurePointer failure = nullptr, std::uint64_t begin = 0, std::uint64_t end = 0);
   void reset();
+  bool is_set();
   // Whether it came within that time.
   bool wait(std::uint64_t nanoseconds);
   // Told once to somebody who waited, and to everybody who only asks.

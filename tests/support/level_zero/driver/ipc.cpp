@@ -48,8 +48,7 @@ ZE_API ze_result_t zeMemPutIpcHandle(ze_context_handle_t, ze_ipc_mem_handle_t op
 }
 
 ZE_API ze_result_t zeMemOpenIpcHandle(ze_context_handle_t, ze_device_handle_t device,
-                                      ze_ipc_mem_handle_t opaque, ze_ipc_memory_flags_t,
-                                      void** out) {
+                                      ze_ipc_mem_handle_t opaque, std::uint32_t, void** out) {
   if (!settings().ipc) return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
   const Handle handle = read(opaque);

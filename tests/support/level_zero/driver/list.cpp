@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <set>
 
 #include "clock.hpp"
 #include "faults.hpp"
@@ -19,6 +21,39 @@ void pause() {
     usleep(static_cast<useconds_t>(std::min(kStepUs, faults().delay_us - slept)));
 }
 
+// Of the commands that each list wants to run.
+class Turns {
+ public:
+  void enter(std::uint64_t number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ready_.insert(number);
+  }
+  void await(std::uint64_t number) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return *ready_.rbegin() == number && !is_one_running_; });
+    is_one_running_ = true;
+  }
+  void leave(std::uint64_t number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ready_.erase(number);
+    is_one_running_ = false;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::uint64_t> ready_;
+  bool is_one_running_ = false;
+};
+
+Turns& turns() {
+  static auto* only = new Turns;
+  return *only;
+}
+
+std::atomic<std::uint64_t> submitted{0};
+
 struct Lists {
   std::mutex mutex;
   std::vector<List*> all;
@@ -31,7 +66,8 @@ Lists& lists() {
 
 }  // namespace
 
-List::List(Kind kind, bool synchronous) : kind_(kind), synchronous_(synchronous) {
+List::List(Kind kind, bool synchronous, bool in_order)
+    : kind_(kind), synchronous_(synchronous), in_order_(in_order) {
   if (kind == Kind::immediate) thread_ = std::thread([this] { run(); });
   std::lock_guard<std::mutex> lock(lists().mutex);
   lists().all.push_back(this);
@@ -66,7 +102,7 @@ void List::execute(List& ordinary) {
 }
 
 void List::submit(const Command& command) {
-  Pending pending{command.waits, {}, command.signal};
+  Pending pending{command.fence, command.waits, {}, command.signal, ++submitted};
   pending.fails = faults().next_command_fails.exchange(false);
   if (command.submit) pending.work = command.submit();
   {
@@ -82,23 +118,47 @@ void List::run() {
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || !pending_.empty(); });
     if (pending_.empty()) return;
-    Pending pending = std::move(pending_.front());
-    pending_.pop_front();
+    const auto chosen = next();
+    if (chosen == pending_.end()) {
+      changed_.wait_for(lock, std::chrono::microseconds(kStepUs));
+      continue;
+    }
+    Pending pending = std::move(*chosen);
+    pending_.erase(chosen);
     busy_ = true;
     lock.unlock();
     const Outcome outcome = carry_out(pending);
     lock.lock();
     busy_ = false;  // under the lock: whoever has waited for the last event finds the list idle
     if (pending.signal) pending.signal->set(outcome.failure, outcome.begin, outcome.end);
+    turns().leave(pending.number);
     changed_.notify_all();
   }
+}
+
+std::deque<List::Pending>::iterator List::next() {
+  if (in_order_) return pending_.begin();
+  const auto is_set = [](const SignalPointer& signal) { return signal->is_set(); };
+  auto newest = pending_.end();
+  for (auto one = pending_.begin(); one != pending_.end(); ++one) {
+    const Fence fence = one->fence;
+    const bool is_first = one == pending_.begin();
+    const bool waits_for_earlier = fence == Fence::after_earlier || fence == Fence::both;
+    if (std::all_of(one->waits.begin(), one->waits.end(), is_set) &&
+        (is_first || !waits_for_earlier))
+      newest = one;
+    if (fence == Fence::before_later || fence == Fence::both) break;
+  }
+  return newest;
 }
 
 // The memory is let go before anybody is told that the command is done.
 List::Outcome List::carry_out(Pending& pending) {
   for (const SignalPointer& signal : pending.waits) signal->wait(kForEver);
+  turns().enter(pending.number);
   ++faults().running;
   pause();
+  turns().await(pending.number);
   const std::uint64_t begin = now_ns();
   if (pending.fails || faults().lost) failure_->happen();
   const bool fails = failure_->untold();
@@ -125,17 +185,18 @@ void wait_for_all_lists() {
 namespace {
 
 template <class Handle>
-ze_result_t create(List::Kind kind, bool synchronous, Handle* out) {
+ze_result_t create(List::Kind kind, bool synchronous, bool in_order, Handle* out) {
   if (faults().lost) return ZE_RESULT_ERROR_DEVICE_LOST;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  *out = handle_of<Handle>(new List(kind, synchronous));
+  *out = handle_of<Handle>(new List(kind, synchronous, in_order));
   return ZE_RESULT_SUCCESS;
 }
 
 // An immediate command list and a command queue are one thing here, under two handles.
 template <class Handle>
 ze_result_t create_queue(const ze_command_queue_desc_t* desc, Handle* out) {
-  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS, out);
+  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+                desc->flags & ZE_COMMAND_QUEUE_FLAG_IN_ORDER, out);
 }
 
 template <class Handle>
@@ -163,7 +224,7 @@ using namespace stand_in;
 ZE_API ze_result_t zeCommandListCreate(ze_context_handle_t, ze_device_handle_t,
                                        const ze_command_list_desc_t*,
                                        ze_command_list_handle_t* out) {
-  return create(List::Kind::ordinary, false, out);
+  return create(List::Kind::ordinary, false, true, out);
 }
 
 ZE_API ze_result_t zeCommandListCreateImmediate(ze_context_handle_t, ze_device_handle_t,
@@ -206,7 +267,7 @@ ZE_API ze_result_t zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t q
                                                      ze_command_list_handle_t* lists,
                                                      ze_fence_handle_t fence) {
   for (std::uint32_t i = 0; i < count; ++i) of<List>(queue).execute(of<List>(lists[i]));
-  if (fence) of<List>(queue).append({{}, {}, of<Event>(fence).to_signal()});
+  if (fence) of<List>(queue).append({Fence::after_earlier, {}, {}, of<Event>(fence).to_signal()});
   return ZE_RESULT_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 // Command lists and queues: what carries out commands, one after the other, on a thread.
 //
 // A command queue and an immediate command list are the same here; an ordinary list keeps its
-// commands until a queue is given them.
+// commands until a queue is given them.  Of the commands that may run, on whichever list, the one
+// that was submitted last runs, and the others wait: what may be overtaken is overtaken.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +19,11 @@ namespace stand_in {
 
 using Work = std::function<void()>;
 
+// How a command stands to the others of a list that is not in order.
+enum class Fence { none, after_earlier, before_later, both };
+
 struct Command {
+  Fence fence;
   std::vector<SignalPointer> waits;
   std::function<Work()> submit;  // claims the memory, and returns what is to be done; may be empty
   SignalPointer signal;          // may be null
@@ -28,7 +33,7 @@ class List : public Object {
  public:
   enum class Kind { ordinary, immediate };
 
-  List(Kind kind, bool synchronous);
+  List(Kind kind, bool synchronous, bool in_order);
   ~List();  // carries out what is pending
 
   ze_result_t append(Command command);
@@ -40,9 +45,11 @@ class List : public Object {
 
  private:
   struct Pending {
+    Fence fence;
     std::vector<SignalPointer> waits;
     Work work;
     SignalPointer signal;
+    std::uint64_t number;  // in the order of all lists' submissions
     bool fails = false;
   };
   struct Outcome {
@@ -52,10 +59,11 @@ class List : public Object {
 
   void submit(const Command& command);
   void run();
+  std::deque<Pending>::iterator next();  // end: none may run
   Outcome carry_out(Pending& pending);
 
   const Kind kind_;
-  const bool synchronous_;
+  const bool synchronous_, in_order_;
   std::vector<Command> recorded_;
 
   std::mutex mutex_;

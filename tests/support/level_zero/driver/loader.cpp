@@ -1,8 +1,6 @@
 // The loader's part.  The adapters contain a static loader, which opens libze_loader.so.1 in
 // ZEL_LIBRARY_PATH and asks it for the following, and then for every function by its name.  (The
 // tables of functions, zeGet*ProcAddrTable, it asks for, too, and overwrites: see ../build.py.)
-#include <level_zero/loader/ze_loader.h>
-
 #include <cstring>
 
 #include "settings.hpp"
@@ -17,7 +15,7 @@ ZE_API ze_result_t zelLoaderGetVersionsInternal(std::size_t* count,
   if (versions && *count) {
     std::memset(versions, 0, sizeof *versions);
     std::strcpy(versions->component_name, "loader");
-    versions->spec_version = static_cast<ze_api_version_t>(ZE_MAKE_VERSION(1, 13));
+    versions->spec_version = ZE_MAKE_VERSION(1, 13);
     versions->component_lib_version = {1, 28, 0};
   }
   *count = 1;
@@ -28,12 +26,12 @@ ZE_API ze_result_t zelLoaderGetVersions(std::size_t* count, zel_component_versio
   return zelLoaderGetVersionsInternal(count, versions);
 }
 
-ZE_API ze_result_t zelLoaderTranslateHandleInternal(zel_handle_type_t, void* in, void** out) {
+ZE_API ze_result_t zelLoaderTranslateHandleInternal(int, void* in, void** out) {
   *out = in;
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zelLoaderTranslateHandle(zel_handle_type_t type, void* in, void** out) {
+ZE_API ze_result_t zelLoaderTranslateHandle(int type, void* in, void** out) {
   return zelLoaderTranslateHandleInternal(type, in, out);
 }
 

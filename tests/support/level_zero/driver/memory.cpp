@@ -140,7 +140,7 @@ ze_result_t Memory::free(const void* pointer, const char* function) {
   if (found == blocks_.end() || !found->second->mapped) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   const std::shared_ptr<Block> block = found->second;
   note("%s %p", function, pointer);
-  if (block->commands > 0 && settings().early_free_aborts)
+  if (block->commands > 0)
     corrupted("memory was freed before a command that uses it was done", *block);
   if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->opened && !block->is_virtual)
     used_[block->device->card] -= block->mapped;
@@ -167,7 +167,7 @@ void Memory::place(const void* pointer, std::size_t size, Device* device, char* 
 ze_result_t Memory::import(void* pointer, std::size_t size) {
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   auto block = std::make_shared<Block>();
-  block->type = kHostImported;
+  block->type = ZE_MEMORY_TYPE_HOST_IMPORTED;
   block->base = block->bytes = static_cast<char*>(pointer);
   block->size = size;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -183,7 +183,8 @@ ze_result_t Memory::import(void* pointer, std::size_t size) {
 ze_result_t Memory::release(void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
   const std::shared_ptr<Block> block = find(pointer);
-  if (!block || block->type != kHostImported) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (!block || block->type != ZE_MEMORY_TYPE_HOST_IMPORTED)
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   note("release %p", pointer);
   if (block->commands > 0) corrupted("an import was released under a command", *block);
   blocks_.erase(block->base);
@@ -211,8 +212,9 @@ long Memory::blocks() {
 
 long Memory::imported() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return std::count_if(blocks_.begin(), blocks_.end(),
-                       [](const auto& entry) { return entry.second->type == kHostImported; });
+  return std::count_if(blocks_.begin(), blocks_.end(), [](const auto& entry) {
+    return entry.second->type == ZE_MEMORY_TYPE_HOST_IMPORTED;
+  });
 }
 
 long Memory::opened() {
@@ -259,12 +261,10 @@ ZE_API ze_result_t zeMemFree(ze_context_handle_t, void* pointer) {
   return memory().free(pointer, "zeMemFree");
 }
 
-// BLOCKING_FREE, which the adapters ask for, waits for what uses the block; with early_free_aborts
-// a block in use ends the process instead, since a pool above may have handed it to somebody else.
-ZE_API ze_result_t zeMemFreeExt(ze_context_handle_t, const ze_memory_free_ext_desc_t* desc,
+// BLOCKING_FREE, which the adapters ask for, would wait for what uses the block; here a block in
+// use ends the process, since a pool above may have handed it to somebody else.
+ZE_API ze_result_t zeMemFreeExt(ze_context_handle_t, const ze_memory_free_ext_desc_t*,
                                 void* pointer) {
-  const bool blocking = desc->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE;
-  if (blocking && !settings().early_free_aborts) wait_for_all_lists();
   return memory().free(pointer, "zeMemFreeExt");
 }
 

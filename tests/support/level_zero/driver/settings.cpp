@@ -29,12 +29,12 @@ Settings read() {
   s.memory = static_cast<std::size_t>(number("FAKEGPU_MEM", 1L << 30));
   s.delay_us = number("FAKEGPU_DELAY_US", 0);
   s.peers = number("FAKEGPU_P2P", 0) != 0;
+  s.one_way = number("FAKEGPU_P2P", 0) == 2;
+
   s.fp64 = number("FAKEGPU_FP64", 1) != 0;
   s.ipc = number("FAKEGPU_IPC", 1) != 0;
   s.system_usm = number("FAKEGPU_SYSTEM_USM", 0) != 0;
   s.virtual_known = number("FAKEGPU_VIRTUAL_KNOWN", 0) != 0;
-  s.early_free_aborts = number("FAKEGPU_EARLY_FREE", 1) != 0;
-  s.ip_version = static_cast<std::uint32_t>(number("FAKEGPU_IP_VERSION", 0x05004000));
   s.trace = number("FAKEGPU_TRACE", 0) != 0;
   s.fail_at = number("FAKEGPU_FAIL_AT", 0);
   return s;

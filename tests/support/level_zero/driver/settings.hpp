@@ -9,21 +9,20 @@ namespace stand_in {
 enum class Hierarchy { flat, composite, combined };
 
 struct Settings {
-  int cards;                 // FAKEGPU_DEVICES
-  int tiles;                 // FAKEGPU_TILES: of each card; 0: a card that cannot be partitioned
-  int cslices;               // FAKEGPU_CSLICES: compute queues of each tile; 1: it has no parts
-  Hierarchy hierarchy;       // ZE_FLAT_DEVICE_HIERARCHY, as Intel's driver reads it
-  std::size_t memory;        // FAKEGPU_MEM: bytes of device memory of each card
-  long delay_us;             // FAKEGPU_DELAY_US: pause before each command
-  bool peers;                // FAKEGPU_P2P: the cards reach each other's memory
-  bool fp64;                 // FAKEGPU_FP64
-  bool ipc;                  // FAKEGPU_IPC: 0: no handles for other processes
-  bool system_usm;           // FAKEGPU_SYSTEM_USM: commands reach all host memory
-  bool virtual_known;        // FAKEGPU_VIRTUAL_KNOWN: 1: virtual memory has the type of a device's
-  bool early_free_aborts;    // FAKEGPU_EARLY_FREE: 1: freeing memory under a command aborts
-  std::uint32_t ip_version;  // FAKEGPU_IP_VERSION: decides between the adapters
-  bool trace;                // FAKEGPU_TRACE: a line on stderr for what is looked up or missing
-  long fail_at;              // FAKEGPU_FAIL_AT: this failable call fails, counted from 1; 0: none
+  int cards;            // FAKEGPU_DEVICES
+  int tiles;            // FAKEGPU_TILES: of each card; 0: a card that cannot be partitioned
+  int cslices;          // FAKEGPU_CSLICES: compute queues of each tile; 1: it has no parts
+  Hierarchy hierarchy;  // ZE_FLAT_DEVICE_HIERARCHY, as Intel's driver reads it
+  std::size_t memory;   // FAKEGPU_MEM: bytes of device memory of each card
+  long delay_us;        // FAKEGPU_DELAY_US: pause before each command
+  bool peers;           // FAKEGPU_P2P: the cards reach each other's memory
+  bool one_way;         // FAKEGPU_P2P=2: each that of the cards before it
+  bool fp64;            // FAKEGPU_FP64
+  bool ipc;             // FAKEGPU_IPC: 0: no handles for other processes
+  bool system_usm;      // FAKEGPU_SYSTEM_USM: commands reach all host memory
+  bool virtual_known;   // FAKEGPU_VIRTUAL_KNOWN: 1: virtual memory has the type of a device's
+  bool trace;           // FAKEGPU_TRACE: a line on stderr for what is looked up or missing
+  long fail_at;         // FAKEGPU_FAIL_AT: this failable call fails, counted from 1; 0: none
 };
 
 const Settings& settings();

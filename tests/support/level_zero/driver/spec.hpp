@@ -1,35 +1,215 @@
-// The Level Zero specification: the headers of Debian's libze-dev (1.8), and by hand what later
-// versions of the specification add and the adapters use.
+// What the driver needs of the Level Zero specification: its numbers and the layouts of its
+// structs, under its names
+// (https://oneapi-src.github.io/level-zero-spec/level-zero/latest/core/api.html). What a caller
+// fills in and the driver does not read has no members here.
 #pragma once
 
-#include <level_zero/ze_api.h>
-
+#include <cstddef>
 #include <cstdint>
 
 // A function that the adapters, or libumf, look up by its name.
 #define ZE_API extern "C" __attribute__((visibility("default")))
 
-// ---- extensions whose structs the headers do not have ----------------------------------------
+// ---- results and other numbers ---------------------------------------------------------------
 
-constexpr auto kIpVersion = static_cast<ze_structure_type_t>(0x1000f);
-struct IpVersion {  // ze_device_ip_version_ext_t
+enum ze_result_t : std::uint32_t {
+  ZE_RESULT_SUCCESS = 0,
+  ZE_RESULT_NOT_READY = 1,
+  ZE_RESULT_ERROR_DEVICE_LOST = 0x70000001,
+  ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY = 0x70000002,
+  ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY = 0x70000003,
+  ZE_RESULT_ERROR_UNSUPPORTED_FEATURE = 0x78000003,
+  ZE_RESULT_ERROR_INVALID_ARGUMENT = 0x78000004,
+  ZE_RESULT_ERROR_UNSUPPORTED_SIZE = 0x78000009,
+  ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT = 0x7800000a,
+  ZE_RESULT_ERROR_OVERLAPPING_REGIONS = 0x7800001a,
+};
+
+enum ze_structure_type_t : std::uint32_t {
+  ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 = 0x20006,
+  ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT = 0x1000f,
+  ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC = 0x20014,
+};
+
+enum ze_memory_type_t : std::uint32_t {
+  ZE_MEMORY_TYPE_UNKNOWN,
+  ZE_MEMORY_TYPE_HOST,
+  ZE_MEMORY_TYPE_DEVICE,
+  ZE_MEMORY_TYPE_SHARED,
+  ZE_MEMORY_TYPE_HOST_IMPORTED,
+};
+
+enum ze_memory_access_attribute_t : std::uint32_t { ZE_MEMORY_ACCESS_ATTRIBUTE_NONE };
+
+enum : std::uint32_t {
+  ZE_DEVICE_TYPE_GPU = 1,
+  ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS = 1,
+  ZE_COMMAND_QUEUE_FLAG_IN_ORDER = 1 << 1,
+  ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE = 1 << 1,
+  ZE_DEVICE_MODULE_FLAG_FP16 = 1 << 0,
+  ZE_DEVICE_MODULE_FLAG_FP64 = 1 << 1,
+  ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS = 1 << 2,
+  ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE = 1 << 0,
+  ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY = 1 << 1,
+  ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS = 1 << 2,
+  ZE_MEMORY_ACCESS_CAP_FLAG_RW = 1 << 0,
+  ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC = 1 << 1,
+  ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS = 1 << 0,
+  ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF = 1 << 1,
+  ZE_IPC_PROPERTY_FLAG_MEMORY = 1 << 0,
+};
+
+using ze_bool_t = std::uint8_t;
+using ze_api_version_t = std::uint32_t;
+constexpr ze_api_version_t ZE_MAKE_VERSION(std::uint32_t major, std::uint32_t minor) {
+  return major << 16 | minor;
+}
+
+// ---- handles ---------------------------------------------------------------------------------
+
+using ze_driver_handle_t = struct ze_driver*;
+using ze_device_handle_t = struct ze_device*;
+using ze_context_handle_t = struct ze_context*;
+using ze_command_queue_handle_t = struct ze_command_queue*;
+using ze_command_list_handle_t = struct ze_command_list*;
+using ze_event_pool_handle_t = struct ze_event_pool*;
+using ze_event_handle_t = struct ze_event*;
+using ze_fence_handle_t = struct ze_fence*;
+using ze_physical_mem_handle_t = struct ze_physical_mem*;
+
+struct ze_ipc_mem_handle_t {
+  char data[64];
+};
+
+// ---- structs ---------------------------------------------------------------------------------
+
+// What every struct with extensions begins with, those that are handed in ("desc") as those that
+// are filled ("properties").
+struct ze_base_desc_t {
   ze_structure_type_t stype;
-  void* pNext;
+  ze_base_desc_t* pNext;
+};
+using ze_base_properties_t = ze_base_desc_t;
+
+using ze_context_desc_t = ze_base_desc_t;
+using ze_event_pool_desc_t = ze_base_desc_t;
+using ze_event_desc_t = ze_base_desc_t;
+using ze_fence_desc_t = ze_base_desc_t;
+using ze_command_list_desc_t = ze_base_desc_t;
+using ze_device_mem_alloc_desc_t = ze_base_desc_t;
+using ze_host_mem_alloc_desc_t = ze_base_desc_t;
+using ze_memory_free_ext_desc_t = ze_base_desc_t;
+using ze_init_driver_type_desc_t = ze_base_desc_t;
+using ze_driver_extension_properties_t = ze_base_properties_t;
+using ze_device_image_properties_t = ze_base_properties_t;
+
+struct ze_command_queue_desc_t : ze_base_desc_t {
+  std::uint32_t ordinal, index, flags, mode, priority;
+};
+
+struct ze_physical_mem_desc_t : ze_base_desc_t {
+  std::uint32_t flags;
+  std::size_t size;
+};
+
+struct ze_driver_properties_t : ze_base_properties_t {
+  std::uint8_t uuid[16];
+  std::uint32_t driverVersion;
+};
+
+struct ze_driver_ipc_properties_t : ze_base_properties_t {
+  std::uint32_t flags;
+};
+
+struct ze_device_ip_version_ext_t : ze_base_properties_t {
   std::uint32_t ipVersion;
 };
 
-constexpr auto kCounterBasedEventPoolDesc = static_cast<ze_structure_type_t>(0x00020014);
+struct ze_device_properties_t : ze_base_properties_t {
+  std::uint32_t type, vendorId, deviceId, flags, subdeviceId, coreClockRate;
+  std::uint64_t maxMemAllocSize;
+  std::uint32_t maxHardwareContexts, maxCommandQueuePriority;
+  std::uint32_t numThreadsPerEU, physicalEUSimdWidth, numEUsPerSubslice, numSubslicesPerSlice;
+  std::uint32_t numSlices;
+  std::uint64_t timerResolution;
+  std::uint32_t timestampValidBits, kernelTimestampValidBits;
+  std::uint8_t uuid[16];
+  char name[256];
+};
 
-// ---- since 1.10 ------------------------------------------------------------------------------
+struct ze_device_compute_properties_t : ze_base_properties_t {
+  std::uint32_t maxTotalGroupSize, maxGroupSizeX, maxGroupSizeY, maxGroupSizeZ;
+  std::uint32_t maxGroupCountX, maxGroupCountY, maxGroupCountZ;
+  std::uint32_t maxSharedLocalMemory, numSubGroupSizes, subGroupSizes[8];
+};
 
-struct ze_init_driver_type_desc_t;
+struct ze_device_module_properties_t : ze_base_properties_t {
+  std::uint32_t spirvVersionSupported, flags, fp16flags, fp32flags, fp64flags;
+  std::uint32_t maxArgumentsSize, printfBufferSize;
+  std::uint8_t nativeKernelSupported[16];
+};
 
-ZE_API ze_result_t zeInitDrivers(std::uint32_t* count, ze_driver_handle_t* drivers,
-                                 ze_init_driver_type_desc_t* desc);
+struct ze_command_queue_group_properties_t : ze_base_properties_t {
+  std::uint32_t flags;
+  std::size_t maxMemoryFillPatternSize;
+  std::uint32_t numQueues;
+};
 
-// ---- since 1.13 and 1.14 ---------------------------------------------------------------------
+struct ze_device_memory_properties_t : ze_base_properties_t {
+  std::uint32_t flags, maxClockRate, maxBusWidth;
+  std::uint64_t totalSize;
+  char name[256];
+};
 
-ZE_API ze_result_t zeDeviceSynchronize(ze_device_handle_t device);
-ZE_API ze_context_handle_t zeDriverGetDefaultContext(ze_driver_handle_t driver);
+struct ze_device_memory_access_properties_t : ze_base_properties_t {
+  std::uint32_t hostAllocCapabilities, deviceAllocCapabilities;
+  std::uint32_t sharedSingleDeviceAllocCapabilities, sharedCrossDeviceAllocCapabilities;
+  std::uint32_t sharedSystemAllocCapabilities;
+};
 
-constexpr auto kHostImported = static_cast<ze_memory_type_t>(4);  // ZE_MEMORY_TYPE_HOST_IMPORTED
+struct ze_device_cache_properties_t : ze_base_properties_t {
+  std::uint32_t flags;
+  std::size_t cacheSize;
+};
+
+struct ze_device_external_memory_properties_t : ze_base_properties_t {
+  std::uint32_t memoryAllocationImportTypes, memoryAllocationExportTypes;
+  std::uint32_t imageImportTypes, imageExportTypes;
+};
+
+struct ze_device_p2p_properties_t : ze_base_properties_t {
+  std::uint32_t flags;
+};
+
+struct ze_pci_ext_properties_t : ze_base_properties_t {
+  struct {
+    std::uint32_t domain, bus, device, function;
+  } address;
+  struct {
+    std::int32_t genVersion, width;
+    std::int64_t maxBandwidth;
+  } maxSpeed;
+};
+
+struct ze_memory_allocation_properties_t : ze_base_properties_t {
+  ze_memory_type_t type;
+  std::uint64_t id, pageSize;
+};
+
+struct ze_kernel_timestamp_result_t {
+  struct Span {
+    std::uint64_t kernelStart, kernelEnd;
+  } global, context;
+};
+
+struct ze_copy_region_t {
+  std::uint32_t originX, originY, originZ, width, height, depth;
+};
+
+struct zel_component_version_t {
+  char component_name[64];
+  ze_api_version_t spec_version;
+  struct {
+    int major, minor, patch;
+  } component_lib_version;
+};

@@ -1,4 +1,6 @@
-"""Virtual memory of SYCL, as torch's expandable segments and llama.cpp make it, from Python."""
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that SYCL has from elsewhere: virtual memory, as torch's expandable segments and llama.cpp
+make it, and host memory that is imported."""
 
 from __future__ import annotations
 
@@ -15,6 +17,14 @@ def function(name: str, result: object = None):
     found = ctypes.CDLL("libsycl.so.9")[name]
     found.restype = result
     return found
+
+
+def import_functions():
+    """``prepare_for_device_copy``, which imports host memory, and what ends it."""
+    return (
+        function(f"{INSIDE}23prepare_for_device_copyEPKvmRKNS0_7contextE"),
+        function(f"{INSIDE}24release_from_device_copyEPKvRKNS0_7contextE"),
+    )
 
 
 class VirtualMemory:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stand-in driver sees what the tests rely on: without it, they would see nothing."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import environments
+
+SETUP = """
+import ctypes, dpctl
+from dpctl.memory import MemoryUSMDevice, MemoryUSMHost
+from level_zero import control
+
+gpus = dpctl.get_devices(device_type="gpu")
+driver = control.loaded()
+queue = dpctl.SyclQueue(gpus[0], property="in_order")
+memory, host = MemoryUSMDevice(16, queue=queue), MemoryUSMHost(16, queue=queue)
+"""
+#: What a program does -> how the process ends, and with which words.
+DEADLY = {
+    "ctypes.string_at(memory._pointer, 1)": (-signal.SIGSEGV, ""),
+    "driver.fakegpu_set_delay_us(20_000_000); queue.memcpy_async(memory, host, 16); del memory": (
+        -signal.SIGABRT,
+        "memory was freed before a command that uses it was done",
+    ),
+    "queue.memcpy_async(memory, MemoryUSMDevice(16, queue=dpctl.SyclQueue(gpus[1])), 16)": (
+        1,
+        "memcpy operation encountered an error",
+    ),
+}
+
+
+@pytest.fixture(params=["v1", "v2"])
+def devices(request):
+    return environments.level_zero(request.param, pools=False)
+
+
+@pytest.mark.parametrize("action", DEADLY)
+def test_what_ends_a_process(devices, action):
+    returncode, words = DEADLY[action]
+    done = subprocess.run(
+        [sys.executable, "-c", SETUP + action],
+        env={**environments.clean_environment(), **devices, "PYTHONPATH": str(environments.HERE)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == returncode, done.stderr
+    assert re.search(words, done.stderr), done.stderr
+
+
+def test_what_may_be_overtaken_is_overtaken(devices):
+    """Of two queues, and of two commands on an out-of-order queue, the last one comes first."""
+    environments.python(
+        SETUP
+        + """
+sources = [MemoryUSMHost(8, queue=queue) for _ in range(2)]
+for number, source in enumerate(sources):
+    memoryview(source)[:] = bytes([number]) * 8
+other = dpctl.SyclQueue(gpus[0], property="in_order")
+unordered = dpctl.SyclQueue(gpus[0])
+for queues in ((queue, other), (other, queue), (unordered, unordered)):
+    driver.fakegpu_set_delay_us(100_000)
+    events = [one.memcpy_async(host, source, 8) for one, source in zip(queues, sources)]
+    for event in events:
+        event.wait()
+    assert bytes(memoryview(host))[:8] == bytes(8), queues  # the first one was the last to come
+    driver.fakegpu_set_delay_us(0)
+    for event in [queue.memcpy_async(host, sources[1], 8)]:
+        event.wait()
+""",
+        devices,
+    )
