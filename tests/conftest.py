@@ -53,10 +53,9 @@ WAITING = (
     "test_environments.py",
     "test_doctor_full.py",
     "test_sync.py",
-    "test_context_environments.py",
     "test_doctor_runs.py",
     "test_two_runtimes.py",
-    "test_level_zero.py",
+    "test_level_zero_devices.py",
 )
 #: Files whose tests share what one of them builds.
 TOGETHER = ("test_contexts_extension.py", "test_level_zero_devices.py", "test_pending.py")

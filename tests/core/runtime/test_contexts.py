@@ -2,7 +2,7 @@
 """The device table beyond the root devices: which entry is which, from any thread, at any size.
 
 The exchange between entries is tested in ``environments/contexts``, which
-``test_context_environments.py`` there runs.
+``test_environments.py`` there runs.
 """
 
 import json
