@@ -66,14 +66,15 @@ CAPSULE_AFTER = (
 ECHO = ("bare.echo(t)", "a bare C call that returns its argument")
 MEMCPY = "memcpy of as many contiguous bytes, into memory in use"
 MEMORY_BOUND = (
-    "Memory sets the limit, as the lower bound shows, and both sides of the ratio move with the "
-    "load of the machine."
+    "The bandwidth of memory sets the limit, as the lower bound shows, and both sides of "
+    "the ratio vary with the load of the machine."
 )
 POOL = "The runtime's allocation is avoided by a pool already; what is left is the object."
 ASKED = (
-    "Others may submit work at any time now, so the runtime is asked each time whether the queue's "
-    "last command is done and has left no error.  That takes the queue's lock, so the GIL is "
-    "released meanwhile: both together take longer than all of NumPy's export."
+    "Other code may now submit work at any time, so each export asks the runtime whether "
+    "the last command of the queue has finished without an error. The question takes the "
+    "lock of the queue, so the GIL is released during it. Both together take longer than "
+    "NumPy's whole export."
 )
 #: Memory of a ready capsule: its producer, the target, the producer and the questions of the lower
 #: bound.
@@ -82,22 +83,24 @@ READY = {
         "ready_host",
         1.3,
         ("ready_host_bare", 0, ""),
-        "The producer is asked for its device before its capsule, a call in Python that NumPy does "
-        "not make; whose the memory is, is asked when somebody wants to know.",
+        "The import asks the producer for its device before the capsule, a call in Python"
+        " that NumPy does not make. The owner of the memory is determined later, on "
+        "demand.",
     ),
     "dpnp's USM": (
         "ready_usm",
         1.3,
         ("ready_usm_bare", 2, " and two questions to the SYCL runtime"),
-        "The runtime is asked whose the first and the last byte are, and at the end whether the "
-        "queue is idle that the producer was lent; that alone is more than the target leaves.",
+        "The import asks the runtime for the owner of the first and the last byte, and at"
+        " the end whether the producer's queue is idle. These questions exceed the target"
+        " already.",
     ),
-    "our own USM": (
+    "a tensor's USM": (
         "ready_own",
         0.9,
         ("ready_host_bare", 0, ""),
-        "The producer is asked for its device before its capsule, a call in Python that NumPy does "
-        "not make, and is lent a queue as `stream`.",
+        "The import asks the producer for its device before the capsule, a call in Python"
+        " that NumPy does not make, and passes it a queue as `stream`.",
     ),
 }
 
@@ -121,7 +124,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     *(
         Figure(
-            f"`sx.from_dlpack`, ready capsule of {memory} / `np.from_dlpack` of the like",
+            f"`sx.from_dlpack`, ready capsule of {memory} / `np.from_dlpack` of a similar capsule",
             arena.small,
             f"sx.from_dlpack({ours})",
             "np.from_dlpack(ready_host_too)",
@@ -141,20 +144,20 @@ FIGURES: tuple[Figure, ...] = (
         for memory, (ours, target, (producer, count, asked), reason) in READY.items()
     ),
     Figure(
-        "our tensor through the C exchange table / the Python protocol, both from C",
+        "a tensor through the C exchange table / the Python protocol, both from C",
         *(arena.small, "bare.through_table(t, 1000)", "bare.through_protocol(t, 1000)"),
         ("<=", 0.2),
         ("bare.through_table(producer, 1000)", "a table that only mallocs"),
-        "Our Python protocol is fast itself: a keyword call and a capsule come to some 30 ns more "
-        "than the table's function, which has a block to allocate and to fill, and the memory to "
-        "hold by an atomic counter.",
+        "The Python protocol is already fast: a keyword call and a capsule take about 30 "
+        "ns more than the function of the table, which allocates and fills a block, and "
+        "holds the memory by an atomic counter.",
     ),
     Figure(
-        "`tvm_ffi.from_dlpack(t)` / the same without our table",
+        "`tvm_ffi.from_dlpack(t)` / the same without the table",
         *(arena.small, "tvm_ffi.from_dlpack(t)", "tvm_ffi.from_dlpack(t_without_table)"),
         ("<=", 0.55),
         ("tvm_ffi.from_dlpack(producer)", "the same consumer, and a table that only mallocs"),
-        "Most of the time is tvm-ffi's own in both cases.",
+        "In both cases tvm-ffi takes most of the time.",
     ),
     Figure(
         "`sx.from_dlpack(torch tensor)` / the same without torch's table",
@@ -171,15 +174,15 @@ FIGURES: tuple[Figure, ...] = (
         *(arena.small, *EMPTY, ("<=", 2), CAPSULE, POOL),
     ),
     Figure(
-        "`t.__dlpack__` once others work on our queue / NumPy's",
+        "`t.__dlpack__` while other code uses the queue / NumPy's",
         *(arena.used_queue, *EXPORT, ("<=", 1.3), CAPSULE_AFTER, ASKED),
     ),
     Figure(
-        "`sx.empty(1024, 'u1')` once others work on our queue / `np.empty(1024, 'u1')`",
+        "`sx.empty(1024, 'u1')` while other code uses the queue / `np.empty(1024, 'u1')`",
         *(arena.used_queue, *EMPTY, ("<=", 2), CAPSULE_AFTER, ASKED),
     ),
     Figure(
-        "`to_numpy(copy=True)`, 256 MB / memcpy into memory as fresh",
+        "`to_numpy(copy=True)`, 256 MB / memcpy into equally fresh memory",
         *(arena.large, "large.to_numpy(copy=True)", "advised.fill()", (">=", 0.95)),
         ("", "the peer is the lower bound: mmap, madvise(MADV_HUGEPAGE), memcpy, munmap"),
         MEMORY_BOUND,

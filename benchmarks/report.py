@@ -20,7 +20,7 @@ SHORT = {
     "`sx.from_dlpack(t)` / `dpnp.from_dlpack(d)`": "import a tensor; dpnp imports its own array",
     "`sx.empty(1024, 'u1')` / `np.empty(1024, 'u1')`": "allocate 1 KB; NumPy does the same",
     "`to_numpy(copy=True)`, 4 KB / `dpnp.asnumpy`": "copy 4 KB to the host; dpnp does the same",
-    "`to_numpy(copy=True)`, 256 MB / memcpy into memory as fresh": "copy 256 MB; C does the same",
+    "`to_numpy(copy=True)`, 256 MB / memcpy into equally fresh memory": "copy 256 MB; as in C",
 }
 
 LIBRARIES = {
