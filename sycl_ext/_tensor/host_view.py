@@ -12,8 +12,7 @@ from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._protocols import sources
-from sycl_ext._tensor.advice import Advice
-from sycl_ext._tensor.scalars import Scalars
+from sycl_ext._tensor.array import Array
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["HostView", "host_view", "make_host_view"]
 
 
-class HostView(Scalars, Advice, _core.TensorBase):
+class HostView(Array):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
 
     NumPy, PyTorch, JAX and similar libraries refuse a kDLOneAPI array without asking for a host

@@ -20,7 +20,7 @@ from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import imports, sources
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._tensor.advice import Advice, ListedType
+from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.indexing import (
     as_shape,
     broadcast_strides,
@@ -29,7 +29,6 @@ from sycl_ext._tensor.indexing import (
     squeezed_axes,
     transposed_axes,
 )
-from sycl_ext._tensor.scalars import Scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +52,7 @@ __all__ = [
 UsmType = Literal["device", "shared", "host"]
 
 
-class Tensor(Scalars, Advice, _core.TensorBase, metaclass=ListedType):
+class Tensor(Array):
     """A typed, strided view of USM that every DLPack library can import.
 
     Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes

@@ -9,13 +9,8 @@ import pytest
 import torch
 
 import sycl_ext as sx
-from sycl_ext._tensor import advice
+from sycl_ext._tensor import array
 
-BINARY = [
-    operator.add, operator.sub, operator.mul, operator.matmul, operator.truediv, operator.mod,
-    operator.floordiv, divmod, pow, operator.lshift, operator.rshift, operator.and_, operator.or_,
-    operator.xor, operator.lt, operator.le, operator.gt, operator.ge,
-]  # fmt: skip
 WAY = r"does not compute.* use an array library .*x\.to_numpy\(\)"
 
 
@@ -32,20 +27,16 @@ def assert_refused(compute, *operands):
         compute(*operands)
 
 
-@pytest.mark.parametrize("compute", BINARY)
-def test_operators(compute):
-    repeats = compute in (operator.mul, operator.mod)  # as "text" * 3 and "%s" % 3 do
+def test_operators():
+    """Python refuses them: there are none."""
     for x in both():
-        for other in (1, 1.5, None, *both(), object(), *([] if repeats else ["", [1]])):
-            assert_refused(compute, x, other)
-            assert_refused(compute, other, x)
-
-
-def test_operators_of_one_operand_and_in_place():
-    for x in both():
-        for compute in (operator.neg, operator.pos, abs, operator.invert):
-            assert_refused(compute, x)
-        assert_refused(operator.iadd, x, 1)
+        for compute in (operator.add, operator.matmul, operator.lt, operator.iadd):
+            for other in (1, 1.5, None, *both(), object()):
+                for operands in ((x, other), (other, x)):
+                    with pytest.raises(TypeError, match="not supported between|unsupported oper"):
+                        compute(*operands)
+        with pytest.raises(TypeError, match="bad operand"):
+            -x
 
 
 def test_equality():
@@ -72,17 +63,17 @@ def test_numpy_computes_with_tensors():
         assert np.array_equal(compute(ones, x), compute(ones, x.to_numpy()))
         if compute is not operator.matmul:
             assert np.array_equal(compute(x, np.int32(2)), compute(x.to_numpy(), 2))
-    assert_refused(operator.mul, torch.ones(2, 2), tensor())
-    with pytest.raises(TypeError):
-        tensor() + dpnp.ones((2, 2))
+    for others in (torch.ones(2, 2), dpnp.ones((2, 2))):
+        with pytest.raises(TypeError):
+            others * tensor()
 
 
 def test_methods():
     for x in both():
-        for name in (*advice.COMPUTING, *advice.ELSEWHERE):
+        for name in (*array.COMPUTING, *array.ELSEWHERE):
             assert not hasattr(x, name)
             assert not hasattr(type(x), name)
-            assert name not in dir(x)
+            assert name not in {*dir(x), *dir(type(x))}
             words = rf"{type(x).__name__} has no {name}.* use .*x\."
             with pytest.raises(AttributeError, match=words):
                 getattr(x, name)

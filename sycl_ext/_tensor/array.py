@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Array`, the base of `Tensor` and `HostView`: numbers, comparison, names that are missing."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from sycl_ext import _core
+from sycl_ext._negotiation.dlpack import HOST
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Array"]
+
+_Number = TypeVar("_Number", int, float, complex)
+
+#: Methods of other arrays that compute; errors name a replacement.
+COMPUTING = (
+    *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "cumsum", "dot", "max"),
+    *("mean", "min", "prod", "round", "sort", "std", "sum", "var"),
+)
+
+#: Methods without computation, and their replacements.
+ELSEWHERE = {
+    "asnumpy": "x.to_numpy()",
+    "clone": "x.copy()",
+    "cpu": "x.to_numpy(), or sycl_ext.host_view(x)",
+    "cuda": "x.to_device(device); sycl_ext.devices() lists the SYCL devices",
+    "data_ptr": "x.ptr",
+    "fill": "x.copy_from(numpy.asarray(value, x.dtype))",
+    "flatten": "x.reshape(-1).copy()",
+    "get": "x.to_numpy()",
+    "numpy": "x.to_numpy()",
+    "ravel": "x.reshape(-1)",
+    "to": "x.to_device(device)",
+    "xpu": 'x.to_device("xpu")',
+}
+
+
+class _Missing:
+    """A missing attribute; its error names a replacement.
+
+    ``__getattr__`` would make each call of a method, such as NumPy's of ``__dlpack__``, slower.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        what = f"a {owner.__name__} has no {self.name}"
+        if self.name in ELSEWHERE:
+            raise AttributeError(f"{what}; use {ELSEWHERE[self.name]}")
+        raise AttributeError(f"{what}, as it does not compute; {_way(instance, f'.{self.name}()')}")
+
+
+class _Listed(type):
+    """The metaclass of a class with a ``dir`` of its own attributes."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if name not in (*COMPUTING, *ELSEWHERE)]
+
+
+class Array(_core.TensorBase, metaclass=_Listed):
+    """A tensor or a host view: it stands for numbers, and computes nothing.
+
+    Without the methods for numbers Python interprets the buffer of a tensor as text: ``int()`` of
+    the byte 53 is 5. Each of them waits for pending work on the tensor, and copies only its elements.
+    """
+
+    __slots__ = ()
+
+    def item(self) -> Any:
+        """Return the only element as a Python number.
+
+        Raises
+        ------
+        ValueError
+            If the number of elements is not one.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.zeros((1, 1), "int8").item()
+        0
+        """
+        if self.size != 1:
+            raise ValueError(f"item() takes a tensor of one element, and this one has {self.size}")
+        return _python_numbers(_element_of(self)).item()
+
+    def tolist(self) -> Any:
+        """Return the elements as Python numbers in nested lists, or a number for 0 dimensions.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.zeros((2, 1), "int8").tolist()
+        [[0], [0]]
+        """
+        return _python_numbers(_array_of(self)).tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"the truth value of a tensor of {self.size} elements is ambiguous; look at x.size "
+                "or compute any() or all() in an array library"
+            )
+        return bool(_element_of(self))
+
+    def __int__(self) -> int:
+        return _number_of(self, int)
+
+    def __float__(self) -> float:
+        return _number_of(self, float)
+
+    def __complex__(self) -> complex:
+        return _number_of(self, complex)
+
+    def __format__(self, format_spec: str) -> str:
+        if format_spec and not self.shape:
+            return format(self.item(), format_spec)
+        try:
+            return format(str(self), format_spec)
+        except ValueError as error:
+            raise TypeError(
+                f"a {type(self).__name__} of shape {self.shape} is formatted as text, and {error}; "
+                "format a number of it, such as x.item() or one of x.tolist()"
+            ) from None
+
+    def __index__(self) -> int:
+        if self.ndim != 0:
+            raise TypeError(
+                f"only an integer tensor of 0 dimensions is an index, and this one has shape "
+                f"{self.shape}; pass int(x)"
+            )
+        return operator.index(_element_of(self))
+
+    # ---- what it does not do ---------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
+        if isinstance(other, (Array, int, float, complex)):
+            raise TypeError(
+                f"a {type(self).__name__} does not compute, and so compares no elements; "
+                f"{_way(self, '')}"
+            )
+        return NotImplemented  # only a NumPy array compares elements
+
+    __hash__ = _core.TensorBase.__hash__
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} does not support item assignment; write through the view: "
+            "x[key].copy_from(array), where a number is numpy.asarray(number, x.dtype)"
+        )
+
+    def __dir__(self) -> list[str]:
+        return dir(type(self))
+
+
+for _name in (*COMPUTING, *ELSEWHERE):
+    setattr(Array, _name, _Missing(_name))
+
+
+def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array in a dtype that NumPy converts to Python numbers.
+
+    NumPy does not convert those of ml_dtypes (bfloat16, float8); float64 has each of their values.
+    """
+    return array if array.dtype.kind in "biufc" else array.astype("float64")
+
+
+def _number_of(tensor: _core.TensorBase, kind: Callable[[Any], _Number]) -> _Number:
+    """Convert as NumPy does; NumPy 2 refuses arrays with dimensions, or warns."""
+    name = getattr(kind, "__name__", "")
+    if tensor.size != 1:
+        raise TypeError(f"{name}() takes a tensor of one element, and this one has {tensor.size}")
+    array = _array_of(tensor)
+    try:
+        return kind(array)
+    except TypeError as error:
+        if not array.shape:
+            raise
+        raise TypeError(f"{name}(x): {error}; write x.item()") from None
+
+
+def _array_of(tensor: _core.TensorBase) -> NDArray[Any]:
+    """Return the tensor as an array, after pending work on it."""
+    return _core.as_ndarray(tensor if tensor.host_accessible else _core.copy_to_host(tensor))
+
+
+def _element_of(tensor: _core.TensorBase) -> NDArray[Any]:
+    """Return the only element as a 0-dimensional array."""
+    return _array_of(tensor).reshape(())
+
+
+def _way(array: _core.TensorBase | None, call: str) -> str:
+    """Return the libraries that can compute on the memory of an array; None: of any."""
+    on_device = f"dpnp.from_dlpack(x){call} on the device, "
+    if array is not None and array.__dlpack_device__() == HOST:
+        on_device = ""
+    return f"use an array library on the same memory: {on_device}x.to_numpy(){call} on the host"
