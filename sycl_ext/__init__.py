@@ -52,12 +52,12 @@ def __getattr__(name: str) -> object:
         with _startup.loading:
             from sycl_ext._setup.public import load
 
-            value = globals()[name] = load(_PUBLIC[name], name)
-        return value
+            return load(_PUBLIC[name], name, __name__)
     if name in _NAMESPACES or name == "_core":  # PyCapsule_Import asks for this attribute
         from importlib import import_module
 
-        return import_module(f"sycl_ext.{name}")
+        with _startup.loading:
+            return import_module(f"sycl_ext.{name}")
     from sycl_ext._setup.elsewhere import advice
 
     raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}{advice(name)}")

@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPack itself: version, device types, protocol, and capsules from C code."""
 
-from sycl_ext._debug.introspection import VERSION, capsule_from_pointer
-from sycl_ext._negotiation.dlpack import DeviceType, SupportsDLPack
-from sycl_ext._setup.public import publish
+from sycl_ext._setup.public import lazily
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sycl_ext._debug.introspection import VERSION, capsule_from_pointer
+    from sycl_ext._negotiation.dlpack import DeviceType, SupportsDLPack
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "DeviceType": "_negotiation.dlpack",
+            "SupportsDLPack": "_negotiation.dlpack",
+            "VERSION": "_debug.introspection",
+            "capsule_from_pointer": "_debug.introspection",
+        },
+    )
 
 __all__ = ["VERSION", "DeviceType", "SupportsDLPack", "capsule_from_pointer"]
-
-publish(__name__, DeviceType, SupportsDLPack, capsule_from_pointer)

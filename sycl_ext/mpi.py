@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """MPI: communicators that can use memory of a device, and requests over staged memory."""
 
-from sycl_ext._exchange.mpi import Check, check
-from sycl_ext._exchange.staging import StagedRequest, staged_request
-from sycl_ext._setup.public import publish
+from sycl_ext._setup.public import lazily
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sycl_ext._exchange.mpi import Check, check
+    from sycl_ext._exchange.staging import StagedRequest, staged_request
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Check": "_exchange.mpi",
+            "StagedRequest": "_exchange.staging",
+            "check": "_exchange.mpi",
+            "staged_request": "_exchange.staging",
+        },
+    )
 
 __all__ = ["Check", "StagedRequest", "check", "staged_request"]
-
-publish(__name__, Check, StagedRequest, check, staged_request)

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pickles: arrays of other libraries, and the device of unpickled arrays."""
 
-from sycl_ext._exchange.libraries import register
-from sycl_ext._setup.public import publish
-from sycl_ext._tensor.pickling import to_device
+from sycl_ext._setup.public import lazily
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sycl_ext._exchange.libraries import register
+    from sycl_ext._tensor.pickling import to_device
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "register": "_exchange.libraries",
+            "to_device": "_tensor.pickling",
+        },
+    )
 
 __all__ = ["register", "to_device"]
-
-publish(__name__, register, to_device)

@@ -1,26 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the public names, and with the first of them the core."""
+"""Loads the public names when they are first used, and with the first of them the core."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import Any
+
+from sycl_ext._setup.startup import loading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 #: Builds of C++ extensions ask for these where no SYCL runtime is.
 WITHOUT_CORE = ("_setup.paths",)
 
 
-def load(module: str, name: str) -> Any:
-    """Return a public object of a module; it says of itself that it is the package's."""
-    if module not in WITHOUT_CORE:
-        import_module("sycl_ext._core")  # first, so that all threads take the locks in one order
-    value = getattr(import_module(f"sycl_ext.{module}"), name)
-    publish("sycl_ext", value)
+def load(module: str, name: str, found_in: str) -> object:
+    """Return a public object of a module; it says of itself where a user finds it."""
+    with loading:
+        if module not in WITHOUT_CORE:  # first, so that all threads take the locks in one order
+            import_module("sycl_ext._core")
+        value: object = getattr(import_module(f"sycl_ext.{module}"), name)
+    if callable(value):
+        value.__module__ = found_in
+    setattr(sys.modules[found_in], name, value)
     return value
 
 
-def publish(module: str, *values: Any) -> None:
-    """Make public classes and functions say where a user finds them."""
-    for value in values:
-        if callable(value):
-            value.__module__ = module
+def lazily(
+    namespace: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a module, by the modules that have its names."""
+
+    def get(name: str) -> object:
+        if name in modules:
+            return load(modules[name], name, namespace)
+        raise AttributeError(f"module {namespace!r} has no attribute {name!r}")
+
+    return get, lambda: sorted(modules)

@@ -224,3 +224,31 @@ assert set(tensor.to_numpy().tolist()) == {7}
 """,
         {**environments.cpu(), **kernel_environment()},
     )
+
+
+@pytest.mark.parametrize(
+    "first", ["_core.set_hooks", "dlpack.VERSION", "ipc.empty", "memory.cached", "mpi.check"]
+)
+def test_a_fork_while_a_name_is_loaded(first):
+    """It waits: the child would have the locks of modules whose import nobody finishes."""
+    environments.python(f"""
+{FORK}
+import sys, time
+
+class Slow:
+    begun = threading.Event()
+
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("sycl_ext._") and threading.current_thread() is not main:
+            self.begun.set()
+            time.sleep(0.02)
+
+main = threading.current_thread()
+sx.{first.partition(".")[0]} if {first!r}[0] != "_" else None
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=eval, args=("sx.{first}", {{"sx": sx}}))
+thread.start()
+assert Slow.begun.wait(60)
+assert fork() == 0
+thread.join()
+""")
