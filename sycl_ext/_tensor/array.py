@@ -67,7 +67,7 @@ class Array(_core.TensorBase, metaclass=_Listed):
     """A tensor or a host view: it stands for numbers, and computes nothing.
 
     Without the methods for numbers Python interprets the buffer of a tensor as text: ``int()`` of
-    the byte 53 is 5. Each of them waits for pending work on the tensor, and copies only its elements.
+    the byte 53 is 5. Each of them waits for pending work on the tensor.
     """
 
     __slots__ = ()
