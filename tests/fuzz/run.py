@@ -5,18 +5,18 @@
     python tests/fuzz/run.py --ci                    the tests of the core, and a few seeded runs
     python tests/fuzz/run.py --merge [target ...]    what new inputs reach into the corpus
 
-``corpus/<target>.txt`` has one input in each line, as hexadecimal digits.  A line that ends with a
-comment is an input that once found something, and stays.  What is found is kept in
-build/fuzz/findings.  clang is needed, with its sanitizer libraries.
+``corpus/inputs.tar.xz`` has a folder of inputs for each target.  An input whose name begins with
+``finding`` once found something, and stays.  What is found is kept in build/fuzz/findings.  clang is
+needed, with its sanitizer libraries.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -55,32 +55,37 @@ def build(*targets: str) -> None:
 # ---- the corpus ----------------------------------------------------------------------------------
 
 
-def corpus(target: str) -> Path:
-    return HERE / "corpus" / f"{target}.txt"
+CORPUS = HERE / "corpus" / "inputs.tar.xz"
 
 
 def unpack(target: str) -> Path:
     """A folder with the committed inputs, as libFuzzer wants them."""
-    folder = FOLDER / "seeds" / target
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for line in corpus(target).read_text().splitlines():
-        data = bytes.fromhex(line.split("#")[0])
-        (folder / hashlib.sha1(data).hexdigest()).write_bytes(data)
-    return folder
+    folder = FOLDER / "seeds"
+    shutil.rmtree(folder / target, ignore_errors=True)
+    with tarfile.open(CORPUS) as archive:
+        members = [one for one in archive if one.name.startswith(f"{target}/")]
+        archive.extractall(folder, members, filter="data")
+    return folder / target
 
 
 def merge(target: str) -> None:
     """The smallest set of inputs, old and new, that reaches what all of them reach."""
+    seeds = {one: unpack(one) for one in TARGETS}
     smallest = FOLDER / "smallest" / target
     shutil.rmtree(smallest, ignore_errors=True)
     smallest.mkdir(parents=True)
-    fuzz(target, "-set_cover_merge=1", str(smallest), str(unpack(target)), str(fresh(target)))
-    found = {path.read_bytes().hex() for path in smallest.iterdir()}
-    kept = [line for line in corpus(target).read_text().splitlines() if "#" in line]
-    lines = [*kept, *sorted(found - {line.split("#")[0].strip() for line in kept})]
-    corpus(target).write_text("".join(f"{line}\n" for line in lines))
-    print(f"{target}: {len(lines)} inputs")
+    fuzz(target, "-set_cover_merge=1", str(smallest), str(seeds[target]), str(fresh(target)))
+    for path in seeds[target].glob("finding*"):
+        shutil.copy(path, smallest)
+    seeds[target] = smallest
+    with tarfile.open(CORPUS, "w:xz") as archive:
+        for one, folder in seeds.items():
+            for path in sorted(folder.iterdir()):
+                member = tarfile.TarInfo(f"{one}/{path.name}")
+                member.size = path.stat().st_size
+                with path.open("rb") as data:
+                    archive.addfile(member, data)
+    print(f"{target}: {len(list(smallest.iterdir()))} inputs")
 
 
 # ---- a run ---------------------------------------------------------------------------------------
