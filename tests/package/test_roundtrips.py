@@ -142,3 +142,17 @@ def test_arrays_that_numpy_does_not_export(layout):
             assert problem(WAYS[name], array, facts, array, address(array)) == ""
         base.flags.writeable = False
         assert sx.as_tensor(base[...]).readonly
+
+
+def test_where_it_is(private, usm_type):
+    """A view is where the memory is; so is what is made like it, and a copy that names no place."""
+    queue = ways.dpctl.SyclQueue(private.sycl_context, private.sycl_device, property="in_order")
+    tensor = sx.empty((3, 4), usm_type=usm_type, device=queue).copy_from(values((3, 4)))
+    copies = ("Tensor.copy", "Tensor.copy('F')", "Tensor.__copy__", "Tensor.__deepcopy__")
+    for name, way in ARRAYS.items():
+        is_here = way.gives == VIEW and not way.default and not way.flagless
+        if is_here or name in (*copies, "Tensor.to_device(copy=True)", "zeros_like"):
+            found = way.call(tensor)
+            if isinstance(found, sx.Tensor):
+                assert (found.device, found.usm_type) == (private, usm_type), name
+                assert found.sycl_queue == queue or "to_device" in name, name

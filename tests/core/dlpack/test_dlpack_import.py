@@ -18,7 +18,6 @@ from dlpack_conformance.structs import (
     managed_in,
 )
 from producers import (
-    AlwaysCopying,
     BeforeVersions,
     Foreign,
     Ignoring,
@@ -103,27 +102,6 @@ def test_a_type_error_of_the_producers_own():
     assert len(producer.calls) == 2
 
 
-@pytest.mark.parametrize("copy", [None, True, False])
-def test_copy(copy, usm_type):
-    for source in (numbers(usm_type), Producer(numbers(usm_type)), numbers(usm_type).__dlpack__()):
-        tensor = sx.from_dlpack(source, copy=copy)
-        array = source.array if isinstance(source, Producer) else source
-        if isinstance(array, sx.Tensor):
-            assert (tensor.ptr == array.ptr) == (copy is not True)
-        assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-
-
-def test_copy_of_host_memory():
-    array = values((2, 3))
-    for source in (array, Producer(array), memoryview(array)):
-        for copy in (None, False, True):
-            take = sx.as_tensor if isinstance(source, memoryview) else sx.from_dlpack
-            tensor = take(source, copy=copy)
-            assert (tensor.ptr == array.ctypes.data) == (copy is not True)
-            assert (tensor.usm_type == "system") == (copy is not True)
-            assert bits(tensor.to_numpy()) == bits(array)
-
-
 def test_a_producers_copy_is_enough():
     tensor = numbers()
     capsule = over(tensor, flags=IS_COPIED).capsule()
@@ -140,13 +118,6 @@ def test_a_producers_copy_that_was_forbidden():
         with pytest.raises(ValueError, match="copy=False.*CopiesAnyway"):
             sx.from_dlpack(producer, copy=False)
         assert producer.deleted == [1]
-
-
-def test_a_producer_that_only_copies():
-    producer = AlwaysCopying(numbers())
-    assert bits(sx.from_dlpack(producer).to_numpy()) == bits(values((2, 3)))
-    with pytest.raises(BufferError, match="cannot do without a copy"):
-        sx.from_dlpack(producer, copy=False)
 
 
 def test_a_producer_that_ignores_copy_and_dl_device():

@@ -98,31 +98,6 @@ def test_the_trace_sees_allocations(traced):
     assert allocated == {"urUSMDeviceAlloc": 1}
 
 
-# ---- addresses -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-def test_addresses_on_the_cpu_device(bench, usm_type):
-    tensor = bench.tensor(usm_type, device=bench.cpu)
-    views = {
-        "from_dlpack": sx.from_dlpack(tensor).ptr,
-        "as_tensor": sx.as_tensor(tensor).ptr,
-        "host_view": np.from_dlpack(sx.host_view(tensor)).ctypes.data,
-        "memoryview": np.asarray(memoryview(tensor)).ctypes.data,
-        "to_numpy": tensor.to_numpy().ctypes.data,
-        "exchange": sx.exchange(tensor, np).ctypes.data,
-    }
-    assert views == dict.fromkeys(views, tensor.ptr)
-    copies = {
-        "copy": tensor.copy().ptr,
-        "from_dlpack": sx.from_dlpack(tensor, copy=True).ptr,
-        "host_view": np.from_dlpack(sx.host_view(tensor, copy=True)).ctypes.data,
-        "to_numpy": tensor.to_numpy(copy=True).ctypes.data,
-        "exchange": sx.exchange(tensor, np, copy=True).ctypes.data,
-    }
-    assert tensor.ptr not in copies.values()
-
-
 # ---- what explain says is what happens -----------------------------------------------------------
 
 

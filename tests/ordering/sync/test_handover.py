@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+import ways
 from lab import (
     DTYPE,
     LENGTH,
@@ -31,6 +32,7 @@ from lab import (
 )
 from sycl_ext import _core
 from waiting import eventually
+from ways import WAYS
 
 V1 = {"max_version": (1, 0)}
 PENDING = {dpctl.event_status_type.submitted, dpctl.event_status_type.running}
@@ -177,44 +179,37 @@ def test_queue_of_the_cpu_device_takes_a_host_wait(bench):
         assert at(tensor.ptr) == {7}
 
 
-#: What waits on the host for work on the tensor's queue: (kind of USM, the call, what it gave).
+#: What waits on the host for work on the tensor's queue, and the kind of USM.
 BLOCKING = {
-    "__dlpack__()": ("shared", lambda bench, t: t.__dlpack__(), None),
-    "__dlpack__(max_version)": ("device", lambda bench, t: t.__dlpack__(**V1), None),
-    "__dlpack__(dl_device=host)": ("shared", lambda bench, t: t.__dlpack__(dl_device=(1, 0)), None),
-    "__dlpack__(copy=True)": ("device", lambda bench, t: t.__dlpack__(**V1, copy=True), None),
-    "__dlpack__(copy=True, stream=-1)": (
-        "device",
-        lambda bench, t: sx.from_dlpack(t.__dlpack__(**V1, copy=True, stream=-1)),
-        usm,
-    ),
-    "memoryview": ("shared", lambda bench, t: memoryview(t), None),
-    "numpy.asarray": ("shared", lambda bench, t: np.asarray(t), of),
-    "to_numpy": ("shared", lambda bench, t: t.to_numpy(), of),
-    "to_numpy of a copy": ("device", lambda bench, t: t.to_numpy(), of),
-    "host_view": ("device", lambda bench, t: np.asarray(sx.host_view(t)), of),
-    "host_view(copy=True)": ("device", lambda bench, t: np.asarray(sx.host_view(t, copy=True)), of),
-    "exchange": ("device", lambda bench, t: sx.exchange(t, np), of),
-    "copy": ("device", lambda bench, t: t.copy(), usm),
-    "to_device": ("device", lambda bench, t: t.to_device(bench.other_gpu), usm),
-    "copy_from(it)": ("device", lambda bench, t: bench.tensor().copy_from(t), usm),
-    "from_dlpack(copy=True)": ("device", lambda bench, t: sx.from_dlpack(t, copy=True), usm),
+    "Tensor.__dlpack__, legacy": "shared",
+    "Tensor.__dlpack__": "device",
+    "Tensor.__dlpack__(host)": "shared",
+    "Tensor.__dlpack__(copy=True)": "device",
+    "Tensor.__buffer__": "shared",
+    "Tensor.__array__": "shared",
+    "Tensor.to_numpy": "shared",
+    "Tensor.to_numpy(copy=True)": "device",
+    "host_view": "device",
+    "host_view(copy=True)": "device",
+    "exchange(numpy)": "device",
+    "Tensor.copy": "device",
+    "Tensor.to_device(CPU)": "device",
+    "Tensor.copy_from, of it": "device",
+    "from_dlpack(copy=True)": "device",
 }
 
 
-@pytest.mark.parametrize("call", BLOCKING)
-def test_what_waits_on_the_host(bench, call):
+@pytest.mark.parametrize("name", BLOCKING)
+def test_what_waits_on_the_host(bench, name):
     """And it lets other threads run meanwhile: this one, for instance."""
-    usm_type, call, look = BLOCKING[call]
-    tensor = bench.tensor(usm_type)
+    tensor = bench.tensor(BLOCKING[name])
     memory = usm(tensor)
     with bench.held():
         work = bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: call(bench, tensor)) as results:
+        with bench.blocked(lambda: WAYS[name].call(tensor)) as results:
             assert is_pending(work)
         assert not is_pending(work)
-        seen = results[0] if look is None else look(results[0])
-        assert look is None or (bench.read(seen) if look is usm else seen) == {7}
+        assert of(ways.content(results[0])) == {7}
 
 
 # ---- the C exchange table ------------------------------------------------------------------------

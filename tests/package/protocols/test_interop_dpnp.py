@@ -47,16 +47,6 @@ def test_size_0(usm_type):
         assert (taken.shape, taken.dtype, taken.usm_type) == (shape, tensor.dtype, usm_type)
 
 
-def test_writes_are_seen_on_both_sides(usm_type):
-    tensor = sx.zeros((2, 3), usm_type=usm_type)
-    taken = dpnp.from_dlpack(tensor)
-    taken[0] = 7
-    taken.sycl_queue.wait()
-    assert tensor.to_numpy().tolist() == [[7, 7, 7], [0, 0, 0]]
-    tensor[1].copy_from(np.array(5, "float32"))
-    assert dpnp.asnumpy(taken).tolist() == [[7, 7, 7], [5, 5, 5]]
-
-
 def test_read_only(usm_type):
     taken = dpnp.from_dlpack(sx.zeros(3, usm_type=usm_type).as_readonly())
     assert not taken.flags.writable
@@ -125,15 +115,6 @@ def test_host_memory_goes_to_dpnp_as_a_copy():
     taken = sx.exchange(array, dpnp)
     assert isinstance(taken, dpnp.ndarray)
     assert bits(dpnp.asnumpy(taken)) == bits(array)
-
-
-def test_copy(usm_type):
-    tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3))
-    assert address(dpnp.from_dlpack(tensor, copy=False)) == tensor.ptr
-    copied = dpnp.from_dlpack(tensor, copy=True)
-    copied.sycl_queue.wait()
-    assert address(copied) != tensor.ptr
-    assert bits(dpnp.asnumpy(copied)) == bits(values(3))
 
 
 def test_to_the_host(usm_type):

@@ -68,15 +68,6 @@ def test_back(name):
                 assert tensor.ptr == theirs.data_ptr()
 
 
-def test_writes_are_seen_on_both_sides(usm_type):
-    tensor = sx.zeros((2, 3), usm_type=usm_type)
-    taken = torch.from_dlpack(sx.host_view(tensor))
-    taken[0] = 7
-    assert tensor.to_numpy().tolist() == [[7, 7, 7], [0, 0, 0]]
-    tensor[1].copy_from(np.array(5, "float32"))
-    assert taken.tolist() == [[7, 7, 7], [5, 5, 5]]
-
-
 def test_read_only_memory_is_copied_for_torch(usm_type):
     """torch ignores the flag, and would write."""
     tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3)).as_readonly()
@@ -86,15 +77,6 @@ def test_read_only_memory_is_copied_for_torch(usm_type):
     assert bits(tensor.to_numpy()) == bits(values(3))
     with pytest.raises(BufferError, match="read-only"):
         sx.exchange(tensor, torch, copy=False)
-
-
-def test_copy(usm_type):
-    tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3))
-    assert torch.from_dlpack(sx.host_view(tensor), copy=False).data_ptr() == tensor.ptr
-    copied = torch.from_dlpack(sx.host_view(tensor), copy=True)
-    assert copied.data_ptr() != tensor.ptr
-    assert raw(copied) == bits(values(3))
-    assert torch.from_dlpack(sx.host_view(tensor), device="cpu").data_ptr() == tensor.ptr
 
 
 def test_without_a_host_view_torch_refuses(usm_type):
