@@ -31,7 +31,7 @@ help:
 	@echo "make test-long     the tests that are not for every day (5 minutes)"
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
-	@echo "make test-processes  Dask on two workers, MPI on two ranks, Ray on two actors (2 minutes)"
+	@echo "make test-processes  Dask, Ray, joblib, torch.distributed, and three MPIs (5 minutes)"
 	@echo "make nightly       these four, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
@@ -116,7 +116,7 @@ afternoon:
 
 # Clusters and ranks of several processes: Dask, MPI, Ray.
 test-processes: setup
-	$(PIP) install --quiet --editable ".[ray]"
+	$(PIP) install --quiet --editable ".[ray]" joblib
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
 
 # What a merge does not wait for, on a machine that has run .ci/run; tests/README.md says what only it proves.

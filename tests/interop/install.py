@@ -39,6 +39,8 @@ SOURCES = (
     "sycl_ext",
     "sycl_ext_dask",
     "sycl_ext_pytest",
+    "sycl_ext_ray",
+    "sycl_ext_xarray",
 )
 
 

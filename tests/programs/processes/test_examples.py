@@ -57,6 +57,17 @@ def test_ray_actors():
     assert re.search("1 GiB as sycl_ext: right.*\n1 GiB as dpnp: right", shown), shown
 
 
+def test_torch_distributed():
+    shown = run(sys.executable, EXAMPLES / "torch_distributed" / "run.py")
+    for kind in ("shared", "host"):
+        assert f"{kind} USM of 2 processes: reduced and broadcast in place" in shown
+
+
+def test_joblib_workers():
+    shown = run(sys.executable, EXAMPLES / "joblib_workers" / "run.py")
+    assert "8 arrays of dpnp.dpnp_array, computed in 2 processes" in shown
+
+
 @pytest.mark.parametrize("where", ["cpu", "level_zero_v2"])
 def test_a_dpnp_array_in_another_process(where, tmp_path):
     """A handle is some hundred bytes, whatever the array has; the other ways send it all."""
