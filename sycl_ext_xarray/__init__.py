@@ -73,7 +73,7 @@ class DpnpAccessor(Generic[T]):
 
     def to_numpy(self) -> Any:
         """Return the values of a DataArray as a NumPy array, which with Dask computes them."""
-        return self.as_numpy().to_numpy()  # type: ignore[union-attr]
+        return self.as_numpy().to_numpy()
 
 
 def _convert(obj: T, function: Callable[[Any], Any], *, coordinates: bool) -> T:
