@@ -59,7 +59,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="figures only, in half a minute")
     parser.add_argument("--smoke", action="store_true", help="everything once, no matter how badly")
-    parser.add_argument("--only", default="", metavar="WORD", help="figures whose name has it")
+    parser.add_argument(
+        "--only", default="", metavar="WORD", help="figures with this word in the name"
+    )
     parser.add_argument("--output", type=Path, default=PAGE.parent, metavar="FOLDER")
     parser.add_argument("--redraw", action="store_true", help="write again what the last run found")
     options = parser.parse_args(arguments)

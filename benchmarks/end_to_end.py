@@ -159,7 +159,9 @@ def main() -> None:
     from benchmarks.report import with_block
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", metavar="WORD", help="work whose name has it")
+    parser.add_argument(
+        "--only", default="", metavar="WORD", help="work with this word in the name"
+    )
     parser.add_argument("--smoke", action="store_true", help="everything once, no matter how badly")
     options = parser.parse_args()
     pace = Pace(0.0, 0.0, (1, 1)) if options.smoke else Pace(5.0, 0.0, (9, 201))

@@ -18,8 +18,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--sycl-device",
         choices=("cpu", "gpu"),
-        help="the SYCL devices of this session: the CPU of intel-opencl-rt, alone, or before it a "
-        "GPU that is this CPU inside",
+        help="the SYCL devices of this session; cpu: only the OpenCL CPU device; gpu: also a "
+        "simulated GPU, which runs on the CPU",
     )
 
 

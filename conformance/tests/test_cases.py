@@ -56,7 +56,7 @@ def outcome_of(case, fault):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_broken_library_is_noticed(case, near, monkeypatch):
-    monkeypatch.setattr(bench, "PATIENCE", 0)  # what is broken does not mend itself
+    monkeypatch.setattr(bench, "PATIENCE", 0)  # a broken library does not repair itself
     faults = noticed_by(case)
     assert faults, "no library is broken in this way"
     for fault in faults:

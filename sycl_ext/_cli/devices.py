@@ -23,7 +23,7 @@ NO_DEVICE = f"""\
 There is no SYCL device.
   a CPU:        {INSTALL_CPU}
   an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd)
-  -> python -m sycl_ext doctor  says what is wrong, and which command mends it"""
+  -> python -m sycl_ext doctor  names the problem and the command that fixes it"""
 
 HEADER = (
     *("id", "kind", "device", "name", "backend", "driver", "USM", "host reaches", "fp64"),

@@ -154,7 +154,7 @@ def _by_pair(pair: Any) -> Device:
     device_type, entry_id = (int(x) for x in pair)
     if device_type == HOST[0]:
         raise ValueError(
-            f"device is {(device_type, entry_id)}, the host, which is no SYCL device; use "
+            f"device is {(device_type, entry_id)}, the host, which is not a SYCL device; use "
             'host_view() or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
         )
     if device_type != DeviceType.ONE_API:
@@ -201,8 +201,8 @@ def _of_torch(spec: Any) -> Device:
         return _by_xpu(spec.index)
     if spec.type == "cpu":
         raise ValueError(
-            f"device is {spec!r}, the host, which is no SYCL device; use host_view() or to_numpy() "
-            'to reach the host, and "cpu" for the SYCL CPU device'
+            f"device is {spec!r}, the host, which is not a SYCL device; use host_view() or "
+            'to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
         )
     raise ValueError(f"device is {spec!r}; of the devices of torch only 'xpu' is one of SYCL")
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Look at the SYCL runtime, its drivers, the devices and the environment, test each device in "
-    "a process of its own, and say for each problem which command mends it. The exit code is 1 "
-    "when there is a problem, and else 0."
+    "a process of its own, and name a command that fixes each problem. The exit code is 1 "
+    "if there is a problem, otherwise 0."
 )
 
 
@@ -26,11 +26,11 @@ def add_to(subparsers: _SubParsers) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "doctor",
-        help="find out why there is no device, or why one does not work, and what mends it",
+        help="find out why there is no device, or why one does not work, and how to fix it",
         description=DESCRIPTION,
     )
     parser.add_argument("--json", action="store_true", help="a report for programs")
-    parser.add_argument("--strict", action="store_true", help="exit code 1 for warnings, too")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 also for warnings")
     parser.add_argument(
         "--quick", action="store_true", help="leave dpnp and torch out: their imports take a while"
     )

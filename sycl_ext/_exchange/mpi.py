@@ -126,7 +126,7 @@ def verdict_on(comm: Any, root_id: int) -> Verdict:
 
 def _require_communicator(comm: Any) -> None:
     if not hasattr(comm, "Get_attr"):
-        raise TypeError(f"an object of type {type(comm).__name__} is no communicator of mpi4py")
+        raise TypeError(f"an object of type {type(comm).__name__} is not a communicator of mpi4py")
 
 
 def _keyval(comm: Any) -> int:

@@ -97,7 +97,7 @@ def _stage(
     t = sources.strong(t)
     if not sources.is_tensor(t) or t.entry_id is None:
         raise TypeError(
-            f"an object of type {type(t).__name__} is no Tensor on a device; see as_tensor"
+            f"an object of type {type(t).__name__} is not a Tensor on a device; see as_tensor"
         )
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")

@@ -138,11 +138,11 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
     try:
         _check_file(os.fstat(descriptor), key, nbytes)
         if fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS:
-            raise BufferError(f"{path} is no shared memory of this package")
+            raise BufferError(f"{path} is not shared memory of this package")
         return Block(descriptor, nbytes, readonly)
     except OSError as error:
         os.close(descriptor)
-        raise BufferError(f"{path} is no shared memory of this package: {error}") from error
+        raise BufferError(f"{path} is not shared memory of this package: {error}") from error
     except BufferError:
         os.close(descriptor)
         raise

@@ -216,7 +216,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         lacks=RARE_FP8,
         reason="2.13 on the CPU: RuntimeError on kDLOneAPI; aborts on negative strides "
         "(pytorch#188023); ignores the read-only flag; has five of the float8 dtypes; with XPU it "
-        "takes USM of kind device, of a root device alone, and names no stream (pytorch#195825)",
+        "takes USM of kind device, only of a root device, and names no stream (pytorch#195825)",
     ),
     Consumer(
         "jax",
@@ -238,7 +238,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         readonly="refused",
         lacks=FP8,
         reason="2.21 takes a legacy capsule, of compact arrays; it takes any address, and aborts "
-        "when it computes with one that is no multiple of 64",
+        "when it computes with one that is not a multiple of 64",
     ),
     Consumer(
         **ONNXRUNTIME,
@@ -307,7 +307,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         readonly="refused",
         zero_dim=False,
         lacks=(*SMALL, *COMPLEX, *NARROW),
-        reason="2026.2 copies what it is given; float32, float64, int32 and int64 alone, with "
+        reason="2026.2 copies what it is given; only float32, float64, int32 and int64, with "
         "compact strides; SIGSEGV or ValueError on arrays of 0 dimensions",
     ),
     Consumer(

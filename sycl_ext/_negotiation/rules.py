@@ -64,8 +64,8 @@ class Relation(Enum):
     )
     DIRECT = "the memory belongs to another entry, and the runtime copies between the two directly"
     SUB_DEVICE = (
-        "the memory is on a sub-device, such as a tile, and this consumer takes memory of root "
-        "devices alone"
+        "the memory is on a sub-device, such as a tile, and this consumer takes only memory of "
+        "root devices"
     )
     OTHER_KIND = "that device type names memory of another kind of USM on the same device"
     INDIRECT = "the memory belongs to another entry, and the runtime cannot copy between the two"
@@ -410,7 +410,6 @@ def _refusal(found: Relation, source: Source, request: Request) -> Plan:
         )
     return Plan(
         Route.REFUSE,
-        f"{where} takes two copies, through the host: {found.value}; that is not done unasked: "
-        "pass copy=True",
+        f"{where} takes two copies, through the host: {found.value}; to allow it, pass copy=True",
         BufferError,
     )

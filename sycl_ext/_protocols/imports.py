@@ -365,7 +365,7 @@ def _import_copy(
     except CopyRefusedError as error:
         raise BufferError(
             f"from {announced}, where the {type(x).__name__} is, to the wanted device takes two "
-            "copies, through the host; that is not done unasked: pass copy=True"
+            "copies, through the host; to allow it, pass copy=True"
         ) from error
 
 

@@ -74,7 +74,7 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
     itemsize = np.dtype(name).itemsize
     pointer = operator.index(pointer) + operator.index(fields.get("offset", 0)) * itemsize
     if not 0 <= pointer < 1 << 64:
-        raise BufferError(f"data and offset give {pointer}, which is no address")
+        raise BufferError(f"data and offset give {pointer}, which is not an address")
     device, queue = _read_syclobj(fields["syclobj"], pointer)
     readonly = bool(flag) != known(type(obj), "inverted_readonly")
     return _core.from_usm(pointer, name, shape, strides, device._entry, readonly, obj, queue)

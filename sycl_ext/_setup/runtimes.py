@@ -55,8 +55,8 @@ def message(ours: str, others: list[str]) -> str:
     """Return what a user is told, and the way out."""
     return (
         f"two SYCL runtimes are loaded in this process: {ours}, which sycl_ext works with, and "
-        f"{' and '.join(others)}. They share no queues and no contexts, and memory on Level Zero "
-        "alone; some pairs end the process at the first queue of the second one. Use the package "
+        f"{' and '.join(others)}. They share no queues and no contexts, and memory only on Level "
+        "Zero; some pairs end the process at the first queue of the second one. Use the package "
         "that loads the other one in a process of its own, or install versions that need the same "
         "libsycl; python -m sycl_ext doctor names the packages"
     )

@@ -124,7 +124,7 @@ def remedy(error: ImportError) -> str:
     is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}.{EXTENSION}"
     if not is_there and os.path.exists(os.path.join(here, "pyproject.toml")):
         return in_source_tree(here, installed_package(os.path.join(here, PACKAGE), sys.path))
-    return f"{error}; python -m sycl_ext doctor says what is wrong and what mends it"
+    return f"{error}; python -m sycl_ext doctor names the problem and the command that fixes it"
 
 
 def in_source_tree(here: str, installed: str | None) -> str:

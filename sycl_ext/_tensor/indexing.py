@@ -90,7 +90,7 @@ def _as_index(item: Any) -> int:
         except TypeError:
             pass
     raise IndexError(
-        f"an object of type {type(item).__name__} is no basic index; use ints, slices, ... and "
+        f"an object of type {type(item).__name__} is not a basic index; use ints, slices, ... and "
         "None, and NumPy or dpnp for anything else"
     )
 

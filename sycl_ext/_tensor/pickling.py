@@ -260,7 +260,7 @@ def _check_layout(dtype: Any, shape: Any, axes: Any) -> tuple[int, ...]:
     if type(dtype) is not str or dtype not in _ITEMSIZE:
         raise _refused(f"dtype is {dtype!r}; known are {', '.join(_ITEMSIZE)}")
     if type(shape) is not tuple or len(shape) > _MAX_NDIM:
-        raise _refused(f"the shape is no tuple of at most {_MAX_NDIM} lengths")
+        raise _refused(f"the shape is not a tuple of at most {_MAX_NDIM} lengths")
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
         raise _refused(f"the shape is {shape!r}")
     if prod(max(n, 1) for n in shape) * _ITEMSIZE[dtype] >= 1 << 63:
@@ -268,7 +268,7 @@ def _check_layout(dtype: Any, shape: Any, axes: Any) -> tuple[int, ...]:
     if type(axes) is not tuple or not all(type(axis) is int for axis in axes):
         raise _refused(f"the order of the axes is {axes!r}")
     if len(set(axes)) != len(axes) or not set(axes) <= set(range(len(shape))):
-        raise _refused(f"{axes!r} is no order of {len(shape)} axes")
+        raise _refused(f"{axes!r} is not an order of {len(shape)} axes")
     return tuple(shape[axis] for axis in axes)
 
 

@@ -239,7 +239,7 @@ def test_what_the_environment_does_to_ids(environment, words):
 
 @pytest.mark.parametrize("device", [None, (14, 1)])
 def test_contexts_that_do_not_know_each_other(device):
-    """There a copy into the default context goes through the host, and that is not done unasked."""
+    """There a copy into the default context goes through the host, which needs copy=True."""
     source = Source((14, 1), 5, "device", default_context=False, host_reachable=False)
     routes = [
         plan(source, Request(device, copy, direct=False)).route for copy in (None, False, True)

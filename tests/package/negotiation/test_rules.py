@@ -111,7 +111,7 @@ TABLE = {
     "host view of private, own entry": (
         elsewhere("shared", device=HOST), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
-    # a consumer that takes memory of root devices alone
+    # a consumer that takes only memory of root devices
     "default tile, its root, root alone": (
         usm("device", entry=3), ROOT, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
     ),
