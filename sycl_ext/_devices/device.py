@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sycl_ext import _core
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
 from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._negotiation.kinds import USM_TYPES, is_int
 
 if TYPE_CHECKING:
     import dpctl
@@ -144,7 +144,7 @@ class Device:
         >>> sx.device().host_accessible("shared")
         True
         """
-        if usm_type not in ("device", "shared", "host", "system"):
+        if usm_type not in USM_TYPES:
             raise ValueError(
                 f"usm_type is {usm_type!r}; it must be 'device', 'shared', 'host' or 'system'"
             )
@@ -258,7 +258,7 @@ def _read_partition(partition: Any) -> tuple[str, list[int], str]:
         if partition == "cslice":
             return "cslice", [], ""
         return "affinity_domain", [], partition
-    equally = isinstance(partition, Integral) and not isinstance(partition, bool)
+    equally = is_int(partition)
     try:
         if isinstance(partition, (bytes, bytearray)):  # sequences of numbers by accident
             raise TypeError

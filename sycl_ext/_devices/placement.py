@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from enum import Enum
-from numbers import Integral
 from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.dlpack import HOST, DeviceType
+from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 
 __all__ = [
     "Placement",
@@ -85,7 +84,7 @@ def place(spec: Any) -> Placement:
         return Placement(by_id(_core.entry_of_device(address).id))
     if address_in_dpctl(spec, "SyclContext") is not None:
         return Placement(register_context(spec))
-    if isinstance(spec, Integral) and not isinstance(spec, bool):
+    if is_int(spec):
         return Placement(by_id(int(spec)))
     if is_torch_device(spec):
         return Placement(_of_torch(spec))
@@ -129,7 +128,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
     """
     wanted = None if device is None else place(device).device
     address = address_in_dpctl(context_or_queue, "SyclContext")
-    if type(context_or_queue).__name__ == "PyCapsule":
+    if is_capsule(context_or_queue):
         address = _core.context_in_capsule(context_or_queue)
     elif address is None:
         queue = queue_from(context_or_queue)
@@ -149,7 +148,7 @@ def _by_pair(pair: Any) -> Device:
     is_pair = isinstance(pair, Sequence) and len(pair) == 2
     if is_pair and isinstance(pair[0], Enum):  # as in the array API
         pair = (pair[0].value, pair[1])
-    if not is_pair or not all(isinstance(x, int) and not isinstance(x, bool) for x in pair):
+    if not is_pair or not all(map(is_int, pair)):
         raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
     device_type, entry_id = (int(x) for x in pair)
     if device_type == HOST[0]:
@@ -191,7 +190,7 @@ def names_device(text: str) -> bool:
 
 def is_torch_device(spec: object) -> bool:
     """Whether `spec` is a ``torch.device``; torch is not imported for that."""
-    cls = getattr(sys.modules.get("torch"), "device", None)
+    cls = loaded("torch", "device")
     return isinstance(cls, type) and isinstance(spec, cls)
 
 
@@ -213,7 +212,7 @@ def _by_xpu(number: int | None) -> Device:
     PyTorch counts GPUs of Level Zero and may leave some of them out. So if it is loaded, the device
     is that of its queue.
     """
-    xpu = getattr(sys.modules.get("torch"), "xpu", None)
+    xpu = loaded("torch", "xpu")
     name = "xpu" if number is None else f"xpu:{number}"
     if xpu is not None and xpu.is_available():
         if number is not None and number >= xpu.device_count():

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from sycl_ext import _core
+from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 from sycl_ext._setup.runtimes import warn_of_others
 
 #: The value of ``stream=`` that asks for no synchronisation.
@@ -29,7 +30,7 @@ def address_in_dpctl(obj: object, name: str) -> int | None:
     The address is followed, so the class and its method are taken from dpctl, whatever class `obj`
     claims to have. Nothing is imported: without dpctl there are no instances.
     """
-    cls = getattr(sys.modules.get("dpctl"), name, None)
+    cls = loaded("dpctl", name)
     if cls is None or not issubclass(type(obj), cls):
         return None
     address: int = cls.addressof_ref(obj)
@@ -48,7 +49,7 @@ def is_dpctl_queue(obj: object) -> bool:
 
 def is_torch_class(cls: type) -> bool:
     """Whether `cls` is ``torch.Tensor`` or a subclass; torch is not imported for that."""
-    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    tensor = loaded("torch", "Tensor")
     return isinstance(tensor, type) and issubclass(cls, tensor)
 
 
@@ -104,15 +105,15 @@ def queue_from(obj: Any) -> _core.Queue:
     address = queue_address(obj)
     if address is not None:
         return _core.queue_at(address)
-    if type(obj).__name__ == "PyCapsule":
+    if is_capsule(obj):
         return _core.queue_of_capsule(obj)
-    if isinstance(obj, int) and not isinstance(obj, bool):
+    if is_int(obj):
         return _queue_at(obj)
     get_capsule = getattr(obj, "_get_capsule", None)
     if callable(get_capsule):
         return _core.queue_of_capsule(get_capsule())
     inner = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
-    if is_dpctl_queue(inner) or (isinstance(inner, int) and not isinstance(inner, bool)):
+    if is_dpctl_queue(inner) or is_int(inner):
         return queue_from(inner)
     raise TypeError(f"an object of type {type(obj).__name__} stands for no queue; use {_FORMS}")
 

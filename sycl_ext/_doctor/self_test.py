@@ -17,12 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import sycl_ext as sx
+from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
 
-Kind: TypeAlias = Literal["device", "shared", "host"]
-KINDS: tuple[Kind, ...] = ("device", "shared", "host")
 #: What the short tests move.
 DATA = bytes(range(256)) * 16
 #: What the bandwidth is measured with, where the device has room for it.
@@ -52,9 +51,9 @@ def skip(why: str) -> NoReturn:
     raise Skip(why)
 
 
-def own_kinds(device: sx.Device) -> list[Kind]:
+def own_kinds(device: sx.Device) -> list[UsmType]:
     """Return the kinds of USM that a driver allocates."""
-    return [kind for kind in KINDS if kind in device.usm_types]
+    return [kind for kind in ALLOCATED if kind in device.usm_types]
 
 
 def tensors(device: sx.Device) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from sycl_ext._devices.device import Device
 from sycl_ext._exchange.offers import Decision, Offer, copy_entry, decide
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
 from sycl_ext._negotiation.errors import ExchangeError, message_of
+from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.rules import Plan, Route, kind_of_copy, refusal_of
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
@@ -304,7 +305,7 @@ def explain(
     >>> plan.cost < sx.explain(sx.zeros(3, usm_type="shared"), "cpu", copy=True).cost
     True
     """
-    if type(x).__name__ == "PyCapsule":
+    if is_capsule(x):
         raise TypeError("a capsule can be used once; explain the producer instead")
     try:
         decision = decide(x, consumer_or_device, copy, host_copy, device)

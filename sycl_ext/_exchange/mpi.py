@@ -12,12 +12,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._devices.placement import device as find_device
+from sycl_ext._negotiation.kinds import ALLOCATED
 from sycl_ext._tensor.host_view import host_view
 from sycl_ext._tensor.tensor import empty, zeros
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "check"]
 
-KINDS: tuple[Literal["device", "shared", "host"], ...] = ("device", "shared", "host")
 #: One is sent with the message, one is fetched by the receiver (or goes from GPU to GPU).
 SIZES = (1000, 4 << 20)
 #: The names of MPI's memory kinds (MPI 4.1, "Memory Allocation Kinds"), by backend of SYCL.
@@ -201,8 +201,8 @@ def _compare(comm: Any, root: Device) -> str:
     rank, size = comm.Get_rank(), comm.Get_size()
     after, before = (rank + 1) % size, (rank - 1) % size
     # As many as on the other ranks, whose devices may have other kinds.
-    own = [kind for kind in KINDS if kind in root.usm_types]
-    kinds = [kind if kind in own else own[0] for kind in KINDS]
+    own = [kind for kind in ALLOCATED if kind in root.usm_types]
+    kinds = [kind if kind in own else own[0] for kind in ALLOCATED]
     wrong = []  # the loop goes on, as the other ranks do
     for nbytes, source, target in itertools.product(SIZES, kinds, kinds):
         what = f"{nbytes} bytes from {source} to {target} USM"

@@ -21,7 +21,7 @@ from sycl_ext._ipc import records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 from sycl_ext._protocols import sources
-from sycl_ext._protocols.dtypes import dtype_name
+from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.indexing import as_shape
 from sycl_ext._tensor.pickling import nearest, part_of, strides_of, words_of
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
 __all__ = ["Handle", "empty", "handle", "offer_of", "open"]
-
-_ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
 
 
 @dataclass(frozen=True)
@@ -135,8 +133,8 @@ def _check_handle(handle: Handle) -> Handle:
     for name in ("shape", "_strides", "_key"):
         require(name, all(type(number) is int for number in getattr(handle, name)))
     require("mechanism", handle.mechanism in ("sycl", "shared memory"))
-    require("dtype", handle.dtype in _ITEMSIZE)
-    nbytes = prod(max(length, 1) for length in handle.shape) * _ITEMSIZE[handle.dtype]
+    require("dtype", handle.dtype in ITEMSIZES)
+    nbytes = prod(max(length, 1) for length in handle.shape) * ITEMSIZES[handle.dtype]
     require("shape", all(length >= 0 for length in handle.shape) and nbytes < 1 << 63)
     require("_strides", len(handle._strides) == len(handle.shape))
     require("_nbytes", 0 <= handle._nbytes < 1 << 63)
@@ -212,7 +210,7 @@ def empty(
     if _core.has_ipc(entry):
         return _core.allocate_dedicated(entry, name, lengths, order, where.queue)
     _require_system_usm(where.device)
-    block = make_block(max(prod(lengths), 1) * _ITEMSIZE[name])
+    block = make_block(max(prod(lengths), 1) * ITEMSIZES[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
     return _view_of_block(block, where.device, name, 0, lengths, strides_of(lengths, axes), False)
 
@@ -235,8 +233,8 @@ def _view_of_block(
     readonly: bool,
 ) -> Tensor:
     """Return a tensor in a block; ValueError if it exceeds the block."""
-    count, rest = divmod(block.nbytes, _ITEMSIZE[dtype])
-    first, off = divmod(offset, _ITEMSIZE[dtype])
+    count, rest = divmod(block.nbytes, ITEMSIZES[dtype])
+    first, off = divmod(offset, ITEMSIZES[dtype])
     if rest or off:
         raise ValueError(f"a block of {block.nbytes} bytes holds no {dtype} at byte {offset}")
     host = _core.from_host(block.pointer, dtype, (count,), (1,), readonly, block)
@@ -443,7 +441,7 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
     lengths, name = as_shape(shape), "uint8" if dtype is None else dtype_name(dtype)
     if prod(lengths) == 0:
         raise ValueError(f"shape is {lengths}: the memory behind a handle is not empty")
-    nbytes = prod(lengths) * _ITEMSIZE[name]
+    nbytes = prod(lengths) * ITEMSIZES[name]
     strides = strides_of(lengths, range(len(lengths)))
     entry = place(device).device._entry
     return _core.open_ipc(entry, data, nbytes, 0, name, lengths, strides, False)

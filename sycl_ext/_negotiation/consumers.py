@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
+
+from sycl_ext._negotiation.kinds import ALLOCATED, loaded
 
 __all__ = ["CONSUMERS", "Consumer", "consumer_for", "find_consumer"]
 
@@ -151,19 +152,19 @@ def _numpy_readonly() -> Literal["kept", "refused"]:
 
 
 def _jax_narrows() -> tuple[str, ...]:
-    config = getattr(sys.modules.get("jax"), "config", None)
+    config = loaded("jax", "config")
     return () if config is None or config.jax_enable_x64 else WIDE
 
 
 def _torch_usm_types() -> tuple[str, ...]:
-    xpu = getattr(sys.modules.get("torch"), "xpu", None)
+    xpu = loaded("torch", "xpu")
     return ("device",) if xpu is not None and xpu.is_available() else ()
 
 
 def _open3d_usm_types() -> tuple[str, ...]:
     """All, where Open3D has one device; else its numbers, a GPU and the CPU, are not DLPack's."""
-    sycl = getattr(getattr(sys.modules.get("open3d"), "core", None), "sycl", None)
-    return ("device", "shared", "host") if sycl is not None and sycl.device_count() == 1 else ()
+    sycl = getattr(loaded("open3d", "core"), "sycl", None)
+    return ALLOCATED if sycl is not None and sycl.device_count() == 1 else ()
 
 
 @functools.cache
@@ -361,7 +362,7 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
         consumer = _module_named(consumer)
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
-    version = str(getattr(sys.modules.get(package), "__version__", ""))
+    version = str(loaded(package, "__version__") or "")
     row = consumer_for(package, version) or Consumer(
         package or "?", is_library=isinstance(consumer, ModuleType)
     )

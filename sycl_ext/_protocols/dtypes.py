@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _core
+from sycl_ext._negotiation.kinds import loaded
 
 #: Names in the table, with the letter and the size of their array-interface typestr.
 _ROWS: dict[str, tuple[str, int]] = {name: (kind, size) for name, kind, size in _core.DTYPES}
+ITEMSIZES = {name: size for name, (_, size) in _ROWS.items()}
 _BY_TYPESTR = {f"{kind}{size}": name for name, (kind, size) in _ROWS.items() if kind != "V"}
 
 
@@ -70,7 +72,7 @@ def dtype_name(dtype: Any) -> str:
 
 def _torch_class(name: str) -> type | tuple[()]:
     """Return a class of torch, for `isinstance`; torch is not imported for that."""
-    found = getattr(sys.modules.get("torch"), name, ())
+    found = loaded("torch", name)
     return found if isinstance(found, type) else ()
 
 

@@ -10,6 +10,7 @@ from sycl_ext._debug.introspection import remember
 from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.dlpack import HOST, as_dl_device
+from sycl_ext._negotiation.kinds import is_int
 from sycl_ext._protocols.sources import carry_out, check_copy, facts_of, native_entry, plan_for
 
 __all__ = ["export"]
@@ -54,7 +55,7 @@ def _check_max_version(max_version: Any) -> bool:
 
 
 def _check_stream(stream: Any) -> _core.Queue | None:
-    if isinstance(stream, int) and not isinstance(stream, bool) and stream == NO_SYNC:
+    if is_int(stream) and stream == NO_SYNC:
         return None
     return queue_from(stream)
 

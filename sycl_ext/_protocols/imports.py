@@ -25,6 +25,7 @@ from sycl_ext._devices.queues import (
 )
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
+from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import is_of, known
 from sycl_ext._negotiation.rules import Plan, Route, cheapest, kind_of_copy
 from sycl_ext._protocols.dtypes import dtype_name
@@ -112,7 +113,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             if is_tensor(x):
                 as_it_is = request.in_place or x.entry_id is None
                 return settle(x if as_it_is else _core.as_usm(x, root_of(x)))
-            if type(x).__name__ == "PyCapsule":
+            if is_capsule(x):
                 return settle(*_core.consume_capsule(x))
             # 2. The description, which says more than DLPack: queue and sub-device.
             described_first = not request.dlpack_only and not facts & _DLPACK_FIRST
@@ -477,7 +478,7 @@ def _import_to_any(x: Any, request: Request) -> _core.TensorBase:
     try:
         source = _core.find_memory(x, False, dlpack)
     except BufferError:
-        if copy is False or type(x).__name__ == "PyCapsule":
+        if copy is False or is_capsule(x):
             raise
     if source is None:  # not where it is: a producer may copy to one of them by itself
         return _import_to_first(x, devices, copy, dlpack)

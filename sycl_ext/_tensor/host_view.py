@@ -11,6 +11,7 @@ from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.array import Array
 
@@ -74,7 +75,7 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     source = _core.find_memory(x, copy)
     found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
-    base = None if copy is True or type(x).__name__ == "PyCapsule" else sources.root_of(x)
+    base = None if copy is True or is_capsule(x) else sources.root_of(x)
     if copy is True or found.copies != 0:
         source = _core.copy_to_host(source)
     return _core.as_host_view(source, base, HostView)

@@ -29,8 +29,10 @@ from sycl_ext._devices.description import (
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._negotiation.kinds import USM_TYPES
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import sources
+from sycl_ext._protocols.dtypes import ITEMSIZES
 
 __all__ = [
     "copy_as_it_lies",
@@ -46,8 +48,6 @@ __all__ = [
 #: The layout of what `reduce` returns.
 FORMAT = 1
 
-_ITEMSIZE = {name: size for name, _kind, size in _core.DTYPES}
-_KINDS = ("device", "shared", "host", "system")
 _MAX_NDIM = 64
 
 _target: ContextVar[Placement | None] = ContextVar("sycl_ext.pickling.to_device", default=None)
@@ -234,11 +234,11 @@ def load(
     if type(version) is not int or version != FORMAT:
         raise _refused(f"its format is {version!r}, and {FORMAT} is known: update sycl_ext")
     stored = _check_layout(dtype, shape, axes)
-    if type(usm_type) is not str or usm_type not in _KINDS:
-        raise _refused(f"usm_type is {usm_type!r}; kinds are {', '.join(_KINDS)}")
+    if type(usm_type) is not str or usm_type not in USM_TYPES:
+        raise _refused(f"usm_type is {usm_type!r}; kinds are {', '.join(USM_TYPES)}")
     if type(readonly) is not bool:
         raise _refused(f"readonly is {readonly!r}")
-    data = _check_buffer(buffer, prod(stored) * _ITEMSIZE[dtype])
+    data = _check_buffer(buffer, prod(stored) * ITEMSIZES[dtype])
     placement = _check_device(device)
 
     tensor = _allocate(placement, usm_type, dtype, stored)
@@ -257,13 +257,13 @@ def _refused(what: str) -> pickle.UnpicklingError:
 
 def _check_layout(dtype: Any, shape: Any, axes: Any) -> tuple[int, ...]:
     """Return the lengths of the stored axes, in the order of memory."""
-    if type(dtype) is not str or dtype not in _ITEMSIZE:
-        raise _refused(f"dtype is {dtype!r}; known are {', '.join(_ITEMSIZE)}")
+    if type(dtype) is not str or dtype not in ITEMSIZES:
+        raise _refused(f"dtype is {dtype!r}; known are {', '.join(ITEMSIZES)}")
     if type(shape) is not tuple or len(shape) > _MAX_NDIM:
         raise _refused(f"the shape is not a tuple of at most {_MAX_NDIM} lengths")
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
         raise _refused(f"the shape is {shape!r}")
-    if prod(max(n, 1) for n in shape) * _ITEMSIZE[dtype] >= 1 << 63:
+    if prod(max(n, 1) for n in shape) * ITEMSIZES[dtype] >= 1 << 63:
         raise _refused(f"no address space holds shape {shape!r}")
     if type(axes) is not tuple or not all(type(axis) is int for axis in axes):
         raise _refused(f"the order of the axes is {axes!r}")

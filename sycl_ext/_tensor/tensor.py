@@ -17,6 +17,7 @@ from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._negotiation.kinds import UsmType
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import imports, sources
 from sycl_ext._protocols.dtypes import dtype_name
@@ -48,8 +49,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-UsmType = Literal["device", "shared", "host"]
 
 
 class Tensor(Array):

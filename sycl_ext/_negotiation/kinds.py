@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of USM, and the questions about an object that several folders ask.  Pure Python."""
+
+from __future__ import annotations
+
+import sys
+from numbers import Integral
+from typing import Any, Literal, TypeAlias, TypeGuard
+
+__all__ = ["ALLOCATED", "USM_TYPES", "UsmType", "is_capsule", "is_int", "loaded"]
+
+UsmType: TypeAlias = Literal["device", "shared", "host"]
+#: The kinds that a driver allocates.
+ALLOCATED: tuple[UsmType, ...] = ("device", "shared", "host")
+#: All kinds; "system" is host memory that the device reaches.
+USM_TYPES = (*ALLOCATED, "system")
+
+
+def is_int(x: object) -> TypeGuard[int]:
+    """Whether `x` is an integer, of Python or of NumPy; a bool is not."""
+    return isinstance(x, Integral) and not isinstance(x, bool)
+
+
+def is_capsule(x: object) -> bool:
+    """Whether `x` is a capsule, whose class Python does not name."""
+    return type(x).__name__ == "PyCapsule"
+
+
+def loaded(package: str, name: str) -> Any:
+    """Return an attribute of a package; None where it is not imported yet, which this is not."""
+    return getattr(sys.modules.get(package), name, None)
