@@ -219,7 +219,7 @@ coverage: setup
 # ---- what is generated --------------------------------------------------------------------------
 
 # The blocks that depend on the code alone; README.md has the demo, whose addresses differ.
-GENERATED := docs/exchange.md docs/seen.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
+GENERATED := docs/design.md docs/exchange.md docs/seen.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
 generate: setup
 	$(BIN)/cog -I tools -p "from generated import *" -r README.md $(GENERATED)
 	$(BIN)/python -c "import sys; sys.path.append('tools'); import generated; generated.save_picture()"

@@ -110,6 +110,20 @@ def save_picture() -> None:
     image.save(ROOT / "docs" / "after.png", optimize=True)
 
 
+# ---- docs/design.md ------------------------------------------------------------------------------
+
+
+def arrows() -> str:
+    """Return the folders of the package, and the folders that each imports."""
+    sys.path.append(str(ROOT / "tests" / "project"))
+    from test_architecture import PYTHON_ARROWS
+
+    return table(
+        ("`sycl_ext/`", "imports"),
+        ((f"`{name}`", ", ".join(f"`{one}`" for one in to)) for name, to in PYTHON_ARROWS.items()),
+    )
+
+
 # ---- docs/exchange.md ----------------------------------------------------------------------------
 
 

@@ -28,10 +28,10 @@ PYTHON_ARROWS = {
     "_protocols": ("_core", "_negotiation", "_debug", "_devices"),
     "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_setup"),
     "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
-    "_ipc": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor", "_exchange"),
-    "_doctor": ("_setup", "_devices", "_ipc", "sycl_ext"),
-    "_cli": ("_setup", "_devices", "_doctor", "sycl_ext"),
-    # The public names.
+    "_ipc": ("_core", "_devices", "_protocols", "_tensor", "_exchange"),
+    "_doctor": ("_setup", "_negotiation", "_ipc", "sycl_ext"),
+    "_cli": ("_setup", "_doctor", "sycl_ext"),
+    # The public names; those of the package itself are loaded by a table of names.
     "ipc": ("_ipc", "_setup"),
     "mpi": ("_exchange", "_setup"),
     "memory": ("_debug", "_devices", "_setup", "_tensor"),
@@ -152,6 +152,7 @@ def python_errors(root):
     # The stub stands for `_core.py`, which connects the core, and reaches upward for that.
     paths = sorted([*package.rglob("*.py"), package / "_core.pyi"])
     modules = {module_name(path, root): path for path in paths}
+    unused = {(folder, one) for folder, arrows in PYTHON_ARROWS.items() for one in arrows}
     for module, path in modules.items():
         who, folder = path.relative_to(root).as_posix(), folder_of(module)
         if folder not in PYTHON_ARROWS:
@@ -163,6 +164,7 @@ def python_errors(root):
                 yield f"{who} imports {target}, which is no module of the package"
                 continue
             theirs = folder_of(target)
+            unused.discard((folder, theirs))
             # The stub names the classes that the package hands to the core, for type checkers.
             if theirs not in (folder, *PYTHON_ARROWS[folder]) and path.suffix != ".pyi":
                 yield f"{who} imports {target}; {folder} may not reach {theirs}"
@@ -172,6 +174,9 @@ def python_errors(root):
         missing = set(listed_names(tree)) - set(defined_names(tree))
         if missing:
             yield f"{who} lists {sorted(missing)} in __all__ and does not define it"
+    for folder, theirs in unused:
+        if folder != "sycl_ext":
+            yield f"the table lets {folder} reach {theirs}, which no file of it does"
 
 
 def names_from_cpp(root):
