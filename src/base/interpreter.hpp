@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core asks of Python, which it does not know: function pointers that Python's
+// The requests of the core to Python, which it does not know: function pointers that Python's
 // side sets.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Interpreter {
   void (*handle_signals)();
 };
 
-// nullptr: there is no interpreter (the C++ tests).  What is set is valid for ever.
+// nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.
 inline std::atomic<const Interpreter*> interpreter{nullptr};
 
 // Releases the GIL when the thread holds it.  The caller holds no lock of the core: taking the GIL

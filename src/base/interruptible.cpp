@@ -44,7 +44,7 @@ class Helper {
     std::unique_lock<Mutex> lock(mutex);
     return changed_.wait_for(lock, timeout, [this] { return !is_busy_; });
   }
-  // What the wait that is over has thrown.
+  // The exception of the wait that has ended.
   std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
   // The thread ends, after its wait if it is in one.
   void dismiss() noexcept {

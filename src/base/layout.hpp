@@ -20,7 +20,7 @@ class Layout {
   Layout(int ndim, const std::int64_t* shape, const std::int64_t* strides);
   Layout(const Layout& other) : Layout(other.ndim_, other.shape(), other.strides()) {}
   Layout& operator=(const Layout& other) { return *this = Layout(other); }
-  // What was moved from has no axes.
+  // A moved-from layout has no axes.
   Layout(Layout&& other) noexcept : ndim_(0) { *this = std::move(other); }
   Layout& operator=(Layout&& other) noexcept {
     ndim_ = std::exchange(other.ndim_, 0);

@@ -58,7 +58,7 @@ class Ranked final : AtFork {
 
 using Mutex = Ranked<std::mutex>;
 
-// What the first thread that needs it makes, and the others wait for.  The guard of a function
+// A value that the first thread makes, and the others wait for.  The guard of a function
 // static does the same, but a fork does not wait for it, and a child then waits for ever.  Never
 // destroyed; when it cannot be made, the next call tries again.
 template <class T>

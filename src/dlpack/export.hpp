@@ -9,7 +9,7 @@ namespace sycl_ext {
 
 struct ExportOptions {
   DLDevice device;  // the label the consumer asked for
-  // The memory was made for this consumer alone: DLPACK_FLAG_BITMASK_IS_COPIED.
+  // The memory was made only for this consumer: DLPACK_FLAG_BITMASK_IS_COPIED.
   bool copied = false;
   // An array without elements is exported with a NULL pointer, as DLPack asks for; a few consumers
   // need an address all the same.
@@ -34,7 +34,7 @@ void was_not_used(Managed* managed) noexcept;
 // Fills a DLTensor that lives no longer than `tensor`.
 DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;
 
-// Managed tensors whose deleter has not run yet.
+// Live managed tensors: their deleter has not run yet.
 long live_exports() noexcept;
 
 }  // namespace sycl_ext

@@ -38,7 +38,7 @@ Layout read_layout(const DLTensor& dl) {
   }
   Layout layout(dl.ndim);
   std::copy_n(dl.shape, dl.ndim, layout.shape());
-  std::int64_t stride = 1;  // NULL strides (DLPack before 1.2) mean compact and entry-major
+  std::int64_t stride = 1;  // NULL strides (DLPack before 1.2) mean C order
   for (int axis = dl.ndim - 1; axis >= 0; --axis) {
     const std::int64_t length = layout.shape()[axis];
     if (length < 0) {

@@ -9,15 +9,15 @@ namespace sycl_ext {
 
 struct Imported {
   Tensor tensor;
-  bool copied;  // the producer says that the memory was made for us alone
+  bool copied;  // the producer says that the memory was made only for us
 };
 
 struct ImportOptions {
-  // What the producer's __dlpack_device__ answered; nullptr: nobody asked.
+  // The result of the producer's __dlpack_device__; nullptr: it was not called.
   const DLDevice* expected = nullptr;
   // kDLCPU memory that is USM comes in as that USM, and not as host memory of no entry.
   bool settle = false;
-  // The memory behind an export of our own, whose entry and kind need not be asked for.
+  // The memory behind an export of our own; its entry and kind are known.
   const Memory* known = nullptr;
   // With `settle`: the entry that other host memory comes in on, because its device reads that.
   const Entry* host_reader = nullptr;
@@ -28,7 +28,7 @@ struct ImportOptions {
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or
 // when this call throws.  A kDLOneAPI tensor comes in as USM of the entry with its device id.
-// Error(buffer) says what is wrong.
+// Error(buffer) describes the problem.
 template <class Managed>
 Imported import_managed(Managed* managed, const ImportOptions& options);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bind_*.cpp files share: how values cross the border, and the parts of the module.
+// Shared by the bind_*.cpp files: conversions of values, and the parts of the module.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -10,7 +10,7 @@ namespace sycl_ext {
 
 namespace {
 
-// What Python holds of an IpcExport: its end, too, is without the GIL.
+// The Python object of an IpcExport; it is also destroyed without the GIL.
 class IpcExportObject {
  public:
   explicit IpcExportObject(const Tensor& tensor) {

@@ -46,8 +46,8 @@ class Commands {
   std::vector<Event> events_;
 };
 
-// The tensor whose memory one is that has a queue of its own for it; else the tensor itself.  So
-// views that go from queue to queue keep the first one alive, and not each other.
+// The tensor that owns the memory of a view with another queue, or the tensor itself. So views that
+// go from queue to queue keep only the first tensor alive, and not each other.
 PyObject* first_of_block(PyObject* tensor) {
   const Memory& memory = tensor_of(tensor).memory;
   auto* const owner = static_cast<PyObject*>(memory->owner_released_by(release_python_object));
@@ -107,7 +107,7 @@ bool call_pressure_handler(const Entry& limited, std::size_t nbytes) {
 bool pressure_handler(const Entry& limited, std::size_t nbytes) {
   if (holds_gil()) return call_pressure_handler(limited, nbytes);
   if (!python_is_alive()) return false;
-  const bool is_ours = ReleasedGil::current();  // then somebody sees what is raised
+  const bool is_ours = ReleasedGil::current();  // then a caller sees the exception
   const TakenGil taken;
   try {
     return call_pressure_handler(limited, nbytes);

@@ -11,7 +11,7 @@ namespace sycl_ext {
 // A new capsule over an export of the tensor.
 PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions options);
 
-// What is in a fresh "dltensor_versioned" capsule; it is the caller's.
+// The struct in a fresh "dltensor_versioned" capsule; it belongs to the caller.
 DLManagedTensorVersioned* take_managed(PyObject* capsule);
 
 // A new capsule over a managed tensor that C code made; takes it over.

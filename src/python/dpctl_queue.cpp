@@ -18,7 +18,7 @@ Queue fetch(const Entry& entry) {
   return queue;
 }
 
-// Whose address is asked for: the object of a class of dpctl.  0: an exception is set.
+// The address of the SYCL object in an instance of a class of dpctl.  0: an exception is set.
 std::uintptr_t address_in(PyObject* object) {
   const PyRef address(PyObject_CallMethod(object, "addressof_ref", ""));
   return address ? reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(address.get())) : 0;
@@ -88,7 +88,7 @@ bool add_noted_events(const void* queue, const std::function<void(const void*)>&
 void event_source(const void* queue, const std::function<void(const void*)>& add) {
   if (!python_is_alive()) return;
   std::optional<TakenGil> taken;
-  bool is_raised = ReleasedGil::current();  // what a signal handler raises in there
+  bool is_raised = ReleasedGil::current();  // an exception of a signal handler in there
   if (holds_gil()) {
     is_raised = true;
   } else {

@@ -100,7 +100,7 @@ int from_object(void* object, DLManagedTensorVersioned** out) {
   auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
     const Tensor& tensor = shareable(self);
-    if (hooks().trace) {  // Python writes the log, and remembers who asks
+    if (hooks().trace) {  // Python writes the log, and records the caller
       const PyRef capsule(PyObject_CallFunction(hooks().export_slowly, "OO(ii)OO", self, Py_None,
                                                 DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, Py_None,
                                                 Py_None));
@@ -139,7 +139,7 @@ int to_object(DLManagedTensorVersioned* managed, void** out) {
   });
 }
 
-// What a consumer launches its work on: the sycl::queue of the entry, as torch does for XPU; for a
+// The stream for the work of a consumer: the sycl::queue of the entry, as torch does for XPU; for a
 // name of CUDA or ROCm a stream of ours.
 int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out) {
   return guarded(-1, [&] {
@@ -198,7 +198,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
   const int failed = hang_at_thread_end(
       [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });
   if (failed != 0 || !managed) {
-    if (PyErr_Occurred()) (void)take_exception();  // the Python protocol says what is wrong
+    if (PyErr_Occurred()) (void)take_exception();  // the Python protocol describes the problem
     return std::nullopt;
   }
   const int type = static_cast<int>(managed->dl_tensor.device.device_type);
@@ -207,7 +207,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     if (its->deleter) hang_at_thread_end([its] { its->deleter(its); });  // it may be Python
   });
   if ((type == kDLOneAPI && has_other_libsycl()) || resolve(managed->dl_tensor.device).kind) {
-    // The work stream may be of that runtime, or is no queue: the Python protocol asks for data
+    // The work stream may be of that runtime, or not be a queue: the Python protocol asks for data
     // that is ready, or orders it.
     return std::nullopt;
   }

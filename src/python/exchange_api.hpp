@@ -9,7 +9,7 @@
 
 namespace sycl_ext {
 
-// What the capsule over a C exchange table is named.
+// The name of a capsule over a C exchange table.
 inline constexpr const char* exchange_api_name = "dlpack_exchange_api";
 
 // A capsule over the table, for the types.

@@ -113,7 +113,7 @@ const Queue& queue_for_views(const Allocation& memory) {
   return memory.own_queue() ? memory.own_queue() : memory.entry()->extension_queue();
 }
 
-// What an extension has while it works with a view.
+// The state of a view that an extension uses.
 struct ViewOwner {
   explicit ViewOwner(const Tensor& tensor) : tensor(tensor), use(tensor.memory, true) {}
 
@@ -195,8 +195,8 @@ Description read(const sycl_ext_view& view, const void* queue) {
           queue ? Queue::from_address(queue) : Queue()};
 }
 
-// Calls `release(owner)` once, when it goes.  An Owner lets go of no NULL; then the function itself
-// is what is owned, as an extension may keep its memory without a pointer to say so.
+// Calls `release(owner)` once, at its end. An Owner does not release NULL, so for a NULL owner it
+// owns the function itself: an extension may keep its memory without a pointer.
 Owner owner_of(void* owner, void (*release)(void*)) {
   if (!release) return Owner(nullptr, [](void*) {});
   if (owner) return Owner(owner, release);
@@ -233,9 +233,9 @@ const void* queue_of_owner(void* owner) {
   return queue_for_views(*static_cast<const ViewOwner*>(owner)->tensor.memory).share();
 }
 
-// Whose host memory it is reads it without asking any queue, so the work of the extension on it is
-// waited for here.  A thread without the GIL may be one of the runtime's, in a host task that this
-// work is waiting for.
+// The owner of host memory reads it without asking a queue, so this waits for the extension's work
+// on it. A thread without the GIL may be a thread of the runtime, in a host task that this work
+// waits for.
 void release_owner(void* owner) {
   const std::unique_ptr<ViewOwner> view(static_cast<ViewOwner*>(owner));
   const Memory& memory = view->tensor.memory;

@@ -51,7 +51,7 @@ PyObject* as_tensor(const Call& call) {
   return import_with(signature, call, false);
 }
 
-// Memory by any protocol, or by DLPack alone, where it is (for Python's side).
+// Memory in its place, by any protocol or only by DLPack (for Python's side).
 PyObject* find_memory(const Call& call) {
   static const Signature<3> signature("find_memory", {"x", "copy", "dlpack"}, 1, 3, 1);
   std::array<PyObject*, 3> values;
@@ -166,7 +166,7 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
   if (!usm_type) usm_type = device_kind;
   if (!device) device = Py_None;
   if (!order) order = c_order;
-  // What is not in one of the usual forms is read, or refused, by Python.
+  // Python reads, or refuses, arguments that have none of the usual forms.
   std::array<std::int64_t, max_ndim> lengths;
   int ndim;
   const long index = look_up(hooks().dtype_indices, dtype);

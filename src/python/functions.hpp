@@ -1,9 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// The public functions that are called most: from_dlpack, as_tensor, host_view, Tensor.to_numpy,
-// empty and zeros.  In C++ a call costs 100 ns instead of some microseconds.
-//
-// They read their arguments and carry views out.  What is to be done the rules say (routes.hpp),
-// and what is no view is done in Python.
+// SPDX-License-Identifier: Apache-2.0 The public functions that are called most: from_dlpack,
+// as_tensor, host_view, Tensor.to_numpy, empty and zeros. In C++ a call costs 100 ns instead of
+// some microseconds. They read their arguments and make views. The rules decide (routes.hpp), and
+// Python does everything that is not a view.
 #pragma once
 
 #include "python/tensor_object.hpp"

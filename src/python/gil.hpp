@@ -70,7 +70,7 @@ class SavedException {
   PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
 };
 
-// False once the interpreter is gone or going: Python objects are then left alone.
+// False once the interpreter has ended or is ending: Python objects must not be used then.
 inline bool python_is_alive() noexcept { return Py_IsInitialized() && !is_finalizing(); }
 
 // This thread's state when it holds the GIL, else nullptr.  (PyGILState_Check says yes in every

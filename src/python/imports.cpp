@@ -55,8 +55,8 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
       PyObject_VectorcallMethod(method, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, its_names));
 }
 
-// A view of the memory where it is; empty: Python has to ask, or *refusal is what the producer has
-// raised.
+// A view of the memory in its place; empty: Python has to ask, or *refusal is the exception that
+// the producer has raised.
 //
 // USM is asked for with a stream.  A producer that shows a queue gets that one: it has nothing to
 // do, and the queue is the tensor's from then on.  Another producer gets the queue that everybody
@@ -67,7 +67,7 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
   static PyObject* const queue_name = intern("sycl_queue");
   std::optional<DLDevice> device;
   if (Py_TYPE(x) == ndarray_type()) {
-    device = {kDLCPU, 0};  // the question takes as long as whose the memory is
+    device = {kDLCPU, 0};  // this query takes as long as the one for the owner
   } else {
     const PyRef answer(PyObject_CallMethodNoArgs(x, device_method));
     if (!answer) (void)take_exception();  // Python asks again
@@ -112,7 +112,7 @@ PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* hea
                                       request.copy, request.device, nullptr);
 }
 
-// The tensor where it is wanted.  `copied`: its producer has made it for us alone.
+// The tensor on the requested device.  `copied`: its producer has made it only for us.
 PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) {
   if (!tensor) return nullptr;
   const Tensor& found = tensor_of(tensor.get());
@@ -215,7 +215,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request) {
 
 PyObject* import_object(PyObject* x, const ImportRequest& request) {
   const bool is_capsule = PyCapsule_CheckExact(x);
-  // What is consumed is consumed after device= was read.
+  // A capsule is consumed only after device= was read.
   const bool is_for_python =
       (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks().trace;
   if (is_for_python) return import_slowly(x, request, nullptr);

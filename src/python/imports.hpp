@@ -26,7 +26,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request);
 
 // What can be known of a producer by its class.
 struct ProducerClass {
-  // imports.facts_of_class: what the core may do without Python, and what it has to look at.
+  // imports.facts_of_class: what the core may do without Python, and what it must check.
   static constexpr long from_dlpack = 1, as_tensor = 2, shows_queue = 4, has_lazy_state = 8,
                         is_base = 16, has_table = 32;
   long facts;
@@ -36,11 +36,11 @@ ProducerClass producer_class(PyTypeObject* type);
 
 // A capsule of a producer as a new tensor, checked.
 struct CapsuleRequest {
-  DLDevice device;             // what was announced or asked for
+  DLDevice device;             // the announced or requested device
   bool never_copy = false;     // Error(copy_refused) for a copy
   bool readonly = false;       // whatever the capsule says
   Queue queue{};               // which the producer shows; empty: everybody's
-  PyObject* base = nullptr;    // what the tensor names as its base (borrowed)
+  PyObject* base = nullptr;    // the base of the tensor (borrowed)
   ImportOptions options = {};  // settle and host_reader
 };
 PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request);

@@ -10,9 +10,9 @@ namespace sycl_ext {
 
 namespace {
 
-// NumPy's C API: a table whose places its ABI keeps.  pybind11 looks it up when it is first used,
-// and lets the GIL go meanwhile: the end of the process would meet a daemon thread in a destructor
-// there, and abort.
+// NumPy's C API: a table with places that its ABI keeps. pybind11 looks it up when it is first
+// used, and lets the GIL go meanwhile: the end of the process would meet a daemon thread in a
+// destructor there, and abort.
 void** api = nullptr;
 constexpr std::size_t array_type = 2, new_from_descr = 94, set_base_object = 282;
 constexpr int flag_writeable = 0x0400;
@@ -25,7 +25,7 @@ Function* function_at(std::size_t place) {
 }  // namespace
 
 bool load_numpy() {
-  const PyRef module(PyImport_ImportModule("numpy._core.multiarray"));  // 1.26 has it, too
+  const PyRef module(PyImport_ImportModule("numpy._core.multiarray"));  // 1.26 also has it
   const PyRef capsule(module ? PyObject_GetAttrString(module.get(), "_ARRAY_API") : nullptr);
   if (capsule) api = static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
   return api;

@@ -13,7 +13,7 @@ bool load_numpy();
 PyTypeObject* ndarray_type();  // borrowed
 
 // A new array over the memory of a tensor object that the host can reach; the object becomes its
-// base.  Throws what the bindings translate.
+// base.  Throws exceptions that the bindings translate.
 PyObject* ndarray_over(PyObject* tensor_object);
 
 }  // namespace sycl_ext

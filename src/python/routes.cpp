@@ -7,7 +7,7 @@ namespace sycl_ext {
 
 namespace {
 
-// What a decision depends on.
+// The facts that a decision depends on.
 struct Facts {
   bool on_host, has_entry, is_system, default_context, host_accessible, readonly, reversed;
   Wanted wanted;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of the exchange say about a tensor and a request.
+// The decision of the exchange's rules for a tensor and a request.
 //
 // The rules are one table in Python (sycl_ext/_negotiation/rules.py), and nothing here decides. The
 // table is pure, and a few facts of the tensor and of the request are all that it depends on, so

@@ -96,8 +96,9 @@ const Memory& nothing() {
   return memory;
 }
 
-// An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array.
-// What is kept for other memory stays until that is let go, whose queue it does not know.
+// An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array. An
+// instance that is kept for other memory stays until that memory is released; its queue is unknown
+// here.
 int clear(PyObject* self) {
   TensorObject* const object = cast(self);
   drop(std::exchange(object->base, nullptr));
@@ -266,7 +267,7 @@ PyObject* dlpack_device(PyObject* self, PyObject*) {
   return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
 }
 
-// What max_version asks for: 1 versioned, 0 legacy, -1 "let the negotiation say what is wrong".
+// The struct for max_version: 1 versioned, 0 legacy, -1 "the negotiation describes the problem".
 int versioned_wish(PyObject* version) {
   if (version == Py_None) return 0;
   if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return -1;
@@ -439,7 +440,7 @@ bool was_refused(PyObject* object) noexcept {
   const Py_ssize_t count = offers ? PyList_GET_SIZE(offers) : 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const what = PyList_GET_ITEM(offers, i);
-    // A consumer that takes what is in a capsule renames it.
+    // A consumer that takes the struct of a capsule renames the capsule.
     const bool is_taken = what == Py_True || (PyCapsule_CheckExact(what) && !is_fresh(what));
     if (is_taken) return false;
   }

@@ -12,8 +12,8 @@
 
 namespace sycl_ext {
 
-// What the core calls of the Python package, and four objects of it, which the package hands over
-// at import (sycl_ext/_tensor/hooks.py): each by its name here.
+// The functions of the Python package that the core calls, and four objects, which the package
+// passes at import (sycl_ext/_tensor/hooks.py): each by its name here.
 //
 // One continuation for each verb does what is no view, with the arguments of the call: an import
 // (imports.hpp), __dlpack__, host_view, to_numpy, and empty or zeros.
@@ -61,14 +61,14 @@ PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type = null
 PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type = nullptr);
 
 bool is_tensor(PyObject* object) noexcept;
-// What a view of the instance names as its base (borrowed): the instance's own base, or itself.
+// The base of a view of the instance (borrowed): the instance's own base, or itself.
 PyObject* base_of(PyObject* object) noexcept;
-// What keeps the instance alive for memory over its memory.  The collector clears it no more: its
-// cycles end where that memory, which may have work of its own, is let go.
+// Keeps the instance alive for other memory over its memory. The collector no longer clears the
+// instance: a cycle through it ends when that memory, which may have pending work, is released.
 Owner keep_tensor(PyObject* tensor) noexcept;
-// From watch_offer(true) to watch_offer(false) an instance notes what the consumer does that it was
-// handed to, which tells one that refuses a form of the memory from one that fails for reasons of
-// its own.  Other objects note nothing.
+// From watch_offer(true) to watch_offer(false) an instance records the requests of a consumer. They
+// distinguish a consumer that refuses a form of the memory from one that fails for other reasons.
+// Other objects record nothing.
 void watch_offer(PyObject* object, bool watched);
 // Called by the protocols: the memory, or where it is, was asked for (None); it was taken (True); a
 // capsule was handed out.

@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// What pending work may still touch is kept until that work is done, and is then freed by one
-// thread in the background.  Whoever drops the last handle of a block goes on at once, whether it
-// is Python with the GIL, a thread of the runtime in the middle of a command, or an interrupted
-// copy.
+// SPDX-License-Identifier: Apache-2.0 Memory that pending work may still use is kept until that
+// work is done; one background thread then frees it. Dropping the last handle of a block returns at
+// once, in Python with the GIL, in a thread of the runtime in the middle of a command, and after an
+// interrupted copy.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace sycl_ext {
 
-// The few queues whose work may touch one block.
+// The few queues with work that may use a block.
 class QueueSet {
  public:
   static constexpr std::size_t capacity = 5;
@@ -44,7 +43,7 @@ class Deferred {
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
 
-  // The queues whose work it has to outlive, as long as they may have any.
+  // The queues with work that it must outlive, as long as they may have any.
   virtual QueueSet awaited_queues() const noexcept = 0;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the devices are that DLPack names: the host, an entry of the device table, or a device that
+// The meaning of DLPack devices: the host, an entry of the device table, or a device that
 // SYCL reaches through CUDA or HIP, under the name that libraries without SYCL use.
 #pragma once
 

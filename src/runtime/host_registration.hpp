@@ -30,7 +30,7 @@ class RegisteredMemory {
 
   const std::byte* const data;
   const std::size_t nbytes;
-  // Who has a handle and is no copy.
+  // The users with a handle, without copies.
   mutable std::atomic<int> users{0};
 
  private:

@@ -16,7 +16,7 @@ struct UseOfKind {
   UsmKind kind;
   const MemoryUse* use;
 };
-// What was ever allocated.
+// The allocations so far.
 std::vector<UseOfKind> memory_use();
 
 // Where the allocations of an entry are counted; entry nullptr: host memory.

@@ -183,7 +183,7 @@ bool is_empty_after_a_while(const QueueState& state) {
   return true;
 }
 
-// A command of somebody else is not waited for in the runtime: whose it is hears of its errors.
+// A command of other code is not waited for in the runtime: its errors belong to that code.
 void wait_for(EventState& state) {
   if (state.queue) {
     wait_for(state.event, *state.queue);
@@ -383,7 +383,7 @@ bool are_done(const std::vector<Event>& events) {
 
 }  // namespace
 
-// What is on an in-order queue has an order that libsycl keeps.
+// libsycl keeps the order of the commands on an in-order queue.
 std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
   const EventSource source = event_source.load(std::memory_order_acquire);
@@ -411,7 +411,7 @@ bool Queue::is_device_idle() const noexcept {
     // frees.
     if (!is_over_soon(mark(*state_)) || collect_errors(*state_)) return false;
     look_at_copies(*state_, false);
-    state_->settle(abandoned);  // and with an error that nobody has been told of, it is not at rest
+    state_->settle(abandoned);  // not after an unreported error: the queue is not idle then
     return true;
   } catch (...) {
     return false;  // wait() says what is wrong

@@ -61,7 +61,7 @@ class Queue {
 
   // Address of the `sycl::queue`; from now on others can submit to it.
   const void* share() const noexcept;
-  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; shares the queue, too.
+  // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; it shares the queue as well.
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
   // Whether somebody else can submit to it.

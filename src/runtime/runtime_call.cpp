@@ -17,14 +17,15 @@ namespace {
 
 std::atomic<bool> checks_gil{false}, ending{false};
 
-// Threads in a brief call, what waits for work, and whether a thread is about to fork.
+// Threads in a brief call, calls that wait for work, and whether a thread is about to fork.
 std::atomic<int> brief{0}, unfinished{0};
 std::atomic<bool> forking{false};
 // How deep this thread is in brief calls: the outermost counts for those in it.
 thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
 
-// Both wait for a bounded time: a brief call may take longer than usual, because the runtime waits
-// for a host task in it; and who holds a lock that the fork wants must go on.
+// Exit and fork wait for a bounded time. A brief call may take longer than usual, because the
+// runtime waits for a host task in it, and a thread that holds a lock that the fork needs must
+// continue.
 constexpr int longest_pauses = 200;
 
 template <class Condition>

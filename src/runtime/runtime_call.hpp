@@ -43,7 +43,7 @@ void add_unfinished_work(int count) noexcept;
 // Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
 void check_gil_at_runtime_calls(bool check) noexcept;
 
-// Whether the process is ending: the runtime is left alone, and what is still held is not freed.
+// Whether the process is ending: the runtime is then not called, and remaining memory is not freed.
 bool is_process_ending() noexcept;
 
 }  // namespace sycl_ext

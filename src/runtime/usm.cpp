@@ -80,7 +80,7 @@ Memory own(std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
 // nullptr: there is no room.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
-  // What was freed a moment ago may be on its way back.
+  // Recently freed blocks may still be on their way back.
   if (!BlockPool::is_small(nbytes) && deferred_frees() > 0) {
     settle_deferred_frees(std::chrono::milliseconds(2));
   }
@@ -300,8 +300,8 @@ void require_room(const Entry& entry, UsmKind kind, std::size_t size, std::size_
   fail_allocation(nbytes, kind, entry, reason.str().c_str());
 }
 
-// A block of `size` bytes, for `nbytes` of them.  Where there is no room, what is kept is given
-// back first.
+// Allocates a block of `size` bytes for an allocation of `nbytes`. If there is not enough memory,
+// cached memory is released first.
 KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   void* data = fresh_usm(size, wanted, entry);
   const auto try_again = [&] {
@@ -309,7 +309,7 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
     data = fresh_usm(size, wanted, entry);
   };
   if (!data) try_again();
-  // What is missing may be in blocks that are freed when the work on them is done.
+  // The missing memory may be in blocks that are freed when the work on them is done.
   const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
   while (!data && may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
     const WithoutGil released;

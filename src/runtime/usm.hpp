@@ -54,8 +54,8 @@ class Allocation final : public Deferred {
   const Queue& queue() const { return own_queue_ || !entry() ? own_queue_ : entry()->queue(); }
   const Queue& own_queue() const noexcept { return own_queue_; }
 
-  // From now on somebody has the block who can submit work on it, for as long as it lives: its
-  // address or its queue was shown.  Fetches the queues that such work goes to.
+  // From now on other code can submit work on the block, as long as it lives: its address or its
+  // queue was shown. Fetches the queues that such work goes to.
   void show() const;
   // The host gets a view, which may come back to us as somebody's host memory (came_back).
   void show_to_host() const;
@@ -118,13 +118,13 @@ class Allocation final : public Deferred {
   const Free free_block_;  // of a block of our own
   Queue own_queue_;        // empty: the entry's serves
   mutable void* representative_ = nullptr;
-  // Who has the block and can submit work on it (class InUse): how many there are, how many have
+  // Users that can submit work on the block (class InUse): how many there are, how many have
   // gone, and how many of those had gone when the block's queues were last seen idle.
   mutable std::atomic<std::int64_t> users_{0}, gone_{0}, seen_{0};
   mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
 };
 
-// A handle of somebody who can submit work on the memory.
+// A handle of a user that can submit work on the memory.
 class InUse {
  public:
   // `submits`: false for a consumer on the host, which cannot.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a pointer is: the kind of its memory, and the device table entry that it belongs to.
+// The owner of a pointer: the kind of its memory, and the device table entry that it belongs to.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum class Search { ours, every_context };
 // private context that we hold: one of our own, or one that came with its context.
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::ours);
 
-// Whose the pointer is, as part of a message: "it is 'device' USM of the private context of ...".
+// The owner of a pointer as part of a message: "it is 'device' USM of the private context of ...".
 std::string describe_owner(const void* pointer);
 
 // The entry for the device that a USM pointer of the entry's context was allocated on (on Level

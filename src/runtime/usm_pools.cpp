@@ -66,8 +66,8 @@ std::vector<CachedMemory> cached_memory() {
 }
 
 void release_cached_memory() noexcept {
-  // What is freed comes back to where we take from; an interrupted copy holds blocks that follow
-  // it.
+  // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
+  // holds blocks that are freed after it.
   for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
   host_pool.drain(std::free);
   for (int id = 0; id < entries_so_far(); ++id) {

@@ -369,7 +369,7 @@ bool is_usm(const Tensor& tensor) {
   return tensor.memory->entry() && tensor.memory->kind() != UsmKind::system;
 }
 
-// The entry whose queue copies with one command that can be ordered by events; nullptr: none.
+// The entry with a queue that copies with one command, ordered by events; nullptr: none.
 const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
   if (!loops.contiguous() || overlap(to, from) || is_forked_child()) return nullptr;
   const Entry* const target = to.memory->entry();

@@ -147,7 +147,7 @@ bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to
     std::int64_t stride = strides[end - 1];
     for (int i = target_end - 1; i >= target_axis; --i) {
       to->strides()[i] = stride;
-      // Overflows for axes of one element alone, whose stride says nothing.
+      // Overflows only for axes of one element, where the stride has no effect.
       (void)__builtin_mul_overflow(stride, target[i], &stride);
     }
     axis = end;

@@ -82,8 +82,8 @@ Tensor as_usm(Tensor tensor);
 // entry's.
 Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue queue = {});
 
-// The same USM as memory whose work goes to `queue`, of the entry's device and context; `owner`
-// keeps the tensor's memory, whose own queue it does not know.
+// The same USM with `queue`, of the entry's device and context, for its work; `owner` keeps the
+// tensor's memory, and does not know the queue of that memory.
 Tensor on_queue(const Tensor& tensor, Queue queue, Owner owner);
 
 }  // namespace sycl_ext
