@@ -215,25 +215,22 @@ class Report:
     failures: int
     errors: int
     skipped: int
-    known_failures: int  # tests that are known to fail, and do: they are not among the skipped
     left_out: dict[str, int]  # reason -> tests
 
     @property
     def passed(self) -> int:
-        return self.tests - self.failures - self.errors - self.skipped - self.known_failures
+        return self.tests - self.failures - self.errors - self.skipped
 
     @classmethod
     def read(cls, junit_xml: Path) -> Report:
         suite = ET.parse(junit_xml).getroot().find("testsuite")
         counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
-        known = len(suite.findall(".//skipped[@type='pytest.xfail']"))
-        counts["skipped"] -= known
         left_out = {
             one.get("name").removeprefix(LEFT_OUT): int(one.get("value"))
             for one in suite.findall("properties/property")
             if one.get("name").startswith(LEFT_OUT)
         }
-        return cls(**counts, known_failures=known, left_out=left_out)
+        return cls(**counts, left_out=left_out)
 
 
 if __name__ == "__main__":

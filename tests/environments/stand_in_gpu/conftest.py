@@ -16,7 +16,6 @@ import pytest
 import environments
 import sycl_ext as sx
 from generated import alive
-from known_failures import known_failure
 from lacks import LACKS
 from level_zero import control
 from sycl_ext import _core
@@ -29,10 +28,7 @@ HOLD_US = 20_000_000  # longer than any test: a queue is held until `release`
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what the environment lacks; it is counted as deselected, not as skipped.
-
-    What is known to fail has to.
-    """
+    """Leave out what the environment lacks; it is counted as deselected, not as skipped."""
 
     def lacking(item):
         names = (item.originalname, *getattr(item, "fixturenames", ()))
@@ -42,9 +38,6 @@ def pytest_collection_modifyitems(config, items):
     left_out.update(reasons.values())
     config.hook.pytest_deselected(items=list(reasons))
     items[:] = [item for item in items if item not in reasons]
-    for item in items:
-        if entry := known_failure(os.environ["SYCL_EXT_ENVIRONMENT"], item.name):
-            item.add_marker(pytest.mark.xfail(reason=entry.reason, run=entry.run, strict=True))
 
 
 @pytest.fixture(scope="session", autouse=True)
