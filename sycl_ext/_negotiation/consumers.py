@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about consumers: one row each, with its reason.  Pure Python.
+"""Known limitations of consumers: one row each, with its reason. Pure Python.
 
-A consumer that has no row is taken for a well-behaved one: it is tried directly, then with a host
-view.  A row says what would kill a consumer, make it wrong, or cannot work anyway.
+A consumer without a row is assumed to behave well: it is tried directly, then with a host view. A
+row describes arrays that would crash a consumer, give wrong results, or cannot work.
 """
 
 from __future__ import annotations
@@ -49,41 +49,42 @@ class Consumer:
     entry : str
         Path of its importing function, from the package.
     memory : {"any", "host", "usm"}
-        What it takes: host memory alone, USM alone, or either.
+        The accepted memory: only host memory, only USM, or both.
     usm_types : callable
-        Kinds of USM that a consumer of host memory takes, too, as it is set up now.
+        Kinds of USM that a consumer of host memory also takes, as it is configured now.
     root_only : bool
         Whether it refuses memory of a sub-device under the id of its root device.
     drops_stream : bool
-        Whether it does not say on which queue it will use the memory, so that the work that is
-        pending on it has to be waited for.
+        Whether it does not say on which queue it will use the memory, so that the export must wait
+        for pending work.
     takes : {"producer", "capsule", "legacy capsule"}
-        What its function is called with.
+        The argument of its function.
     strides : {"any", "nonnegative", "compact"}
-        Which strides it survives and takes.
+        The strides that it supports.
     alignment : int
-        What every address has to be a multiple of.
+        Every address must be a multiple of this number.
     readonly : {"kept", "dropped", "refused"}
-        What it makes of read-only memory.  "dropped": it would write to it.
+        Its treatment of read-only memory. "dropped": it would write to it.
     null_data : bool
-        Whether it takes the NULL pointer of an array without elements.
+        Whether it accepts the NULL pointer of an array without elements.
     zero_dim : bool
-        Whether it survives arrays of 0 dimensions.
+        Whether it supports 0-dimensional arrays.
     any_context : bool
-        Whether it learns the context of the memory, and so takes it in a private one as it is.
+        Whether it gets the context of the memory, and so takes memory of a private context
+        directly.
     is_library : bool
-        Whether whatever it raises is a refusal: it does nothing but take arrays.
+        Whether every exception is a refusal, because the function only imports arrays.
     lacks : tuple of str
-        Dtypes that it does not have.
+        Dtypes that it does not support.
     narrows : callable
-        Dtypes that it would turn into narrower ones, without a word, as it is set up now.
+        Dtypes that it would silently narrow, as it is configured now.
     described : callable or None
         Returns a function of the library that takes compact, writable USM of a root device, on its
         shared queue, faster than `entry`: by ``__sycl_usm_array_interface__``.  None: it has none.
     reason : str
-        Why the row is needed, and the version it was seen with.
+        The reason for the row, and the version in which it was seen.
     since : str or None
-        First version that the row is about; None: every version before the next row's.
+        First version of the row; None: every version before the next row's.
     """
 
     package: str
@@ -107,13 +108,13 @@ class Consumer:
     since: str | None = None
 
     def takes_usm(self, usm_type: str) -> bool:
-        """Whether this consumer is tried with USM of that kind as it is."""
+        """Whether this consumer is tried with USM of that kind directly."""
         return self.memory != "host" or usm_type in self.usm_types()
 
     def copy_needed(
         self, *, contiguous: bool, has_negative_stride: bool, readonly: bool, address: int
     ) -> str | None:
-        """Say why this consumer cannot be given a view of such memory; None: it can."""
+        """Return why this consumer cannot get a view of such memory; None: it can."""
         if readonly and self.readonly == "dropped":
             return f"the memory is read-only, and {self.package} would write to it"
         if readonly and self.readonly == "refused":
@@ -127,7 +128,7 @@ class Consumer:
         return None
 
     def refusal(self, *, dtype: str, ndim: int) -> str | None:
-        """Say why no copy helps; None: a copy would."""
+        """Return why a copy does not help; None: it does."""
         if dtype in self.lacks:
             return (
                 f"{self.package} has no {dtype}; convert it to another dtype first, in its own "
@@ -329,7 +330,7 @@ _BY_PACKAGE = {
 
 @functools.lru_cache(maxsize=64)
 def consumer_for(package: str, version: str) -> Consumer | None:
-    """Return the row that is about a version of a library; None: it has no row.
+    """Return the row for a version of a library; None: it has no row.
 
     A version that cannot be read counts as the oldest one.
 
@@ -345,7 +346,7 @@ def consumer_for(package: str, version: str) -> Consumer | None:
 
 
 def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
-    """Return what is known about a consumer, and the function to call.
+    """Return the row of a consumer, and the function to call.
 
     Parameters
     ----------
@@ -356,7 +357,7 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     Raises
     ------
     TypeError
-        When it is neither.
+        If it is neither.
     """
     if isinstance(consumer, str):
         consumer = _module_named(consumer)
@@ -395,7 +396,7 @@ def _module_named(name: str) -> ModuleType:
 
 @functools.lru_cache(maxsize=64)
 def _package_of(module: str) -> str:
-    """Return the library that a module belongs to; array_api_compat behaves as what it wraps."""
+    """Return the library of a module; array_api_compat behaves like the library that it wraps."""
     package, _, rest = module.partition(".")
     return rest.partition(".")[0] if package == "array_api_compat" and rest else package
 

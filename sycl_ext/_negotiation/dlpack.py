@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack device types, and the protocols that producers speak.  Pure Python."""
+"""DLPack device types, and the protocols of producers. Pure Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DeviceType(IntEnum):
     """The DLPack device types that this package exchanges.
 
     Those of CUDA and ROCm name memory of SYCL devices of these backends, for libraries without
-    SYCL.  (They were tested on a stand-in, and on no such hardware.)
+    SYCL.  (They were tested on a stand-in, not on such hardware.)
     """
 
     CPU = 1
@@ -40,7 +40,7 @@ HOST: DLDevice = (int(DeviceType.CPU), 0)
 
 
 def as_dl_device(pair: Any) -> DLDevice:
-    """Check a pair that somebody calls a DLPack device, and return it as plain ints.
+    """Check a DLPack device that was passed, and return it as plain ints.
 
     The array API has an `enum.Enum` as its first element, which need not be an int itself.
 
@@ -68,4 +68,4 @@ class SupportsDLPack(Protocol):
         """Return a capsule."""
 
     def __dlpack_device__(self) -> DLDevice:
-        """Return where the data is."""
+        """Return the device of the data."""

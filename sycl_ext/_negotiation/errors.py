@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of the exchange, and what those of others say.  Pure Python."""
+"""The exceptions of the exchange, and the texts of other exceptions. Pure Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ExchangeError(BufferError):
 
 
 class CopyRefusedError(BufferError, ValueError):
-    """``copy=False`` was asked for, and the exchange needs a copy.
+    """The exchange needs a copy, but ``copy=False`` was requested.
 
     The array API names `BufferError` in one place and `ValueError` in another; this is both.
     """
@@ -28,7 +28,7 @@ class SyclError(RuntimeError):
 
 
 def message_of(error: object) -> str:
-    """Return what an exception of another library says, also when its ``__str__`` raises.
+    """Return the text of an exception of another library, even if its ``__str__`` raises.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about producers: one row each, with its reason.  Pure Python.
+"""Known peculiarities of producers: one row each, with its reason. Pure Python.
 
-A producer without a row is taken at its word.  A row says where a library's arrays mean something
-else than the protocol that they speak.
+A producer without a row is trusted. A row says where a library's arrays deviate from their
+protocol.
 """
 
 # No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
@@ -20,12 +20,12 @@ class Producer(NamedTuple):
     package : str
         Import name of the package, or of a package in it.
     reason : str
-        What was seen, with the version, and where it is reported.
+        The observation, with the version and a link to the report.
     immutable : bool
-        Whether nobody may write to its arrays, although a capsule of DLPack 0.x cannot say so.
+        Whether its arrays are read-only, which a capsule of DLPack 0.x cannot say.
     inverted_readonly : bool
         Whether the second value of ``data`` in its ``__sycl_usm_array_interface__`` is True for
-        memory that may be written to.
+        writable memory.
     has_negative_bit : bool
         Whether memory may wait to be negated, which its capsule does not say: ``is_neg()`` does.
     waits_in_description : bool
@@ -74,7 +74,7 @@ PRODUCERS: tuple[Producer, ...] = (
 
 
 def known(cls: type, trait: str) -> bool:
-    """Say whether a row of the table has a trait for a class, or for one that it is made from.
+    """Return whether a row of the table has a trait for a class or one of its bases.
 
     Examples
     --------
@@ -87,6 +87,6 @@ def known(cls: type, trait: str) -> bool:
 
 
 def is_of(cls: type, trait: str) -> bool:
-    """Say whether a class itself is of a library whose row has a trait."""
+    """Return whether a class itself belongs to a library with a trait."""
     module = f"{cls.__module__}."
     return any(module.startswith(f"{row.package}.") for row in PRODUCERS if getattr(row, trait))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the exchange will do, decided before anything is touched.
+"""The decisions of the exchange, made before any data is moved.
 
 `plan(source, request)` is a pure function: no device, no data, no core.  All the rules are in the
 table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_tensor`, `host_view`,
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Route(Enum):
-    """How the data gets there.  The value is what a person reads."""
+    """The kind of transfer. The value is a text for users."""
 
     __module__ = "sycl_ext"
 
@@ -55,7 +55,7 @@ class Route(Enum):
 
 
 class Relation(Enum):
-    """Where the memory is, seen from where it is wanted.  The value is the reason in a plan."""
+    """The relation of the memory to the requested device. The value is the reason in a plan."""
 
     SAME = "the memory is bound to the very context that is asked for"
     OTHER_CONTEXT = (
@@ -101,12 +101,12 @@ _COLUMN = {None: 0, False: 1, True: 2}
 
 
 class Source(NamedTuple):
-    """What a producer has.
+    """The facts of a producer's memory.
 
     Attributes
     ----------
     device : DLDevice
-        What ``__dlpack_device__`` answers: ``(14, root id)``, or ``(1, 0)`` for the host.
+        The result of ``__dlpack_device__``: ``(14, root id)``, or ``(1, 0)`` for the host.
     entry : int or None
         Entry that the memory is bound to; None for plain host memory.
     root : DLDevice or None
@@ -133,32 +133,32 @@ class Source(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a consumer asks for.
+    """The request of a consumer.
 
     Attributes
     ----------
     device : DLDevice or None
-        Where it wants the data; None: where it is.
+        The requested device; None: the device of the data.
     copy : bool or None
-        True: a copy; False: never a copy; None: a copy only when there is no other way.
+        True: a copy; False: never a copy; None: a copy only if there is no other way.
     versioned : bool
-        Whether the consumer reads the versioned struct, which can say "read-only".
+        Whether the consumer supports the versioned struct, which can say "read-only".
     known : bool
         Whether the device table has an entry for `device`.
     direct : bool
         Whether the runtime copies between the two entries with one command.
     ours : bool
-        Whether this package itself takes the data: it knows the entries, where a third
-        party knows root ids alone.
+        Whether this package itself takes the data: it knows the entries, while a third party knows
+        only root ids.
     system_usm : bool
-        Whether plain host memory will do, because the device reads it.
+        Whether plain host memory is acceptable, because the device can read it.
     root_only : bool
-        Whether memory of a sub-device will not do, although it is bound to the default context.
+        Whether memory of a sub-device is unacceptable, although it is bound to the default context.
     any_strides : bool
-        Whether a consumer of host memory takes negative strides, as NumPy and buffers do.
+        Whether a consumer of host memory takes negative strides, like NumPy and buffers.
     right_kind : bool
-        Whether the memory is of the kind of USM that is asked for, as the device types of CUDA and
-        ROCm do.
+        Whether the memory has the requested kind of USM, which the device types of CUDA and ROCm
+        name.
     has_usm : bool
         Whether the device at `device` has USM at all.
     """
@@ -178,27 +178,27 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be done, and why.
+    """The result of `explain`: the route of an exchange, and the reason.
 
-    Plans are equal when all their attributes are; ``min(plans, key=lambda plan: plan.cost)`` is the
+    Plans are equal if all their attributes are; ``min(plans, key=lambda plan: plan.cost)`` is the
     cheapest.
 
     Attributes
     ----------
     route : Route
     copies : int
-        How often the data is copied.
+        The number of copies.
     cost : float
         The number of copies; infinity for a refusal.
     reason : str
     notes : tuple of str
-        What else a user should know, such as a device without float64.
+        Further information, such as a device without float64.
     error : type of Exception or None
-        What a refusal raises.
+        The exception of a refusal.
     device : tuple of int or None
-        Where the data will be, as DLPack says it, when several devices were acceptable.
+        The DLPack device of the result, if several devices were acceptable.
     candidates : tuple of Plan
-        The plans for all of those, in the order in which they were named.
+        The plans for all acceptable devices, in their order.
     """
 
     route: Route
@@ -214,7 +214,7 @@ class Plan:
 
     @property
     def copies(self) -> int:
-        """How often the data is copied."""
+        """The number of copies."""
         return self.route.copies
 
     @property
@@ -223,7 +223,7 @@ class Plan:
         return math.inf if self.error is not None else self.copies
 
     def check(self) -> "Plan":
-        """Return the plan, or raise what a refusal raises."""
+        """Return the plan, or raise the exception of a refusal."""
         if self.error is not None:
             raise self.error(self.reason)
         return self
@@ -241,7 +241,7 @@ class Plan:
 
 
 def relation(source: Source, request: Request) -> Relation:
-    """Say where the memory is, seen from where it is wanted."""
+    """Return the relation of the memory to the requested device."""
     found = _place(source, request)
     return Relation.OTHER_KIND if found is Relation.SAME and not request.right_kind else found
 
@@ -294,7 +294,8 @@ def plan(source: Source, request: Request) -> Plan:
 def cheapest(candidates: Sequence[Plan]) -> Plan:
     """Return the plan for a request that names several devices.
 
-    It is the first without a copy, else the first with the fewest; a refusal when each is refused.
+    It is the first without a copy, otherwise the first with the fewest; a refusal if all are
+    refused.
 
     Examples
     --------
@@ -309,7 +310,7 @@ def cheapest(candidates: Sequence[Plan]) -> Plan:
 
 
 def refusal_of(refused: Sequence[Plan], introduction: str = "") -> Plan:
-    """Return the refusal that says why all of these are refused."""
+    """Return a refusal with the reasons of all these refusals."""
     if len(refused) == 1:
         return refused[0]
     a_copy_would_do = any(plan.error is CopyRefusedError for plan in refused)
@@ -365,10 +366,10 @@ def decide(
 
 
 def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool = True) -> str:
-    """Return the kind of USM of a copy on a device that offers some kinds.
+    """Return the kind of USM of a copy on a device with the given kinds.
 
-    It is the kind of the original.  Of "system" memory, which nobody allocates, a copy that moves
-    to another device is "device" memory, and one that stays is "host" memory.
+    It is the kind of the original. A copy of "system" memory is "device" memory on another device,
+    and "host" memory on the same one.
 
     Examples
     --------
