@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of figures: what is compared, the target, and the lower bound."""
+"""The table of figures: the contenders, the target, and the lower bound."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ MEMORY_BOUND = (
     "The bandwidth of memory sets the limit, as the lower bound shows, and both sides of "
     "the ratio vary with the load of the machine."
 )
-POOL = "The runtime's allocation is avoided by a pool already; what is left is the object."
+POOL = "A pool avoids the runtime's allocation already; the rest is the object."
 ASKED = (
     "Other code may now submit work at any time, so each export asks the runtime whether "
     "the last command of the queue has finished without an error. The question takes the "

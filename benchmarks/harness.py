@@ -123,7 +123,7 @@ class Outcome:
 def calibrate(sample: Sample, seconds: float, most: int = 1 << 22) -> int:
     """Return the number of runs that take at least about this many seconds.
 
-    The better of two samples counts: the first may wait for what was started before it.
+    The better of two samples counts: the first may wait for earlier work.
     """
     count = 1
     while count < most:

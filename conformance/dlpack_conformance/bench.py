@@ -158,7 +158,7 @@ class Bench:
         except Exception as error:
             raise NotOfferedError(f"has no such view: {error}") from None
         if not hasattr(self.producer(found), "__dlpack__"):
-            raise NotOfferedError(f"has no such view: {type(found).__name__} is no array")
+            raise NotOfferedError(f"has no such view: {type(found).__name__} is not an array")
         return found
 
     def write(self, array: Any, value: float) -> None:

@@ -92,7 +92,7 @@ _MAX_FRAMES = 8
 
 
 class Companion:
-    """What an export keeps until its deleter runs."""
+    """The record that an export keeps until its deleter runs."""
 
     __slots__ = ("__weakref__", "origin")
 
@@ -105,7 +105,7 @@ _numbers = itertools.count()
 
 
 def remember(tensor: _core.TensorBase, device: DLDevice) -> Companion:
-    """Return what has `live_exports` show an export, for the export to keep."""
+    """Return the record with which `live_exports` shows an export; the export keeps it."""
     stack: list[str] = []
     frame: FrameType | None = sys._getframe()
     while frame is not None and len(stack) < _MAX_FRAMES:

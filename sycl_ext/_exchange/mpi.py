@@ -114,7 +114,7 @@ def check(comm: Any, /, device: Any = None) -> Check:
 
 
 def verdict_on(comm: Any, root_id: int) -> Verdict:
-    """What `mpi.check` found."""
+    """The findings of `mpi.check`."""
     if comm is None:
         return Verdict.UNKNOWN
     _require_communicator(comm)

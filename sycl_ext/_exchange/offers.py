@@ -92,7 +92,7 @@ def _is_device(consumer: Any) -> bool:
         return names_device(consumer)
     if isinstance(consumer, list):
         return not any(isinstance(one, ModuleType) for one in consumer)
-    if is_torch_device(consumer):  # which can be called, too: as a decorator
+    if is_torch_device(consumer):  # which can also be called: as a decorator
         return True
     if callable(consumer):
         return False

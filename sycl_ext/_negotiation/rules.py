@@ -209,7 +209,7 @@ class Plan:
     candidates: tuple["Plan", ...] = ()
 
     def noting(self, *notes: str | None) -> "Plan":
-        """Return the plan with more notes; None is no note."""
+        """Return the plan with more notes; None adds no note."""
         return replace(self, notes=self.notes + tuple(note for note in notes if note))
 
     @property
@@ -335,7 +335,7 @@ def decide(
     """Return the place in `Route` of a plan, for the core, which keeps it (``routes.cpp``).
 
     The arguments are the facts of a tensor and a request that the core knows.  They stand for the
-    memory of any entry: what is wanted is on that entry, or under the id of its root, or the host.
+    memory of any entry: the request is for that entry, for the id of its root, or for the host.
     """
     root: DLDevice = (int(DeviceType.ONE_API), 0)
     entry = (0 if default_context else 1) if has_entry else None

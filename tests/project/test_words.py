@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain words: no text and no name has what engineers of SYCL and arrays do not know."""
 
+import ast
+import io
 import re
+import tokenize
 from fnmatch import fnmatch
 
 from repository import ROOT, files
@@ -39,3 +42,106 @@ def test_every_word_is_plain():
         for found in WORD.finditer(line)
     ]
     assert not wrong, "\n".join(["see WORDS for what to say instead", *wrong])
+
+
+# ---- phrases of prose ----------------------------------------------------------------------------
+
+#: Phrase -> what is said instead.
+PHRASES = {
+    re.compile(
+        r"(?:^|[.:;(] +)(?:What|Whatever|Who|Whoever|Whose)\b(?!.*\?)"
+    ): "a noun as the subject",
+    re.compile(r"(?<!\w)[Ww]hat (?:is|was|has)\b(?!.*\?)"): "a noun",
+    re.compile(r"\b(?:[Ww]ho has|[Ww]hoever)\b"): "a noun",
+    re.compile(r"(?<!here )\b(?:is|are|was|were) no\b(?! longer| more)"): "is not a",
+    re.compile(r"\balone\b(?! :)"): "only",
+    re.compile(r", too(?=[.,;:)]|$)"): "also",
+    re.compile(r"\bmend(?:s|ed|ing)?\b"): "fix, repair",
+}
+#: The files without such phrases.
+PLAIN = (
+    "*.md",
+    "benchmarks/*.py",
+    "conformance/dlpack_conformance/*.py",
+    "examples/*.py",
+    "examples/*.cpp",
+    "src/python/docstrings.hpp",
+    "sycl_ext/_debug/*.py",
+    "sycl_ext/_devices/*.py",
+    "sycl_ext/_exchange/*.py",
+    "sycl_ext/_ipc/*.py",
+    "sycl_ext/_negotiation/*.py",
+    "sycl_ext/_tensor/*.py",
+    "sycl_ext/include/*",
+    "tools/*.py",
+)
+#: Quotations, older text, and pages to be edited.
+NOT_PLAIN = (
+    "CHANGELOG.md",
+    "docs/conformance.md",
+    "docs/processes.md",
+    "tests/support/*.md",
+    "tools/search_site.py",
+)
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+OF_C = re.compile(r'R"doc\((.*?)\)doc"|"((?:\\.|[^"\\\n])*)"|//([^\n]*)|/\*(.*?)\*/', re.DOTALL)
+
+
+def prose(name, text):
+    """Return (line, text) of Markdown without code, and of strings and comments of programs."""
+    if name.endswith(".md"):
+        pieces = [(1, CODE.sub(lambda code: "\n" * code[0].count("\n"), text))]
+    elif name.endswith(".py"):
+        nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+        pieces = [(node.lineno, node.value) for node in nodes if isinstance(node.value, str)]
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        pieces += [
+            (token.start[0], token.string.lstrip("#: "))
+            for token in tokens
+            if token.type == tokenize.COMMENT
+        ]
+    else:
+        pieces = [
+            (text.count("\n", 0, found.start()) + 1, next(filter(None, found.groups()), ""))
+            for found in OF_C.finditer(text)
+        ]
+    for first, piece in pieces:
+        yield from enumerate((line.strip(" *") for line in piece.split("\n")), first)
+
+
+def phrases_in(line):
+    return [found[0] for phrase in PHRASES if (found := phrase.search(line))]
+
+
+#: Texts with a phrase, and texts without one.
+WITH = (
+    ("a.md", "It waits. What is pending is done."),
+    ("a.md", "`x` is no tensor"),
+    ("a.py", '"""Whoever reads it."""'),
+    ("a.py", "f(x)  # the CPU alone"),
+    ("a.py", 'raise ValueError(f"{x} is copied, too")'),
+    ("a.hpp", "/* What a view\n * keeps. */"),
+    ("a.hpp", 'fail("the doctor mends it");'),
+)
+WITHOUT = (
+    ("a.md", "There is no device. What is USM?\n```text\nWhat is shown\n```\n"),
+    ("a.md", "It is no longer used, too early, recommended."),
+    ("a.py", "alone = is_no(x)"),
+    ("a.hpp", "bool alone;  // whether it runs by itself"),
+)
+
+
+def test_prose_is_plain():
+    assert all(any(map(phrases_in, dict(prose(*one)).values())) for one in WITH)
+    assert not any(any(map(phrases_in, dict(prose(*one)).values())) for one in WITHOUT)
+    names = {path.relative_to(ROOT).as_posix(): path for path in files()}
+    plain = {name: [one for one in PLAIN if fnmatch(name, one)] for name in names}
+    assert {one for found in plain.values() for one in found} == set(PLAIN)
+    wrong = [
+        f"{name}:{number}: {phrase!r} in: {line}"
+        for name, found in plain.items()
+        if found and not any(fnmatch(name, pattern) for pattern in NOT_PLAIN)
+        for number, line in prose(name, names[name].read_text())
+        for phrase in phrases_in(line)
+    ]
+    assert not wrong, "\n".join(["see PHRASES for what to say instead", *wrong])

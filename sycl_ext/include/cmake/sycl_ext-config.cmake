@@ -44,7 +44,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
   file(STRINGS "${sycl_ext_ipc}" sycl_ext_ambiguous REGEX "return put\\(")
   if(sycl_ext_ambiguous)
     message(STATUS "sycl_ext: g++ ${CMAKE_CXX_COMPILER_VERSION} does not compile <sycl/sycl.hpp> of \
-this intel-sycl-rt as C++20, its default: include what is used, such as <sycl/queue.hpp> and \
+this intel-sycl-rt as C++20, its default: include only headers that you use, such as <sycl/queue.hpp> and \
 <sycl/usm.hpp>, or set CMAKE_CXX_STANDARD to 17")
   endif()
 endif()
