@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pytest plugin: SYCL devices on any machine.
 
-pytest loads it in each session, by its entry point; so it imports nothing before it is asked for
-something.  It is a package of its own, since the import of `sycl_ext` loads the SYCL runtime.
+pytest loads it in each session by its entry point, so it imports nothing until an option is used.
+It is a separate package, so that loading it does not import `sycl_ext`.
 """
 
 from __future__ import annotations

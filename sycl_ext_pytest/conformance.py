@@ -38,7 +38,7 @@ def _sources() -> tuple[Any, Any, Any]:
 def _pending() -> tuple[Any, np.ndarray[Any, Any]]:
     """Return memory to which a device copies zeros, many times, and then ones.
 
-    Not dpnp's: where no kernel runs, it frees memory under a command.
+    dpnp is not used for this: without kernels, it frees memory that a command still uses.
     """
     queue, zeros, ones = _sources()
     memory: Any = import_module("dpctl.memory")

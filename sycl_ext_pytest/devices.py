@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables with which this process, and its children, see the SYCL devices of choice.
+"""Variables that select the SYCL devices of this process and its children.
 
 Nothing here loads the SYCL runtime, which reads them once.
 """
@@ -23,12 +23,12 @@ DRIVER = re.compile(r"libintelocl\.so[\d.]*")
 
 
 def layer() -> Path:
-    """Return the file that makes a CPU device say that it is a GPU.
+    """Return the OpenCL layer that presents a CPU device as a GPU.
 
     Raises
     ------
     FileNotFoundError
-        When this installation has none.
+        If this installation has none.
     """
     spec = find_spec("sycl_ext_pytest")
     assert spec is not None
@@ -44,7 +44,7 @@ def drivers() -> list[Path]:
     Raises
     ------
     FileNotFoundError
-        When it is not installed.
+        If it is not installed.
     """
     try:
         installed = distribution("intel-opencl-rt").files or []
@@ -66,7 +66,7 @@ def variables(device: Literal["cpu", "gpu"]) -> dict[str, str]:
     Parameters
     ----------
     device : {"cpu", "gpu"}
-        The CPU alone, or a GPU besides the CPU; dpctl takes the GPU by default.
+        Only the CPU, or the CPU and a GPU; dpctl then uses the GPU by default.
     """
     count = {"cpu": 1, "gpu": 2}[device]
     files = drivers()[:count]
@@ -88,7 +88,7 @@ def select(device: Literal["cpu", "gpu"]) -> None:
     Raises
     ------
     pytest.UsageError
-        When that cannot be, or is too late.
+        If this is impossible, or too late.
     """
     early = sorted({"dpctl", "dpnp", "sycl_ext"} & set(sys.modules))
     if early:

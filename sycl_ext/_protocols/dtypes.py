@@ -33,15 +33,15 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return the table entry of anything that names a dtype.
+    """Return the table entry of a dtype in any form.
 
     Raises
     ------
     TypeError
-        When `dtype` names no dtype.
+        If `dtype` does not name a dtype.
     ValueError
-        When the dtype is not exchanged: byte order that is not native, long double, strings,
-        objects, records and times.
+        If the dtype is not exchanged: non-native byte order, long double, strings, objects, records
+        and times.
     """
     if isinstance(dtype, str) and dtype in _ROWS:
         return dtype
@@ -113,7 +113,7 @@ def typestr(name: str) -> str:
 
 
 def name_from_typestr(text: Any) -> str:
-    """Return the table entry of an array-interface typestr; BufferError when there is none."""
+    """Return the table entry of an array-interface typestr; BufferError if there is none."""
     if not isinstance(text, str) or len(text) < 3:
         raise BufferError(f"typestr is {text!r}; it must be a string such as '|f4'")
     order, code = text[0], text[1:]
@@ -129,7 +129,7 @@ def name_from_typestr(text: Any) -> str:
 
 
 def dtype_indices() -> dict[Any, int]:
-    """Return the entries of the dtype table by everything that usually names one."""
+    """Return the entries of the dtype table by all their usual names."""
     indices: dict[Any, int] = {}
     for index, (name, kind, itemsize) in enumerate(_core.DTYPES):
         indices[name] = index

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``__dlpack__``, for what is no plain view: another device, a copy, a queue."""
+"""``__dlpack__`` for all exports but plain views: another device, a copy, a queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["export"]
 def export(
     tensor: _core.TensorBase, stream: Any, max_version: Any, dl_device: Any, copy: Any
 ) -> object:
-    """Answer a ``__dlpack__`` call that the core does not answer alone."""
+    """Answer a ``__dlpack__`` call that the core does not answer itself."""
     versioned = _check_max_version(max_version)
     asked = None if dl_device is None else as_dl_device(dl_device)
     found = plan_for(facts_of(tensor), asked, check_copy(copy), versioned=versioned).check()
@@ -42,7 +42,7 @@ def export(
 
 
 def _check_max_version(max_version: Any) -> bool:
-    """Whether the versioned struct is asked for."""
+    """Whether the versioned struct is requested."""
     if max_version is None:
         return False
     try:
@@ -69,7 +69,7 @@ def _check_native_stream(stream: Any) -> None:
 
 
 def _synchronize_export(tensor: _core.TensorBase, stream: Any) -> None:
-    """Make the data safe for the consumer: at once (None), on its queue, or not at all (-1)."""
+    """Synchronise the data for the consumer: at once (None), on its queue, or not at all (-1)."""
     if stream is None:
         _core.synchronize(tensor)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every import that is no plain view: the order of the protocols, and what a refusal leads to.
+"""All imports but plain views: the order of the protocols, and the steps after a refusal.
 
 The views that the core makes without Python are in ``src/python/imports.cpp``.
 """
@@ -54,12 +54,12 @@ __all__ = [
 
 
 class Request(NamedTuple):
-    """What is asked of an import: ``ImportRequest`` of the core.
+    """The request of an import: ``ImportRequest`` of the core.
 
     Attributes
     ----------
     dlpack_only : bool
-        As by `from_dlpack`; else any protocol.
+        As in `from_dlpack`; otherwise any protocol.
     in_place : bool
         Whether the memory stays where it is; host memory that is not USM comes without an entry.
     copy : bool or None
@@ -74,20 +74,19 @@ class Request(NamedTuple):
 
 
 def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
-    """Import what is no plain view: the one function that has the order of the protocols.
+    """Make all imports but plain views: the only function with the order of the protocols.
 
-    A producer is asked to copy only when it cannot give a view that we can reach, and does not
-    describe its memory either: a copy that we make is ordered after the producer's work, and a
-    producer's copy may not be.
+    A producer is asked to copy only if it can neither export a usable view nor describe its memory:
+    our own copy is ordered after the producer's work, while a producer's copy may not be.
 
     Parameters
     ----------
     heard : TensorBase, Exception, True or None
-        What came of it when the core asked for a view: memory that is to be moved or that may say
-        something wrong; what the producer has raised; True: it asked no more than the C exchange
-        table, in vain; None: it did not ask.
+        The result of the core's request for a view: memory that must be moved or that may be
+        described wrongly; the exception of the producer; True: only the C exchange table was asked,
+        without success; None: nothing was asked.
     fields
-        Those of a `Request`.
+        The fields of a `Request`.
     """
     request = Request(*fields)
     if isinstance(request.device, list):
@@ -119,7 +118,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             described_first = not request.dlpack_only and not facts & _DLPACK_FIRST
             if described_first and (found := _described(x)) is not None:
                 return settle(found)
-            # 3. Arrays of NumPy that are better read than asked.
+            # 3. NumPy arrays that are better read directly.
             if _is_better_read(type(x), request.dlpack_only):
                 return settle(_from_ndarray(x))
             # 4. The C exchange table; Python's protocol can forbid a copy.
@@ -136,7 +135,8 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             view = _ask_view(x, device, request.copy, base, facts, refusals)
         if view is not None and not (view.readonly and view.ndim == 0):
             return settle(view)
-        if view is not None and facts & _DLPACK_FIRST:  # so dpnp says of all without dimensions
+        # dpnp reports all 0-dimensional arrays as read-only.
+        if view is not None and facts & _DLPACK_FIRST:
             writable = getattr(getattr(x, "flags", None), "writable", None)
             if writable is not None:
                 return settle(_core.as_writable(view) if writable else view)
@@ -161,15 +161,14 @@ _DLPACK_FIRST, _IMMUTABLE, _HAS_NEGATIVE_BIT = (1 << bit for bit in range(6, 9))
 
 
 def facts_of_class(cls: type) -> int:
-    """Return what is known of a producer by its class, as bits; the core remembers the answer."""
+    """Return the known facts of a producer's class, as bits; the core caches the answer."""
     method, table = _first(cls, "__dlpack__"), _first(cls, "__dlpack_c_exchange_api__")
     order = cls.__mro__.index
     # A class with a __dlpack__ of its own merely inherits the table, which would pass that by.
     has_table = table is not None and (method is None or order(table) <= order(method))
     immutable = known(cls, "immutable")
     has_negative_bit = known(cls, "has_negative_bit")
-    # A class that is made from such a library's may make methods of its own with us, of what it
-    # describes.
+    # A subclass of such a library's class may use this package in methods that describe its memory.
     dlpack_first = all(
         owner is not None and is_of(owner, "waits_in_description")
         for owner in (method, _first(cls, "__dlpack_device__"))
@@ -204,7 +203,7 @@ def facts_of_class(cls: type) -> int:
 
 
 def _first(cls: type, name: str) -> type | None:
-    """Return which class has a name first; nothing of it runs but comparisons of odd keys."""
+    """Return the first class that has a name; runs no code except comparisons of odd keys."""
     for base in cls.__mro__:
         try:
             if name in vars(base):
@@ -215,10 +214,10 @@ def _first(cls: type, name: str) -> type | None:
 
 
 def _is_better_read(cls: type, dlpack_only: bool) -> bool:
-    """Whether an array is of a subclass of NumPy's whose capsules NumPy makes.
+    """Whether an array has a subclass of NumPy's class, with capsules made by NumPy.
 
-    These hide a reference to the array from the garbage collector, which matters for an instance of
-    a subclass: it may have attributes, and so be part of a cycle.
+    The garbage collector does not see the reference of these capsules to the array. This matters
+    for an instance of a subclass, which may have attributes and so be part of a cycle.
     """
     if cls is np.ndarray or not issubclass(cls, np.ndarray):
         return False
@@ -229,7 +228,7 @@ def _is_better_read(cls: type, dlpack_only: bool) -> bool:
 
 
 def _announced_device(x: Any, refusals: list[Exception]) -> DLDevice | None:
-    """Return what ``__dlpack_device__`` says; None: it raised, which is a refusal now."""
+    """Return the result of ``__dlpack_device__``; None: it raised, which is now a refusal."""
     try:
         answer = x.__dlpack_device__()
     except RecursionError:  # tried again at every level, an endless recursion would not end
@@ -254,12 +253,12 @@ def _ask_view(
     facts: int,
     refusals: list[Exception],
 ) -> _core.TensorBase | None:
-    """Return a view of the memory where it is; None: it was refused, or we do not know the device.
+    """Return a view of the memory in its place; None: it was refused, or the device is unknown.
 
-    A library without SYCL orders its work before what comes later on a stream of its own, and a
-    producer of another SYCL runtime takes no queue of ours: its data has to be ready.
+    A library without SYCL orders its work before later work on its own stream, and a producer of
+    another SYCL runtime does not take our queue, so its data must be complete.
     """
-    if facts & _HAS_NEGATIVE_BIT and x.is_neg():  # which no capsule says
+    if facts & _HAS_NEGATIVE_BIT and x.is_neg():  # which capsules cannot say
         refusals.append(BufferError(_NEGATED))
         return None
     keywords: dict[str, Any] = {"copy": False} if copy is False else {}
@@ -306,9 +305,9 @@ _NEGATED = (
 
 
 def _ask_without_keywords(x: Any, refusals: list[Exception]) -> object:
-    """Ask a producer of a release before the keywords, and wait for its queue: it knows no stream.
+    """Call a producer that predates the keywords, and wait for its queue: it has no ``stream``.
 
-    The last refusal is what it raised for the keywords.
+    The last refusal is its exception for the keywords.
     """
     try:
         capsule = x.__dlpack__()
@@ -345,7 +344,7 @@ def _import_copy(
     request: Request,
     refusals: list[Exception],
 ) -> _core.TensorBase:
-    """Ask the producer to copy to where the data is wanted, else to the host."""
+    """Ask the producer to copy to the requested device, otherwise to the host."""
     tensor_or_none, copy = None, request.copy
     if placement is not None and announced != HOST and not request.in_place:
         wanted = placement.device.__dlpack_device__()
@@ -426,7 +425,7 @@ def _all_refused(x: Any, announced: DLDevice, refusals: list[Exception]) -> Exce
 def move(
     tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
 ) -> _core.TensorBase:
-    """Bring a tensor to a device: as it is, as a copy, or not at all."""
+    """Bring a tensor to a device: without a copy, with a copy, or not at all."""
     if tensor.entry_id is None:
         return _settle_host(tensor, placement, copy)
     if placement is None and copy is None:
@@ -496,7 +495,7 @@ def plan_for_any(source: _core.TensorBase, devices: Sequence[DLDevice], copy: bo
 
 
 def place_in_list(chosen: Plan) -> int:
-    """Return which of several devices a plan is for."""
+    """Return the device of a plan, among several devices."""
     return [candidate.device for candidate in chosen.candidates].index(chosen.device)
 
 
@@ -520,12 +519,12 @@ def _import_to_first(
 
 
 def those_here(devices: list[Any]) -> list[Any]:
-    """Return the acceptable devices that are here: ``["gpu", "cpu"]`` is the CPU without a GPU.
+    """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU.
 
     Raises
     ------
     ValueError
-        When the list is empty, or none is here.
+        If the list is empty, or if none of the devices exists.
     """
     if not devices:
         raise ValueError("device is an empty list; name a device, or pass None for any")
@@ -563,7 +562,7 @@ def _from_buffer(x: Any) -> _core.TensorBase:
     Raises
     ------
     TypeError
-        When it has none.
+        If it has none.
     """
     try:
         view = memoryview(x)
@@ -576,7 +575,7 @@ def _from_buffer(x: Any) -> _core.TensorBase:
 
 
 def _way_in(x: Any) -> str:
-    """Return what makes memory of an object that offers none."""
+    """Return advice for an object without memory."""
     if isinstance(x, (int, float, complex, list, tuple)) or hasattr(type(x), "__array__"):
         return "make an array of it with numpy.asarray"
     return "pass an array, such as one of NumPy, dpnp or torch, or an object that has one of these"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as the negotiation sees them, and the steps that a plan is made of."""
+"""The facts of tensors for the negotiation, and the steps of a plan."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def plan_for(
 ) -> Plan:
     """Look the device up in the table, and plan.
 
-    We ourselves (`ours`) know the entries, and take host memory that the device can read; a
-    third party expects USM of the default context under a root id.
+    This package (`ours`) knows the entries, and takes host memory that the device can read; a third
+    party expects USM of the default context under a root id.
     """
     known, direct, system_usm, right_kind = device is None, True, False, True
     has_usm = True
@@ -93,7 +93,7 @@ _NAMED_BY_ENTRIES = (HOST[0], int(DeviceType.ONE_API))
 
 
 def native_entry(device: DLDevice) -> tuple[_core.Entry, str | None] | None:
-    """Return the root device, and the kind of USM, that a name of CUDA or ROCm says, or None."""
+    """Return the root device and the kind of USM of a CUDA or ROCm device type, or None."""
     if device[0] in _NAMED_BY_ENTRIES:
         return None
     fits = all(0 <= number < 1 << 31 for number in device)
@@ -108,7 +108,7 @@ def check_copy(copy: Any) -> bool | None:
 
 
 def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:
-    """Return the memory that a plan promises (a tensor of the base class or a `Tensor`)."""
+    """Return the memory of a plan (a tensor of the base class or a `Tensor`)."""
     if found.route in (Route.VIEW, Route.HOST_VIEW):
         return tensor
     if found.route is Route.HOST_COPY:
@@ -126,25 +126,25 @@ def copy_to(tensor: _core.TensorBase, entry: _core.Entry) -> _core.TensorBase:
 
 
 def is_tensor(x: object) -> TypeGuard[_core.TensorBase]:
-    """Whether the core takes `x` for a tensor; `isinstance` believes a proxy's ``__class__``."""
+    """Whether the core treats `x` as a tensor; `isinstance` trusts the ``__class__`` of a proxy."""
     return issubclass(type(x), _core.TensorBase)
 
 
 def strong(x: Any) -> Any:
-    """Return what a ``weakref.proxy`` stands for, which a view keeps alive; else `x` itself."""
+    """Return the referent of a ``weakref.proxy``, which a view keeps alive, or `x` itself."""
     return x.__repr__.__self__ if type(x) in ProxyTypes else x
 
 
 def root_of(x: object) -> object:
-    """Return what a view of `x` names as its base: views of views do not pile up."""
+    """Return the base of a view of `x`: views of views have the same base."""
     base = x.base if is_tensor(x) else None
     return x if base is None else base
 
 
 def as_usm(tensor: _core.TensorBase, *, thorough: bool = False) -> _core.TensorBase:
-    """Take host memory that turns out to be USM as the USM it is, and anything else as it is.
+    """Treat host memory that is USM as that USM, and leave other memory unchanged.
 
-    `thorough`: ask every context, because what is not found will be refused.
+    `thorough`: ask every context, because memory that is not found will be refused.
     """
     if tensor.__dlpack_device__() != HOST:
         return tensor

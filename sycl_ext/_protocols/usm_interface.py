@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``__sycl_usm_array_interface__``, in and out.
+"""Import and export with ``__sycl_usm_array_interface__``.
 
 https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_interface.html
 """
@@ -25,8 +25,8 @@ __all__ = ["from_usm_interface", "usm_interface_of"]
 def usm_interface_of(tensor: Any) -> dict[str, Any]:
     """Describe a `Tensor` in version 1 of the protocol.
 
-    What the consumer submits to the queue comes after all work on the tensor: an in-order queue is
-    ordered after it, and for an out-of-order queue it is waited for.
+    The consumer's work on the queue comes after all work on the tensor: an in-order queue is
+    ordered after it, and for an out-of-order queue this function waits.
     """
     own = _core.own_queue(tensor)
     if own is not None:
@@ -51,7 +51,7 @@ def from_usm_interface(obj: Any, interface: Any) -> _core.TensorBase:
     Raises
     ------
     BufferError
-        When the description contradicts itself or the runtime.
+        If the description is inconsistent, or if it contradicts the runtime.
     """
     who = f"__sycl_usm_array_interface__ of the {type(obj).__name__}"
     try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes before the first use: the CPU driver, loading the core, two runtimes, no device."""
+"""Steps before the first use: the CPU driver, loading the core, two runtimes, no device."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of array libraries that the package does not have, and what has their effect."""
+"""Functions of array libraries that the package lacks, and their replacements."""
 
 ELSEWHERE = {
     "arange": "sycl_ext.from_dlpack(numpy.arange(n))",
@@ -15,5 +15,5 @@ ELSEWHERE = {
 
 
 def advice(name: str) -> str:
-    """Return what an AttributeError adds to the name that is missing."""
+    """Return the text that an AttributeError adds to a missing name."""
     return f"; use {ELSEWHERE[name]}" if name in ELSEWHERE else ""

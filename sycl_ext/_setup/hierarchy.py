@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the environment does to device ids.  Pure: no core, no device.
+"""Effects of the environment on device ids. Pure: no core, no device.
 
-A DLPack id is a position in the list of root devices, and three variables decide what that list
-holds.  `explain_hierarchy` says, for one environment, what they do.
+A DLPack id is a position in the list of root devices, and three variables determine that list.
+`explain_hierarchy` describes their effects in an environment.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 __all__ = ["VARIABLES", "explain_hierarchy"]
 
-#: The variables that change what an id means, in the order in which they act.
+#: The variables that change the meaning of ids, in the order in which they act.
 VARIABLES = ("ZE_FLAT_DEVICE_HIERARCHY", "ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR")
 
 #: Modes of ZE_FLAT_DEVICE_HIERARCHY.
@@ -27,7 +27,7 @@ _DEFAULT_MODE = "FLAT"
 
 
 def explain_hierarchy(environment: Mapping[str, str]) -> list[str]:
-    r"""Say in sentences what an environment does to device ids.
+    r"""Return sentences about the effects of an environment on device ids.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def _explain_selector(selector: str) -> list[str]:
     if rejected:
         parts.append("hides those that match " + _join(rejected, "or"))
     lines = [
-        f"ONEAPI_DEVICE_SELECTOR={selector} {' and '.join(parts)}; ids count what is left, in "
-        "every library of the process alike"
+        f"ONEAPI_DEVICE_SELECTOR={selector} {' and '.join(parts)}; ids count the remaining "
+        "devices, in every library of the process alike"
     ]
     if any("." in term.partition(":")[2] for term in accepted):
         lines.append(

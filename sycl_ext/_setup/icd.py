@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets the SYCL runtime find the CPU device of a plain virtual environment.
 
-The ``intel-opencl-rt`` wheel brings the OpenCL CPU device, but its ``.icd`` file names a folder of
-the machine that built it, so the OpenCL loader finds nothing.  Before SYCL enumerates anything,
-`add_embedded_cpu` names the driver of this environment to the loader.
+The ``intel-opencl-rt`` wheel contains the OpenCL CPU driver, but its ``.icd`` file names a folder
+of the machine that built it, so the OpenCL loader does not find the driver. `add_embedded_cpu`
+names the driver of this environment to the loader, before SYCL lists devices.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: Any of these in the environment means that somebody has decided already.
+#: If any of these is set, the user has chosen the drivers.
 DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYCL_EXT_NO_ICD")
 
 DRIVER = "libintelocl.so"
 
-#: How the names of the runtime's adapters begin.
+#: The prefix of the names of the runtime's adapters.
 ADAPTER = "libur_adapter_"
 
-#: What brings the driver: the extra ``cpu`` of this package, which may be on no index.
+#: The command that installs the driver, which is also the extra ``cpu`` of this package.
 CPU_PACKAGE = "intel-opencl-rt>=2026.0,<2027"
 INSTALL_CPU = f'python -m pip install "{CPU_PACKAGE}"'
 
@@ -46,7 +46,7 @@ def add_embedded_cpu() -> str | None:
     Returns
     -------
     str or None
-        What was set, which `added` keeps.
+        The value that was set, which is also in `added`.
     """
     global added
     if any(os.environ.get(name) for name in DECIDED_BY):
@@ -57,27 +57,27 @@ def add_embedded_cpu() -> str | None:
     return driver
 
 
-# ---- why the CPU device is missing all the same --------------------------------------------------
+# ---- why the CPU device may still be missing -----------------------------------------------------
 
 
 def trouble(added: str | None, loaded: Iterable[str]) -> str:
-    """Say what is known to keep the embedded driver's device away; empty: nothing."""
+    """Return the known reason why the embedded driver's device is missing, or ""."""
     early = "" if added is None else listed_too_early(added, loaded)
     return early or space_in_path(os.environ)
 
 
 def listed_too_early(added: str, loaded: Iterable[str]) -> str:
-    """Say that the devices were listed before the driver was named; empty: they were not.
+    """Return a text if the devices were listed before the driver was named, or "".
 
-    The SYCL runtime loads its adapters when it first lists the devices, and the OpenCL loader reads
-    the environment then, and never again.
+    The SYCL runtime loads its adapters when it first lists the devices. The OpenCL loader reads the
+    environment only then.
 
     Parameters
     ----------
     added : str
-        What `add_embedded_cpu` has named.
+        The driver that `add_embedded_cpu` has named.
     loaded : iterable of str
-        The libraries that the process has loaded when nothing of this package has listed devices.
+        The libraries of the process, before this package lists devices.
     """
     names = [os.path.basename(path) for path in loaded]
     if os.path.basename(added) in names or not any(name.startswith(ADAPTER) for name in names):
@@ -90,7 +90,7 @@ def listed_too_early(added: str, loaded: Iterable[str]) -> str:
 
 
 def driver_with_space(environment: Mapping[str, str]) -> str:
-    """Return the driver in `environment` whose path has a space; empty: none has.
+    """Return the driver in `environment` that has a space in its path, or "".
 
     The driver looks for its own path in ``/proc/self/maps``, cuts it at the space, and does not
     find the files next to it.  That file shows real paths, so a link does not help.
@@ -101,7 +101,7 @@ def driver_with_space(environment: Mapping[str, str]) -> str:
 
 
 def space_in_path(environment: Mapping[str, str]) -> str:
-    """Say that the driver cannot work where it is; empty: it can."""
+    """Return a text if the driver cannot work in its place, or ""."""
     driver = driver_with_space(environment)
     if not driver:
         return ""
@@ -113,14 +113,14 @@ def space_in_path(environment: Mapping[str, str]) -> str:
 
 
 def no_device_advice(trouble: str, driver: str | None) -> str:
-    """Return what an error advises where there is no device.
+    """Return the advice of errors when there is no device.
 
     Parameters
     ----------
     trouble : str
-        What is known to be wrong; empty: nothing.
+        The known problem, or "".
     driver : str or None
-        What `embedded_driver` has found.
+        The result of `embedded_driver`.
     """
     if trouble:
         return trouble

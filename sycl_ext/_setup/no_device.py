@@ -12,9 +12,9 @@ from sycl_ext._setup.runtimes import warn_user
 
 
 def prepare() -> None:
-    """Hand errors their advice, and warn where something keeps all devices away.
+    """Set the advice of errors, and warn of a problem that hides all devices.
 
-    Devices are looked for only where a trouble is known.
+    Devices are listed only if a problem is known.
     """
     trouble = icd.trouble(icd.added, _core.loaded_libraries())
     driver = icd.added or icd.embedded_driver()

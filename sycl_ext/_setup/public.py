@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the public names when they are first used, and with the first of them the core."""
+"""Loads the public names when they are first used; the first one also loads the core."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-#: Builds of C++ extensions ask for these where no SYCL runtime is.
+#: Builds of C++ extensions use these without a SYCL runtime.
 WITHOUT_CORE = ("_setup.paths",)
 
 
 def load(module: str, name: str, found_in: str) -> object:
-    """Return a public object of a module; it says of itself where a user finds it."""
+    """Return a public object of a module, with its public module as ``__module__``."""
     with loading:
         if module not in WITHOUT_CORE:  # first, so that all threads take the locks in one order
             import_module("sycl_ext._core")

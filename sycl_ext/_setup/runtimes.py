@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two SYCL runtimes in one process: said once, by the names of both libraries."""
+"""The warning about two SYCL runtimes in one process, with the names of both libraries."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _package_of(frame: FrameType) -> str:
 
 
 def message(ours: str, others: list[str]) -> str:
-    """Return what a user is told, and the way out."""
+    """Return the text of the warning, with a solution."""
     return (
         f"two SYCL runtimes are loaded in this process: {ours}, which sycl_ext works with, and "
         f"{' and '.join(others)}. They share no queues and no contexts, and memory only on Level "

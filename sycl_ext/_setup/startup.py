@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to be known before anything else of the package is loaded.
+"""Checks before the rest of the package is loaded.
 
-Files are named by strings here and in the other modules that an import runs: pathlib takes as long
-to import as a third of the package.
+This module, and others that run at import, use strings as paths, because the import of pathlib
+takes a third of the time of this package.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ EXTENSION = "_native"
 INIT = "__init__.py"
 OLDEST_NUMPY = (1, 26)
 
-#: Held while a public name is loaded.  A fork waits for that: its child would have the locks of
-#: modules whose import nobody finishes.
+#: Held while a public name is loaded. A fork waits for it, because its child would keep the locks
+#: of unfinished imports.
 loading = _thread.RLock()
 os.register_at_fork(
     before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
@@ -31,11 +31,11 @@ os.register_at_fork(
 def require_main_interpreter() -> None:
     """Raise ImportError in a sub-interpreter.
 
-    The core lets go of the GIL and takes it again by calls that know the main interpreter alone; in
-    another one they would wait for themselves.
+    The core releases and takes the GIL with calls that support only the main interpreter; in
+    another one they would deadlock.
     """
     if not _is_main():
-        raise ImportError(  # pragma: no cover: coverage.py counts in the main one alone
+        raise ImportError(  # pragma: no cover: coverage.py counts only in the main interpreter
             "sycl_ext works in the main interpreter only, and this is a sub-interpreter; use "
             "a thread or a process instead"
         )
@@ -54,17 +54,17 @@ def _is_main() -> bool:
 
 
 def leave_source_tree(path: list[str]) -> None:
-    """Let the modules of the package come from where it is installed.
+    """Load the modules of the package from its installation.
 
-    In a source tree, Python finds these files before those that pip has installed, and here is no
-    core.  That is all the same to a user as long as both are of one version.
+    In a source tree, Python finds these files before the installed ones, but the source tree has no
+    compiled core. Using the installed package is harmless if both have the same version.
 
     Parameters
     ----------
     path : list of str
-        The ``__path__`` of the package; changed, unless there is a core.
+        The ``__path__`` of the package; changed if it has no core.
     """
-    # As importlib.util.find_spec, without the time to load that module.
+    # Like importlib.util.find_spec, without loading that module.
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_spec")]
     if any(finder.find_spec(f"{PACKAGE}.{EXTENSION}", path) is not None for finder in finders):
         return
@@ -77,7 +77,7 @@ def leave_source_tree(path: list[str]) -> None:
 
 
 def installed_package(here: str, search_path: Iterable[str]) -> str | None:
-    """Return the first folder of the package, another than this one, that has a core."""
+    """Return the first other folder of the package that has a core."""
     folders = (os.path.realpath(os.path.join(entry, PACKAGE)) for entry in search_path)
     others = (folder for folder in folders if folder != os.path.realpath(here))
     # An editable installation has a core there, and no Python files.
@@ -87,7 +87,7 @@ def installed_package(here: str, search_path: Iterable[str]) -> str | None:
 
 
 def has_core(folder: str) -> bool:
-    """Say whether the extension module is in a folder."""
+    """Return whether the extension module is in a folder."""
     from importlib.machinery import EXTENSION_SUFFIXES
 
     return any(
@@ -97,7 +97,7 @@ def has_core(folder: str) -> bool:
 
 
 def same_file(one: str, other: str) -> bool:
-    """Say whether two files have the same content; no, when one is not there."""
+    """Return whether two files have the same content; False if one is missing."""
     if not (os.path.exists(one) and os.path.exists(other)):
         return False
     with open(one, "rb") as first, open(other, "rb") as second:
@@ -105,7 +105,7 @@ def same_file(one: str, other: str) -> bool:
 
 
 def require_numpy() -> None:
-    """Raise ImportError when NumPy is missing or too old."""
+    """Raise ImportError if NumPy is missing or too old."""
     from numpy import __version__ as version
 
     if tuple(map(int, version.split(".")[:2])) >= OLDEST_NUMPY:
@@ -119,7 +119,7 @@ def require_numpy() -> None:
 
 
 def remedy(error: ImportError) -> str:
-    """Return what an ImportError of the core tells a user."""
+    """Return the text of an ImportError of the core."""
     here = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}.{EXTENSION}"
     if not is_there and os.path.exists(os.path.join(here, "pyproject.toml")):
@@ -128,7 +128,7 @@ def remedy(error: ImportError) -> str:
 
 
 def in_source_tree(here: str, installed: str | None) -> str:
-    """Return what a user is told who imports the sources, in which nothing is built."""
+    """Return the text for an import of the sources without a built core."""
     import shlex
 
     what = f"you are in the source tree of sycl_ext, {here}, where no extension module is built"

@@ -71,8 +71,11 @@ PLAIN = (
     "sycl_ext/_exchange/*.py",
     "sycl_ext/_ipc/*.py",
     "sycl_ext/_negotiation/*.py",
+    "sycl_ext/_protocols/*.py",
+    "sycl_ext/_setup/*.py",
     "sycl_ext/_tensor/*.py",
     "sycl_ext/include/*",
+    "sycl_ext_pytest/*.py",
     "tools/*.py",
 )
 #: Quotations, older text, and pages to be edited.
