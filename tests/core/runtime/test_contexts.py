@@ -215,7 +215,10 @@ def test_a_pointer_is_found_among_many_contexts():
             ["COMPOSITE", "tile 1 of card 0 and card 1 with its tiles"],
         ),
         ({"ZE_AFFINITY_MASK": "0.1"}, ["FLAT", "with a dot are for .*COMPOSITE"]),
-        ({"ONEAPI_DEVICE_SELECTOR": "*:gpu"}, ["FLAT", r"match \*:gpu; ids count the remaining devices"]),
+        (
+            {"ONEAPI_DEVICE_SELECTOR": "*:gpu"},
+            ["FLAT", r"match \*:gpu; ids count the remaining devices"],
+        ),
         ({"ONEAPI_DEVICE_SELECTOR": "*:cpu;!*:gpu"}, ["FLAT", r"match \*:cpu and hides .*\*:gpu"]),
         (
             {"ONEAPI_DEVICE_SELECTOR": "level_zero:0.*"},
