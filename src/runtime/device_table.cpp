@@ -231,19 +231,31 @@ class Table {
            "the "
            "same few contexts again and again");
     }
-    NewEntry pair(&by_pair_, {entry.sycl->device, entry.sycl->context}, &entry);
-    NewEntry context(&by_context_, entry.sycl->context, &entry);
-    std::optional<NewEntry<decltype(homes_)>> home;
-    if (is_home) home.emplace(&homes_, entry.sycl->device, &entry);
-    std::optional<NewEntry<decltype(by_native_)>> native;
-    if (entry.sycl->native_context) native.emplace(&by_native_, entry.sycl->native_context, &entry);
-    // From here on nothing needs memory.
-    entries_.push_back(std::move(owned));
+    const auto& [device, context, native] = *entry.sycl;
+    const PairKey pair{device, context};
+    const auto insert = [&entry](auto* map, const auto& key) {
+      return map->emplace(key, &entry).second;
+    };
+    const auto forget = [&entry](auto* map, const auto& key) {
+      const auto found = map->find(key);
+      if (found != map->end() && found->second == &entry) map->erase(found);
+    };
+    bool is_new_context = false;
+    try {
+      insert(&by_pair_, pair);
+      is_new_context = insert(&by_context_, context);
+      if (is_home) insert(&homes_, device);
+      if (native) insert(&by_native_, native);
+    } catch (...) {
+      forget(&by_pair_, pair);
+      forget(&by_context_, context);
+      forget(&homes_, device);
+      forget(&by_native_, native);
+      throw;
+    }
+    entries_.push_back(std::move(owned));  // there is room
     size_.store(entry.id + 1, std::memory_order_release);
-    pair.commit();
-    if (context.commit() && entry.default_context) search(entry);
-    if (native) native->commit();
-    if (home) home->commit();
+    if (is_new_context && entry.default_context) search(entry);
     return entry;
   }
 
@@ -252,25 +264,6 @@ class Table {
     if (last_searched_) last_searched_->next_searched.store(&entry, std::memory_order_release);
     last_searched_ = &entry;
   }
-
-  // An entry that is in memory, with room for it in its map, and not yet in the map.
-  template <class Map>
-  class NewEntry {
-   public:
-    NewEntry(Map* map, typename Map::key_type key, const Entry* entry) : map_(map) {
-      map->reserve(map->size() + 1);
-      alone_.emplace(std::move(key), entry);
-    }
-    // False: the map has an entry for that key.
-    bool commit() noexcept {
-      map_->merge(alone_);
-      return alone_.empty();
-    }
-
-   private:
-    Map* map_;
-    Map alone_;
-  };
 
   int root_count_ = 0;
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;

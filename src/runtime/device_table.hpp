@@ -87,7 +87,7 @@ class Entry final {
 
   // Of 'device', 'shared' and 'host' USM; and how much of the first two there may be, < 0:
   // anything.
-  mutable std::array<MemoryUse, 3> memory_use;
+  mutable std::array<MemoryUse, allocated_kinds.size()> memory_use;
   mutable std::atomic<std::int64_t> memory_limit{-1};
 
   // Made when first needed; many entries never allocate.
@@ -95,6 +95,8 @@ class Entry final {
   // nullptr: nothing was ever kept.
   EntryPools* made_pools() const noexcept { return pools_.made(); }
 
+  // Whether a forked child can use the device.
+  bool is_cpu() const noexcept { return device_type == "cpu"; }
   // Whether a queue of one reaches memory of the other: they are on one root device, or one is the
   // composite device and the other on a root device that it is made of.
   bool reaches(const Entry& other) const noexcept;

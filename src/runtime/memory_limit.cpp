@@ -18,8 +18,6 @@ MemoryUse use_of_host;  // trivially destroyed: good until the process ends
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 
-constexpr UsmKind kinds[] = {UsmKind::device, UsmKind::shared, UsmKind::host};
-
 bool is_over(const Entry& limited, std::size_t nbytes) noexcept {
   const std::int64_t limit = limited.memory_limit.load(std::memory_order_relaxed);
   return limit >= 0 && bytes_on(limited) + static_cast<std::int64_t>(nbytes) > limit;
@@ -45,7 +43,7 @@ std::vector<UseOfKind> memory_use() {
   };
   add(nullptr, UsmKind::system);
   for (int id = 0; id < entries_so_far(); ++id) {
-    for (const UsmKind kind : kinds) add(find_entry(id), kind);
+    for (const UsmKind kind : allocated_kinds) add(find_entry(id), kind);
   }
   return found;
 }

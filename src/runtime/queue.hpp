@@ -64,7 +64,6 @@ class Queue {
   // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; it shares the queue as well.
   void* new_reference() const;
   static void delete_reference(void* reference) noexcept;
-  // Whether somebody else can submit to it.
 
   // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;

@@ -33,8 +33,6 @@ std::atomic<long> held_blocks{0};
 
 void keep_nothing(void*) {}
 
-bool is_cpu(const Entry& entry) noexcept { return entry.device_type == "cpu"; }
-
 void give_back(const Allocation& block) noexcept {
   keep({block.data, block.capacity}, block.entry(), block.kind());
 }
@@ -284,7 +282,7 @@ bool Allocation::settle(bool wait, bool told) const {
 }
 
 bool Allocation::is_idle() const {
-  if (entry() && is_forked_child() && !is_cpu(*entry())) return false;
+  if (entry() && is_forked_child() && !entry()->is_cpu()) return false;
   return busy_queues().empty() || (may_ask && settle(false, false));
 }
 
@@ -325,7 +323,7 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, std::size_t size,
                 Queue queue) {
   require_usm(entry, kind);
-  require_not_forked([&entry] { return is_cpu(entry); });
+  require_not_forked([&entry] { return entry.is_cpu(); });
   return own(nbytes, kind, &entry, std::move(queue), size ? give_back_dedicated : give_back,
              [&]() -> KeptBlock {
                if (nbytes == 0) return {nullptr, 0};

@@ -28,7 +28,7 @@ BlockPool* pool_of(const Entry* entry, UsmKind kind) {
 
 void free_block(void* block, const Entry* entry) noexcept {
   if (!block || !entry) return std::free(block);
-  if (is_forked_child() && entry->device_type != "cpu") return;  // it is the parent's
+  if (is_forked_child() && !entry->is_cpu()) return;  // it is the parent's
   if (is_process_ending()) return;
   const WithoutGil released;
   const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
