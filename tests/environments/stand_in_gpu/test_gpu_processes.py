@@ -375,6 +375,30 @@ def test_a_forked_child_leaves_handles_to_its_parent(gpu, with_ipc, adapter):
     assert opened_elsewhere(handle).startswith("level_zero:gpu:0")
 
 
+def test_a_forked_child_closes_no_handle(gpu, with_ipc):
+    """UMF keeps what it has opened, so the driver sees no close; the trace of the calls does."""
+    shown = environments.python(
+        """
+import os
+import sycl_ext as sx
+t = sx.ipc.empty(3, device=sx.device("gpu"))
+opened = sx.ipc.open(sx.ipc.handle(t))
+child = os.fork()
+if child == 0:
+    print("in the child", flush=True)
+    del opened
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print("in the parent", flush=True)
+del opened
+""",
+        {**os.environ, "SYCL_UR_TRACE": "2"},
+    )
+    child, parent = shown.split("in the child")[1].split("in the parent")
+    assert "IPCCloseMemHandle" in parent
+    assert "IPCCloseMemHandle" not in child
+
+
 @pytest.mark.parametrize("call", [1, 2])
 def test_failures_of_the_runtime(call, gpu, with_ipc, adapter):
     t = shared_numbers(gpu)
