@@ -267,8 +267,8 @@ def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
 def as_ndarray_if_idle(tensor: TensorBase) -> NDArray[Any] | None:
     """The same without a wait; None: work may be pending."""
 
-def as_usm(tensor: TensorBase, base: object) -> Tensor:
-    """A host view of USM as that USM, the same memory."""
+def as_usm(tensor: TensorBase, thorough: bool = False) -> TensorBase:
+    """Host memory that turns out to be USM as the USM it is, and anything else as it is; `thorough`: also USM of contexts that were only met."""
 
 def begin_copy(tensor: TensorBase, source: TensorBase) -> Commands:
     """Begins to copy all elements."""
@@ -334,9 +334,6 @@ def entry_of_device(device_address: SupportsIndex) -> Entry:
 
 def entry_of_queue(queue: Queue) -> Entry:
     """Entry of the queue's device and context, appended when new."""
-
-def find_owner(tensor: TensorBase, thorough: bool = False) -> tuple[int, str] | None:
-    """Entry and kind of host memory that is USM; `thorough`: also of contexts that were only met."""
 
 def from_host(
     pointer: SupportsIndex,

@@ -306,24 +306,24 @@ void bind_tensors(py::module_& m) {
       },
       "Entry id (None: host memory), kind and bytes of the blocks that are kept.");
   m.def(
-      "find_owner",
-      [](const Tensor& tensor, bool thorough) -> std::optional<std::pair<int, std::string>> {
+      "as_usm",
+      [](const py::object& object, bool thorough) {
+        const Tensor& tensor = tensor_of(object.ptr());
+        const Memory& memory = tensor.memory;
+        PyObject* const root = base_of(object.ptr());
+        if (!tensor.on_host) return object;
+        if (memory->entry()) return own(wrap_tensor(as_usm(tensor), root));
+        if (memory->is_host_copy() || !memory->data) return object;
         UsmKind kind;
         const auto search = thorough ? Search::every_context : Search::ours;
-        const Entry* entry =
-            tensor.memory->data ? find_owner(tensor.memory->data, &kind, search) : nullptr;
-        if (!entry) return std::nullopt;
-        return std::make_pair(entry->id, std::string(usm_kind_name(kind)));
+        const Entry* const entry = find_owner(memory->data, &kind, search);
+        if (!entry) return object;
+        PyObject* const base = root == object.ptr() ? nullptr : root;
+        return own(wrap_tensor(relabel(tensor, *entry, kind), base));
       },
       py::arg("tensor"), py::arg("thorough") = false,
-      "Entry and kind of host memory that is USM; `thorough`: also of contexts that were only "
-      "met.");
-  m.def(
-      "as_usm",
-      [](const Tensor& tensor, const py::object& base) {
-        return own(wrap_tensor(as_usm(tensor), base.ptr()));
-      },
-      py::arg("tensor"), py::arg("base"), "A host view of USM as that USM, the same memory.");
+      "Host memory that turns out to be USM as the USM it is, and anything else as it is; "
+      "`thorough`: also USM of contexts that were only met.");
   m.def(
       "adopt",
       [](const Tensor& tensor, const Entry& entry, const std::string& kind, const py::object& base,

@@ -14,23 +14,19 @@ struct Facts {
   PyObject* copy;
   bool versioned, any_strides, system_usm;
 
+  // As FACTS in rules.py names them.
+  unsigned bits() const noexcept {
+    return on_host | has_entry << 1 | is_system << 2 | default_context << 3 | host_accessible << 4 |
+           readonly << 5 | reversed << 6 | versioned << 7 | any_strides << 8 | system_usm << 9;
+  }
   std::size_t number() const noexcept {
     const unsigned copies = copy == Py_None ? 0 : copy == Py_True ? 1 : 2;
-    const unsigned facts = on_host | has_entry << 1 | is_system << 2 | default_context << 3 |
-                           host_accessible << 4 | readonly << 5 | reversed << 6 | versioned << 7 |
-                           any_strides << 8 | system_usm << 9;
-    return (3 * static_cast<unsigned>(wanted) + copies) << 10 | facts;
+    return (3 * static_cast<unsigned>(wanted) + copies) << 10 | bits();
   }
 
-  // rules.decide
   Route ask() const {
-    constexpr std::array<const char*, 3> places{"announced", "host", "own entry"};
-    const auto flag = [](bool value) { return value ? Py_True : Py_False; };
-    const PyRef answer(PyObject_CallFunction(
-        hooks().decide, "OOOOOOOsOOOO", flag(on_host), flag(has_entry), flag(is_system),
-        flag(default_context), flag(host_accessible), flag(readonly), flag(reversed),
-        places[static_cast<std::size_t>(wanted)], copy, flag(versioned), flag(any_strides),
-        flag(system_usm)));
+    const PyRef answer(
+        PyObject_CallFunction(hooks().decide, "IiO", bits(), static_cast<int>(wanted), copy));
     const long route = answer ? PyLong_AsLong(answer.get()) : -1;
     if (route < 0) throw PythonError();
     return static_cast<Route>(route);

@@ -154,103 +154,81 @@ PyObject* tuple_of(const std::int64_t* values, int count) {
   return tuple;
 }
 
-PyObject* get_shape(PyObject* self, void*) {
-  const Layout& layout = cast(self)->tensor.layout;
-  return tuple_of(layout.shape(), layout.ndim());
-}
-
-PyObject* get_strides(PyObject* self, void*) {
-  const Layout& layout = cast(self)->tensor.layout;
-  return tuple_of(layout.strides(), layout.ndim());
-}
-
-PyObject* get_ndim(PyObject* self, void*) {
-  return PyLong_FromLong(cast(self)->tensor.layout.ndim());
-}
-
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(cast(self)->tensor.size()); }
-
-PyObject* get_itemsize(PyObject* self, void*) {
-  return PyLong_FromSize_t(cast(self)->tensor.dtype->itemsize());
-}
-
-PyObject* get_nbytes(PyObject* self, void*) {
-  return PyLong_FromSize_t(cast(self)->tensor.nbytes());
-}
-
-PyObject* get_ptr(PyObject* self, void*) {
-  return guarded<PyObject*>(nullptr, [&] {
-    const Tensor& tensor = cast(self)->tensor;
-    if (!tensor.on_host) tensor.memory->show();
-    return PyLong_FromVoidPtr(tensor.data);
-  });
-}
-
-PyObject* get_usm_type(PyObject* self, void*) {
-  return PyUnicode_FromString(usm_kind_name(cast(self)->tensor.memory->kind()));
-}
-
-PyObject* get_readonly(PyObject* self, void*) {
-  return PyBool_FromLong(cast(self)->tensor.readonly);
-}
-
-PyObject* get_dtype(PyObject* self, void*) { return numpy_dtype_of(cast(self)->tensor); }
-
-PyObject* get_dtype_name(PyObject* self, void*) {
-  return PyUnicode_FromString(cast(self)->tensor.dtype->name);
-}
-
-PyObject* get_base(PyObject* self, void*) {
-  PyObject* base = cast(self)->base ? cast(self)->base : Py_None;
-  Py_INCREF(base);
-  return base;
-}
-
-// Id of the entry that the memory is bound to; None for plain host memory.
-PyObject* get_entry_id(PyObject* self, void*) {
-  const Entry* entry = cast(self)->tensor.memory->entry();
-  if (!entry) Py_RETURN_NONE;
-  return PyLong_FromLong(entry->id);
-}
-
-PyObject* get_host_accessible(PyObject* self, void*) {
-  return PyBool_FromLong(cast(self)->tensor.host_accessible());
-}
-
-PyObject* get_is_host_copy(PyObject* self, void*) {
-  return PyBool_FromLong(cast(self)->tensor.memory->is_host_copy());
-}
-
-PyObject* get_reversed(PyObject* self, void*) {
-  return PyBool_FromLong(has_negative_stride(cast(self)->tensor.layout));
-}
-
-PyObject* is_contiguous_in(PyObject* self, Order order) {
-  return PyBool_FromLong(is_contiguous(cast(self)->tensor.layout, order));
-}
-PyObject* get_c_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::c); }
-PyObject* get_f_contiguous(PyObject* self, void*) { return is_contiguous_in(self, Order::f); }
+const Tensor& tensor_in(PyObject* self) noexcept { return cast(self)->tensor; }
 
 PyGetSetDef getset[] = {
-    {"shape", get_shape, nullptr, "Lengths of the axes, in elements.", nullptr},
-    {"strides", get_strides, nullptr, "Steps along the axes, in elements.", nullptr},
-    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
-    {"size", get_size, nullptr, "Number of elements.", nullptr},
-    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
-    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
-    {"ptr", get_ptr, nullptr, "Address of the first element.", nullptr},
-    {"usm_type", get_usm_type, nullptr, "'device', 'shared', 'host' or 'system'.", nullptr},
-    {"readonly", get_readonly, nullptr, "Whether writing through this view is forbidden.", nullptr},
-    {"dtype", get_dtype, nullptr, "The numpy.dtype of the elements.", nullptr},
-    {"dtype_name", get_dtype_name, nullptr, "Name of the dtype.", nullptr},
-    {"base", get_base, nullptr, "The object this is a view of, or None.", nullptr},
-    {"entry_id", get_entry_id, nullptr, "Entry of the device table, or None for the host.",
-     nullptr},
-    {"host_accessible", get_host_accessible, nullptr, "Whether the host can read it.", nullptr},
-    {"is_host_copy", get_is_host_copy, nullptr, "Whether it is a host copy of ours.", nullptr},
-    {"reversed", get_reversed, nullptr, "Whether a stride is negative.", nullptr},
-    {"c_contiguous", get_c_contiguous, nullptr, "Compact in C order.", nullptr},
-    {"f_contiguous", get_f_contiguous, nullptr, "Compact in Fortran order.", nullptr},
+    {"shape",
+     [](PyObject* self, void*) {
+       const Layout& layout = tensor_in(self).layout;
+       return tuple_of(layout.shape(), layout.ndim());
+     },
+     nullptr, "Lengths of the axes, in elements.", nullptr},
+    {"strides",
+     [](PyObject* self, void*) {
+       const Layout& layout = tensor_in(self).layout;
+       return tuple_of(layout.strides(), layout.ndim());
+     },
+     nullptr, "Steps along the axes, in elements.", nullptr},
+    {"ndim", [](PyObject* self, void*) { return PyLong_FromLong(tensor_in(self).layout.ndim()); },
+     nullptr, "Number of axes.", nullptr},
+    {"size", [](PyObject* self, void*) { return PyLong_FromLongLong(tensor_in(self).size()); },
+     nullptr, "Number of elements.", nullptr},
+    {"itemsize",
+     [](PyObject* self, void*) { return PyLong_FromSize_t(tensor_in(self).dtype->itemsize()); },
+     nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", [](PyObject* self, void*) { return PyLong_FromSize_t(tensor_in(self).nbytes()); },
+     nullptr, "Bytes of all elements.", nullptr},
+    {"ptr",
+     [](PyObject* self, void*) {
+       return guarded<PyObject*>(nullptr, [&] {
+         const Tensor& tensor = tensor_in(self);
+         if (!tensor.on_host) tensor.memory->show();
+         return PyLong_FromVoidPtr(tensor.data);
+       });
+     },
+     nullptr, "Address of the first element.", nullptr},
+    {"usm_type",
+     [](PyObject* self, void*) {
+       return PyUnicode_FromString(usm_kind_name(tensor_in(self).memory->kind()));
+     },
+     nullptr, "'device', 'shared', 'host' or 'system'.", nullptr},
+    {"readonly", [](PyObject* self, void*) { return PyBool_FromLong(tensor_in(self).readonly); },
+     nullptr, "Whether writing through this view is forbidden.", nullptr},
+    {"dtype", [](PyObject* self, void*) { return numpy_dtype_of(tensor_in(self)); }, nullptr,
+     "The numpy.dtype of the elements.", nullptr},
+    {"dtype_name",
+     [](PyObject* self, void*) { return PyUnicode_FromString(tensor_in(self).dtype->name); },
+     nullptr, "Name of the dtype.", nullptr},
+    {"base",
+     [](PyObject* self, void*) { return Py_NewRef(cast(self)->base ? cast(self)->base : Py_None); },
+     nullptr, "The object this is a view of, or None.", nullptr},
+    {"entry_id",
+     [](PyObject* self, void*) {
+       const Entry* const entry = tensor_in(self).memory->entry();
+       return entry ? PyLong_FromLong(entry->id) : Py_NewRef(Py_None);
+     },
+     nullptr, "Entry of the device table, or None for the host.", nullptr},
+    {"host_accessible",
+     [](PyObject* self, void*) { return PyBool_FromLong(tensor_in(self).host_accessible()); },
+     nullptr, "Whether the host can read it.", nullptr},
+    {"is_host_copy",
+     [](PyObject* self, void*) { return PyBool_FromLong(tensor_in(self).memory->is_host_copy()); },
+     nullptr, "Whether it is a host copy of ours.", nullptr},
+    {"reversed",
+     [](PyObject* self, void*) {
+       return PyBool_FromLong(has_negative_stride(tensor_in(self).layout));
+     },
+     nullptr, "Whether a stride is negative.", nullptr},
+    {"c_contiguous",
+     [](PyObject* self, void*) {
+       return PyBool_FromLong(is_contiguous(tensor_in(self).layout, Order::c));
+     },
+     nullptr, "Compact in C order.", nullptr},
+    {"f_contiguous",
+     [](PyObject* self, void*) {
+       return PyBool_FromLong(is_contiguous(tensor_in(self).layout, Order::f));
+     },
+     nullptr, "Compact in Fortran order.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -292,27 +270,25 @@ PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
   std::array<PyObject*, 4> values;
   note_offer(self, Py_None);
   if (!signature.read({args, n_positional, keyword_names}, &values, Py_None)) return nullptr;
-  const auto [stream, max_version, dl_device, copy] = values;
-  PyObject* const capsule = guarded<PyObject*>(
-      nullptr,
-      [&, stream = stream, copy = copy, max_version = max_version,
-       dl_device = dl_device]() -> PyObject* {
-        const Tensor& tensor = cast(self)->tensor;
-        const int versioned = versioned_wish(max_version);
-        const bool synchronise = stream == Py_None;
-        const bool is_read_here = !hooks().trace && dl_device == Py_None && versioned >= 0 &&
-                                  (copy == Py_None || PyBool_Check(copy)) &&
-                                  (synchronise || (is_no_sync(stream) && !tensor.on_host));
-        if (is_read_here) {
-          const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
-          if (route == Route::view || route == Route::host_view) {
-            if (synchronise) wait_for_pending_work(tensor);
-            return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
-          }
-        }
-        return PyObject_CallFunctionObjArgs(hooks().export_slowly, self, stream, max_version,
-                                            dl_device, copy, nullptr);
-      });
+  PyObject *const stream = values[0], *const max_version = values[1], *const dl_device = values[2],
+                  *const copy = values[3];
+  PyObject* const capsule = guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& tensor = cast(self)->tensor;
+    const int versioned = versioned_wish(max_version);
+    const bool synchronise = stream == Py_None;
+    const bool is_read_here = !hooks().trace && dl_device == Py_None && versioned >= 0 &&
+                              (copy == Py_None || PyBool_Check(copy)) &&
+                              (synchronise || (is_no_sync(stream) && !tensor.on_host));
+    if (is_read_here) {
+      const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
+      if (route == Route::view || route == Route::host_view) {
+        if (synchronise) wait_for_pending_work(tensor);
+        return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+      }
+    }
+    return PyObject_CallFunctionObjArgs(hooks().export_slowly, self, stream, max_version, dl_device,
+                                        copy, nullptr);
+  });
   note_offer(self, capsule);
   return capsule;
 }

@@ -11,7 +11,7 @@ from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.device import Device
 from sycl_ext._exchange.offers import Decision, Offer, copy_entry, decide
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import ExchangeError, message_of
+from sycl_ext._negotiation.errors import refusal_by
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.rules import Plan, Route, kind_of_copy, refusal_of
 from sycl_ext._protocols import sources
@@ -183,17 +183,10 @@ def exchange(
             # The best form was refused first, so its refusal is the most informative.
             plan = refusal_of(refused)
             raise (plan.error or BufferError)(plan.reason) from (refusals[0] if refusals else None)
-        raise _all_refused(decision, refusals[0]) from refusals[0]
+        known = f" (known about it: {who.reason})" if who.reason else ""
+        raise refusal_by(f"{who.package} refused {describe(decision.source)}", refusals[0], known)
     finally:
         refusals.clear()  # as in `import_slowly`
-
-
-def _all_refused(decision: Decision, first: Exception) -> ExchangeError:
-    who = decision.who
-    return ExchangeError(
-        f"{who.package} refused {describe(decision.source)}: {type(first).__name__}: "
-        f"{message_of(first)}" + (f" (known about it: {who.reason})" if who.reason else "")
-    )
 
 
 def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:

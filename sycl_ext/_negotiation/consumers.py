@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -158,7 +159,7 @@ def _jax_narrows() -> tuple[str, ...]:
 
 
 def _torch_usm_types() -> tuple[str, ...]:
-    xpu = loaded("torch", "xpu")
+    xpu = getattr(sys.modules.get("torch"), "xpu", None)  # asked in each exchange: no call of ours
     return ("device",) if xpu is not None and xpu.is_available() else ()
 
 
@@ -363,7 +364,7 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
         consumer = _module_named(consumer)
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
-    version = str(loaded(package, "__version__") or "")
+    version = str(getattr(sys.modules.get(package), "__version__", ""))  # as above
     row = consumer_for(package, version) or Consumer(
         package or "?", is_library=isinstance(consumer, ModuleType)
     )

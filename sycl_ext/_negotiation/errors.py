@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CopyRefusedError", "ExchangeError", "SyclError", "message_of"]
+__all__ = ["CopyRefusedError", "ExchangeError", "SyclError", "message_of", "refusal_by"]
 
 
 class ExchangeError(BufferError):
@@ -39,3 +39,10 @@ def message_of(error: object) -> str:
         return str(error)
     except Exception as second:
         return f"(its message cannot be read: {type(second).__name__})"
+
+
+def refusal_by(whose: str, error: Exception, known: str = "") -> ExchangeError:
+    """Return the error that says what somebody refused with, and what is known about that."""
+    refusal = ExchangeError(f"{whose}: {type(error).__name__}: {message_of(error)}{known}")
+    refusal.__cause__ = error
+    return refusal

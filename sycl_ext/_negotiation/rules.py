@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
@@ -318,50 +318,41 @@ def refusal_of(refused: Sequence[Plan], introduction: str = "") -> Plan:
     return Plan(Route.REFUSE, reasons, CopyRefusedError if a_copy_would_do else BufferError)
 
 
-def decide(
-    on_host: bool,
-    has_entry: bool,
-    is_system: bool,
-    default_context: bool,
-    host_reachable: bool,
-    readonly: bool,
-    is_reversed: bool,
-    wanted: Literal["announced", "host", "own entry"],
-    copy: bool | None,
-    versioned: bool,
-    any_strides: bool,
-    system_usm: bool,
-) -> int:
-    """Return the place in `Route` of a plan, for the core, which keeps it (``routes.cpp``).
+#: What the core knows of a tensor and a request, a bit for each (``routes.cpp``).
+FACTS = (
+    "on_host",
+    "has_entry",
+    "is_system",
+    "default_context",
+    "host_reachable",
+    "readonly",
+    "reversed",
+    "versioned",
+    "any_strides",
+    "system_usm",
+)
+_ANNOUNCED, _ON_HOST, _OWN_ENTRY = range(3)  # `Wanted` of the core
 
-    The arguments are the facts of a tensor and a request that the core knows.  They stand for the
-    memory of any entry: the request is for that entry, for the id of its root, or for the host.
+
+def decide(facts: int, wanted: int, copy: bool | None) -> int:
+    """Return the place in `Route` of a plan, for the core, which keeps it.
+
+    The facts stand for the memory of any entry: what is wanted is where ``__dlpack_device__`` says,
+    or the host, or that entry.
     """
+    known = {name: bool(facts >> bit & 1) for bit, name in enumerate(FACTS)}
     root: DLDevice = (int(DeviceType.ONE_API), 0)
-    entry = (0 if default_context else 1) if has_entry else None
-    places: dict[str, DLDevice | None] = {
-        "announced": None,
-        "host": HOST,
-        "own entry": root if entry is None else (int(DeviceType.ONE_API), entry),
-    }
+    entry = (0 if known["default_context"] else 1) if known["has_entry"] else None
     source = Source(
-        device=HOST if on_host else root,
+        device=HOST if known["on_host"] else root,
         entry=entry,
-        root=root if has_entry else None,
-        usm_type="system" if is_system else "device",
-        default_context=default_context,
-        host_reachable=host_reachable,
-        readonly=readonly,
-        reversed=is_reversed,
+        root=root if known["has_entry"] else None,
+        usm_type="system" if known["is_system"] else "device",
+        **{name: known[name] for name in FACTS[3:7]},
     )
-    request = Request(
-        places[wanted],
-        copy,
-        versioned,
-        ours=wanted == "own entry",
-        system_usm=system_usm,
-        any_strides=any_strides,
-    )
+    places = {_ANNOUNCED: None, _ON_HOST: HOST, _OWN_ENTRY: (root[0], entry or 0)}
+    more = {name: known[name] for name in FACTS[7:]}
+    request = Request(places[wanted], copy, ours=wanted == _OWN_ENTRY, **more)
     return list(Route).index(plan(source, request).route)
 
 

@@ -6,15 +6,15 @@ The views that the core makes without Python are in ``src/python/imports.cpp``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import note
-from sycl_ext._devices.device import Device, shared_queue
+from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import Placement, is_absent, place
 from sycl_ext._devices.queues import (
     OTHER_RUNTIME,
@@ -24,18 +24,21 @@ from sycl_ext._devices.queues import (
     queue_from,
 )
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of
+from sycl_ext._negotiation.errors import (
+    CopyRefusedError,
+    ExchangeError,
+    message_of,
+    refusal_by,
+)
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import is_of, known
-from sycl_ext._negotiation.rules import Plan, Route, cheapest, kind_of_copy
+from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.sources import (
-    as_usm,
     facts_of,
     is_tensor,
     native_entry,
     plan_for,
-    root_of,
     strong,
     tensor_device,
 )
@@ -44,8 +47,6 @@ __all__ = [
     "facts_of_class",
     "import_slowly",
     "move",
-    "place_in_list",
-    "plan_for_any",
     "those_here",
 ]
 
@@ -95,7 +96,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
 
     def settle(tensor: _core.TensorBase, copied: bool = False) -> _core.TensorBase:
         if request.in_place:
-            return as_usm(tensor)
+            return _core.as_usm(tensor)
         return move(tensor, placement, None if copied and request.copy else request.copy)
 
     x = strong(x)
@@ -111,7 +112,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             # 1. A tensor of ours, or a capsule.
             if is_tensor(x):
                 as_it_is = request.in_place or x.entry_id is None
-                return settle(x if as_it_is else _core.as_usm(x, root_of(x)))
+                return settle(x if as_it_is else _core.as_usm(x))
             if is_capsule(x):
                 return settle(*_core.consume_capsule(x))
             # 2. The description, which says more than DLPack: queue and sub-device.
@@ -227,14 +228,24 @@ def _is_better_read(cls: type, dlpack_only: bool) -> bool:
 # ---- DLPack producers ----------------------------------------------------------------------------
 
 
-def _announced_device(x: Any, refusals: list[Exception]) -> DLDevice | None:
-    """Return the result of ``__dlpack_device__``; None: it raised, which is now a refusal."""
+_REFUSED: Final = object()
+
+
+def _ask(refusals: list[Exception], question: Callable[[], Any]) -> Any:
+    """Return what a producer answers; `_REFUSED`: it raised, which is a refusal now."""
     try:
-        answer = x.__dlpack_device__()
+        return question()
     except RecursionError:  # tried again at every level, an endless recursion would not end
         raise
     except Exception as error:
         refusals.append(error)
+        return _REFUSED
+
+
+def _announced_device(x: Any, refusals: list[Exception]) -> DLDevice | None:
+    """Return the result of ``__dlpack_device__``; None: it raised, which is now a refusal."""
+    answer = _ask(refusals, lambda: x.__dlpack_device__())
+    if answer is _REFUSED:
         return None
     device = as_dl_device(answer)
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
@@ -270,22 +281,18 @@ def _ask_view(
     elif device[0] == DeviceType.ONE_API and 0 <= device[1] < _core.entry_count():
         shown = producer_queue(x)
         keywords["stream"] = None if shown is OTHER_RUNTIME else shown or shared_queue(device[1])
-    capsule = None
-    try:
-        if refusals and not (isinstance(refusals[-1], BufferError) and is_torch_class(type(x))):
-            raise refusals.pop()  # the core has asked
-        refusals.clear()  # torch was asked without the guard
+    capsule = _REFUSED
+    is_final = any(not isinstance(error, BufferError) for error in refusals)
+    if not refusals or (is_torch_class(type(x)) and not is_final):
+        refusals.clear()  # the core has not asked, or torch without the guard
+        keywords["max_version"] = _core.DLPACK_VERSION
         with device_guard(x):
-            capsule = x.__dlpack__(max_version=_core.DLPACK_VERSION, **keywords)
-    except RecursionError:  # tried again at every level, an endless recursion would not end
-        raise
-    except Exception as error:
-        refusals.append(error)
-    if capsule is not None:
+            capsule = _ask(refusals, lambda: x.__dlpack__(**keywords))
+    if capsule is not _REFUSED:
         queue = None if shown is None or shown is OTHER_RUNTIME else queue_from(shown)
     elif isinstance(refusals[-1], TypeError):
         capsule = _ask_without_keywords(x, refusals)
-    if capsule is None:
+    if capsule is _REFUSED:
         return None
     readonly = bool(facts & _IMMUTABLE)
     base = None if readonly else base
@@ -317,10 +324,10 @@ def _ask_without_keywords(x: Any, refusals: list[Exception]) -> object:
     except RecursionError:
         raise
     except (TypeError, Warning):  # a warning that is raised as an error is about this second call
-        return None
+        return _REFUSED
     except Exception as second:
         refusals[-1] = second
-        return None
+        return _REFUSED
     refusals.pop()
     return capsule
 
@@ -353,10 +360,15 @@ def _import_copy(
             return move(tensor_or_none, placement, copy)
     if announced != HOST:
         tensor_or_none = _ask_copy(x, HOST, copy, refusals)
+    if tensor_or_none is None and refusals:
+        raise refusal_by(f"the {type(x).__name__} on device {announced} refused", refusals[0])
     if tensor_or_none is None:
-        raise _all_refused(x, announced, refusals)
+        raise CopyRefusedError(
+            f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
+            "through the host reaches; pass copy=None or copy=True"
+        )
     if request.in_place:
-        return as_usm(tensor_or_none)
+        return _core.as_usm(tensor_or_none)
     if copy is True:
         return move(tensor_or_none, placement, True)
     try:
@@ -376,11 +388,7 @@ def _no_device(x: Any, refusal: Exception) -> Exception:
             "DLPack producers and capsules, and as_tensor takes buffers and "
             "__sycl_usm_array_interface__ as well"
         )
-    error = ExchangeError(
-        f"the {type(x).__name__} cannot say where its data is: {message_of(refusal)}"
-    )
-    error.__cause__ = refusal
-    return error
+    return refusal_by(f"the {type(x).__name__} cannot say where its data is", refusal)
 
 
 def _ask_copy(
@@ -388,35 +396,20 @@ def _ask_copy(
 ) -> _core.TensorBase | None:
     if copy is False:
         return None
-    try:
+
+    def question() -> _core.TensorBase:
         if _core.facts_of_class(type(x)) & _HAS_NEGATIVE_BIT and x.is_neg():
             raise BufferError(_NEGATED)
         version = _core.DLPACK_VERSION
         with device_guard(x):
             capsule = x.__dlpack__(max_version=version, dl_device=device, copy=copy)
-        tensor = _core.import_capsule(x, capsule, device)
-    except RecursionError:
-        raise
-    except Exception as error:  # a producer that ignores dl_device counts as one that refuses it
-        refusals.append(error)
+        return _core.import_capsule(x, capsule, device)
+
+    tensor = _ask(refusals, question)  # a producer that ignores dl_device counts as refusing it
+    if tensor is _REFUSED:
         return None
     note(f"the producer's copy to {device}", tensor.nbytes, 1)
-    return tensor
-
-
-def _all_refused(x: Any, announced: DLDevice, refusals: list[Exception]) -> Exception:
-    if not refusals:
-        return CopyRefusedError(
-            f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
-            "through the host reaches; pass copy=None or copy=True"
-        )
-    first = refusals[0]
-    error = ExchangeError(
-        f"the {type(x).__name__} on device {announced} refused: {type(first).__name__}: "
-        + message_of(first)
-    )
-    error.__cause__ = first
-    return error
+    return tensor  # type: ignore[no-any-return]
 
 
 # ---- to a device ---------------------------------------------------------------------------------
@@ -427,42 +420,26 @@ def move(
 ) -> _core.TensorBase:
     """Bring a tensor to a device: without a copy, with a copy, or not at all."""
     if tensor.entry_id is None:
-        return _settle_host(tensor, placement, copy)
-    if placement is None and copy is None:
+        tensor = _core.as_usm(tensor, thorough=copy is False)  # what is not found is refused then
+    is_host_memory = tensor.entry_id is None
+    if is_host_memory and placement is None:
+        placement = place(None)
+    elif placement is None and copy is None:
         note(Route.VIEW.value, tensor.nbytes, 0)
         return tensor
     target = tensor_device(tensor) if placement is None else placement.device
+    queue = None if placement is None else placement.queue
     found = plan_for(facts_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
-    return _carry_out_move(found, tensor, target, placement)
-
-
-def _settle_host(
-    tensor: _core.TensorBase, placement: Placement | None, copy: bool | None
-) -> _core.TensorBase:
-    """Bring host memory to a device."""
-    usm = as_usm(tensor, thorough=copy is False)
-    if usm.entry_id is not None:
-        return move(usm, placement, copy)
-    placement = placement or place(None)
-    target = placement.device
-    found = plan_for(facts_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
-    if found.route is Route.VIEW:
-        return _core.adopt(tensor, target._entry, "system", tensor.base, placement.queue)
-    return _carry_out_move(found, tensor, target, placement)
-
-
-def _carry_out_move(
-    found: Plan, tensor: _core.TensorBase, target: Device, placement: Placement | None
-) -> _core.TensorBase:
     note(found.route.value, tensor.nbytes, found.copies)
-    if found.route is Route.VIEW:
-        if placement is None or placement.queue is None:
-            return tensor
-        _core.order_after(placement.queue, tensor)
-        return _core.on_queue(tensor, placement.queue)
-    kind = kind_of_copy(tensor.usm_type, target.usm_types)
-    queue = placement.queue if placement is not None else None
-    return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
+    if found.route is not Route.VIEW:
+        kind = kind_of_copy(tensor.usm_type, target.usm_types)
+        return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
+    if is_host_memory:
+        return _core.adopt(tensor, target._entry, "system", tensor.base, queue)
+    if queue is None:
+        return tensor
+    _core.order_after(queue, tensor)
+    return _core.on_queue(tensor, queue)
 
 
 # ---- to the best of several devices --------------------------------------------------------------
@@ -473,30 +450,19 @@ def _import_to_any(x: Any, request: Request) -> _core.TensorBase:
     copy, dlpack = request.copy, request.dlpack_only
     devices = those_here(request.device)
     placements = [place(device) for device in devices]
-    source = None
     try:
         source = _core.find_memory(x, False, dlpack)
     except BufferError:
         if copy is False or is_capsule(x):
             raise
+        source = None
     if source is None:  # not where it is: a producer may copy to one of them by itself
         return _import_to_first(x, devices, copy, dlpack)
-    where = [one.device.__dlpack_device__() for one in placements]
-    chosen = plan_for_any(source, where, copy).check()
-    return move(source, placements[place_in_list(chosen)], copy)
-
-
-def plan_for_any(source: _core.TensorBase, devices: Sequence[DLDevice], copy: bool | None) -> Plan:
-    """Plan for the device of several that takes the fewest copies."""
-    offer = facts_of(source)
-    return cheapest(
-        [replace(plan_for(offer, device, copy, ours=True), device=device) for device in devices]
-    )
-
-
-def place_in_list(chosen: Plan) -> int:
-    """Return the device of a plan, among several devices."""
-    return [candidate.device for candidate in chosen.candidates].index(chosen.device)
+    facts, where = facts_of(source), [one.device.__dlpack_device__() for one in placements]
+    plans = [replace(plan_for(facts, one, copy, ours=True), device=one) for one in where]
+    chosen = cheapest(plans).check()
+    first = next(i for i, device in enumerate(where) if device == chosen.device)
+    return move(source, placements[first], copy)
 
 
 def _import_to_first(

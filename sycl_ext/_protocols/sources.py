@@ -12,7 +12,6 @@ from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.rules import Plan, Request, Route, Source, kind_of_copy, plan
 
 __all__ = [
-    "as_usm",
     "carry_out",
     "check_copy",
     "copy_to",
@@ -139,24 +138,6 @@ def root_of(x: object) -> object:
     """Return the base of a view of `x`: views of views have the same base."""
     base = x.base if is_tensor(x) else None
     return x if base is None else base
-
-
-def as_usm(tensor: _core.TensorBase, *, thorough: bool = False) -> _core.TensorBase:
-    """Treat host memory that is USM as that USM, and leave other memory unchanged.
-
-    `thorough`: ask every context, because memory that is not found will be refused.
-    """
-    if tensor.__dlpack_device__() != HOST:
-        return tensor
-    if tensor.entry_id is not None:  # a host view of USM
-        return _core.as_usm(tensor, tensor.base)
-    if tensor.is_host_copy:  # which may not be made yet
-        return tensor
-    owner = _core.find_owner(tensor, thorough)
-    if owner is None:
-        return tensor
-    entry_id, usm_type = owner
-    return _core.adopt(tensor, _core.entry(entry_id), usm_type, tensor.base)
 
 
 def tensor_device(tensor: _core.TensorBase) -> Device:

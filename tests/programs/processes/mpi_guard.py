@@ -76,8 +76,8 @@ def exchange_staged(comm: Any) -> Any:
 
 
 def kind_of(memory: Any) -> str | None:
-    found = _core.find_owner(memory)
-    return found and found[1]
+    found = _core.as_usm(memory)
+    return found.usm_type if found.entry_id is not None else None
 
 
 def what_the_mpi_itself_says() -> None:
