@@ -150,7 +150,7 @@ def test_what_a_defect_covers(version, case, memory, found):
 
 
 def test_the_number_of_cases_in_the_documentation():
-    assert f"A kit of {len(CASES)} small cases" in (ROOT / "docs" / "conformance.md").read_text()
+    assert f"has {len(CASES)} small cases" in (ROOT / "docs" / "conformance.md").read_text()
     assert f"{len(CASES)} small cases" in (ROOT / "conformance" / "README.md").read_text()
 
 

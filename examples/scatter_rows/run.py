@@ -4,6 +4,7 @@
 PYTHONPATH=build/scatter_rows python examples/scatter_rows/run.py [device]
 """
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,9 +37,11 @@ def dpnp_on(device: sx.Device) -> Maker:
 
 def makers(root: sx.Device) -> Iterator[tuple[str, Maker]]:
     """Yield names, and functions that make a target."""
-    tile = root.create_sub_devices("numa" if root.device_type == "gpu" else 1)[0]
-    private = sx.register_context(dpctl.SyclContext([root.sycl_device]))
-    places = {"root": root, "tile": tile, "private context": private}
+    places = {"root": root}
+    for partition in ("numa", 1):  # tiles of a GPU; one compute unit of a CPU
+        with contextlib.suppress(sx.SyclError):
+            places.setdefault("tile", root.create_sub_devices(partition)[0])
+    places["private context"] = sx.register_context(dpctl.SyclContext([root.sycl_device]))
     yield from ((f"sycl_ext, {name}", tensor_on(place)) for name, place in places.items())
     try:
         yield from [(f"dpnp, {name}", dpnp_on(place)) for name, place in places.items()]

@@ -58,9 +58,9 @@ auto address_of(const View& view, std::int64_t row) {
 
 // target[rows[i]] = source[i], asynchronously: the copies are submitted to the target's queue, and
 // later users of the target's memory wait for them.
-void scatter_rows(const Target& target, const Rows& rows, const Source& given) {
+void scatter_rows(const Target& target, const Rows& rows, const py::object& values) {
   // A view of the source where the target's device can use it, else a copy there.
-  const Source source = given.on(target.entry());
+  const Source source = Source::from_python(values.ptr(), target.entry().id());
   check(target, rows, source);
   const std::size_t nbytes = row_bytes(target);
   row_bytes(source);

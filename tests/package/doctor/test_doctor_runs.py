@@ -191,7 +191,7 @@ def test_a_runtime_that_cannot_be_loaded(tmp_path):
         check=False,
     )
     assert done.returncode == 1
-    assert "python -m sycl_ext doctor says what is wrong" in done.stderr.splitlines()[-1]
+    assert "python -m sycl_ext doctor names the problem" in done.stderr.splitlines()[-1]
 
 
 def test_a_crash_is_a_finding(tmp_path):

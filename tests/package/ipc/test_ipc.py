@@ -274,7 +274,7 @@ def test_another_file_is_not_taken_for_the_memory(tmp_path):
         for file in (read_end, plain, unsealed):
             found = os.fstat(file)
             key = shared_memory.BlockKey(os.getpid(), file, found.st_dev, found.st_ino)
-            with pytest.raises(BufferError, match=r"no shared memory|does not share"):
+            with pytest.raises(BufferError, match=r"is not shared memory|does not share"):
                 sx.ipc.open(replace(own, _key=key))
             with pytest.raises(BufferError, match="does not share this memory any more"):
                 sx.ipc.open(replace(own, _key=own._key._replace(descriptor=file)))

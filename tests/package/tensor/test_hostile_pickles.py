@@ -82,7 +82,7 @@ def test_parts_of_a_pickle(parts, buffer):
     if buffer is None:  # as many bytes as the parts ask for, where that is a number
         try:
             shape, axes = parts[2], parts[3]
-            nbytes = prod(shape[axis] for axis in axes) * pickling._ITEMSIZE[parts[1]]
+            nbytes = prod(shape[axis] for axis in axes) * pickling.ITEMSIZES[parts[1]]
             buffer = bytes(nbytes if 0 <= nbytes < 1 << 16 else 8)
         except (TypeError, KeyError, IndexError):
             buffer = bytes(8)
