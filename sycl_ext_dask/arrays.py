@@ -47,9 +47,14 @@ def _array_ufunc(_self: Any, ufunc: Any, method: str, *inputs: Any, **named: Any
     """Call the function of dpnp that has the name of a ufunc (NEP 13)."""
     import dpnp
 
-    name = ufunc.__name__ if method == "__call__" else _REDUCTIONS.get((ufunc.__name__, method), "")
+    name = ufunc.__name__
+    if method != "__call__":
+        name = _REDUCTIONS.get((name, method), "")
+        named.setdefault("axis", 0)  # the functions reduce all axes when none is named
     function = getattr(dpnp, name, None)
     outputs = named.pop("out", ())
+    # ``np.float64(2) < x`` asks with an array of 0 dimensions, made of the number.
+    inputs = tuple(x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs)
     if function is None or not all(
         isinstance(x, (dpnp.ndarray, Number, np.generic)) for x in (*inputs, *outputs)
     ):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dask.array with chunks of dpnp, or of tensors.  On a cluster: ``processes/``."""
 
+import operator
 import pickle
 
 import numpy as np
@@ -64,6 +65,32 @@ def test_numpys_functions_become_those_of_dpnp():
     assert np.allclose(dpnp.asnumpy(out), NUMBERS + 1)
     assert np.concatenate([x, x], 1).shape == (6, 8)  # an argument that dpnp takes by name only
     assert np.add.reduce(x, axis=0).shape == (4,)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum"])
+@pytest.mark.parametrize("method", ["reduce", "accumulate"])
+@pytest.mark.parametrize("named", [{}, {"axis": 1}, {"axis": -1}])
+def test_reductions_of_ufuncs_are_along_the_axis_of_numpy(name, method, named):
+    """Without one it is the first; the functions with other names take all axes."""
+    reduction = getattr(getattr(np, name), method)
+    if name in ("maximum", "minimum") and method == "accumulate":
+        with pytest.raises(TypeError):
+            reduction(dpnp.asarray(NUMBERS), **named)
+        return
+    found = reduction(dpnp.asarray(NUMBERS), **named)
+    assert np.allclose(dpnp.asnumpy(found), reduction(NUMBERS, **named))
+
+
+COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+
+
+@pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.array(2.0)])
+@pytest.mark.parametrize("compare", COMPARISONS, ids=lambda compare: compare.__name__)
+def test_numbers_of_numpy_compare_from_the_left(compare, number):
+    """NumPy asks with an array of 0 dimensions; without the protocols, dpnp compares."""
+    found = compare(number, dpnp.asarray(NUMBERS))
+    assert type(found) is dpnp.ndarray
+    assert np.array_equal(dpnp.asnumpy(found), compare(number, NUMBERS))
 
 
 def test_dpnp_asks_numpy_as_before():
