@@ -8,6 +8,7 @@ zict's (the least recently used goes first) and distributed's own `SpillBuffer`.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,10 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         device_memory_limit: int | str,
         host_memory_limit: int | str = sys.maxsize,
     ) -> None:
+        # An allocation that fails makes room in the thread of its task, while the worker stores and
+        # fetches in its own.  Without a lock around zict's, a thread that waits for another to move
+        # an array keeps it from doing so.
+        self._lock = threading.RLock()
         folder = Path(worker_local_directory, "storage")
         self.host = SpillBuffer(str(folder), target=parse_bytes(host_memory_limit))
         # What is still in use when it is asked for again is not copied a second time.
@@ -58,8 +63,12 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
     def make_room(self, nbytes: int) -> bool:
         """Move arrays to the host for an allocation that failed; return whether there were any."""
         freed = 0
-        while freed < nbytes and self.device.fast:
-            freed += int(self.device.fast.evict()[2])
+        with self._lock:
+            while freed < nbytes and self.device.fast:
+                key, _, size = self.device.fast.evict()
+                if key is None:  # it is being moved, in this thread, and allocates for that
+                    break
+                freed += int(size)
         return freed > 0
 
     @property
@@ -69,9 +78,10 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
 
     def evict(self) -> int:
         """Move the oldest of the host to the disk, else of the device to the host."""
-        if self.host.fast:
-            return int(self.host.evict())
-        return int(self.device.fast.evict()[2])
+        with self._lock:
+            if self.host.fast:
+                return int(self.host.evict())
+            return int(self.device.fast.evict()[2])
 
     @property
     def spilled_total(self) -> Any:
@@ -79,13 +89,16 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         return self.host.spilled_total
 
     def __getitem__(self, key: Any) -> Any:
-        return self.device[key]
+        with self._lock:
+            return self.device[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.device[key] = value
+        with self._lock:
+            self.device[key] = value
 
     def __delitem__(self, key: Any) -> None:
-        del self.device[key]
+        with self._lock:
+            del self.device[key]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.device)

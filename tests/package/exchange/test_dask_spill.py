@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a worker of Dask keeps on the device, on the host and on the disk."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import sycl_ext as sx
 
 dpnp = pytest.importorskip("dpnp")
+zict = pytest.importorskip("zict")
 pytest.importorskip("distributed")
 
+from sycl_ext_dask import spill  # noqa: E402
 from sycl_ext_dask.spill import DeviceSpillBuffer  # noqa: E402
 
 KB = 1024  # bytes of each array
@@ -116,3 +122,48 @@ def test_the_worker_may_empty_the_device_as_well(data):
     while data.fast:
         moved += data.evict() > 0
     assert (moved, tiers(data)) == (2, [[], [], [0]])
+
+
+def test_threads_wait_for_the_one_that_moves_an_array(tmp_path, monkeypatch):
+    """zict tries again without a pause, which keeps that thread from the lock it needs."""
+    moving, go_on, evict, calls = threading.Event(), threading.Event(), zict.LRU.evict, []
+    to_host = spill._to_host
+
+    def wait(value):
+        moving.set()
+        assert go_on.wait(60)
+        return to_host(value)
+
+    monkeypatch.setattr(spill, "_to_host", wait)
+    monkeypatch.setattr(zict.LRU, "evict", lambda self: calls.append(self) or evict(self))
+    data = DeviceSpillBuffer(str(tmp_path), KB)
+    data[0] = tensor(0)
+    with ThreadPoolExecutor(2) as pool:
+        stored = pool.submit(data.__setitem__, 1, tensor(1))  # moves 0
+        assert moving.wait(60)
+        made = pool.submit(data.make_room, KB)
+        time.sleep(0.1)
+        go_on.set()
+        stored.result(60)
+        assert made.result(60) is True
+    sx.memory.limit(sx.device(), None)
+    assert len(calls) == 2
+    assert (data[0][0].item(), data[1][0].item()) == (0, 1)
+
+
+def test_an_array_that_is_moved_makes_no_room(tmp_path, monkeypatch):
+    """If its copy allocates, and that fails, it is not waited for: it is moved in this thread."""
+    found, to_host = [], spill._to_host
+
+    def allocate(value):
+        if len(found) < 3:
+            found.append(data.make_room(KB))
+        return to_host(value)
+
+    monkeypatch.setattr(spill, "_to_host", allocate)
+    data = DeviceSpillBuffer(str(tmp_path), KB)
+    data[0] = tensor(0)
+    data[1] = tensor(1)
+    sx.memory.limit(sx.device(), None)
+    assert found == [False]
+    assert (data[0][0].item(), data[1][0].item()) == (0, 1)
