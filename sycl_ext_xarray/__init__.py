@@ -84,6 +84,8 @@ def _convert(obj: T, function: Callable[[Any], Any], *, coordinates: bool) -> T:
 
     if isinstance(obj, xr.Dataset):
         made = obj.assign(moved(obj.data_vars))
+    elif isinstance(obj.variable, xr.IndexVariable):  # ``x["time"]``: pandas has its data
+        made = obj
     else:
         made = obj.copy(data=function(obj.data))
     if coordinates:

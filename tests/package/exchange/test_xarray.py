@@ -81,3 +81,7 @@ def test_an_import_of_xarray_alone_loads_nothing_of_this():
         "import sys, xarray\nprint([n for n in ('sycl_ext', 'dpctl') if n in sys.modules])"
     )
     assert shown.strip() == "[]"
+
+
+def test_the_coordinate_of_an_index_stays_as_it_is(x):
+    xr.testing.assert_identical(x["x"].dpnp.as_dpnp(), x["x"])
