@@ -64,10 +64,40 @@ def dtype_name(dtype: Any) -> str:
     if resolved.kind in "iu" and f"{resolved.kind}{resolved.itemsize}" in _BY_TYPESTR:
         # On Linux, C's integers have the names of the table already.
         return _BY_TYPESTR[f"{resolved.kind}{resolved.itemsize}"]  # pragma: no cover
-    raise ValueError(
-        f"dtype {resolved.name} is not exchanged (long double, strings, objects, records and times "
-        f"have no DLPack type); convert it to one of {', '.join(_ROWS)}"
-    )
+    raise ValueError(f"dtype {name} is not exchanged{_way_out(resolved)}")
+
+
+#: Why a dtype is not exchanged, by the kind of NumPy's dtype, and the array to use instead.
+_REFUSED = {
+    "M": ("times have no DLPack type", "array.view('int64')"),
+    "m": ("times have no DLPack type", "array.view('int64')"),
+    "S": ("strings have no DLPack type", "array.view('uint8')"),
+    "U": ("strings have no DLPack type", "array.view('uint8')"),
+    "T": ("strings have no DLPack type", "numpy.strings.encode(array).view('uint8')"),
+    "O": ("objects have no DLPack type", "array.astype('float64')"),
+    "f": ("long double numbers have no DLPack type", "array.astype('float64')"),
+    "c": ("long double numbers have no DLPack type", "array.astype('complex128')"),
+}
+#: Replacements of ml_dtypes' types with less than a byte, by the beginning of their names.
+_SMALL = {"int": "int8", "uint": "uint8", "float": "float32"}
+
+
+def _way_out(dtype: np.dtype[Any]) -> str:
+    """Return the reason why a dtype is not exchanged, and its replacement."""
+    reason, use = _REFUSED.get(dtype.kind, ("", ""))
+    small = _SMALL.get(dtype.name.partition("_")[0].rstrip("0123456789"))
+    if dtype.names:
+        reason, use = (
+            "records have no DLPack type",
+            f"each of its fields: array[{dtype.names[0]!r}]",
+        )
+    elif dtype.type is np.void:
+        reason, use = "raw bytes have no DLPack type", "array.view('uint8')"
+    elif dtype.itemsize == 1 and small:
+        reason, use = "an element has less than a byte", f"array.astype({small!r})"
+    if reason:
+        return f" ({reason}); use {use}"
+    return f"; convert it to one of {', '.join(_ROWS)}"
 
 
 def _torch_class(name: str) -> type | tuple[()]:

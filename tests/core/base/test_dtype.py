@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The element types: how they are named, and which are refused."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -62,11 +64,37 @@ def test_other_names_for_the_same_type(spec, name):
         ([("x", "f4")], "void"),
         ("V4", "void"),
         (ml_dtypes.int4, "int4"),
+        (np.dtype([("x", "f4"), ("y", "M8[s]")]), "records have no DLPack type"),
     ],
 )
 def test_refused(spec, word):
     with pytest.raises(ValueError, match=word):
         sx.empty(3, spec)
+
+
+@pytest.mark.parametrize(
+    ("array", "family"),
+    [
+        (np.array(["2026-01-01"], "M8[D]"), "times"),
+        (np.ones(2, "m8[s]"), "times"),
+        (np.array(["a", "bc"]), "strings"),
+        (np.array([b"a", b"bc"]), "strings"),
+        (np.array([1, 2.5], object), "objects"),
+        (np.ones(2, "i4, f4"), "records"),
+        (np.ones(2, "V4"), "raw bytes"),
+        (np.ones(2, "longdouble"), "long double"),
+        (np.ones(2, "clongdouble"), "long double"),
+        (np.ones(2, ml_dtypes.int4), "an element has less than a byte"),
+        (np.ones(2, ml_dtypes.uint2), "an element has less than a byte"),
+        (np.ones(2, ml_dtypes.float4_e2m1fn), "an element has less than a byte"),
+        *([(np.array(["a"], "T"), "strings")] if "T" in np.typecodes["All"] else []),
+    ],
+)
+def test_the_error_of_each_family_names_an_array_that_is_taken(array, family):
+    with pytest.raises(BufferError, match=rf"\([\w ]*{family}") as caught:
+        sx.as_tensor(array)
+    code = re.search(r"use (?:each of its fields: )?(.*)", str(caught.value))[1]
+    assert sx.as_tensor(eval(code, {"array": array, "numpy": np})).size
 
 
 @pytest.mark.parametrize("spec", ["longdouble", "clongdouble"])
