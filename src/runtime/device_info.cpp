@@ -195,9 +195,17 @@ bool knows_pointers_of(const sycl::context& allocating, const sycl::device& devi
 }
 
 std::string ways_to_cut(const sycl::device& device) {
+  const auto units = device.get_info<sycl::info::device::max_compute_units>();
+  const std::string half = std::to_string(units / 2);
+  const std::string rest = std::to_string(units - units / 2);
   std::string text;
   for (const auto property : device.get_info<sycl::info::device::partition_properties>()) {
-    const std::string way = name_in(ways, property, "");
+    std::string way = name_in(ways, property, "");
+    const bool equally = property == Partitioning::partition_equally;
+    if (equally || property == Partitioning::partition_by_counts) {
+      if (units < 2) continue;
+      way += equally ? " (such as " + half + ")" : " (such as [" + half + ", " + rest + "])";
+    }
     if (!way.empty()) text += (text.empty() ? "" : ", ") + way;
   }
   return text.empty() ? "nothing" : text;

@@ -45,7 +45,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
 
 // The parts, in the order of the runtime.  Error(value): no such affinity domain.
 std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition);
-// For messages: "a number of compute units, 'cslice'"; "nothing".
+// For messages: "a number of compute units (such as 4), 'cslice'"; "nothing".
 std::string ways_to_cut(const sycl::device& device);
 
 }  // namespace sycl_ext

@@ -56,6 +56,18 @@ def test_a_private_context_is_cut_as_its_device_is(root, private):
     assert private.create_sub_devices(1) == root.create_sub_devices(1)
 
 
+def test_the_error_of_a_cut_names_cuts_that_work(root):
+    with pytest.raises(sx.SyclError) as caught:
+        root.create_sub_devices(10**6)
+    several, each = re.findall(r"\(such as (.*?)\)", str(caught.value))
+    assert len(root.create_sub_devices(json.loads(several))) == 2
+    assert len(root.create_sub_devices(json.loads(each))) >= 2
+    (unit,) = root.create_sub_devices([1])
+    with pytest.raises(sx.SyclError) as caught:
+        unit.create_sub_devices(1)
+    assert "such as" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("partition", "error", "words"),
     [
