@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import sycl_ext as sx
 from sycl_ext._cli.text import CommandError
+from sycl_ext._doctor.machine import read, vendor_folders
 from sycl_ext._doctor.text import table, wrap
 from sycl_ext._setup import icd
 from sycl_ext._setup.hierarchy import explain_hierarchy
@@ -113,4 +114,9 @@ def environment_lines(environment: Mapping[str, str]) -> list[str]:
         )
     elif drivers:
         lines.append(f"OCL_ICD_FILENAMES={drivers} names the OpenCL drivers; each adds its devices")
+    lines += [
+        f"{file} names an OpenCL driver ({read(file)}), which adds its devices"
+        for folder in vendor_folders(environment)
+        for file in sorted(folder.glob("*.icd"))
+    ]
     return lines

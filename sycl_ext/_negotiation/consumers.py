@@ -413,7 +413,8 @@ def _attribute(target: Any, name: str) -> Any:
             except ImportError:
                 pass
         raise TypeError(
-            f"consumer {target!r} has no {name}; pass a module with from_dlpack or a callable"
+            f"consumer {getattr(target, '__name__', target)} has no {name}; use the array of "
+            "exchange(x, numpy), or pass a module with from_dlpack or a callable"
         ) from None
 
 

@@ -11,6 +11,7 @@ ELSEWHERE = {
     "ones": "sycl_ext.from_dlpack(numpy.ones(shape, dtype))",
     "tensor": "sycl_ext.from_dlpack(numpy.array(values))",
     "to_dlpack": "x.__dlpack__()",
+    "to_numpy": "x.to_numpy()",
 }
 
 

@@ -208,14 +208,22 @@ def test_variables_that_change_ids_are_shown(capsys, monkeypatch):
     assert "ZE_AFFINITY_MASK" not in text
 
 
-def test_without_variables_the_hierarchy_mode_is_shown():
-    (line,) = devices_command.environment_lines({"OCL_ICD_FILENAMES": ""})
+def test_without_variables_the_hierarchy_mode_is_shown(tmp_path):
+    environment = {"OCL_ICD_FILENAMES": "", "OCL_ICD_VENDORS": str(tmp_path)}
+    (line,) = devices_command.environment_lines(environment)
     assert line.startswith("ZE_FLAT_DEVICE_HIERARCHY is not set")
 
 
-def test_a_driver_that_somebody_named():
-    (_, line) = devices_command.environment_lines({"OCL_ICD_FILENAMES": "/a.so"})
+def test_a_driver_that_somebody_named(tmp_path):
+    environment = {"OCL_ICD_FILENAMES": "/a.so", "OCL_ICD_VENDORS": str(tmp_path)}
+    (_, line) = devices_command.environment_lines(environment)
     assert line.startswith("OCL_ICD_FILENAMES=/a.so names the OpenCL drivers")
+
+
+def test_drivers_of_the_system(tmp_path):
+    (tmp_path / "pocl.icd").write_text("libpocl.so.2\n")
+    (_, line) = devices_command.environment_lines({"OCL_ICD_VENDORS": str(tmp_path)})
+    assert line.startswith(f"{tmp_path / 'pocl.icd'} names an OpenCL driver (libpocl.so.2)")
 
 
 def test_no_device_at_all():
