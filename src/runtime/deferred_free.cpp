@@ -90,6 +90,7 @@ class Reaper {
   struct Group {
     QueueSet queues;  // of its first member
     std::vector<Event> markers = {};
+    bool is_marked = false;
     List members = {};
   };
 
@@ -148,14 +149,24 @@ class Reaper {
     group->members.push(one);
   }
 
-  static void mark(Group* group) {
-    group->markers.reserve(QueueSet::capacity);
-    for (const Queue* queue : group->queues) {
-      try {
-        group->markers.push_back(queue->marker());
-      } catch (const Error&) {  // a lost device does nothing any more
+  // False: a queue records a graph, where a marker would be a node, or there is no memory for it:
+  // the next look tries again.
+  static bool mark(Group* group) noexcept {
+    if (group->is_marked) return true;
+    try {
+      group->markers.clear();
+      group->markers.reserve(QueueSet::capacity);
+      for (const Queue* queue : group->queues) {
+        try {
+          group->markers.push_back(queue->marker());
+        } catch (const Error& error) {  // a lost device does nothing any more
+          if (error.kind() != Error::Kind::runtime) throw;
+        }
       }
+      group->is_marked = true;
+    } catch (...) {
     }
+    return group->is_marked;
   }
 
   // No lock is held: what is freed may be Python's.
@@ -166,8 +177,9 @@ class Reaper {
       const bool is_behind = std::any_of(groups_.begin(), group, [&](const Group& before) {
         return before.queues == group->queues;
       });
-      if (is_behind || !std::all_of(group->markers.begin(), group->markers.end(),
-                                    [](const Event& marker) { return marker.is_done(); })) {
+      if (is_behind || !mark(&*group) ||
+          !std::all_of(group->markers.begin(), group->markers.end(),
+                       [](const Event& marker) { return marker.is_done(); })) {
         ++group;
         continue;
       }

@@ -8,6 +8,8 @@ import pytest
 import sycl_ext as sx
 from graphs import recording
 from kernels import Kernels
+from sycl_ext import _core
+from waiting import eventually
 
 RECORDS = "records a SYCL graph"
 
@@ -66,3 +68,19 @@ def test_a_block_that_is_dropped_while_its_queue_records(queue):
         tensor = sx.empty(10, device=queue)
         del tensor
         assert nodes() == 0
+
+
+def test_a_block_with_work_that_is_dropped_while_its_queue_records(queue):
+    tensor = sx.zeros(125, "int64", device=queue)
+    address, kernels, before = tensor.ptr, Kernels(queue), _core.live_allocations()
+    with kernels.gate() as gate:
+        kernels.fill(queue, gate, address, 1000, 7)
+        with recording(queue) as nodes:
+            del tensor
+            _core.release_cached_memory()  # looks at what is dropped
+            assert _core.live_allocations() == before
+            assert nodes() == 0
+        _core.release_cached_memory()
+        assert _core.live_allocations() == before
+    queue.wait()
+    assert eventually(lambda: _core.live_allocations() == before - 1)
