@@ -42,7 +42,7 @@ def message_of(error: object) -> str:
 
 
 def refusal_by(whose: str, error: Exception, known: str = "") -> ExchangeError:
-    """Return the error that says what somebody refused with, and what is known about that."""
+    """Return the error that quotes the refusal of a library, and the known reason for it."""
     refusal = ExchangeError(f"{whose}: {type(error).__name__}: {message_of(error)}{known}")
     refusal.__cause__ = error
     return refusal

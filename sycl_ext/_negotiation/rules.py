@@ -318,7 +318,7 @@ def refusal_of(refused: Sequence[Plan], introduction: str = "") -> Plan:
     return Plan(Route.REFUSE, reasons, CopyRefusedError if a_copy_would_do else BufferError)
 
 
-#: What the core knows of a tensor and a request, a bit for each (``routes.cpp``).
+#: The facts that the core has about a tensor and a request, a bit for each (``routes.cpp``).
 FACTS = (
     "on_host",
     "has_entry",
@@ -337,7 +337,7 @@ _ANNOUNCED, _ON_HOST, _OWN_ENTRY = range(3)  # `Wanted` of the core
 def decide(facts: int, wanted: int, copy: bool | None) -> int:
     """Return the place in `Route` of a plan, for the core, which keeps it.
 
-    The facts stand for the memory of any entry: what is wanted is where ``__dlpack_device__`` says,
+    The facts stand for the memory of any entry. The target is the device of ``__dlpack_device__``,
     or the host, or that entry.
     """
     known = {name: bool(facts >> bit & 1) for bit, name in enumerate(FACTS)}

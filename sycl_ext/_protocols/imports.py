@@ -420,7 +420,7 @@ def move(
 ) -> _core.TensorBase:
     """Bring a tensor to a device: without a copy, with a copy, or not at all."""
     if tensor.entry_id is None:
-        tensor = _core.as_usm(tensor, thorough=copy is False)  # what is not found is refused then
+        tensor = _core.as_usm(tensor, thorough=copy is False)  # not found: refused
     is_host_memory = tensor.entry_id is None
     if is_host_memory and placement is None:
         placement = place(None)
