@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by hand; tests/package/test_stub.py compares it with what the module says of itself.
-"""The C++ core of sycl_ext: literal classes and functions, used by the package alone."""
+"""The C++ core of sycl_ext: literal classes and functions for the package itself."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar, overload
@@ -20,14 +20,14 @@ class Queue:
 
     def __eq__(self, arg0: object) -> bool: ...
     def capsule(self) -> CapsuleType:
-        """A new 'SyclQueueRef' capsule; from now on others can submit to the queue."""
+        """A new 'SyclQueueRef' capsule; other code can submit to the queue from now on."""
 
     def order_after(self, producer: Queue) -> bool:
-        """Later work here sees what `producer` was given so far; False when it took a host wait."""
+        """Orders later work here after the work on `producer`; False if the host had to wait for it."""
 
     def same_context(self, other: Queue) -> bool: ...
     def share(self) -> int:
-        """Address of the sycl::queue; from now on others can submit to it."""
+        """Address of the sycl::queue; other code can submit to it from now on."""
 
     def wait(self) -> None:
         """Blocks until all work submitted so far is done."""
@@ -49,7 +49,7 @@ class Entry:
         """Another in-order queue of its device and context."""
 
     def queue(self) -> Queue:
-        """The queue that everybody in the process shares for the device and context."""
+        """The queue that all code in the process shares for the device and context."""
 
     @property
     def backend(self) -> str: ...
@@ -127,7 +127,7 @@ class TensorBase:
 
     @property
     def is_host_copy(self) -> bool:
-        """Whether it is a host copy of ours."""
+        """Whether it is a host copy that this package made."""
 
     @property
     def itemsize(self) -> int:
@@ -202,19 +202,19 @@ class TensorBase:
         """The pair (device type, device id) of DLPack."""
 
 class Commands:
-    """Commands that go on while their caller does."""
+    """Commands that run while their caller continues."""
 
     def done(self) -> bool:
         """Whether wait() returns, or raises, at once."""
 
     def event_capsule(self) -> CapsuleType | None:
-        """A new 'SyclEventRef' capsule of the command; None: there is not one of them."""
+        """A new 'SyclEventRef' capsule of the command; None if there is not exactly one."""
 
     def wait(self) -> None:
-        """Blocks until they are done; raises what went wrong in them."""
+        """Blocks until they are done; raises their errors."""
 
 class HostRegistration:
-    """Host memory that drivers know."""
+    """Host memory that is registered with drivers."""
 
     def __init__(self, tensor: TensorBase) -> None: ...
     @property
@@ -225,7 +225,7 @@ class HostRegistration:
     def close(self) -> None: ...
 
 class IpcExport:
-    """An inter-process handle; keeps its memory."""
+    """An inter-process handle; keeps its memory alive."""
 
     def __init__(self, tensor: TensorBase) -> None: ...
     @property
@@ -259,31 +259,31 @@ def allocate(
 def allocate_dedicated(
     entry: Entry, dtype: str, shape: Sequence[int], order: str, queue: Queue | None = None
 ) -> Tensor:
-    """A new compact tensor in 'device' USM that other processes may be shown."""
+    """A new compact tensor in 'device' USM that can be shared with other processes."""
 
 def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
     """A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base."""
 
 def as_ndarray_if_idle(tensor: TensorBase) -> NDArray[Any] | None:
-    """The same without a wait; None: work may be pending."""
+    """The same without a wait; None if work may be pending."""
 
 def as_usm(tensor: TensorBase, thorough: bool = False) -> TensorBase:
-    """Host memory that turns out to be USM as the USM it is, and anything else as it is; `thorough`: also USM of contexts that were only met."""
+    """The USM that the host memory of a tensor is in, or the tensor unchanged; `thorough`: also USM of contexts that are only known from pointers."""
 
 def begin_copy(tensor: TensorBase, source: TensorBase) -> Commands:
     """Begins to copy all elements."""
 
 def begin_copy_to_host(tensor: TensorBase) -> tuple[Tensor, Commands]:
-    """A compact host copy, and what is done when its elements are there."""
+    """A compact host copy, and the commands that fill it."""
 
 def cached_memory() -> list[tuple[int | None, str, int]]:
-    """Entry id (None: host memory), kind and bytes of the blocks that are kept."""
+    """Entry id (None: host memory), kind and bytes of the cached blocks."""
 
 def call_runtime_with_gil() -> None:
-    """For tests: what check_gil_at_runtime_calls has to find."""
+    """For tests: a call that check_gil_at_runtime_calls must find."""
 
 def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
-    """A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over."""
+    """A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership."""
 
 def check_gil_at_runtime_calls(check: bool) -> None:
     """For tests: whether a call that can wait ends the process when the GIL is held."""
@@ -306,7 +306,7 @@ def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
     """A compact, page-aligned host copy."""
 
 def create_sub_devices(entry: Entry, kind: str, counts: Sequence[int], domain: str) -> list[int]:
-    """Ids of the entries of the parts of a device, appended when new."""
+    """Ids of the entries of the sub-devices of a device, which are appended if they are new."""
 
 def default_entry() -> Entry:
     """Entry of the device that SYCL's default selector chooses."""
@@ -315,10 +315,10 @@ def deferred_frees() -> int:
     """Blocks that will be freed when the work on them is done."""
 
 def dtype_of_dlpack(code: SupportsIndex, bits: SupportsIndex, lanes: SupportsIndex) -> str | None:
-    """The name of a DLPack dtype; None: it is not exchanged."""
+    """The name of a DLPack dtype; None if it is not supported."""
 
 def entry(id: SupportsIndex) -> Entry:
-    """The entry with this id; ValueError when there is none."""
+    """The entry with this id; ValueError if there is none."""
 
 def entry_count() -> int:
     """Number of entries."""
@@ -327,13 +327,13 @@ def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex) -> 
     """Entry of the device that a USM block of the context was allocated on."""
 
 def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Entry:
-    """Entry of the sycl::context at an address that the caller vouches for."""
+    """Entry of the sycl::context at an address, which the caller guarantees to be valid."""
 
 def entry_of_device(device_address: SupportsIndex) -> Entry:
-    """Entry of the sycl::device at an address that the caller vouches for."""
+    """Entry of the sycl::device at an address, which the caller guarantees to be valid."""
 
 def entry_of_queue(queue: Queue) -> Entry:
-    """Entry of the queue's device and context, appended when new."""
+    """Entry of the queue's device and context, which is appended if it is new."""
 
 def from_host(
     pointer: SupportsIndex,
@@ -361,7 +361,7 @@ def has_ipc(entry: Entry) -> bool:
     """Whether other processes can open the device memory of an entry."""
 
 def has_other_libsycl() -> bool:
-    """Whether another SYCL runtime than ours is loaded."""
+    """Whether a SYCL runtime other than the package's own is loaded."""
 
 def import_capsule(
     x: Any,
@@ -372,31 +372,31 @@ def import_capsule(
     queue: Queue | None = None,
     base: object = None,
 ) -> TensorBase:
-    """The memory in a capsule that a producer has given for a device; `queue`: the one it shows."""
+    """The memory in a capsule that a producer returned for a device; `queue`: the producer's queue."""
 
 def consume_capsule(capsule: object) -> tuple[TensorBase, bool]:
-    """The memory in a capsule, and whether it was made for us."""
+    """The memory in a capsule, and whether it was made for this call."""
 
 def import_through_table(x: object) -> tuple[TensorBase, bool] | None:
-    """What a producer gives through its C exchange table, and whether it was made for us."""
+    """The memory from a producer's C exchange table, and whether it was made for this call."""
 
 def facts_of_class(cls: type) -> int:
-    """The bits of _protocols.imports.facts_of_class, remembered."""
+    """The cached bits of _protocols.imports.facts_of_class."""
 
 def as_writable(tensor: TensorBase) -> TensorBase:
-    """The same memory, whose producer says that it may be written to."""
+    """The same memory, marked as writable because its producer allows it."""
 
 def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
-    """The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it."""
+    """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it."""
 
 def interrupted_waits() -> int:
-    """Waits that a signal ended, and whose work is still pending."""
+    """Waits that a signal ended while their work was still pending."""
 
 def limit_memory(entry: Entry, nbytes: SupportsIndex) -> None:
-    """How much 'device' and 'shared' USM there may be of a device; < 0: anything."""
+    """Limits the 'device' and 'shared' USM of a device; < 0: no limit."""
 
 def live_allocations() -> int:
-    """Blocks of memory that are held now, our own and borrowed ones."""
+    """Blocks of memory that are held now, the package's own and borrowed ones."""
 
 def live_exports() -> int:
     """Managed tensors whose deleter has not run yet."""
@@ -405,7 +405,7 @@ def loaded_libraries() -> list[str]:
     """The files of all libraries that are loaded, as the loader names them."""
 
 def loaded_libsycl() -> list[str]:
-    """The files of all SYCL runtimes that are loaded, ours first."""
+    """The files of all SYCL runtimes that are loaded, the package's own first."""
 
 def make_capsule(
     tensor: TensorBase,
@@ -415,25 +415,25 @@ def make_capsule(
     null_data: bool = True,
     companion: object = None,
 ) -> CapsuleType:
-    """A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.  `companion` lives as long as the export."""
+    """A DLPack capsule over the tensor's memory; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
 
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
-    """Size of the block that the tensor lies in, and where its first element is."""
+    """Size of the block that the tensor is in, and the offset of its first element."""
 
 def memory_use() -> list[tuple[int | None, str, int, int, int, int]]:
-    """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all."""
+    """Entry id (None: host memory), kind, current and peak bytes, current and total blocks."""
 
 def native_stream(entry: Entry) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
 def watch_offer(handed: object, watched: bool) -> None:
-    """Lets a tensor note what the consumer does that it is handed to, or ends that."""
+    """Starts or stops recording how a consumer uses a tensor that is passed to it."""
 
 def was_refused(handed: object) -> bool:
-    """Whether the memory of a watched tensor was asked for, and not taken."""
+    """Whether the memory of a watched tensor was requested, and not taken."""
 
 def note_offer_asked(tensor: TensorBase) -> None:
-    """Tells a watched tensor that its memory was asked for."""
+    """Records that the memory of a watched tensor was requested."""
 
 def open_ipc(
     entry: Entry,
@@ -449,52 +449,52 @@ def open_ipc(
     """A tensor in the block behind an inter-process handle of another process."""
 
 def order_after(queue: Queue, tensor: TensorBase) -> None:
-    """Later work on the queue sees all work on the tensor that was submitted so far."""
+    """Orders later work on the queue after all work on the tensor that was submitted so far."""
 
 def pending_commands(tensor: TensorBase) -> Commands:
-    """What is done when the work that is pending on the tensor is."""
+    """Commands that are done as soon as the pending work on the tensor is done."""
 
 def queue_at(address: SupportsIndex) -> Queue:
-    """The queue at an address that the caller vouches for."""
+    """The queue at an address, which the caller guarantees to be valid."""
 
 def queue_at_untrusted(address: SupportsIndex) -> Queue:
-    """The queue at an address; ValueError when no queue can be there."""
+    """The queue at an address; ValueError if there cannot be a queue there."""
 
 def own_queue(tensor: TensorBase) -> Queue | None:
-    """The queue of a tensor that has one of its own; None: its device's serves."""
+    """The tensor's own queue; None if it uses the queue of its device."""
 
 def show_queue(tensor: TensorBase) -> None:
-    """Somebody may submit work on the tensor from now on, to its queue or that of its device.  What comes later there sees the copies begun so far, and in an in-order queue all work."""
+    """Records that other code may submit work on the tensor, to its queue or that of its device.  Later work there is ordered after the copies begun so far, and in an in-order queue after all work."""
 
 def queue_of_capsule(capsule: CapsuleType) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
 
 def register_context_of(entry: Entry) -> None:
-    """From now on bare pointers are looked up in the context of the entry, too."""
+    """Adds the context of the entry to those in which bare pointers are looked up."""
 
 def release_cached_memory() -> None:
-    """Gives the blocks that are kept for the next allocations back to the runtime."""
+    """Returns the cached blocks to the runtime."""
 
 def no_device_advice() -> str:
-    """What errors advise where there is no device."""
+    """The advice in errors if there is no device."""
 
 def require_target(tensor: TensorBase) -> None:
     """Raises a BufferError unless a copy may write to it."""
 
 def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
-    """Strides of the same elements in another shape of equal size; None when that takes a copy."""
+    """Strides of the same elements in another shape of equal size; None if that needs a copy."""
 
 def resolve(type: SupportsIndex, id: SupportsIndex) -> tuple[Entry, str | None] | None:
-    """The entry that DLPack names so, and the kind of USM that a name of CUDA or ROCm says."""
+    """The entry of a DLPack device, and the kind of USM that a device type of CUDA or ROCm implies."""
 
 def root_count() -> int:
     """Number of root devices."""
 
 def set_no_device_advice(advice: bytes, driver: bytes) -> None:
-    """Sets what errors advise where there is no device; once, at import."""
+    """Sets the advice in errors if there is no device; called once, at import."""
 
 def set_pressure_handler(handler: object) -> None:
-    """Sets whom an allocation asks that fails: a function of an entry id and a size; once."""
+    """Sets the function of an entry id and a size that a failed allocation calls; called once."""
 
 def set_hooks(
     fields: dict[str, Any],
@@ -502,7 +502,7 @@ def set_hooks(
     sycl_error: type[Exception],
     trace: bool,
 ) -> None:
-    """What the core needs of the Python package; called once, by the package."""
+    """Sets the parts of the Python package that the core uses; called once, by the package."""
 
 def synchronize(tensor: TensorBase) -> None:
     """Waits for the pending work on the tensor's queue."""
@@ -533,7 +533,7 @@ def empty(
     """Return a new, uninitialised tensor."""
 
 def find_memory(x: Any, /, copy: bool | None = None, dlpack: bool = False) -> TensorBase:
-    """The memory of anything, where it is, by the best protocol that it offers, or by DLPack alone."""
+    """The memory of any object, where it is, by the best protocol that it supports, or only by DLPack."""
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return the memory of any DLPack producer as a tensor."""

@@ -105,7 +105,7 @@ void bind_entries(py::module_& m) {
           "A new 'SyclContextRef' capsule.")
       .def(
           "queue", [](const Entry& entry) { return entry.queue(); },
-          "The queue that everybody in the process shares for the device and context.")
+          "The queue that all code in the process shares for the device and context.")
       .def("new_queue", &Entry::new_queue, "Another in-order queue of its device and context.");
 
   m.def(
@@ -118,24 +118,25 @@ void bind_entries(py::module_& m) {
         return answer;
       },
       py::arg("type"), py::arg("id"), py::return_value_policy::reference,
-      "The entry that DLPack names so, and the kind of USM that a name of CUDA or ROCm says.");
+      "The entry of a DLPack device, and the kind of USM that a device type of CUDA or ROCm "
+      "implies.");
   m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<ReleasedGil>(),
         "The stream of CUDA or HIP behind the queue of an entry.");
   m.def("root_count", &root_count, "Number of root devices.");
   m.def("entry_count", &entry_count, "Number of entries.");
   m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference,
-        "The entry with this id; ValueError when there is none.");
+        "The entry with this id; ValueError if there is none.");
   m.def("default_entry", &default_entry, py::return_value_policy::reference,
         "Entry of the device that SYCL's default selector chooses.");
   m.def(
       "entry_of_queue", [](const Queue& queue) -> const Entry& { return entry_of(queue); },
       py::arg("queue"), py::return_value_policy::reference,
-      "Entry of the queue's device and context, appended when new.");
+      "Entry of the queue's device and context, which is appended if it is new.");
   m.def(
       "entry_of_device",
       [](std::uintptr_t device) -> const Entry& { return entry_of_device(address(device)); },
       py::arg("device_address"), py::return_value_policy::reference,
-      "Entry of the sycl::device at an address that the caller vouches for.");
+      "Entry of the sycl::device at an address, which the caller guarantees to be valid.");
   m.def(
       "create_sub_devices",
       [](const Entry& entry, const std::string& kind, const py::sequence& counts,
@@ -148,16 +149,16 @@ void bind_entries(py::module_& m) {
         return ids;
       },
       py::arg("entry"), py::arg("kind"), py::arg("counts"), py::arg("domain"),
-      "Ids of the entries of the parts of a device, appended when new.");
+      "Ids of the entries of the sub-devices of a device, which are appended if they are new.");
   m.def(
       "entry_of_context",
       [](std::uintptr_t context, std::uintptr_t device) -> const Entry& {
         return entry_of_context(address(context), address(device));
       },
       py::arg("context_address"), py::arg("device_address") = 0, py::return_value_policy::reference,
-      "Entry of the sycl::context at an address that the caller vouches for.");
+      "Entry of the sycl::context at an address, which the caller guarantees to be valid.");
   m.def("register_context_of", &register_context_of, py::arg("entry"),
-        "From now on bare pointers are looked up in the context of the entry, too.");
+        "Adds the context of the entry to those in which bare pointers are looked up.");
   m.def(
       "context_in_capsule",
       [](const py::object& capsule) {
@@ -186,9 +187,9 @@ void bind_queues(py::module_& m) {
         "For tests: whether a call that can wait ends the process when the GIL is held.");
   m.def(
       "call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); },
-      "For tests: what check_gil_at_runtime_calls has to find.");
+      "For tests: a call that check_gil_at_runtime_calls must find.");
   m.def("interrupted_waits", &interrupted_waits,
-        "Waits that a signal ended, and whose work is still pending.");
+        "Waits that a signal ended while their work was still pending.");
   m.def("deferred_frees", &deferred_frees,
         "Blocks that will be freed when the work on them is done.");
   py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
@@ -204,31 +205,32 @@ void bind_queues(py::module_& m) {
           "Blocks until all work submitted so far is done.")
       .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
            py::arg("producer"), py::call_guard<ReleasedGil>(),
-           "Later work here sees what `producer` was given so far; False when it took a host wait.")
+           "Orders later work here after the work on `producer`; False if the host had to wait for "
+           "it.")
       .def(
           "share", [](const Queue& queue) { return number(queue.share()); },
-          "Address of the sycl::queue; from now on others can submit to it.")
+          "Address of the sycl::queue; other code can submit to it from now on.")
       .def(
           "capsule",
           [](const Queue& queue) {
             return own(
                 reference_capsule<Queue::delete_reference>(queue.new_reference(), "SyclQueueRef"));
           },
-          "A new 'SyclQueueRef' capsule; from now on others can submit to the queue.");
+          "A new 'SyclQueueRef' capsule; other code can submit to the queue from now on.");
   m.def(
       "queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); },
-      py::arg("address"), "The queue at an address that the caller vouches for.");
+      py::arg("address"), "The queue at an address, which the caller guarantees to be valid.");
   m.def(
       "queue_at_untrusted", [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); },
-      py::arg("address"), "The queue at an address; ValueError when no queue can be there.");
+      py::arg("address"), "The queue at an address; ValueError if there cannot be a queue there.");
   m.def(
       "loaded_libraries", [] { return as_paths(loaded_libraries()); },
       "The files of all libraries that are loaded, as the loader names them.");
   m.def(
       "loaded_libsycl", [] { return as_paths(loaded_libsycl()); },
-      "The files of all SYCL runtimes that are loaded, ours first.");
+      "The files of all SYCL runtimes that are loaded, the package's own first.");
   m.def("has_other_libsycl", &has_other_libsycl,
-        "Whether another SYCL runtime than ours is loaded.");
+        "Whether a SYCL runtime other than the package's own is loaded.");
   m.def(
       "queue_of_capsule",
       [](const py::object& capsule) {

@@ -71,13 +71,14 @@ class HostRegistrationObject {
 }  // namespace
 
 void bind_ipc(py::module_& m) {
-  py::class_<HostRegistrationObject>(m, "HostRegistration", "Host memory that drivers know.")
+  py::class_<HostRegistrationObject>(m, "HostRegistration",
+                                     "Host memory that is registered with drivers.")
       .def(py::init<const Tensor&>(), py::arg("tensor"))
       .def_property_readonly("nbytes", &HostRegistrationObject::nbytes)
       .def_property_readonly("closed", &HostRegistrationObject::is_closed)
       .def("is_known_to", &HostRegistrationObject::is_known_to, py::arg("entry"))
       .def("close", &HostRegistrationObject::close);
-  py::class_<IpcExportObject>(m, "IpcExport", "An inter-process handle; keeps its memory.")
+  py::class_<IpcExportObject>(m, "IpcExport", "An inter-process handle; keeps its memory alive.")
       .def(py::init([](const Tensor& tensor) { return std::make_unique<IpcExportObject>(tensor); }),
            py::arg("tensor"))
       .def_property_readonly(
@@ -100,7 +101,7 @@ void bind_ipc(py::module_& m) {
       },
       py::arg("entry"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
       py::arg("queue") = std::nullopt,
-      "A new compact tensor in 'device' USM that other processes may be shown.");
+      "A new compact tensor in 'device' USM that can be shared with other processes.");
   m.def("has_ipc", &has_ipc, py::arg("entry"),
         "Whether other processes can open the device memory of an entry.");
   m.def(
@@ -110,7 +111,7 @@ void bind_ipc(py::module_& m) {
         return std::make_pair(tensor.memory->nbytes, tensor.data ? tensor.data - data : 0);
       },
       py::arg("tensor"),
-      "Size of the block that the tensor lies in, and where its first element is.");
+      "Size of the block that the tensor is in, and the offset of its first element.");
   m.def(
       "open_ipc",
       [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,

@@ -68,11 +68,11 @@ void require_alike(const Tensor& to, const Tensor& from) {
 }  // namespace
 
 void bind_copies(py::module_& m) {
-  py::class_<Commands>(m, "Commands", "Commands that go on while their caller does.")
+  py::class_<Commands>(m, "Commands", "Commands that run while their caller continues.")
       .def("done", &Commands::are_done, "Whether wait() returns, or raises, at once.")
-      .def("wait", &Commands::wait, "Blocks until they are done; raises what went wrong in them.")
+      .def("wait", &Commands::wait, "Blocks until they are done; raises their errors.")
       .def("event_capsule", &Commands::event_capsule,
-           "A new 'SyclEventRef' capsule of the command; None: there is not one of them.");
+           "A new 'SyclEventRef' capsule of the command; None if there is not exactly one.");
   m.def(
       "begin_copy",
       [](const Tensor& to, const Tensor& from) {
@@ -86,10 +86,11 @@ void bind_copies(py::module_& m) {
         auto [to, copy] = begin_copy_to_host(tensor);
         return std::make_pair(std::move(to), Commands({std::move(copy)}));
       },
-      py::arg("tensor"), "A compact host copy, and what is done when its elements are there.");
+      py::arg("tensor"), "A compact host copy, and the commands that fill it.");
   m.def(
       "pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); },
-      py::arg("tensor"), "What is done when the work that is pending on the tensor is.");
+      py::arg("tensor"),
+      "Commands that are done as soon as the pending work on the tensor is done.");
 }
 
 namespace {
@@ -168,7 +169,7 @@ void bind_tensors(py::module_& m) {
         return strides;
       },
       py::arg("tensor"), py::arg("shape"),
-      "Strides of the same elements in another shape of equal size; None when that takes a copy.");
+      "Strides of the same elements in another shape of equal size; None if that needs a copy.");
 
   m.def(
       "as_host_view",
@@ -177,7 +178,7 @@ void bind_tensors(py::module_& m) {
                                reinterpret_cast<PyTypeObject*>(cls.ptr())));
       },
       py::arg("tensor"), py::arg("base"), py::arg("cls"),
-      "The same memory, offered as (kDLCPU, 0); BufferError when the host cannot reach it.");
+      "The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it.");
   m.def(
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
@@ -201,7 +202,7 @@ void bind_tensors(py::module_& m) {
         if (!memory->is_idle()) return py::none();
         return own(ndarray_over(tensor.ptr()));
       },
-      py::arg("tensor"), "The same without a wait; None: work may be pending.");
+      py::arg("tensor"), "The same without a wait; None if work may be pending.");
   m.def(
       "copy_to_entry",
       [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
@@ -237,15 +238,14 @@ void bind_tensors(py::module_& m) {
         order_after(queue, tensor.memory);
       },
       py::arg("queue"), py::arg("tensor"),
-      "Later work on the queue sees all work on the tensor that was submitted so far.");
+      "Orders later work on the queue after all work on the tensor that was submitted so far.");
   m.def(
       "own_queue",
       [](const Tensor& tensor) -> std::optional<Queue> {
         if (!tensor.memory->own_queue()) return std::nullopt;
         return tensor.memory->own_queue();
       },
-      py::arg("tensor"),
-      "The queue of a tensor that has one of its own; None: its device's serves.");
+      py::arg("tensor"), "The tensor's own queue; None if it uses the queue of its device.");
   m.def(
       "show_queue",
       [](const Tensor& tensor) {
@@ -256,13 +256,13 @@ void bind_tensors(py::module_& m) {
         queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
       },
       py::arg("tensor"),
-      "Somebody may submit work on the tensor from now on, to its queue or that of its device.  "
-      "What "
-      "comes later there sees the copies begun so far, and in an in-order queue all work.");
+      "Records that other code may submit work on the tensor, to its queue or that of its device.  "
+      "Later work there is ordered after the copies begun so far, and in an in-order queue after "
+      "all work.");
   m.def("live_allocations", &live_allocations,
-        "Blocks of memory that are held now, our own and borrowed ones.");
+        "Blocks of memory that are held now, the package's own and borrowed ones.");
   m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>(),
-        "Gives the blocks that are kept for the next allocations back to the runtime.");
+        "Returns the cached blocks to the runtime.");
   m.def(
       "dtype_of_dlpack",
       [](int code, int bits, int lanes) -> std::optional<std::string> {
@@ -273,7 +273,7 @@ void bind_tensors(py::module_& m) {
         return found ? std::optional<std::string>(found->name) : std::nullopt;
       },
       py::arg("code"), py::arg("bits"), py::arg("lanes"),
-      "The name of a DLPack dtype; None: it is not exchanged.");
+      "The name of a DLPack dtype; None if it is not supported.");
   m.def(
       "memory_use",
       [] {
@@ -287,13 +287,13 @@ void bind_tensors(py::module_& m) {
         }
         return found;
       },
-      "Entry id (None: host memory), kind, bytes now and at most, blocks now and in all.");
+      "Entry id (None: host memory), kind, current and peak bytes, current and total blocks.");
   m.def(
       "limit_memory", [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; },
       py::arg("entry"), py::arg("nbytes"),
-      "How much 'device' and 'shared' USM there may be of a device; < 0: anything.");
+      "Limits the 'device' and 'shared' USM of a device; < 0: no limit.");
   m.def("set_pressure_handler", &ask_under_pressure, py::arg("handler"),
-        "Sets whom an allocation asks that fails: a function of an entry id and a size; once.");
+        "Sets the function of an entry id and a size that a failed allocation calls; called once.");
   m.def(
       "cached_memory",
       [] {
@@ -304,7 +304,7 @@ void bind_tensors(py::module_& m) {
         }
         return found;
       },
-      "Entry id (None: host memory), kind and bytes of the blocks that are kept.");
+      "Entry id (None: host memory), kind and bytes of the cached blocks.");
   m.def(
       "as_usm",
       [](const py::object& object, bool thorough) {
@@ -322,8 +322,8 @@ void bind_tensors(py::module_& m) {
         return own(wrap_tensor(relabel(tensor, *entry, kind), base));
       },
       py::arg("tensor"), py::arg("thorough") = false,
-      "Host memory that turns out to be USM as the USM it is, and anything else as it is; "
-      "`thorough`: also USM of contexts that were only met.");
+      "The USM that the host memory of a tensor is in, or the tensor unchanged; `thorough`: also "
+      "USM of contexts that are only known from pointers.");
   m.def(
       "adopt",
       [](const Tensor& tensor, const Entry& entry, const std::string& kind, const py::object& base,
@@ -379,17 +379,17 @@ void bind_dlpack(py::module_& m) {
       "watch_offer",
       [](const py::object& handed, bool watched) { watch_offer(handed.ptr(), watched); },
       py::arg("handed"), py::arg("watched"),
-      "Lets a tensor note what the consumer does that it is handed to, or ends that.");
+      "Starts or stops recording how a consumer uses a tensor that is passed to it.");
   m.def(
       "was_refused", [](const py::object& handed) { return was_refused(handed.ptr()); },
-      py::arg("handed"), "Whether the memory of a watched tensor was asked for, and not taken.");
+      py::arg("handed"), "Whether the memory of a watched tensor was requested, and not taken.");
   m.def(
       "note_offer_asked",
       [](const py::object& tensor) {
         (void)tensor_of(tensor.ptr());
         note_offer(tensor.ptr(), Py_None);
       },
-      py::arg("tensor"), "Tells a watched tensor that its memory was asked for.");
+      py::arg("tensor"), "Records that the memory of a watched tensor was requested.");
   m.def("live_exports", &live_exports, "Managed tensors whose deleter has not run yet.");
   m.def(
       "make_capsule",
@@ -402,7 +402,7 @@ void bind_dlpack(py::module_& m) {
       },
       py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
       py::arg("null_data") = true, py::arg("companion") = py::none(),
-      "A DLPack capsule over the tensor's memory; `null_data`: NULL when there are no elements.  "
+      "A DLPack capsule over the tensor's memory; `null_data`: NULL if there are no elements.  "
       "`companion` lives as long as the export.");
   m.def(
       "consume_capsule",
@@ -410,7 +410,7 @@ void bind_dlpack(py::module_& m) {
         Imported imported = consume_capsule(capsule.ptr());
         return std::make_pair(std::move(imported.tensor), imported.copied);
       },
-      py::arg("capsule"), "The memory in a capsule, and whether it was made for us.");
+      py::arg("capsule"), "The memory in a capsule, and whether it was made for this call.");
   m.def(
       "import_capsule",
       [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
@@ -423,7 +423,8 @@ void bind_dlpack(py::module_& m) {
       },
       py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,
       py::arg("readonly") = false, py::arg("queue") = std::nullopt, py::arg("base") = py::none(),
-      "The memory in a capsule that a producer has given for a device; `queue`: the one it shows.");
+      "The memory in a capsule that a producer returned for a device; `queue`: the producer's "
+      "queue.");
   m.def(
       "import_through_table",
       [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
@@ -433,13 +434,13 @@ void bind_dlpack(py::module_& m) {
         return std::make_pair(std::move(imported->tensor), imported->copied);
       },
       py::arg("x"),
-      "What a producer gives through its C exchange table, and whether it was made for us.");
+      "The memory from a producer's C exchange table, and whether it was made for this call.");
   m.def(
       "facts_of_class",
       [](const py::type& cls) {
         return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
       },
-      py::arg("cls"), "The bits of _protocols.imports.facts_of_class, remembered.");
+      py::arg("cls"), "The cached bits of _protocols.imports.facts_of_class.");
   m.def(
       "as_writable",
       [](const py::object& tensor) {
@@ -447,14 +448,14 @@ void bind_dlpack(py::module_& m) {
         writable.readonly = false;
         return own(wrap_tensor(std::move(writable), base_of(tensor.ptr())));
       },
-      py::arg("tensor"), "The same memory, whose producer says that it may be written to.");
+      py::arg("tensor"), "The same memory, marked as writable because its producer allows it.");
   m.def(
       "capsule_from_pointer",
       [](std::uintptr_t managed, bool versioned) {
         return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
       },
       py::arg("address"), py::kw_only(), py::arg("versioned") = true,
-      "A capsule over a DLManagedTensor[Versioned]* that C code made; takes it over.");
+      "A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership.");
 }
 
 }  // namespace sycl_ext

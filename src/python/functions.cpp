@@ -235,8 +235,8 @@ int add_functions(PyObject* module) {
       define("empty", entry_point<empty>, docs::empty),
       define("zeros", entry_point<zeros>, docs::zeros),
       define("find_memory", entry_point<find_memory>,
-             "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of anything, where it "
-             "is, by the best protocol that it offers, or by DLPack alone."),
+             "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of any object, where it "
+             "is, by the best protocol that it supports, or only by DLPack."),
       {nullptr, nullptr, 0, nullptr},
   };
   static PyMethodDef method = define("to_numpy", to_numpy_method, docs::to_numpy);

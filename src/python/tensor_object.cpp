@@ -213,7 +213,7 @@ PyGetSetDef getset[] = {
      nullptr, "Whether the host can read it.", nullptr},
     {"is_host_copy",
      [](PyObject* self, void*) { return PyBool_FromLong(tensor_in(self).memory->is_host_copy()); },
-     nullptr, "Whether it is a host copy of ours.", nullptr},
+     nullptr, "Whether it is a host copy that this package made.", nullptr},
     {"reversed",
      [](PyObject* self, void*) {
        return PyBool_FromLong(has_negative_stride(tensor_in(self).layout));
