@@ -310,7 +310,7 @@ CONSUMERS: tuple[Consumer, ...] = (
         readonly="refused",
         zero_dim=False,
         lacks=(*SMALL, *COMPLEX, *NARROW),
-        reason="2026.2 copies what it is given; only float32, float64, int32 and int64, with "
+        reason="2026.2 always copies; only float32, float64, int32 and int64, with "
         "compact strides; SIGSEGV or ValueError on arrays of 0 dimensions",
     ),
     Consumer(

@@ -57,25 +57,24 @@ class Route(Enum):
 class Relation(Enum):
     """The relation of the memory to the requested device. The value is the reason in a plan."""
 
-    SAME = "the memory is bound to the very context that is asked for"
+    SAME = "the memory is bound to the requested context"
     OTHER_CONTEXT = (
-        "the memory is not bound to the default context of the device, which is what its DLPack id "
-        "stands for"
+        "the memory is not bound to the default context of the device, which its DLPack id means"
     )
-    DIRECT = "the memory belongs to another entry, and the runtime copies between the two directly"
+    DIRECT = "the memory belongs to another entry, and the runtime can copy between them directly"
     SUB_DEVICE = (
         "the memory is on a sub-device, such as a tile, and this consumer takes only memory of "
         "root devices"
     )
     OTHER_KIND = "that device type names memory of another kind of USM on the same device"
-    INDIRECT = "the memory belongs to another entry, and the runtime cannot copy between the two"
+    INDIRECT = "the memory belongs to another entry, and the runtime cannot copy between them"
     SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
     HOST_ONLY = "it is host memory, and not USM"
     REACHABLE = "the host can reach the memory"
     UNREACHABLE = "the host cannot reach the memory"
     REVERSED = (
-        "the host can reach the memory, but a negative stride ends the process of some consumers "
-        "(torch before the fix of pytorch#188023), so it is not handed to a consumer of host memory"
+        "the host can reach the memory, but some consumers of host memory crash on a negative "
+        "stride (torch before the fix of pytorch#188023)"
     )
     NO_USM = "that device has no USM"
     UNKNOWN = "there is no such device in the device table"

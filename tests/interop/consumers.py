@@ -43,7 +43,7 @@ class Consumer:
     takes_host : bool
         False: host memory is not for it.
     copies : bool
-        It copies whatever it is given.
+        It always copies.
     takes_readonly : bool
         False: it refuses a view of read-only memory, since it cannot be told so.
     copies_readonly : bool
