@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells Dask about the tensors of sycl_ext, and about arrays that it sends for other libraries.
+"""Registers the tensors of sycl_ext, and arrays of other libraries, with Dask.
 
-Dask calls `register` through its entry point ``dask.sizeof`` in every process that imports it, so
-this package is no part of sycl_ext and imports nothing of it: the SYCL runtime is loaded when there
-is a tensor, and not with Dask.
+Dask calls `register` through its entry point ``dask.sizeof`` in every process that imports it.  So
+this package is separate from sycl_ext and does not import it: the SYCL runtime is loaded with the
+first tensor, and not with Dask.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 
 __all__ = ["backend", "register"]
 
-#: Packages whose arrays are registered when Dask meets the first, and the name of the library.
+#: Packages with arrays that are registered when Dask handles the first one -> name of the library.
 _PACKAGES = {"sycl_ext": None, "dpnp": "dpnp"}
 
 
 def register(sizeof: Any) -> None:
-    """Register how large tensors are, and what else is told to modules when they are imported."""
+    """Register the sizes of tensors, and the other functions when their modules are imported."""
     for package, library in _PACKAGES.items():
         sizeof.register_lazy(package, partial(_register_sizeof, library))
     _when_imported("distributed.protocol", "dask_serialize", _register_protocol)
@@ -32,8 +32,8 @@ def register(sizeof: Any) -> None:
 
 
 def backend() -> Any:
-    """Return what Dask makes arrays with under ``dask.config.set({"array.backend": "dpnp"})``."""
-    importlib.import_module("sycl_ext")  # before dpnp: it shows the SYCL runtime the CPU device
+    """Return the backend for ``dask.config.set({"array.backend": "dpnp"})``."""
+    importlib.import_module("sycl_ext")  # before dpnp: it names the CPU driver to the SYCL runtime
     importlib.import_module("dpnp")
     from sycl_ext_dask.arrays import DpnpBackend
 
@@ -41,9 +41,9 @@ def backend() -> Any:
 
 
 def _when_imported(name: str, last: str, call: Callable[[Any], None]) -> None:
-    """Call a function with a module: now, or when it has been imported.
+    """Call a function with a module: now, or after its import.
 
-    `last` is a name that the module has when it has been executed.
+    `last` is a name that the module has once it has been executed.
     """
     loaded = sys.modules.get(name)
     if loaded is None:
@@ -53,21 +53,21 @@ def _when_imported(name: str, last: str, call: Callable[[Any], None]) -> None:
 
 
 class _Watch(MetaPathFinder):
-    """Waits for the import of a module, to register in it what it registers itself.
+    """Calls a function after the import of a module, to add registrations to those of the module.
 
     There is no documented way. Serializers of other packages are registered within distributed, and
     an entry point for them is only proposed: https://github.com/dask/distributed/issues/3831
     A preload (https://docs.dask.org/en/latest/how-to/customize-initialization.html) is a setting of
     each scheduler, worker and client, which replaces the preloads of the user or is replaced by
-    them, and it does not run in a process that calls ``distributed.protocol.serialize`` alone.
-    Importing ``distributed`` in `register` would cost every user of Dask that import.
+    them, and it does not run in a process that only calls ``distributed.protocol.serialize``.
+    If `register` imported ``distributed``, every user of Dask would pay for that import.
     """
 
     def __init__(self, name: str, call: Callable[[Any], None]) -> None:
         self.name, self.call = name, call
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """Let the others find the module, and register when it has been executed."""
+        """Find the module with the other finders, and call the function after its execution."""
         if name != self.name:
             return None
         sys.meta_path.remove(self)
@@ -85,7 +85,7 @@ class _Watch(MetaPathFinder):
 
 
 def _register_arrays(_array: Any) -> None:
-    """Register chunks that are tensors, and those of dpnp when it has been imported as well."""
+    """Register chunks that are tensors, and after the import of dpnp also its arrays."""
     from dask.array import dispatch
 
     for lookup in (

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """dask.array with chunks that are dpnp arrays, or tensors of sycl_ext.
 
-Dask computes by NumPy's functions, and relies on the protocols by which NumPy hands a call to the
-library of its argument (NEP 13 and NEP 18).  dpnp does not have them, so they are added to its
-class here, by name: ``np.exp(x)``, which was a TypeError, is ``dpnp.exp(x)``.  A function that dpnp
-does not have stays a TypeError, and so does a NumPy array as an operand: nothing is copied unasked.
+Dask computes with NumPy's functions, and relies on the protocols by which NumPy dispatches a call
+to the library of its argument (NEP 13 and NEP 18).  dpnp does not implement them, so this module
+adds them to its class: ``np.exp(x)``, which was a TypeError, calls ``dpnp.exp(x)``.  A function
+that dpnp does not have is still a TypeError.  A NumPy array as an operand is also a TypeError,
+because it would need a copy.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sycl_ext_dask import random
 
 __all__ = ["DpnpBackend", "register_dpnp", "register_tensors"]
 
-#: ``ufunc.reduce`` and its like: the function of dpnp.
+#: A method of a ufunc, such as ``np.add.reduce`` -> the function of dpnp.
 _REDUCTIONS = {
     ("add", "reduce"): "sum",
     ("multiply", "reduce"): "prod",
@@ -44,16 +45,16 @@ _REDUCTIONS = {
 
 
 def _array_ufunc(_self: Any, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
-    """Call the function of dpnp that has the name of a ufunc (NEP 13)."""
+    """Call the function of dpnp with the name of a ufunc (NEP 13)."""
     import dpnp
 
     name = ufunc.__name__
     if method != "__call__":
         name = _REDUCTIONS.get((name, method), "")
-        named.setdefault("axis", 0)  # the functions reduce all axes when none is named
+        named.setdefault("axis", 0)  # the functions reduce all axes if none is given
     function = getattr(dpnp, name, None)
     outputs = named.pop("out", ())
-    # ``np.float64(2) < x`` asks with an array of 0 dimensions, made of the number.
+    # ``np.float64(2) < x`` passes the number as an array of 0 dimensions.
     inputs = tuple(x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs)
     if function is None or not all(
         isinstance(x, (dpnp.ndarray, Number, np.generic)) for x in (*inputs, *outputs)
@@ -65,20 +66,20 @@ def _array_ufunc(_self: Any, ufunc: Any, method: str, *inputs: Any, **named: Any
 
 
 def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any) -> Any:
-    """Call the function of dpnp that has the name of one of NumPy (NEP 18)."""
+    """Call the function of dpnp with the name of a function of NumPy (NEP 18)."""
     import dpnp
 
     if getattr(_within, "dpnp", False):
-        # dpnp leaves some questions to NumPy, ``iscomplexobj(x)`` for one.
+        # dpnp calls NumPy for some functions, such as ``iscomplexobj(x)``.
         return function._implementation(*args, **named)
     own, first, names = _same_in_dpnp(function)
     known = all(issubclass(cls, (dpnp.ndarray, np.ndarray)) for cls in types)
-    # Dask tries structured arrays, and does without them after a TypeError.
+    # Dask tries structured arrays, and uses plain ones after a TypeError.
     if own is None or not known or isinstance(named.get("dtype"), list):
         return NotImplemented
     _within.dpnp = True
     try:
-        # What dpnp takes by name only, NumPy takes in this order, too.
+        # The arguments that dpnp takes only by name have this order in NumPy.
         return own(*args[:first], **dict(zip(names, args[first:], strict=False)), **named)
     finally:
         _within.dpnp = False
@@ -89,7 +90,7 @@ _within = threading.local()
 
 @cache
 def _same_in_dpnp(function: Any) -> tuple[Any, int, list[str]]:
-    """Return dpnp's function, how many arguments it takes by place, and the names of the others."""
+    """Return dpnp's function, its number of positional arguments, and the names of the others."""
     import dpnp
 
     found: Any = dpnp
@@ -106,18 +107,18 @@ def _same_in_dpnp(function: Any) -> tuple[Any, int, list[str]]:
 
 
 def add_protocols(dpnp: Any) -> None:
-    """Let NumPy hand calls with dpnp arrays to dpnp, as it does with arrays of CuPy."""
+    """Let NumPy dispatch calls with dpnp arrays to dpnp, as it does with arrays of CuPy."""
     if dpnp.ndarray.__array_ufunc__ is None and not hasattr(dpnp.ndarray, "__array_function__"):
         dpnp.ndarray.__array_ufunc__ = _array_ufunc
         dpnp.ndarray.__array_function__ = _array_function
-        dpnp.ndarray.__array_priority__ = 100  # of several chunks, it says whose library computes
+        dpnp.ndarray.__array_priority__ = 100  # the highest of several chunks decides the library
 
 
-# ---- what Dask looks up --------------------------------------------------------------------------
+# ---- the registries of Dask ----------------------------------------------------------------------
 
 
 def register_dpnp(dpnp: Any) -> None:
-    """Tell dask.array about dpnp arrays."""
+    """Register dpnp arrays with dask.array."""
     add_protocols(dpnp)
     da.register_chunk_type(dpnp.ndarray)
     dispatch.empty_lookup.register(dpnp.ndarray, dpnp.empty)
@@ -129,14 +130,14 @@ def register_dpnp(dpnp: Any) -> None:
 
 
 def _reduce(array: Any) -> Any:
-    """Pickle an array of dpnp, which cannot do it: for Dask's processes without distributed."""
+    """Pickle an array of dpnp, for Dask's processes without distributed; dpnp itself cannot."""
     from sycl_ext._exchange import libraries
 
     return libraries.reducer_of("dpnp")(array)
 
 
 def register_tensors() -> None:
-    """Tell dask.array about tensors, which are moved and cut, and not computed with."""
+    """Register tensors with dask.array, which moves and splits them; they have no arithmetic."""
     import sycl_ext as sx
 
     def concatenate(tensors: Any, axis: int = 0) -> Any:
@@ -157,7 +158,7 @@ def register_tensors() -> None:
 
 
 class DpnpBackend(backends.ArrayBackendEntrypoint):  # type: ignore[misc]
-    """What ``dask.config.set({"array.backend": "dpnp"})`` makes: chunks of dpnp."""
+    """The backend for ``dask.config.set({"array.backend": "dpnp"})``: chunks are dpnp arrays."""
 
     @classmethod
     def to_backend_dispatch(cls) -> Any:
@@ -166,7 +167,7 @@ class DpnpBackend(backends.ArrayBackendEntrypoint):  # type: ignore[misc]
 
     @classmethod
     def to_backend(cls, data: Any, **named: Any) -> Any:
-        """Return an array of Dask whose chunks are dpnp's."""
+        """Return an array of Dask with dpnp arrays as chunks."""
         import dpnp
 
         is_dpnp = isinstance(data._meta, dpnp.ndarray)
@@ -179,7 +180,7 @@ class DpnpBackend(backends.ArrayBackendEntrypoint):  # type: ignore[misc]
 
     @property
     def default_bit_generator(self) -> Any:
-        """The class of what makes the bits of random numbers."""
+        """The class that generates random bits."""
         return random.PCG64
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers of ``dask.array`` with dpnp: NumPy makes them, and each chunk is copied.
 
-dpnp has no ``random.Generator``, and takes no seed of the length that Dask gives.  So a seed gives
-the same numbers as with NumPy.  Dask finds this module by the names of the two classes.
+dpnp has no ``random.Generator``, and does not accept a seed of the length that Dask passes.  A seed
+gives the same numbers as with NumPy.  Dask finds this module by the names of the two classes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["PCG64", "RandomState", "default_rng"]
 
 
 class PCG64(np.random.PCG64):
-    """NumPy's, under a name that says whose arrays are wanted."""
+    """The generator of NumPy, under a name that Dask maps to this module."""
 
 
 class RandomState:
-    """NumPy's, with its arrays as those of dpnp."""
+    """The class of NumPy, but its methods return dpnp arrays."""
 
     def __init__(self, *seed: Any) -> None:
         self._host: Any = np.random.RandomState(*seed)
@@ -30,7 +30,7 @@ class RandomState:
 
 
 class Generator(RandomState):
-    """NumPy's, with its arrays as those of dpnp."""
+    """The class of NumPy, but its methods return dpnp arrays."""
 
     def __init__(self, *seed: Any) -> None:
         self._host = np.random.default_rng(*seed)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker keeps: on the device up to a limit, then on the host, then on the disk.
+"""The data of a worker: on the device up to a limit, then on the host, then on the disk.
 
-Dask spills by the memory of the process, in which device memory does not show.  The tiers here are
-zict's (the least recently used goes first) and distributed's own `SpillBuffer`.
+Dask spills by the memory of the process, which does not include device memory.  The tiers here are
+those of zict (the least recently used data is moved first) and the `SpillBuffer` of distributed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = ["DeviceSpillBuffer"]
 class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
     """The data of a worker, for ``LocalCluster(data=(DeviceSpillBuffer, {...}))``.
 
-    Tensors and dpnp arrays in "device" and "shared" USM count; everything else is on the host from
-    the beginning, as without this.  What a running task uses is not moved.
+    Tensors and dpnp arrays in "device" and "shared" USM count; all other data is on the host from
+    the beginning, as without this class.  Arrays that a running task uses are not moved.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         host_memory_limit: int | str = sys.maxsize,
     ) -> None:
         # An allocation that fails makes room in the thread of its task, while the worker stores and
-        # fetches in its own.  Without a lock around zict's, a thread that waits for another to move
-        # an array keeps it from doing so.
+        # fetches in its own.  Without a lock around zict's lock, a thread that waits for another to
+        # move an array keeps it from doing so.
         self._lock = threading.RLock()
         folder = Path(worker_local_directory, "storage")
         self.host = SpillBuffer(str(folder), target=parse_bytes(host_memory_limit))
-        # What is still in use when it is asked for again is not copied a second time.
+        # An array that is still in use when it is requested again is not copied a second time.
         below = zict.Cache(zict.Func(_to_host, _to_device, self.host), zict.WeakValueMapping())
         limit = parse_bytes(device_memory_limit)
         self.device = zict.Buffer({}, below, limit, lambda _key, value: _on_device(value))
@@ -73,11 +73,11 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
 
     @property
     def fast(self) -> Any:
-        """What the worker may move to the disk when its process has much memory."""
+        """The data that the worker may move to the disk if its process uses too much memory."""
         return self.host.fast or self.device.fast
 
     def evict(self) -> int:
-        """Move the oldest of the host to the disk, else of the device to the host."""
+        """Move the oldest data of the host to the disk, else that of the device to the host."""
         with self._lock:
             if self.host.fast:
                 return int(self.host.evict())
@@ -112,7 +112,7 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
 
 @dataclass
 class _Spilled:
-    """An array as distributed would send it, in memory of the host."""
+    """An array as distributed would send it, in host memory."""
 
     header: dict[str, Any]
     frames: list[Any]
@@ -132,7 +132,7 @@ def _to_host(value: Any) -> Any:
     if _on_device(value) == sys.maxsize:
         return value
     header, frames = serialize(value, serializers=["dask"], on_error="raise")
-    # The bytes may be the memory itself, which is to be freed.
+    # The frames may be views of the memory, which is to be freed.
     return _Spilled(header, [np.array(memoryview(f).cast("B"), np.uint8) for f in frames])
 
 

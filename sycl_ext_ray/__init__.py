@@ -48,7 +48,7 @@ def setup() -> None:
 
 @dataclass
 class Offer(TensorTransportMetadata):  # type: ignore[misc]
-    """What the source says of its arrays: where they are, and on which machine."""
+    """The description of the source's arrays: where they are, and on which machine."""
 
     offers: list[Any] = field(default_factory=list)  # an ipc.Handle, or an array without elements
     node: str = ""
@@ -56,7 +56,7 @@ class Offer(TensorTransportMetadata):  # type: ignore[misc]
 
 @dataclass
 class Source(CommunicatorMetadata):  # type: ignore[misc]
-    """The actor that another machine asks for the bytes; none for the driver and `ray.get`."""
+    """The actor that sends the bytes to another machine; None for the driver and `ray.get`."""
 
     actor: Any = None
 
@@ -108,7 +108,7 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         dst_actor: Any,  # noqa: ARG002
         backend: str | None = None,  # noqa: ARG002
     ) -> Source:
-        """Return who has the arrays."""
+        """Return the actor that has the arrays."""
         return Source(src_actor)
 
     def recv_multiple_tensors(
@@ -118,7 +118,7 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         communicator_metadata: Source,
         target_buffers: list[Any] | None = None,
     ) -> list[Any]:
-        """Open the handles; ask the source for the bytes where that cannot be."""
+        """Open the handles; if that is impossible, request the bytes from the source."""
         if target_buffers:
             raise ValueError("the transports of sycl_ext do not receive into buffers")
         refused: BufferError | None = None
@@ -130,8 +130,8 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         if communicator_metadata.actor is None:
             raise BufferError(
                 f"object {obj_id} cannot be opened here ({refused or 'it is on another machine'}); "
-                "ray.get(ref, _use_object_store=True) copies what an actor has, and the driver "
-                "sends a copy when it calls ray.put without _tensor_transport"
+                "ray.get(ref, _use_object_store=True) copies the arrays of an actor; the driver "
+                "sends a copy if it calls ray.put without _tensor_transport"
             ) from refused
         # Not in the group "_ray_system": there the source may be waiting for this actor.
         call = communicator_metadata.actor.__ray_call__.options(
@@ -143,11 +143,11 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         return found
 
     def _arrive(self, tensor: sx.Tensor) -> Any:
-        """Return what the receiver gets."""
+        """Return the array that the receiver gets."""
         return tensor
 
     def send_multiple_tensors(self, *_: Any) -> None:
-        """Raise NotImplementedError: Ray does not call it of a one-sided transport."""
+        """Raise NotImplementedError: Ray does not call it on a one-sided transport."""
         raise NotImplementedError("the transport is one-sided")
 
     def garbage_collect(
@@ -156,7 +156,7 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         tensor_transport_meta: Offer,  # noqa: ARG002
         tensors: list[Any],  # noqa: ARG002
     ) -> None:
-        """Drop the handles; who has opened the memory keeps it."""
+        """Drop the handles; a receiver that has opened the memory keeps it."""
         self._kept.pop(obj_id, None)
 
     def abort_transport(self, obj_id: str, communicator_metadata: Source) -> None:
@@ -175,7 +175,7 @@ class DpnpTransport(Transport):
 
 
 def _offer(tensor: sx.Tensor) -> Any:
-    """Return a handle of the tensor, or of a copy that can be shared; itself without elements."""
+    """Return a handle of the tensor or of a copy that can be shared; an empty tensor as it is."""
     if tensor.size == 0:
         return tensor
     try:

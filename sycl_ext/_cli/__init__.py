@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line, ``python -m sycl_ext`` or ``sycl-ext``: one module per subcommand.
 
-Exit codes: 0 done, 1 it cannot be done (the message says why, and the way out), 2 wrong usage.
+Exit codes: 0 success, 1 failure (the message has the reason and the way out), 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sycl_ext._doctor import command as doctor
 COMMANDS: list[Any] = [devices, doctor]
 with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
     COMMANDS.append(import_module("sycl_ext_demo"))  # in examples/demo of the repository
-#: What pip installs besides (``project.scripts``).
+#: The console script that pip installs (``project.scripts``).
 SCRIPT = "sycl-ext"
 
 #: Options that print one line, for the builds of C++ extensions.
@@ -43,7 +43,7 @@ class Answer(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        """Print the answer: as it is, where argparse's own version action wraps lines."""
+        """Print the value unchanged; the version action of argparse would wrap its lines."""
         del namespace, values, option_string
         print(self.const())
         parser.exit()
@@ -94,12 +94,12 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _require_folder() -> None:
     """Raise CommandError in a working directory that was deleted.
 
-    The SYCL runtime of 2026.2 finds no device there, and does not come to its end.
+    The SYCL runtime of 2026.2 finds no device there, and hangs when the process ends.
     """
     try:
         Path.cwd()
     except FileNotFoundError:
         raise CommandError(
-            "the working directory was deleted, and the SYCL runtime finds no device in such a "
-            "one; change to a folder that exists (cd ~)"
+            "the working directory was deleted, and the SYCL runtime finds no device in a deleted "
+            "directory; change to an existing one (cd ~)"
         ) from None

@@ -36,15 +36,15 @@ def add_to(subparsers: _SubParsers) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "devices",
-        help="print the device table: what each DLPack device id stands for",
-        description="Print the device table: what each DLPack device (14, id) stands for.",
+        help="print the device table: the device of each DLPack device id",
+        description="Print the device table: the device of each DLPack device (14, id).",
     )
     parser.add_argument("--json", action="store_true", help="print them as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the table, and what in the environment changes it."""
+    """Print the table, and the settings of the environment that change it."""
     try:
         devices = sx.devices()
     except sx.SyclError as error:
@@ -104,13 +104,13 @@ def as_json(devices: Sequence[sx.Device], environment: Mapping[str, str]) -> dic
 
 
 def environment_lines(environment: Mapping[str, str]) -> list[str]:
-    """Describe what the environment does to the list of devices."""
+    """Describe how the environment changes the list of devices."""
     lines = explain_hierarchy(environment)
     drivers = environment.get("OCL_ICD_FILENAMES")
     if drivers and drivers == icd.embedded_driver():
         lines.append(
             f"OCL_ICD_FILENAMES={drivers} is the CPU device of this Python environment; sycl_ext "
-            "names it to OpenCL when nobody names a driver (SYCL_EXT_NO_ICD=1 stops that)"
+            "sets it if the environment names no driver (SYCL_EXT_NO_ICD=1 stops that)"
         )
     elif drivers:
         lines.append(f"OCL_ICD_FILENAMES={drivers} names the OpenCL drivers; each adds its devices")

@@ -5,4 +5,4 @@ from __future__ import annotations
 
 
 class CommandError(Exception):
-    """What was asked for cannot be done; the text names the thing, the value and the way out."""
+    """A command failed; the text names the object, the value and the way out."""
