@@ -149,12 +149,19 @@ CASES = {
         "copy": (lambda: sx.host_view(tensor(), copy=0), TypeError, "copy is 0"),
         "keyword": (lambda: sx.host_view(x=tensor()), TypeError, "positional"),
         "constructor": (lambda: sx.HostView(tensor()), TypeError, "no constructor"),
+        "new": (lambda: sx.HostView.__new__(sx.HostView), TypeError, "no constructor"),
     },
     "exchange": {
         "no consumer": (lambda: sx.exchange(tensor()), TypeError, "consumer"),
-        "a consumer that is none": (lambda: sx.exchange(tensor(), object()), TypeError, "consumer"),
+        "a consumer that is none": (
+            lambda: sx.exchange(tensor(), object()), TypeError, "consumer is a",
+        ),
+        "None": (lambda: sx.exchange(tensor(), None), TypeError, "consumer is None"),
+        "a list of modules": (lambda: sx.exchange(tensor(), [np]), TypeError, "consumer is a"),
         "a module without from_dlpack": (
-            lambda: sx.exchange(tensor(), pytest), TypeError, "from_dlpack",
+            lambda: sx.exchange(tensor(), pytest),
+            TypeError,
+            r"^consumer pytest has no from_dlpack; .*exchange\(x, numpy\)",
         ),
         "no memory": (lambda: sx.exchange(3, np), TypeError, "int"),
         "copy": (lambda: sx.exchange(tensor(), np, copy="no"), TypeError, "copy is"),
@@ -230,7 +237,11 @@ CASES = {
         "communicator": (lambda: mpi.check(None), TypeError, "mpi4py"),
     },
     # Tensor
-    "Tensor": {"constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor")},
+    "Tensor": {
+        "constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor.*empty"),
+        "new": (lambda: sx.Tensor.__new__(sx.Tensor), TypeError, "no constructor.*empty"),
+    },
+    "len": {"no axes": (lambda: len(sx.zeros(())), TypeError, "0-dimensional")},
     "Tensor.__getitem__": {
         "out of range": (lambda: tensor()[2], IndexError, "index 2.*2 elements"),
         "too many": (lambda: tensor()[0, 0, 0], IndexError, "3 indices"),

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-from pathlib import Path
 
 import environments
 from sycl_ext import _native
@@ -39,34 +37,6 @@ def test_the_module_is_looked_up_in_its_own_environment():
     paths = [line for line in dynamic.splitlines() if "RPATH" in line or "RUNPATH" in line]
     assert len(paths) == 1
     assert "[$ORIGIN/../../..]" in paths[0]
-
-
-IMPORT = """
-import os
-before = dict(os.environ)
-import sycl_ext
-print({name: value for name, value in os.environ.items() if before.get(name) != value})
-"""
-
-
-def changed_by_the_import(**variables: str) -> dict[str, str]:
-    environment = {**environments.clean_environment(), **variables}
-    for name in ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"):
-        environment.pop(name, None)
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT], env=environment, capture_output=True, text=True, check=True
-    )
-    return eval(done.stdout)
-
-
-def test_one_variable_is_set_at_import():
-    changed = changed_by_the_import()
-    assert set(changed) == {"OCL_ICD_FILENAMES"}
-    assert Path(changed["OCL_ICD_FILENAMES"]).is_relative_to(Path(sys.prefix).resolve())
-
-
-def test_it_can_be_switched_off():
-    assert changed_by_the_import(SYCL_EXT_NO_ICD="1") == {}
 
 
 def test_nothing_is_written_outside_the_process():

@@ -195,23 +195,6 @@ def test_no_such_device(spec, error, words):
             call(spec)
 
 
-def test_a_queue_becomes_the_queue_of_the_tensor():
-    queue = dpctl.SyclQueue(property="in_order")
-    tensor = sx.zeros(3, device=queue)
-    assert tensor.sycl_queue == queue
-    assert tensor[1:].sycl_queue == queue
-    assert tensor.copy().sycl_queue == queue
-    assert tensor.device is sx.device(0)
-    assert sx.zeros(3, device=sx.device(0)).sycl_queue == sx.device(0).sycl_queue
-    assert sx.zeros(3, device=WithQueue(queue)).sycl_queue == queue
-    # Host memory, which the device reads as it is.
-    for take in (sx.as_tensor, sx.from_dlpack):
-        array = np.zeros(3)
-        view = take(array, device=queue)
-        assert view.ptr == array.ctypes.data
-        assert view.sycl_queue == queue
-
-
 # ---- registered contexts -------------------------------------------------------------------------
 
 
@@ -269,12 +252,6 @@ def test_a_context_of_several_devices(halves):
         sx.register_context(both, sx.device(0))
 
 
-@pytest.mark.parametrize("spec", [None, 3, "cpu", object(), dpctl.SyclDevice()])
-def test_no_context(spec):
-    with pytest.raises((TypeError, ValueError), match="queue|context"):
-        sx.register_context(spec)
-
-
 def test_the_queue_of_another_device(halves):
     with pytest.raises(ValueError, match="device"):
         sx.register_context(halves[0].sycl_queue, halves[1])
@@ -328,21 +305,6 @@ def test_rows_are_immortal(private):
     number, context = private.id, private.sycl_context
     del private
     assert sx.device(number).sycl_context == context
-
-
-# ---- what the host is ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("call", [sx.device, lambda spec: sx.empty(3, device=spec)])
-def test_the_host_is_not_the_cpu_device(call):
-    for spec in ((1, 0), "host"):
-        with pytest.raises(ValueError, match=r"host.*host_view\(\).*to_numpy\(\)"):
-            call(spec)
-
-
-def test_host_accessible_names_the_kinds(root):
-    with pytest.raises(ValueError, match="'device', 'shared', 'host' or 'system'"):
-        root.host_accessible("hots")
 
 
 # ---- an environment that the runtime does not understand -----------------------------------------

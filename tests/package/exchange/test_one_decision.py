@@ -14,7 +14,9 @@ from sycl_ext._negotiation.consumers import CONSUMERS
 
 ROWS = [row for row in CONSUMERS if row.package not in ("sycl_ext", "dpctl")]
 COPIES = (None, True, False)
-WHERE = (None, "cpu", (1, 0), ["cpu", (1, 0)])
+#: "private" stands for a private context of the device.
+WHERE = (None, "cpu", (1, 0), ["cpu", (1, 0)], "private", ["private", 0])
+KINDS = ("device", "shared", "host", "system", "private")
 
 LAYOUTS = {
     "compact": lambda t: t,
@@ -47,33 +49,43 @@ def library_of(row, monkeypatch):
     return module
 
 
-@pytest.mark.parametrize("usm_type", ["device", "shared", "host", "system"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.package}{row.since or ''}")
-def test_a_library(row, layout, usm_type, monkeypatch):
-    source = make(usm_type)
+def test_a_library(row, layout, kind, monkeypatch, private):
+    source = make(kind, private)
     library = library_of(row, monkeypatch)
     for readonly, copy, host_copy, where in itertools.product(
         (False, True), COPIES, (True, False), WHERE
     ):
         x = LAYOUTS[layout](source.as_readonly() if readonly else source)
-        options = {"copy": copy, "host_copy": host_copy, "device": where}
+        options = {"copy": copy, "host_copy": host_copy, "device": named(where, private)}
         compare(x, library, options)
 
 
-@pytest.mark.parametrize("usm_type", ["device", "shared", "host", "system"])
-@pytest.mark.parametrize("consumer", [0, "cpu", (1, 0), ["cpu"], [(1, 0), "cpu"], ["gpu", (1, 0)]])
-def test_a_device(consumer, usm_type):
-    source = make(usm_type)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "consumer",
+    [sx, 0, "cpu", (1, 0), ["cpu"], [(1, 0), "cpu"], ["gpu", (1, 0)], "private", ["private", 0]],
+)
+def test_a_device(consumer, kind, private):
+    source, consumer = make(kind, private), named(consumer, private)
     for layout, copy, host_copy in itertools.product(LAYOUTS.values(), COPIES, (True, False)):
         compare(layout(source), consumer, {"copy": copy, "host_copy": host_copy})
 
 
-def make(usm_type):
-    if usm_type == "system":
-        return sx.as_tensor(np.arange(24, dtype="f4").reshape(4, 6), copy=False)
-    t = sx.empty((4, 6), "f4", usm_type=usm_type)
-    return t.copy_from(np.arange(24, dtype="f4").reshape(4, 6))
+def named(where, private):
+    if isinstance(where, list):
+        return [named(one, private) for one in where]
+    return private if where == "private" else where
+
+
+def make(kind, private):
+    array = np.arange(24, dtype="f4").reshape(4, 6)
+    if kind == "system":
+        return sx.as_tensor(array, copy=False)
+    where = {"device": private} if kind == "private" else {"usm_type": kind}
+    return sx.empty((4, 6), "f4", **where).copy_from(array)
 
 
 def compare(x, consumer, options):

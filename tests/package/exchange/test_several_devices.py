@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``device=[...]``: the first of several devices that takes no copy, else the cheapest."""
 
-import dataclasses
-import itertools
-import types
-
 import dpctl
 import dpnp
 import numpy as np
@@ -17,12 +13,6 @@ VIEW, COPY = Plan(Route.VIEW, "there"), Plan(Route.COPY, "elsewhere")
 TWO = Plan(Route.VIA_HOST, "far")
 NO = Plan(Route.REFUSE, "cannot", BufferError)
 NOT_NOW = Plan(Route.REFUSE, "not without a copy", sx.CopyRefusedError)
-
-
-@pytest.fixture
-def private():
-    """Another entry of the same device."""
-    return sx.register_context(dpctl.SyclContext([sx.device(0).sycl_device]))
 
 
 # ---- plans ---------------------------------------------------------------------------------------
@@ -260,40 +250,3 @@ def test_a_library_on_the_devices_that_are_acceptable(private):
     assert sx.exchange(t, sx, device=0).device is sx.device(0)
     with pytest.raises(sx.CopyRefusedError):
         sx.exchange(t, sx, device=[0], copy=False)
-
-
-def library_named(name):
-    """A stand-in for a library that the table of consumers knows."""
-    library = types.ModuleType(name)
-    library.from_dlpack = sx.as_tensor
-    return library
-
-
-SHAPES = {
-    "plain": lambda t: t,
-    "read-only": lambda t: t.as_readonly(),
-    "strided": lambda t: t[::2],
-    "reversed": lambda t: t[::-1],
-}
-LIBRARIES = (np, dpnp, sx, *map(library_named, ("torch", "jax", "tvm_ffi", "onedal", "other")))
-
-
-@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.__name__)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_explain_is_what_happens(library, shape, private):
-    """The route, the class of a refusal, and how many copies: also where the library needs one."""
-    lists = ([0], [private], [(1, 0)], [private, 0], [(1, 0), 0], [0, (1, 0)], [0, private])
-    for home, wanted, copy in itertools.product((0, private), lists, (None, False, True)):
-        t = SHAPES[shape](sx.zeros(5, "int32", device=home))
-        plan = sx.explain(t, library, device=wanted, copy=copy)
-        assert len(plan.candidates) == len(wanted)
-        if plan.error is not None:
-            with pytest.raises(plan.error) as caught:
-                sx.exchange(t, library, device=wanted, copy=copy)
-            assert type(caught.value) is plan.error
-            continue
-        assert plan in [
-            dataclasses.replace(one, candidates=plan.candidates) for one in plan.candidates
-        ]
-        result = sx.exchange(t, library, device=wanted, copy=copy)
-        assert (sx.as_tensor(result).ptr == t.ptr) == (plan.copies == 0)

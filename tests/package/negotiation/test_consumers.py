@@ -113,30 +113,3 @@ def test_explain_without_a_consumer():
     assert sx.explain(sx.zeros(3)).copies == 0
     assert sx.explain(np.zeros(3), copy=True).copies == 1
     assert sx.explain(sx.zeros(3), (1, 0)).copies == 0
-
-
-def test_a_consumer_of_legacy_capsules(monkeypatch):
-    row = next(row for row in CONSUMERS if row.takes == "legacy capsule")
-    module = types.ModuleType(row.package)
-    target = module
-    *parents, function = row.entry.split(".")
-    for name in parents:
-        setattr(target, name, types.SimpleNamespace())
-        target = getattr(target, name)
-    setattr(target, function, lambda capsule: str(capsule))
-    monkeypatch.setitem(sys.modules, row.package, module)
-    assert '"dltensor"' in sx.exchange(sx.zeros(3, "float32"), module)
-
-
-# ---- more of the ways in and out -----------------------------------------------------------------
-
-
-def test_a_conversion_is_a_copy():
-    view = sx.host_view(sx.zeros(3, "int16"))
-    with pytest.raises(sx.CopyRefusedError, match="conversion to float64 is a copy"):
-        view.__array__("float64", copy=False)
-
-
-def test_to_numpy_of_every_kind(usm_type):
-    tensor = sx.zeros(3, "int16", usm_type=usm_type)
-    assert type(tensor).to_numpy(tensor, copy=None).tolist() == [0, 0, 0]

@@ -21,30 +21,11 @@ def raw(tensor):
     return flat.view(width[tensor.element_size()]).numpy().tobytes()
 
 
-WAYS = {
-    "host_view": lambda t: torch.from_dlpack(sx.host_view(t)),
-    "capsule": lambda t: torch.from_dlpack(sx.host_view(t).__dlpack__(max_version=(1, 0))),
-    "legacy capsule": lambda t: torch.from_dlpack(sx.host_view(t).__dlpack__()),
-    "as_tensor": lambda t: torch.as_tensor(sx.host_view(t)),
-    "exchange": lambda t: sx.exchange(t, torch),
-    "frombuffer": lambda t: torch.from_numpy(t.to_numpy()),
-}
 REVERSED = ("reversed", "4-D permuted")
 
 
 def test_every_dtype_of_torch_is_tried():
     assert {"bool", "float32", "complex128", "bfloat16", "float8_e4m3fn", "uint64"} <= set(DTYPES)
-
-
-@pytest.mark.parametrize("way", ["host_view", "capsule", "exchange"])
-def test_negative_strides_do_not_end_the_process(way, usm_type):
-    """torch 2.13 aborts on them: it is handed a copy."""
-    for name in REVERSED:
-        tensor, array = LAYOUTS[name].tensor("float32", usm_type)
-        taken = WAYS[way](tensor)
-        assert raw(taken) == bits(array)
-        assert taken.data_ptr() != tensor.ptr
-        assert min(taken.stride()) >= 0
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -53,7 +34,7 @@ def test_back(name):
         base, array = LAYOUTS[name].arrays(dtype)
         if name in REVERSED or dtype not in samples.NUMPY_DTYPES:
             array = np.ascontiguousarray(array).reshape(array.shape)
-            theirs = WAYS["host_view"](array)
+            theirs = torch.from_dlpack(sx.host_view(array))
         else:
             theirs = torch.from_numpy(base)
             view = samples.strided_form(base, array)
@@ -82,17 +63,6 @@ def test_read_only_memory_is_copied_for_torch(usm_type):
 def test_without_a_host_view_torch_refuses(usm_type):
     with pytest.raises(RuntimeError, match="XPU"):
         torch.from_dlpack(sx.zeros(3, usm_type=usm_type))
-
-
-def test_the_memory_outlives_the_tensor():
-    taken = torch.from_dlpack(sx.host_view(sx.zeros(1000).copy_from(values(1000))))
-    noise = [sx.zeros(1000) for _ in range(20)]
-    assert raw(taken) == bits(values(1000))
-    del noise
-    tensor = sx.from_dlpack(torch.arange(1000))
-    noise = [torch.zeros(1000, dtype=torch.int64) for _ in range(20)]
-    assert tensor.to_numpy().tolist() == list(range(1000))
-    del noise
 
 
 def test_what_torch_does_not_export():

@@ -5,7 +5,6 @@ import array as stdlib_array
 
 import dpctl
 import dpctl.memory
-import dpnp
 import numpy as np
 import pytest
 
@@ -166,13 +165,6 @@ def test_read_only_by_the_specification():
     assert not sx.as_tensor(Described(tensor, data=(tensor.ptr, False))).readonly
 
 
-def test_read_only_of_dpnp():
-    array = dpnp.zeros(3)
-    assert not sx.as_tensor(array).readonly
-    array.get_array().flags["W"] = False
-    assert sx.as_tensor(array).readonly
-
-
 def test_read_only_of_dpctl_memory(usm_type):
     """It says True, and means writable."""
     memory = MEMORIES[usm_type](16)
@@ -319,17 +311,6 @@ def test_dpctl_memory_lives_as_long_as_its_tensor():
     del others
 
 
-def test_dpctl_memory_out(usm_type):
-    tensor = numbers(usm_type)
-    memory = dpctl.memory.as_usm_memory(tensor)
-    assert type(memory) is MEMORIES[usm_type]
-    assert memory._pointer == tensor.ptr
-    assert memory.nbytes == tensor.nbytes
-    assert memory.copy_to_host().tobytes() == bits(values((2, 3)))
-    del tensor
-    assert memory.copy_to_host().tobytes() == bits(values((2, 3)))
-
-
 # ---- buffers -------------------------------------------------------------------------------------
 
 
@@ -378,23 +359,8 @@ def test_strides_that_are_no_multiple_of_the_itemsize():
         sx.as_tensor(record["b"])
 
 
-@pytest.mark.parametrize("obj", [3, 1.5, [1, 2], (1, 2), "text", None, object(), {1: 2}])
-def test_no_memory(obj):
-    with pytest.raises(TypeError, match=f"an object of type {type(obj).__name__} offers no memory"):
-        sx.as_tensor(obj)
-
-
 def test_released_buffer():
     view = memoryview(bytearray(4))
     view.release()
     with pytest.raises((ValueError, TypeError, BufferError)):
         sx.as_tensor(view)
-
-
-def test_the_best_protocol_is_taken():
-    """A dpnp array in a private context: DLPack cannot, the interface can."""
-    context = dpctl.SyclContext([dpctl.SyclDevice()])
-    array = dpnp.arange(5, sycl_queue=dpctl.SyclQueue(context, dpctl.SyclDevice()))
-    tensor = sx.as_tensor(array)
-    assert tensor.sycl_context == context
-    assert tensor.to_numpy().tolist() == [0, 1, 2, 3, 4]

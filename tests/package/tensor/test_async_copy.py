@@ -16,7 +16,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
-from samples import LAYOUTS, bits, values
+from samples import bits, values
 from sycl_ext import _core
 from waiting import eventually
 
@@ -37,19 +37,6 @@ def test_there_and_back(usm_type, array):
     back = t.to_numpy(wait=False)
     assert bits(back.result()) == bits(array)
     assert back.result() is back.result()
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout(layout):
-    source, array = LAYOUTS[layout].tensor("float32")
-    _, other = LAYOUTS[layout].arrays("float32", seed=2)
-    assert bits(source.to_numpy(copy=True, wait=False).result()) == bits(array)
-    t = sx.zeros(array.shape, array.dtype)
-    t.copy_from(source, wait=False).wait()
-    assert bits(t.to_numpy()) == bits(array)
-    if 0 not in source.strides:
-        source.copy_from(other, wait=False).wait()
-        assert bits(source.to_numpy()) == bits(other)
 
 
 def test_what_comes_later_comes_after_it():

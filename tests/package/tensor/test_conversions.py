@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a `Tensor` becomes for Python and NumPy: an array, a buffer, a number, a list, a text."""
 
-import gc
 import operator
 import re
 
@@ -12,7 +11,7 @@ import pytest
 import buffers
 import samples
 import sycl_ext as sx
-from samples import LAYOUTS, numbered
+from samples import numbered
 
 # ---- NumPy ---------------------------------------------------------------------------------------
 
@@ -52,26 +51,6 @@ def test_array(usm_type):
 
 
 # ---- buffers -------------------------------------------------------------------------------------
-
-
-def test_writing_through_a_memoryview(usm_type):
-    tensor = sx.zeros(3, "uint8", usm_type=usm_type)
-    memoryview(tensor)[1] = 7
-    assert tensor.to_numpy().tolist() == [0, 7, 0]
-    with pytest.raises(TypeError, match="read-only"):
-        memoryview(tensor.as_readonly())[1] = 8
-
-
-def test_a_memoryview_keeps_the_memory():
-    buffer = memoryview(sx.zeros(1000, "uint8").copy_from(np.full(1000, 5, "uint8")))
-    gc.collect()
-    assert bytes(buffer) == b"\5" * 1000
-
-
-def test_bytes_of_a_buffer(usm_type):
-    tensor, array = LAYOUTS["sliced"].tensor("int32", usm_type)
-    assert memoryview(tensor).tobytes() == array.tobytes()
-    assert bytes(tensor.copy()) == array.tobytes()
 
 
 @pytest.mark.parametrize(

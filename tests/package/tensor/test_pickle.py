@@ -237,19 +237,6 @@ def test_copies_lie_as_they_lay(layout, make, usm_type):
     ]
 
 
-def test_copies_stay_where_they_are(private, halves):
-    for device in (private, *halves):
-        assert copy.copy(sx.zeros(3, device=device)).device is device
-
-
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
-def test_copies_keep_the_queue(make):
-    queue = dpctl.SyclQueue(property="in_order")
-    tensor = sx.zeros((3, 4), device=queue)
-    for layout in (tensor, tensor[::2, ::2]):
-        assert make(layout).sycl_queue == queue
-
-
 def test_deepcopy_copies_once():
     tensor = sx.zeros(3)
     first, second = copy.deepcopy([tensor, tensor])
