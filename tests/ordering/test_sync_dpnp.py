@@ -187,19 +187,6 @@ def test_reads_while_threads_submit():
         assert all(pool.map(are_read, tensors, arrays))
 
 
-@pytest.mark.parametrize("view", ["exchange", "interface"])
-def test_a_stencil_of_dpnp_in_a_tensor(view):
-    """Dozens of kernels in a row that read and write one block, on the queue of everybody."""
-    tensor = sx.zeros((64, 64), "float32", usm_type="shared")
-    array, expected = VIEWS[view](tensor), np.zeros((64, 64), "float32")
-    array[0], expected[0] = 1, 1
-    for _ in range(20):
-        for grid in (array, expected):
-            inner = grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]
-            grid[1:-1, 1:-1] = inner * 0.25
-    assert np.allclose(tensor.to_numpy(), expected)
-
-
 def test_eight_threads_share_arrays_with_dpnp():
     """dpnp computes under a lock, which it needs; our reads need none."""
     lock = threading.Lock()

@@ -24,7 +24,6 @@ import numpy as np
 
 import environments
 import sycl_ext as sx
-from dlpack_conformance import structs as dlpack_ctypes
 from level_zero import control
 
 HERE = Path(__file__).resolve().parent
@@ -165,48 +164,6 @@ class Bench:
         assert not thread.is_alive()
         if errors:
             raise errors[0]
-
-
-# ---- the C exchange table of DLPack 1.3 ----------------------------------------------------------
-
-
-class ExchangeApi(ctypes.Structure):
-    """``DLPackExchangeAPI``, as far as a consumer of views calls it."""
-
-    _fields_ = (
-        ("version", ctypes.c_uint32 * 2),
-        ("prev_api", ctypes.c_void_p),
-        ("allocate", ctypes.c_void_p),
-        ("from_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)),
-        ("to_object", ctypes.c_void_p),
-        ("borrow", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)),
-        ("stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)),
-    )
-
-    @classmethod
-    def of(cls, obj: object) -> ExchangeApi:
-        capsule = type(obj).__dlpack_c_exchange_api__
-        return cls.from_address(dlpack_ctypes._get_pointer(capsule, b"dlpack_exchange_api"))
-
-    @classmethod
-    def take(cls, obj: object) -> None:
-        """Take a view of `obj`, and give it back."""
-        managed = ctypes.c_void_p()
-        assert cls.of(obj).from_object(obj, ctypes.addressof(managed)) == 0
-        dlpack_ctypes.call_deleter(managed.value, versioned=True)
-
-    @classmethod
-    def look(cls, obj: object) -> None:
-        """Borrow a ``DLTensor`` of `obj`."""
-        borrowed = dlpack_ctypes.DLTensor()
-        assert cls.of(obj).borrow(obj, ctypes.addressof(borrowed)) == 0
-
-    @classmethod
-    def work_stream(cls, obj: object) -> int:
-        """The address of the queue that a consumer submits its work to."""
-        queue = ctypes.c_void_p()
-        assert cls.of(obj).stream(*obj.__dlpack_device__(), ctypes.addressof(queue)) == 0
-        return queue.value
 
 
 class Address:

@@ -24,7 +24,6 @@ from lab import (
     NBYTES,
     STREAM_FORMS,
     Address,
-    ExchangeApi,
     XpuStream,
     at,
     of,
@@ -32,7 +31,6 @@ from lab import (
 )
 from sycl_ext import _core
 from waiting import eventually
-from ways import WAYS
 
 V1 = {"max_version": (1, 0)}
 PENDING = {dpctl.event_status_type.submitted, dpctl.event_status_type.running}
@@ -179,42 +177,9 @@ def test_queue_of_the_cpu_device_takes_a_host_wait(bench):
         assert at(tensor.ptr) == {7}
 
 
-#: What waits on the host for work on the tensor's queue, and the kind of USM.
-BLOCKING = {
-    "Tensor.__dlpack__, legacy": "shared",
-    "Tensor.__dlpack__": "device",
-    "Tensor.__dlpack__(host)": "shared",
-    "Tensor.__dlpack__(copy=True)": "device",
-    "Tensor.__buffer__": "shared",
-    "Tensor.__array__": "shared",
-    "Tensor.to_numpy": "shared",
-    "Tensor.to_numpy(copy=True)": "device",
-    "host_view": "device",
-    "host_view(copy=True)": "device",
-    "exchange(numpy)": "device",
-    "Tensor.copy": "device",
-    "Tensor.to_device(CPU)": "device",
-    "Tensor.copy_from, of it": "device",
-    "from_dlpack(copy=True)": "device",
-}
-
-
-@pytest.mark.parametrize("name", BLOCKING)
-def test_what_waits_on_the_host(bench, name):
-    """And it lets other threads run meanwhile: this one, for instance."""
-    tensor = bench.tensor(BLOCKING[name])
-    memory = usm(tensor)
-    with bench.held():
-        work = bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: WAYS[name].call(tensor)) as results:
-            assert is_pending(work)
-        assert not is_pending(work)
-        assert of(ways.content(results[0])) == {7}
-
-
 # ---- the C exchange table ------------------------------------------------------------------------
 
-exchange_calls = pytest.mark.parametrize("call", [ExchangeApi.take, ExchangeApi.look])
+exchange_calls = pytest.mark.parametrize("call", [ways.from_table, ways.borrowed_from_table])
 
 
 @exchange_calls
@@ -231,7 +196,6 @@ def test_exchange_api_orders_the_work_stream(bench, own_queue, call):
         later = consumer.memcpy_async(landing, memory, memory.nbytes)
     later.wait()
     assert at(landing._pointer) == {7}
-    assert ExchangeApi.work_stream(tensor)
 
 
 @exchange_calls
@@ -244,47 +208,6 @@ def test_exchange_api_waits_for_a_host_view(bench, call):
         with bench.blocked(lambda: call(view)):
             assert is_pending(work)
     assert at(tensor.ptr) == {7}
-
-
-# ---- repeated, slowly ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", STREAM_FORMS)
-@pytest.mark.parametrize("consumer", ["in-order", "out-of-order", "other context", "own"])
-def test_later_work_on_the_consumers_queue_sees_the_data(bench, consumer, form):
-    tensor = bench.tensor()
-    queue = {
-        "in-order": lambda: bench.queue("in_order"),
-        "out-of-order": bench.queue,
-        "other context": bench.private_queue,
-        "own": lambda: tensor.sycl_queue,
-    }[consumer]()
-    memory = usm(tensor)
-
-    def repeat(value):
-        bench.write(tensor.sycl_queue, memory, value)
-        tensor.__dlpack__(stream=STREAM_FORMS[form](queue), **V1)
-        return bench.read(memory, queue)
-
-    assert bench.stale(repeat) == []
-
-
-@pytest.mark.parametrize("consumer", ["in-order", "out-of-order", "other context"])
-def test_without_the_wait_later_work_sees_stale_data(bench, consumer):
-    """The test above, with ``stream=-1``."""
-    tensor = bench.tensor()
-    make = bench.private_queue if consumer == "other context" else bench.queue
-    queue = make(*(["in_order"] if consumer == "in-order" else []))
-    memory = usm(tensor)
-
-    def repeat(value):
-        bench.write(tensor.sycl_queue, memory, value)
-        tensor.__dlpack__(stream=-1, **V1)
-        seen = bench.read(memory, queue)
-        tensor.sycl_queue.wait()
-        return seen
-
-    assert bench.is_stale(repeat)
 
 
 # ---- as a consumer -------------------------------------------------------------------------------
@@ -457,7 +380,7 @@ def dpnp_reads(tensor):
 UNCONCERNED = {
     "nothing": lambda t: None,
     "an export that nobody took": lambda t: [t.__dlpack__(), t.__dlpack__(**V1)].clear(),
-    "a consumer that has gone": lambda t: (ExchangeApi.take(t), t.to_numpy())[1],
+    "a consumer that has gone": lambda t: (ways.from_table(t), t.to_numpy())[1],
     "an array of dpnp that has gone": dpnp_reads,
     "views of the host": lambda t: (
         sx.host_view(t),

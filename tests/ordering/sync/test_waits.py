@@ -18,7 +18,6 @@ import ways
 from lab import DELAY_US, DTYPE, LENGTH, Address, alone, at, of, usm
 from ways import WAYS
 
-V1 = {"max_version": (1, 0)}
 #: Ways to elements, but for those with commands of a library that has waits of its own.
 READING = {
     name: way
@@ -53,29 +52,6 @@ def test_way(bench, name):
     kinds = ["shared"] if way.host else ["device"]
     for kind in [*kinds, "shared"] if way.gives == ways.HOST else kinds:
         assert stale(bench, seen_by(name), bench.tensor(kind)) == [], kind
-
-
-@pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out-of-order", "in-order"])
-@pytest.mark.parametrize("where", ["default context", "private context"])
-@pytest.mark.parametrize(
-    ("way", "usm_type"),
-    [
-        ("Tensor.__dlpack__(stream=None)", "shared"),
-        ("Tensor.__buffer__", "shared"),
-        ("Tensor.to_numpy", "shared"),
-        ("Tensor.to_numpy(copy=True)", "device"),
-        ("host_view", "device"),
-        ("Tensor.copy", "device"),
-        ("Tensor.__dlpack__(copy=True)", "device"),
-        ("Tensor.__dlpack__(host, copy=True)", "device"),
-    ],
-)
-def test_tensor_with_a_queue_of_its_own(bench, where, properties, way, usm_type):
-    """``device=queue``: the work that this queue has been given is waited for."""
-    queue = (bench.queue if where == "default context" else bench.private_queue)(*properties)
-    tensor = bench.tensor(usm_type, device=queue)
-    assert tensor.sycl_queue == queue
-    assert stale(bench, seen_by(way), tensor, queue) == []
 
 
 # ---- a host view that is older than the work: `test_host_views.py` -----------------------------
@@ -214,16 +190,3 @@ def test_without_the_wait_data_is_stale(bench, way):
         return seen
 
     assert bench.is_stale(repeat), "the tests above could not fail"
-
-
-def test_without_the_wait_dpnp_is_stale(bench):
-    array = dpnp_array(bench, "device")
-    memory, queue = usm(array), array.sycl_queue
-
-    def repeat(value):
-        bench.write(queue, memory, value)
-        seen = bench.read(memory)
-        queue.wait()
-        return seen
-
-    assert bench.is_stale(repeat)
