@@ -20,16 +20,8 @@ using Any = nb::ndarray<float>;
 using ReadOnly = nb::ndarray<float, nb::ro>;
 using Host = nb::ndarray<float, nb::device::cpu>;
 
-float sum(Host array) {
-  const auto view = array.view<float, nb::ndim<1>>();
-  float total = 0;
-  for (std::size_t i = 0; i < view.shape(0); ++i) total += view(i);
-  return total;
-}
-
 NB_MODULE(nanobind_consumer, module) {
   module.def("take_any", [](Any array) { return seen(array, true); });
   module.def("take_readonly", [](ReadOnly array) { return seen(array, false); });
   module.def("take_host", [](Host array) { return seen(array, true); });
-  module.def("sum", sum);
 }
