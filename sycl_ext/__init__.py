@@ -56,8 +56,7 @@ def __getattr__(name: str) -> object:
     if name in _NAMESPACES or name == "_core":  # PyCapsule_Import asks for this attribute
         from importlib import import_module
 
-        with _startup.loading:
-            return import_module(f"sycl_ext.{name}")
+        return import_module(f"sycl_ext.{name}")
     from sycl_ext._setup.elsewhere import advice
 
     raise AttributeError(f"module 'sycl_ext' has no attribute {name!r}{advice(name)}")

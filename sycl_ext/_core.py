@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core: the extension module `sycl_ext._native`, connected to the package.
 
-The first import of the core runs this file, so the core is always connected.
+The first import of the core runs this file, so the core is always connected. The modules that it
+needs for that import `_native`, because modules of the package never import each other in a circle.
 ``_core.pyi`` has the types.
 """
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import operator
 import sys
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 from weakref import WeakValueDictionary
 
-from sycl_ext import _core
-from sycl_ext._debug.trace import ENABLED
+from sycl_ext import _native as _core
+from sycl_ext._debug.trace import ENABLED, logger
 from sycl_ext._negotiation.dlpack import DLDevice
 
 if TYPE_CHECKING:
@@ -157,3 +158,15 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
             "origins=True needs a process that was started with SYCL_EXT_TRACE=1 in its environment"
         )
     return [held.origin for reference in _alive.valuerefs() if (held := reference()) is not None]
+
+
+def _report_live_exports() -> None:
+    """Report at exit the exports that consumers have not released."""
+    alive = live_exports(origins=True)
+    if alive:
+        lines = "".join(f"\n  {origin}" for origin in alive)
+        logger.warning("exports that are alive at the exit: %d%s", len(alive), lines)
+
+
+if ENABLED:
+    atexit.register(_report_live_exports)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.dlpack import HOST, DeviceType

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._debug.introspection import remember
 from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.queues import NO_SYNC, queue_from

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import Placement, is_absent, place
@@ -42,6 +42,7 @@ from sycl_ext._protocols.sources import (
     strong,
     tensor_device,
 )
+from sycl_ext._protocols.usm_interface import from_usm_interface
 
 __all__ = [
     "facts_of_class",
@@ -339,8 +340,6 @@ def _described(x: Any) -> _core.TensorBase | None:
     interface = getattr(x, "__sycl_usm_array_interface__", None)
     if interface is None:
         return None
-    from sycl_ext._protocols.usm_interface import from_usm_interface
-
     return from_usm_interface(x, interface)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 from weakref import ProxyTypes
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.rules import Plan, Request, Route, Source, kind_of_copy, plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._setup import icd
 from sycl_ext._setup.runtimes import warn_user

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from sycl_ext._setup.startup import loading
+from sycl_ext._setup import startup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ WITHOUT_CORE = ("_setup.paths",)
 
 def load(module: str, name: str, found_in: str) -> object:
     """Return a public object of a module, with its public module as ``__module__``."""
-    with loading:
-        if module not in WITHOUT_CORE:  # first, so that all threads take the locks in one order
-            import_module("sycl_ext._core")
+    with startup.loading:
+        if module not in WITHOUT_CORE:
+            startup.load_core()
         value: object = getattr(import_module(f"sycl_ext.{module}"), name)
     if callable(value):
         value.__module__ = found_in

@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 
 _told: set[str] = set()
 #: Packages whose frames are not the user's code.

@@ -20,11 +20,29 @@ EXTENSION = "_native"
 INIT = "__init__.py"
 OLDEST_NUMPY = (1, 26)
 
-#: Held while a public name is loaded. A fork waits for it, because its child would keep the locks
-#: of unfinished imports.
+#: Held while a public name is loaded. A module that is being loaded does not take it, so it is
+#: always taken before the locks of modules.
 loading = _thread.RLock()
+
+#: The modules that a fork waits for: those of the package, and the one that its functions import.
+WAITED_FOR = (f"{PACKAGE}.", "dpctl")
+
+
+def load_core() -> None:
+    """Load the core, connected to the package, if this is the first use of the package."""
+    with loading:
+        __import__("sycl_ext._core")
+
+
+def _finish_imports() -> None:
+    """Wait before a fork: its child would keep the locks of imports of other threads for ever."""
+    loading.acquire()
+    for name in [name for name in sys.modules.copy() if name.startswith(WAITED_FOR)]:
+        __import__(name)  # waits if another thread imports it
+
+
 os.register_at_fork(
-    before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
+    before=_finish_imports, after_in_parent=loading.release, after_in_child=loading.release
 )
 
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._negotiation.dlpack import HOST
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ read them and no work is pending on them. The display never waits, copies or fai
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any, cast
 
 import numpy as np
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 
 __all__ = ["as_html", "as_text", "describe"]
 
@@ -26,8 +27,6 @@ def as_text(tensor: _core.TensorBase) -> str:
 
 def as_html(tensor: _core.TensorBase) -> str:
     """Return a table of the properties, and the elements."""
-    from html import escape
-
     cells = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
         for name, value in (*_fields(tensor).items(), ("nbytes", f"{tensor.nbytes:,}"))

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
-from sycl_ext._protocols import imports
+from sycl_ext._protocols import exports, imports
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._setup import no_device, runtimes
-from sycl_ext._tensor import host_view, tensor
+from sycl_ext._tensor import async_copy, host_view, tensor
 
 
 def connect() -> None:
@@ -29,30 +27,11 @@ def connect() -> None:
         "facts_of_class": imports.facts_of_class,
         "shared_queue": device.shared_queue,
         "import_slowly": imports.import_slowly,
-        "export_slowly": _export_slowly,
+        "export_slowly": exports.export,
         "host_view_slowly": host_view.make_host_view,
-        "to_numpy_slowly": _to_numpy_slowly,
+        "to_numpy_slowly": async_copy.to_numpy,
         "new_tensor_slowly": tensor.new_tensor,
     }
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
-    if ENABLED:
-        from sycl_ext._debug.exit import report_at_exit
-
-        report_at_exit()
     runtimes.warn_of_others()
     no_device.prepare()
-
-
-# ---- of modules that the first exchange does not need --------------------------------------------
-
-
-def _export_slowly(*arguments: Any) -> Any:
-    from sycl_ext._protocols.exports import export
-
-    return export(*arguments)
-
-
-def _to_numpy_slowly(*arguments: Any) -> Any:
-    from sycl_ext._tensor.async_copy import to_numpy
-
-    return to_numpy(*arguments)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.array import Array
+from sycl_ext._tensor.display import describe
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -57,8 +58,6 @@ class HostView(Array):
         return array.copy() if copy else array
 
     def __repr__(self) -> str:
-        from sycl_ext._tensor.display import describe
-
         what = "copy" if self.is_copy else "view"
         of = "" if self.base is None else f" of {describe(self.base)}"
         return f"HostView(shape={self.shape}, dtype={self.dtype_name}, {what}{of})"

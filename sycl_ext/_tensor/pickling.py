@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._devices.description import (
     TO_COMPOSITE,
     Cut,
@@ -33,6 +33,7 @@ from sycl_ext._negotiation.kinds import USM_TYPES
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES
+from sycl_ext._setup import startup
 
 __all__ = [
     "copy_as_it_lies",
@@ -231,6 +232,7 @@ def load(
     MemoryError, BufferError
         If the device does not have enough memory, or does not support USM.
     """
+    startup.load_core()  # this may be the first use of the package in the process
     if type(version) is not int or version != FORMAT:
         raise _refused(f"its format is {version!r}, and {FORMAT} is known: update sycl_ext")
     stored = _check_layout(dtype, shape, axes)

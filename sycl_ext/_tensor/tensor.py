@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.kinds import UsmType
 from sycl_ext._negotiation.rules import kind_of_copy
-from sycl_ext._protocols import imports, sources
+from sycl_ext._protocols import imports, sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
+from sycl_ext._tensor import display, pickling
 from sycl_ext._tensor.array import Array
+from sycl_ext._tensor.async_copy import AsyncCopy, check_wait
 from sycl_ext._tensor.indexing import (
     as_shape,
     broadcast_strides,
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 
     import dpctl
     from numpy.typing import DTypeLike, NDArray
-
-    from sycl_ext._tensor.async_copy import AsyncCopy
 
 __all__ = [
     "Tensor",
@@ -260,10 +260,7 @@ class Tensor(Array):
         ValueError
             If the shapes do not fit.
         """
-        if wait is not True:
-            from sycl_ext._tensor import async_copy
-
-            async_copy.check_wait(wait)
+        check_wait(wait)
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
         source = _core.find_memory(obj)
@@ -275,7 +272,7 @@ class Tensor(Array):
         strides = broadcast_strides(source.shape, source.strides, self.shape)
         spread = _core.view(source, 0, self.shape, strides, source)
         if not wait:
-            return async_copy.AsyncCopy(_core.begin_copy(self, spread), lambda: self)
+            return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
         _core.copy_elements(self, spread)
         return self
 
@@ -315,33 +312,23 @@ class Tensor(Array):
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        from sycl_ext._protocols import usm_interface
-
         _core.note_offer_asked(self)
         return usm_interface.usm_interface_of(self)
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
-        from sycl_ext._tensor import pickling
-
         return pickling.reduce(self, operator.index(protocol))
 
     def __copy__(self) -> Tensor:
-        from sycl_ext._tensor import pickling
-
         return pickling.copy_as_it_lies(self)  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self.__copy__()
 
     def __repr__(self) -> str:
-        from sycl_ext._tensor import display
-
         return display.as_text(self)
 
     def _repr_html_(self) -> str:
         """Return the representation in a notebook: a table and the elements."""
-        from sycl_ext._tensor import display
-
         return display.as_html(self)
 
     def __len__(self) -> int:

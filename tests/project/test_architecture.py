@@ -101,7 +101,8 @@ def cpp_errors(root):
 def folder_of(module):
     """Return "_cli" for sycl_ext._cli.devices, and "sycl_ext" for the package itself."""
     parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "sycl_ext"
+    folder = parts[1] if len(parts) > 1 else "sycl_ext"
+    return "_core" if folder == "_native" else folder
 
 
 def imported_modules(tree, modules):
@@ -150,7 +151,7 @@ def python_errors(root):
     """Check `sycl_ext/`, the stub of the core included."""
     package = root / "sycl_ext"
     # The stub stands for `_core.py`, which connects the core, and reaches upward for that.
-    paths = sorted([*package.rglob("*.py"), package / "_core.pyi"])
+    paths = sorted([*package.rglob("*.py"), package / "_core.pyi", package / "_native.pyi"])
     modules = {module_name(path, root): path for path in paths}
     unused = {(folder, one) for folder, arrows in PYTHON_ARROWS.items() for one in arrows}
     for module, path in modules.items():
@@ -179,6 +180,45 @@ def python_errors(root):
             yield f"the table lets {folder} reach {theirs}, which no file of it does"
 
 
+def import_time(tree):
+    """Return the tree without the imports that are only for type checkers."""
+    tree.body = [
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
+    ]
+    return tree
+
+
+#: Functions that import a module of the package: they load the public names, or run in a process of
+#: their own.
+LATE = ("sycl_ext/__init__.py", "sycl_ext/_doctor/probe.py")
+
+
+def import_order_errors(root):
+    """Check that modules are loaded in one order.
+
+    Each thread that imports holds a lock for each module that it is loading. In a circle, two
+    threads would wait for each other, or one would meet a module that is not complete. An import
+    in a function may hold such a lock during a fork; the child then waits for it without an end.
+    """
+    package = root / "sycl_ext"
+    paths = {module_name(path, root): path for path in sorted(package.rglob("*.py"))}
+    names, imported = {*paths, "sycl_ext._native"}, {}
+    for module, path in paths.items():
+        who, tree = path.relative_to(root).as_posix(), import_time(ast.parse(path.read_text()))
+        imported[module] = set(imported_modules(tree, names))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        late = {name for one in functions for name in imported_modules(one, names)}
+        if late and who not in LATE:
+            yield f"{who} imports {sorted(late)} in a function"
+    while ready := [one for one, needs in imported.items() if not needs & imported.keys()]:
+        for module in ready:
+            del imported[module]
+    for module, needs in imported.items():
+        yield f"{module} and {sorted(needs & imported.keys())} import each other"
+
+
 def names_from_cpp(root):
     """Check what C++ imports of the package by name: nothing but what it is handed."""
     for path in sorted((root / "src").rglob("*.[ch]pp")):
@@ -204,7 +244,7 @@ def table_errors(root):
 
 def errors(root):
     """Return everything that is wrong with the arrows."""
-    checks = (cpp_errors, python_errors, names_from_cpp, table_errors)
+    checks = (cpp_errors, python_errors, import_order_errors, names_from_cpp, table_errors)
     return [error for check in checks for error in check(root)]
 
 
@@ -271,6 +311,16 @@ BREACHES = {
         "sycl_ext/_tensor/host_view.py",
         "from .tensor import Tensor\n",
         "relative import",
+    ),
+    "modules in a circle": (
+        "sycl_ext/_tensor/tensor.py",
+        "from sycl_ext._tensor import tensor\n",
+        "sycl_ext._tensor.tensor and ['sycl_ext._tensor.tensor'] import each other",
+    ),
+    "an import in a function": (
+        "sycl_ext/_tensor/array.py",
+        "def f():\n    from sycl_ext._tensor import tensor\n",
+        "array.py imports ['sycl_ext._tensor.tensor'] in a function",
     ),
     "empty promise": (
         "sycl_ext/_setup/icd.py",

@@ -3,6 +3,7 @@
 
 import ast
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -208,53 +209,81 @@ def test_nobody_meets_a_core_that_does_not_know_the_package(first):
     )
 
 
-#: What users, pickles and Dask import by name.
+#: What users, C extensions, pickles and Dask begin with, and two modules of no public name.
 ENTRIES = (
-    *("dlpack", "ipc", "memory", "mpi", "pickling"),
-    *("_tensor.pickling", "_exchange.dask", "_exchange.libraries"),
+    "getattr(sx, 'Tensor')",
+    "getattr(sx, '_core')",
+    "getattr(sx.mpi, 'check')",
+    "importlib.import_module('sycl_ext._core')",
+    "importlib.import_module('sycl_ext.ipc').Handle",
+    "importlib.import_module('sycl_ext._exchange.dask')",
+    "importlib.import_module('sycl_ext._tensor.tensor')",
+    "importlib.import_module('sycl_ext._devices.cached_memory')",
+    "pickle.loads(TENSOR)",
 )
+FIRST_USES = """
+import importlib, os, pickle, signal, sys, threading, time, warnings
+import sycl_ext as sx
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+TENSOR = {tensor!r}
+"""
+
+
+def first_uses(program):
+    """Run a program that uses the package for the first time, in one of several ways."""
+    tensor = pickle.dumps(sx.zeros(3, device="cpu"))
+    environments.python(FIRST_USES.format(tensor=tensor) + textwrap.dedent(program))
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_the_core_is_loaded_before_all_that_it_loads(entry):
-    """Or two threads that begin at two places wait for each other's modules."""
-    environments.python(
-        textwrap.dedent(f"""
-        import sys
-        import sycl_ext
-        class Finder:
-            loaded = []
-            def find_spec(self, name, path=None, target=None):
-                self.loaded.append(name)
-        sys.meta_path.insert(0, Finder())
-        from sycl_ext.{entry} import *
-        before = set(Finder.loaded[:Finder.loaded.index("sycl_ext._core")])
-        for name in list(sys.modules):
-            if name.startswith("sycl_ext"):
-                del sys.modules[name]
-        import sycl_ext._core
-        modules = {{name for name, one in sys.modules.items() if not hasattr(one, "__path__")}}
-        wrong = [name for name in before & modules if name.startswith("sycl_ext")]
-        assert not wrong, wrong
-        """)
-    )
+def test_a_first_use_connects_the_core(entry):
+    first_uses(f"{entry}\nassert sx.zeros(3).to_numpy().sum() == 0")
 
 
-def test_threads_use_the_package_for_the_first_time():
-    environments.python(
-        textwrap.dedent("""
-        import threading
-        import sycl_ext as sx
-        names = [*sx.__all__] * 2
-        start, found = threading.Barrier(len(names)), []
-        def use(name):
+@pytest.mark.parametrize("interval", [5e-3, 1e-5])
+def test_threads_use_the_package_for_the_first_time(interval):
+    """None waits for a module that another one loads, and none meets half of one."""
+    first_uses(f"""
+        sys.setswitchinterval({interval})
+        entries = [*{ENTRIES}, *(f"sx.{{name}}" for name in sx.__all__)]
+        start, found, lost = threading.Barrier(len(entries)), [], []
+        def use(entry):
             start.wait()
-            found.append(getattr(sx, name))
-        threads = [threading.Thread(target=use, args=(name,)) for name in names]
-        [thread.start() for thread in threads], [thread.join() for thread in threads]
-        assert len(found) == len(names) and sx.zeros(3).shape == (3,)
+            try:
+                found.append(eval(entry))
+            except BaseException as error:
+                lost.append((entry, repr(error)))
+        threads = [threading.Thread(target=use, args=(entry,)) for entry in entries]
+        [thread.start() for thread in threads]
+        signal.alarm(60)  # a hang
+        [thread.join() for thread in threads]
+        assert not lost and len(found) == len(entries), lost
+        assert sx.zeros(3).shape == (3,)
         """)
-    )
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_fork_waits_for_a_first_use(entry):
+    """Or the child has the lock of a module that nobody loads any more."""
+    first_uses(f"""
+        begun = threading.Event()
+        class Finder:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name == "sycl_ext._negotiation.kinds":
+                    begun.set()
+                    time.sleep(0.5)
+        sys.meta_path.insert(0, Finder)
+        thread = threading.Thread(target=lambda: eval({entry!r}) or sx.Tensor)
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # a hang
+            os._exit(0 if sx.zeros(3).shape == (3,) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        thread.join()
+        """)
 
 
 # ---- in a source tree ----------------------------------------------------------------------------
@@ -339,9 +368,8 @@ def test_what_the_first_exchange_does_not_need_is_loaded_later():
         import numpy as np, sycl_ext as sx
         np.asarray(sx.from_dlpack(sx.from_dlpack(np.zeros(3))))
         later = (
-            *("_exchange.exchange", "_ipc.handles", "_tensor.pickling", "_debug.introspection"),
-            *("_debug.exit", "_setup.paths", "_protocols.exports", "_protocols.usm_interface"),
-            *("_tensor.async_copy", "_tensor.display"),
+            *("_exchange.exchange", "_exchange.staging", "_exchange.mpi", "_ipc.handles"),
+            *("_devices.cached_memory", "_devices.memory_use", "_setup.paths"),
         )
         assert not [name for name in later if f"sycl_ext.{name}" in sys.modules]
         assert "exchange" not in vars(sx) and sx.exchange is vars(sx)["exchange"]
