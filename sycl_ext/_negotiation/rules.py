@@ -267,7 +267,9 @@ def _place(source: Source, request: Request) -> Relation:
         if source.default_context and source.usm_type != "system":
             on_root = source.entry == wanted[1]
             return Relation.SUB_DEVICE if request.root_only and not on_root else Relation.SAME
-        return Relation.OTHER_CONTEXT if request.direct else Relation.INDIRECT
+        if not request.direct:
+            return Relation.INDIRECT
+        return Relation.HOST_ONLY if source.usm_type == "system" else Relation.OTHER_CONTEXT
     if own_entry:
         return Relation.SAME
     return Relation.DIRECT if request.direct else Relation.INDIRECT

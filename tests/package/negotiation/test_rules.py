@@ -83,8 +83,8 @@ TABLE = {
         elsewhere("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
     ),
     # host memory that a device reads: no other library takes it for USM
-    "system, unaware consumer": (SYSTEM, None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
-    "system, its root": (SYSTEM, ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
+    "system, unaware consumer": (SYSTEM, None, {}, Relation.HOST_ONLY, (COPY, NO, COPY)),
+    "system, its root": (SYSTEM, ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY)),
     "system, other entry": (SYSTEM, OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
     "system, to the host": (
         SYSTEM, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
@@ -100,7 +100,7 @@ TABLE = {
         usm("shared", device=HOST, entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     "host view of system, its root": (
-        usm("system", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
+        usm("system", device=HOST), ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY),
     ),
     "host view of system, other entry": (
         usm("system", device=HOST), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
