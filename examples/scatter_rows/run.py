@@ -13,7 +13,7 @@ import sycl_ext as sx  # isort: skip (before dpctl, so that the SYCL runtime fin
 
 import dpctl
 import numpy as np
-from scatter_rows import arena, scatter_rows
+from scatter_rows import arena, scale_rows, scatter_rows
 
 Maker = Callable[[], Any]
 
@@ -65,6 +65,9 @@ def main() -> None:
         scatter_rows(target, ROWS, SOURCE)
         result = np.asarray(sx.host_view(target))
         assert (result == EXPECTED).all(), (name, result)
+        if root.host_accessible("device"):
+            scale_rows(target, np.full(len(EXPECTED), 2, "float32"))
+            assert (np.asarray(sx.host_view(target)) == 2 * EXPECTED).all(), name
         scatter_rows(target, [0, 1], arena(8, root.id).reshape((2, 4)))
         assert not np.asarray(sx.host_view(target))[:2].any(), name
         print(f"{name:26} ok, entry {sx.as_tensor(target).device.id}")

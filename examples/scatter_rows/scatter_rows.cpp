@@ -78,6 +78,20 @@ void scatter_rows(const Target& target, const Rows& rows, const py::object& valu
   sycl_ext::finish(source, queue, copies);
 }
 
+// Multiplies each row by its factor, on the host.
+void scale_rows(const sycl_ext::usm_view<float, 2>& x,
+                const sycl_ext::usm_view<const float, 1>& factors) {
+  if (x.shape(0) != factors.shape(0)) throw py::value_error("x needs one factor for each row");
+  if (!x.host_accessible() || !factors.host_accessible())
+    throw py::buffer_error("the host cannot access this memory");
+  const py::gil_scoped_release released;
+  sycl_ext::ready(x).wait();
+  sycl_ext::ready(factors).wait();
+  for (std::int64_t i = 0; i < x.shape(0); ++i)
+    for (std::int64_t j = 0; j < x.shape(1); ++j)
+      x.data()[i * x.stride(0) + j * x.stride(1)] *= factors.data()[i * factors.stride(0)];
+}
+
 // Returns memory of this extension as a tensor that every library takes.
 py::object arena(std::int64_t n, int device) {
   const sycl_ext::device_entry entry(device);
@@ -116,6 +130,7 @@ PYBIND11_MODULE(scatter_rows, m) {
   sycl_ext::api();  // imports sycl_ext, or throws
   m.def("scatter_rows", scatter_rows, py::arg("target"), py::arg("rows"), py::arg("source"),
         "target[rows[i]] = source[i], for all i, asynchronously.");
+  m.def("scale_rows", scale_rows, py::arg("x"), py::arg("factors"), "x[i] *= factors[i].");
   m.def("arena", arena, py::arg("n"), py::arg("device"), "A tensor over memory of this extension.");
   m.def("uninitialised", uninitialised, py::arg("n"), "A new tensor on the default device.");
   m.def("squares", squares, py::arg("n"), py::arg("device"), "A tensor over a std::pmr::vector.");
