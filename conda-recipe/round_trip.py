@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the conda package must be able to do: numbers go to USM and back, and through DLPack.
+"""A test of the conda package: numbers go to USM and back, and through DLPack.
 
 And the SYCL runtime and the CPU device must be those of the prefix, found without any help.
 """

@@ -35,7 +35,7 @@ extensions = [
 exclude_patterns = ["_*"]
 templates_path = ["_templates"]  # of the pages that autosummary makes, one for each public name
 nitpicky = True
-smartquotes = False  # quotes are part of what is written in code
+smartquotes = False  # quotes are part of the code
 # `name` in a docstring is a link when it is a name, and else an argument.
 default_role = "autolink"
 

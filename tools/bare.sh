@@ -25,14 +25,14 @@ fi
 chroot "$root" python3 --version
 chroot "$root" g++ --version | head -1
 
-# The files that git knows, as they are now; the environment and what was built stay.
+# The files that git knows, as they are now; the environment and the build results stay.
 mkdir -p "$root/checkout"
 find "$root/checkout" -mindepth 1 -maxdepth 1 ! -name .venv ! -name build -exec rm -rf {} +
 git ls-files -z | tar --create --null --files-from=- --ignore-failed-read 2> /dev/null |
   tar --extract --directory "$root/checkout"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 
-# Namespaces of its own: what is mounted, and what still runs, ends with the command.
+# Namespaces of its own: mounts and processes end with the command.
 export root BARE_PATHS=${BARE_PATHS:-}
 exec unshare --mount --pid --fork --kill-child bash -euc '
   trap "exit 1" INT TERM # the first process of a namespace ends by these only when it handles them

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: What a user types -> the page that comes first.
+#: A query of a user -> the page that comes first.
 EXPECTED = {
     "no device": "doctor",
     "float64 not supported": "recipes/float64_on_the_host",

@@ -297,7 +297,7 @@ def _(managed, _keywords):
 
 
 class _OnInstance:
-    """Has its methods on the instance alone."""
+    """Has its methods only on the instance."""
 
     def __init__(self, array):
         self.array = array

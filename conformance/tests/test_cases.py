@@ -70,7 +70,7 @@ def test_each_fault_is_noticed_by_a_case():
 
 
 class Enumerated:
-    """An array whose device type is no int, as the array API allows."""
+    """An array with a device type that is not an int, as the array API allows."""
 
     def __init__(self, array):
         self.__dlpack__ = array.__dlpack__

@@ -25,7 +25,7 @@ from dlpack_conformance import Adapter, Known
 adapter = Adapter("numpy", np.array, np.from_dlpack)
 """
 ONE = CASES["must-consumer-good_struct"]
-#: What else is in the module of an adapter -> what the kit says of it.
+#: Other content of the module of an adapter -> the message of the kit.
 ERRORS = {
     "import time; time.sleep(1000)": "no answer in 1 s",
     "os.abort()": "SIGABRT",
@@ -98,7 +98,7 @@ def test_a_case_that_ends_badly(lines, text, adapter, monkeypatch):
 
 
 def test_a_version_that_is_no_version(adapter, tmp_path):
-    """No range of versions is about it: what is known of the library may hold, or not."""
+    """No range of versions covers it: the known facts about the library may hold, or not."""
     (tmp_path / "odd-0.dist-info").mkdir()
     (tmp_path / "odd-0.dist-info" / "METADATA").write_text("Name: odd\nVersion: git-2fa3\n")
     library = adapter(

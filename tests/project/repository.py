@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of this repository, without what was built there: no git is needed."""
+"""The files of this repository, without build results; git is not needed."""
 
 from __future__ import annotations
 

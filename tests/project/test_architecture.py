@@ -162,7 +162,7 @@ def python_errors(root):
         tree = ast.parse(path.read_text())
         for target in imported_modules(tree, modules):
             if target not in modules:
-                yield f"{who} imports {target}, which is no module of the package"
+                yield f"{who} imports {target}, which is not a module of the package"
                 continue
             theirs = folder_of(target)
             unused.discard((folder, theirs))

@@ -71,7 +71,7 @@ def test_the_page_shows_the_figures_that_are_measured():
 @pytest.mark.long
 @pytest.mark.parametrize(
     "words",
-    # The work of scikit-learn needs what `make bench` alone installs.
+    # The work of scikit-learn needs packages that only `make bench` installs.
     [
         *(f"end_to_end --only {name}" for name in ("there", "sub", "param", "dask", "threads")),
         "scale",

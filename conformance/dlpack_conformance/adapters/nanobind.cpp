@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a C++ extension of nanobind does with arrays: it makes some, and takes some.
+// A C++ extension of nanobind that makes arrays and takes arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

@@ -5,7 +5,7 @@
 #
 # Targets
 #   sycl_ext::sycl_ext  our headers, with the SYCL headers and library that they need
-#   sycl_ext::sycl      the SYCL headers and library alone
+#   sycl_ext::sycl      only the SYCL headers and library
 # An extension needs no SYCL compiler as long as it has no kernels.
 cmake_minimum_required(VERSION 3.20)
 
