@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 
-# What the extension module is made of, and what else decides how the package is installed.
+# The sources of the extension module, and other files that affect the installation.
 BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*/*)
 CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
 	\( -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
@@ -96,11 +96,11 @@ architecture: setup
 test: lint architecture
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
 
-# What it has left out for want of a package that the machine has now.
+# The tests that it left out because a package was missing that is installed now.
 test-left-out: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --left-out $(PYTEST_OPTIONS)
 
-# What is marked `long`: environments that differ little from others, whole matrices, repetitions.
+# The tests that are marked `long`: environments that differ little from others, whole matrices, repetitions.
 test-long: setup
 	SYCL_EXT_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_OPTIONS)
 
@@ -110,7 +110,7 @@ test-interop:
 	SYCL_EXT_INTEROP=1 .venv-interop/bin/pytest --confcutdir=tests/interop --timeout=300 \
 		tests/interop $(PYTEST_OPTIONS)
 
-# What somebody does who has just installed it; two minutes, most of them pip's.
+# The first steps after an installation; two minutes, mostly of pip.
 afternoon:
 	$(PYTHON) tests/programs/afternoon/run.py
 
@@ -119,7 +119,7 @@ test-processes: setup
 	$(PIP) install --quiet --editable ".[ray]" joblib
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
 
-# What a merge does not wait for, on a machine that has run .ci/run; tests/README.md says what only it proves.
+# Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md says what only it proves.
 # After a failure the others run.
 NIGHTLY := test-long test-processes afternoon test-interop soak fuzz fuzz-python
 nightly:
@@ -178,7 +178,7 @@ wheel-here: $(VENV)/.release-is-ready
 	SYCL_EXT_WHEEL=$$(ls build/wheel/*.whl) $(BIN)/python tests/programs/afternoon/run.py
 	mkdir -p dist && cp build/wheel/*.whl dist
 
-# For cibuildwheel, too.  The SYCL runtime comes from its own wheel, intel-sycl-rt.
+# Also for cibuildwheel.  The SYCL runtime comes from its own wheel, intel-sycl-rt.
 repair-wheel:
 	auditwheel repair --strip --exclude 'libsycl.so*' --wheel-dir $(DEST) $(WHEEL)
 
@@ -216,9 +216,9 @@ conformance:
 coverage: setup
 	$(BIN)/python tools/coverage_run.py -n $(WORKERS) $(PYTEST_OPTIONS)
 
-# ---- what is generated --------------------------------------------------------------------------
+# ---- generated files ----------------------------------------------------------------------------
 
-# The blocks that depend on the code alone; README.md has the demo, whose addresses differ.
+# The blocks that depend only on the code; README.md has the demo, whose addresses differ.
 GENERATED := docs/design.md docs/exchange.md docs/seen.md docs/get_started.md docs/ci.md conda-recipe/recipe.yaml
 generate: setup
 	$(BIN)/cog -I tools -p "from generated import *" -r README.md $(GENERATED)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test gets: one known device, a leak check, and no skip that goes unseen.
+"""The setup of every test: one known device, a leak check, and no skip that goes unseen.
 
-This process sees the OpenCL CPU device alone (``support/environments.py``).  The tests in the
+This process sees only the OpenCL CPU device (``support/environments.py``).  The tests in the
 folders of ``environments/`` run in processes of their own, which
 ``environments/test_environments.py`` starts.
 """
@@ -46,7 +46,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # ---- several workers -----------------------------------------------------------------------------
 
 #: Files whose tests start other processes and wait for them; they come first, so that no worker is
-#: left alone with them in the end.
+#: without other work at the end.
 #: The one that takes longest is the first.
 WAITING = (
     "test_contexts_extension.py",
@@ -68,7 +68,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Every day what is not marked ``long``; ``make test-long`` runs the rest.
+    """Every day the tests that are not marked ``long``; ``make test-long`` runs the rest.
 
     In the environments that it starts, ``make test-long`` runs everything.
     """
@@ -106,7 +106,7 @@ def pytest_xdist_make_scheduler(config, log):
 # ---- no leaks ------------------------------------------------------------------------------------
 
 _tracebacks = False  # of failed tests: they hold what those tests had, for a while
-_last = None  # what was alive at the end of the last test; None: something may have gone since
+_last = None  # objects alive at the end of the last test; None: something may have gone since
 _modules = 0  # that were imported when the garbage collector was last told to spare them
 
 
@@ -131,14 +131,14 @@ def spare_what_imports_left():
 def nothing_leaks(request):
     """As many managed tensors and blocks of memory are alive after the test as before it.
 
-    What the fixtures of other tests have left to be freed goes first: freed during the test, it
+    Memory that fixtures of other tests have left to be freed goes first: freed during the test, it
     would hide a block that the test leaks.
     """
     global _last
     spare_what_imports_left()
     if alive() != _last:
         gc.collect()
-    # Whoever frees in the background calls the driver, whose calls and commands are counted.
+    # A thread that frees in the background calls the driver, and these calls are counted.
     eventually(lambda: _core.deferred_frees() == 0)
     before = alive()
     yield
@@ -152,7 +152,7 @@ def nothing_leaks(request):
 
 
 def pytest_fixture_post_finalizer(fixturedef):
-    """What a fixture of several tests has held goes: now, or when it is collected."""
+    """Memory that a fixture of several tests has held is freed: now, or when it is collected."""
     global _last
     if fixturedef.scope != "function":
         _last = None
@@ -196,14 +196,14 @@ def pytest_terminal_summary(terminalreporter):
             terminalreporter.line(nodeid)
 
 
-# ---- what was left out ---------------------------------------------------------------------------
+# ---- tests that were left out -------------------------------------------------------------------
 
 #: In the cache of pytest: the names of tests that were skipped, and have not passed since.
 LEFT_OUT = "sycl_ext/left_out"
 
 
 def pytest_unconfigure(config):
-    """Remember what was skipped for ``--left-out``, and say which packages of Debian it needs."""
+    """Remember the skipped tests for ``--left-out``, and say which packages of Debian it needs."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     cache = getattr(config, "cache", None)
     if terminal is None or cache is None or hasattr(config, "workerinput"):

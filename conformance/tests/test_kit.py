@@ -50,7 +50,7 @@ def test_numpy_without_any_device(tmp_path):
 PLACES = ["cpu"]
 RARER = ("two_platforms", "opencl_gpu", "level_zero_v1", "level_zero_v2")
 RARER += ("level_zero_no_pools", "out_of_memory")
-#: The cases that are not run with this package, and their memory.  On a GPU it views no host memory either.
+#: The cases that are not run with this package, and their memory; on a GPU also views of the host.
 NOT_ASKED = {
     ("must-consumer-stays_on_its_device", "host"),  # its tensors of host memory are on a device
     ("must-consumer-pending_work_reaches_a_view", "host"),

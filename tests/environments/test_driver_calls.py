@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an exchange asks of the adapter: the table of docs/scaling.md, counted.
+"""The calls of an exchange to the adapter: the table of docs/scaling.md, counted.
 
 ``SYCL_UR_TRACE=2`` makes the SYCL runtime print each call into the Unified Runtime.
 """
@@ -46,7 +46,7 @@ WORK = {
     "`copy_from`, 64 MiB": lambda: large.copy_from(many),
 }
 for name, work in WORK.items():
-    for _ in range(5):  # the first time makes what is kept
+    for _ in range(5):  # the first time makes the cached objects
         sys.stdout.flush()
         os.write(1, f"\\n@ {name}\\n".encode())
         result = work()

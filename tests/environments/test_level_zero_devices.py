@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose memory it is where Level Zero shows cards, tiles and slices in other ways than as a list.
+"""The owner of memory where Level Zero shows cards, tiles and slices in other ways than as a list.
 
 Each test is a script in a process of its own, on the real adapters and the stand-in driver.
 """
@@ -12,7 +12,7 @@ from extensions import labs
 #: One of them builds four modules, or waits for another test that does.
 pytestmark = pytest.mark.timeout(300)
 
-#: What the scripts begin with: a pointer that came without SYCL, as another library hands it over.
+#: The beginning of the scripts: a pointer that came without SYCL, as another library hands it over.
 NATIVE = """
 import ctypes, os
 import dpctl, dpctl.memory, numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests rely on in the stand-ins: a driver that is blind would let every defect pass."""
+"""The checks of the stand-ins: a driver without them would let every defect pass."""
 
 import re
 import signal
@@ -22,7 +22,7 @@ driver = control.loaded()
 queue = dpctl.SyclQueue(gpus[0], property="in_order")
 memory, host = MemoryUSMDevice(16, queue=queue), MemoryUSMHost(16, queue=queue)
 """
-#: What a program does -> how the process ends, and with which words.
+#: A program -> the exit of its process, and the words on stderr.
 DEADLY = {
     "ctypes.string_at(memory._pointer, 1)": (-signal.SIGSEGV, ""),
     "driver.fakegpu_set_delay_us(20_000_000); queue.memcpy_async(memory, host, 16); del memory": (

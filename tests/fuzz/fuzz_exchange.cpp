@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes out and comes back: exports of tensors with any layout, of any memory and entry,
+// Round trips: exports of tensors with any layout, of any memory and entry,
 // altered on the way or not, and imported as what they say they are.
 //
 // An export that nobody touched comes back as it was, byte by byte; an altered one is refused, or
-// reaches nothing but the memory behind it.  Whatever happens, each deleter runs once.
+// reaches nothing but the memory behind it.  Each deleter runs once in every case.
 #include <dlpack/dlpack.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ using namespace sycl_ext;
 namespace {
 
 constexpr std::int64_t most_elements = 600;
-constexpr std::int64_t most_copied = 40000;  // altered strides repeat what is there
+constexpr std::int64_t most_copied = 40000;  // altered strides repeat elements
 
 // A view of fresh memory, which it fills: axes in any order, with gaps, reversed, repeated.
 Tensor make_sample(Input& input) {
@@ -122,7 +122,7 @@ void alter(Input& input, Managed* managed) {
   }
 }
 
-// What a consumer does with what it took.
+// The accesses of a consumer to the memory.
 void use(Input& input, const Tensor& tensor) {
   REQUIRE(inside(tensor));
   const std::int64_t shape[] = {tensor.size()};
@@ -146,7 +146,7 @@ void use(Input& input, const Tensor& tensor) {
   } else {
     try {
       copy_elements(tensor, host);
-      REQUIRE(!"a tensor that is no target was written to");
+      REQUIRE(!"a tensor that is not a target was written to");
     } catch (const Error&) {
     }
   }

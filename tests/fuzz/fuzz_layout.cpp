@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes and strides of any size: no number overflows, and what is promised about an extent, a
+// Shapes and strides of any size: no number overflows, and the promises about an extent, a
 // compact layout and a reshape holds, compared with arithmetic of 128 bits.
 #include <vector>
 

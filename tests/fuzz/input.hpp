@@ -49,7 +49,7 @@ class Input {
   const std::uint8_t* end_;
 };
 
-// What the fuzzer reports as a finding.
+// A finding of the fuzzer.
 #define REQUIRE(condition)                                                           \
   do {                                                                               \
     if (!(condition)) {                                                              \

@@ -6,7 +6,7 @@
     python tests/fuzz/run.py --merge [target ...]    what new inputs reach into the corpus
 
 ``corpus/inputs.tar.xz`` has a folder of inputs for each target.  An input whose name begins with
-``finding`` once found something, and stays.  What is found is kept in build/fuzz/findings.  clang
+``finding`` once found something, and stays.  Findings are kept in build/fuzz/findings.  clang
 is needed, with its sanitizer libraries.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever may be handed in, generated (Hypothesis): an error with words of ours, or a result.
+"""Generated arguments (Hypothesis): an error of this package, or a result.
 
 Nothing here may end the process, leak, or run a deleter twice or never.
 """
@@ -40,7 +40,7 @@ class Odd(int):
         raise RuntimeError("asked for an index")
 
 
-#: What `Unhashable` and `Odd` raise is theirs, and goes through.
+#: The errors of `Unhashable` and `Odd` propagate.
 THEIRS = (*OURS, RuntimeError)
 THINGS = st.sampled_from(
     [None, 0, -1, 1.5, "x", b"", [], {}, object(), Unhashable(), Odd(3), 2**70, type, np.zeros(2)]
@@ -170,7 +170,7 @@ STEPS = {
     copy=st.sampled_from([None, True, False]),
 )
 def test_hostile_producers(script, announced, thing, error, host, call, copy):
-    """What was handed out is given back once; and what is taken can be read."""
+    """An export is released once, and an import can be read."""
     before = alive()
     array = np.arange(6.0).reshape(2, 3) if host else sx.zeros((2, 3), usm_type="shared")
     producer = Hostile(array, script, announced, thing, error)
@@ -248,7 +248,7 @@ def test_usm_interfaces(fields, missing, own_pointer, whole):
     if found is not None and found.size:
         array = found.to_numpy()
         first, end = np.lib.array_utils.byte_bounds(array)
-        # A block of the runtime may be larger than what was asked for, never smaller.  And where a
+        # A block of the runtime may be larger than requested, never smaller.  And where a
         # description leads there may be another block, of which nobody can know who describes it.
         own = tensor.ptr <= first <= end <= tensor.ptr + tensor.nbytes + 64 * 1024
         assert own or (is_usm(first, tensor) and is_usm(end - 1, tensor))
@@ -338,7 +338,7 @@ KEYS = st.recursive(
 @cases(150)
 @given(key=KEYS, shape=SHAPES)
 def test_index_expressions(key, shape):
-    """What NumPy gives for a basic index, or an error."""
+    """The result of NumPy for a basic index, or an error."""
     array = np.arange(np.prod(shape, dtype=int), dtype="int16").reshape(shape)
     tensor = sx.as_tensor(array)
     found = attempt(lambda: tensor[key], *THEIRS, IndexError)

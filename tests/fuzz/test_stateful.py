@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random histories (Hypothesis): tensors, capsules and arrays against a model of what is alive.
+"""Random histories (Hypothesis): tensors, capsules and arrays against a model of the live objects.
 
-The model of a tensor is a NumPy array: what is done to the tensor, or through any other view of
+The model of a tensor is a NumPy array: each operation on the tensor, or through any other view of
 its memory, is done to the array as well.  After each step the bytes are compared, and so are the
 live counters with the number of capsules and blocks that the model knows to be alive.
 """
@@ -222,7 +222,7 @@ class Histories(RuleBasedStateMachine):
             to.thing.copy_from(source.thing)
         return to
 
-    # ---- what has to hold
+    # ---- invariants
 
     @invariant()
     def bytes_are_those_of_the_model(self):

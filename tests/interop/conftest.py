@@ -19,7 +19,7 @@ if os.environ.get("SYCL_EXT_INTEROP") != "1":
 
 
 def pytest_collection_modifyitems(items):
-    """What waits for the libraries comes last: the rest runs while they are looked at."""
+    """Tests that wait for the libraries come last: the rest runs while the libraries are tried."""
     if any(HERE in item.path.parents for item in items):
         import seen
 

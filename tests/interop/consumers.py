@@ -27,7 +27,7 @@ class Consumer:
     Attributes
     ----------
     distribution : str
-        Whose version the row is about.
+        The library with the version of the row.
     call : str
         How the row is called, in words.
     load : callable
@@ -72,7 +72,7 @@ def row(name: str, **fields: Any) -> None:
 
 
 def _of_numpy(module: str, function: str = "from_dlpack") -> dict[str, Any]:
-    """What is the same for everything that returns a ``numpy.ndarray``."""
+    """The columns of every consumer that returns a ``numpy.ndarray``."""
 
     def load():
         consumer = importlib.import_module(module)

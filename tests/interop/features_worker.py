@@ -65,7 +65,7 @@ def opened_elsewhere(array: Any) -> str:
 
 
 def sent(array: Any, nbytes: int = VALUES.nbytes) -> str:
-    """What `multiprocessing` sends of an array: a handle is shorter than the bytes."""
+    """The message of `multiprocessing` for an array: a handle is shorter than the bytes."""
     return "view" if len(ForkingPickler.dumps(array)) < nbytes else "copy"
 
 
@@ -94,7 +94,7 @@ def where_it_is() -> str:
 
 
 class OfCuda:
-    """What a library of CUDA hands out."""
+    """An export of a CUDA library."""
 
     def __init__(self) -> None:
         self.tensor = on_gpu()

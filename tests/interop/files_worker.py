@@ -64,7 +64,7 @@ def read_safetensors(x: sx.Tensor) -> None:
             raise BufferError("the file holds more, or less, than the tensor")
 
 
-#: Library -> its writer, its reader, and who reads what was written without this package.
+#: Library -> its writer, its reader, and a reader without this package.
 FORMATS: dict[str, tuple[Callable, Callable, Callable[[], np.ndarray]]] = {
     "h5py": (write_h5py, read_h5py, lambda: h5py.File("x.h5")["x"][...]),
     "zarr": (write_zarr, read_zarr, lambda: zarr.open_array("x.zarr", mode="r")[...]),
@@ -80,7 +80,7 @@ def _new(usm_type: str = "host", device: str = "opencl:cpu") -> sx.Tensor:
     return sx.zeros(VALUES.shape, VALUES.dtype, usm_type=usm_type, device=device)
 
 
-#: What is written from, or read into.
+#: The memory that is written from, or read into.
 TENSORS: dict[str, Callable[[], sx.Tensor]] = {
     "host": _new,
     "shared": lambda: _new("shared"),
@@ -99,7 +99,7 @@ def peak_of(call: Callable[[], Any]) -> float:
         return int(text.split()[0]) * 1024
 
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is resident
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is now the resident size
     before = resident("VmRSS")
     call()
     return (resident("VmHWM") - before) / VALUES.nbytes

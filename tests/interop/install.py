@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the environments of ``make test-interop``: ``python tests/interop/install.py``
 
-Each is made once: a stamp in it remembers what was asked for.  The project is built once, as a
+Each is made once: a stamp in it has the request.  The project is built once, as a
 wheel, and built again when its sources change; $SYCL_EXT_WHEEL names one that is built already.
 """
 
@@ -29,7 +29,7 @@ ENVIRONMENTS = {
 OLDER_RUNTIME = ".venv-runtime8"
 #: mpi4py's own tests, which its wheel does not have.
 MPI4PY_TESTS = BUILD / "mpi4py" / "test"
-#: What the wheel is made of.
+#: The sources of the wheel.
 SOURCES = (
     "CMakeLists.txt",
     "pyproject.toml",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ``docs/consumer_matrix.md`` from what was seen; nothing in it depends on the machine."""
+"""Writes ``docs/consumer_matrix.md`` from the results; nothing in it depends on the machine."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class OnlyDLPack:
         return self.tensor.__dlpack__(**keywords)
 
 
-#: What is handed to mpi4py.
+#: The arguments of mpi4py.
 FORMS = {"itself": lambda t: t, "DLPack": OnlyDLPack, "host_view": sx.host_view}
 
 
@@ -110,7 +110,7 @@ def strided_memory() -> None:
 
 
 def memory_of_a_gpu() -> None:
-    """What the host cannot reach goes through a host view, and back by copy_from."""
+    """Memory that the host cannot access goes through a host view, and back by copy_from."""
     gpu = sx.empty(VALUES.shape, VALUES.dtype, device="level_zero:gpu:0").copy_from(VALUES + RANK)
     landing = np.empty_like(VALUES)
     WORLD.Sendrecv(sx.host_view(gpu), OTHER, recvbuf=landing, source=OTHER)

@@ -7,7 +7,7 @@
 
 namespace nb = nanobind;
 
-// What was seen: (address of the first element, shape, whether it may be written to, device type).
+// The result: (address of the first element, shape, whether it may be written to, device type).
 template <class Array>
 nb::tuple seen(const Array& array, bool writable) {
   nb::list shape;

@@ -52,7 +52,7 @@ def apply(estimator, samples, targets):
 
 
 def run(library, estimator, targets):
-    """What an estimator makes of our memory, and how far that is from what it makes of NumPy's."""
+    """The result of an estimator for a tensor, and its distance from the result for NumPy."""
     tensors = [shared(numbers) for numbers in (SAMPLES, targets) if numbers is not None]
     samples, *more = (sx.exchange(tensor, library, copy=False) for tensor in tensors)
     with sklearn.config_context(array_api_dispatch=True):

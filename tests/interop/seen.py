@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of each library, once per run of the tests, by two processes at a time."""
+"""The results of each library, once per run of the tests, by two processes at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def start(kind: str, name: str) -> Future:
 
 
 def consumer(name: str) -> dict[Any, dict[str, Any]]:
-    """What a consumer makes of USM: case of worker.py -> outcome; and its "version"."""
+    """The results of a consumer with USM: case of worker.py -> outcome; and its "version"."""
     return start("consumer", name).result()
 
 
@@ -44,13 +44,13 @@ def producer(name: str) -> dict[Any, dict[str, Any]]:
 
 @functools.cache
 def files() -> dict[str, dict[str, Any]]:
-    """What files_worker.py prints: library -> "read" or "write" -> tensor -> outcome."""
+    """The output of files_worker.py: library -> "read" or "write" -> tensor -> outcome."""
     return _printed_by("files_worker.py")
 
 
 @functools.cache
 def features() -> dict[str, dict[str, Any]]:
-    """What features_worker.py prints: feature -> library -> outcome."""
+    """The output of features_worker.py: feature -> library -> outcome."""
     return {
         **_printed_by("features_worker.py"),
         **_printed_by("features_worker.py", backend="cuda"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ends the process of others, or corrupts their data, does not touch us.
+"""Arrays that crash other libraries, or corrupt their data, do no harm here.
 
 Each test is a process of its own, so that a crash is a failure.  Where a library can be made to
 crash without us, a test shows that, so that the tests of the same library could fail.

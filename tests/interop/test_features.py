@@ -9,7 +9,7 @@ import pytest
 import seen
 
 LIBRARIES = ("sycl_ext", "dpctl", "dpnp", "torch", "numpy")
-#: What others do as well.
+#: Features of other libraries as well.
 ALSO = {
     "its own arrays in a queue of `multiprocessing`": {"torch"},
     "the first of several devices that is there": {"dpctl", "dpnp"},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files are written from USM, and read into it, without another array in between.
 
-docs/consumer_matrix.md has what was seen; here is what has to be so.
+docs/consumer_matrix.md has the results; these are the requirements.
 """
 
 import pytest

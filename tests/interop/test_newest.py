@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables are about the releases in requirements.txt: this says which have a newer one.
 
-A newer release fails nothing: whoever updates requirements.txt sees what it changed.
+A newer release does not fail a test; it shows its changes when requirements.txt is updated.
 """
 
 import subprocess

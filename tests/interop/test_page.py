@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``docs/consumer_matrix.md`` is what was seen; SYCL_EXT_WRITE_MATRIX=1 writes it again."""
+"""``docs/consumer_matrix.md`` has the results; SYCL_EXT_WRITE_MATRIX=1 writes it again."""
 
 import os
 

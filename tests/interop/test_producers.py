@@ -8,7 +8,7 @@ from producers_worker import CASES, LIBRARIES
 
 KIND = "producer"
 
-#: What a host array is taken as; the CPU device reads host memory.
+#: The kind of memory of a host array; the CPU device reads host memory.
 HOST = {
     "from_dlpack(x, device=cpu)": "view",
     "from_dlpack(x, device=gpu)": "copy",

@@ -4,7 +4,7 @@
 The kernel waits for a gate that the test opens once the way has returned, or waits itself.  Then
 
 - a way that reads must give what a pending kernel writes,
-- a way that writes must leave a pending kernel what was there before,
+- a way that writes must leave the earlier elements to a pending kernel,
 - memory whose last holder is dropped must stay as it is until the kernel is done.
 
 Each way is tried with the kernel on every queue of `QUEUES`, with the kinds of USM by turns.
@@ -34,11 +34,11 @@ from ways import WAYS, Way
 
 ON_GPU = os.environ.get("SYCL_EXT_ENVIRONMENT", "").startswith("opencl_gpu")
 NBYTES = 1024
-#: Whatever the type of the elements, the memory is full of one of these int64 numbers; as bfloat16
+#: The memory is full of one of these int64 numbers, for every type of elements; as bfloat16
 #: they are ones, twos, threes.
 NEW, OLD, OTHER = (number * 0x0001_0001_0001_0001 for number in (0x3F80, 0x4000, 0x4040))
 #: So long a way may take to return before the kernel is let go; too short, and a defect goes
-#: unseen, but what is right never fails.
+#: unseen, but correct code never fails.
 PATIENCE = 0.01
 EVERY_CELL = os.environ.get("SYCL_EXT_SOAK") == "1"
 
@@ -143,7 +143,7 @@ def exists(does: str, name: str, queue_name: str, kind: str) -> bool:
         return does == "read" and not apart and "C table" not in name and "c_exchange" not in name
     if "without stream" in name and queue_name == "own, kernel on device's":
         return False  # the queue that the producer shows is not that of its work
-    if queue_name.startswith("foreign"):  # whoever made it also frees it
+    if queue_name.startswith("foreign"):  # its maker also frees it
         return way.dtype == "int64" and does != "drop"
     return True
 
@@ -164,7 +164,7 @@ def cells(does: str, name: str) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Outcome:
-    """What became of a call while a kernel was pending."""
+    """The result of a call while a kernel was pending."""
 
     result: Any = None
     problem: str = ""
@@ -199,7 +199,7 @@ def _as_int64(way: Way, found: Any) -> Any:
 
 
 def check_read(name: str, queue_name: str, kind: str) -> str:
-    """What is wrong, or nothing."""
+    """The defect, or nothing."""
     way = WAYS[name]
     tensor, on = new_tensor(queue_name, kind, way.dtype), queue(QUEUES[queue_name][1])
     with kernels_in(queue_name == "private").gate() as gate:
@@ -212,7 +212,7 @@ def check_read(name: str, queue_name: str, kind: str) -> str:
 
 
 def check_write(name: str, queue_name: str, kind: str) -> str:
-    """What is wrong, or nothing."""
+    """The defect, or nothing."""
     way = WAYS[name]
     tensor, on = new_tensor(queue_name, kind), queue(QUEUES[queue_name][1])
     out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=queue(QUEUES[queue_name][0]))
@@ -230,14 +230,14 @@ def check_write(name: str, queue_name: str, kind: str) -> str:
         outcome = run(gate, write)
         on.wait()
     if not outcome.problem and at(out.ptr) != {OLD}:
-        outcome.problem = f"the kernel saw what was written later: {at(out.ptr)}"
+        outcome.problem = f"the kernel saw later elements: {at(out.ptr)}"
     if not outcome.problem and OTHER not in (found := numbers(tensor)):
         outcome.problem = f"not written: {found}"
     return outcome.problem
 
 
 def check_drop(name: str, queue_name: str, kind: str) -> str:
-    """What is wrong, or nothing, for a block of the pool and one of the runtime."""
+    """The defect, or nothing, for a block of the pool and one of the runtime."""
     return _check_drop(name, queue_name, kind, 1 << 10) or _check_drop(
         name, queue_name, kind, 1 << 20
     )

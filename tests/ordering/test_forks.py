@@ -67,7 +67,7 @@ for _ in range(6):
 
 
 def test_a_child_of_a_process_that_waits_in_the_background_ends():
-    """What the parent's threads were doing is not waited for at the child's exit."""
+    """The child does not wait at its exit for the threads of the parent."""
     environments.python(
         """
 import os, signal, sys, warnings

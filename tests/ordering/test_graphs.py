@@ -55,7 +55,7 @@ def test_a_tensor_whose_own_queue_records(queue):
                 call()
             assert nodes() == 0, name
         assert sx.from_dlpack(tensor.__dlpack__(stream=-1)).ptr == tensor.ptr
-        if queue.is_in_order:  # what is recorded after it comes after it
+        if queue.is_in_order:  # later nodes come after it
             tensor.__dlpack__(stream=queue)
         other.copy_from(np.ones(10, "float32"))  # nobody else records
         assert nodes() == 0
@@ -77,7 +77,7 @@ def test_a_block_with_work_that_is_dropped_while_its_queue_records(queue):
         kernels.fill(queue, gate, address, 1000, 7)
         with recording(queue) as nodes:
             del tensor
-            _core.release_cached_memory()  # looks at what is dropped
+            _core.release_cached_memory()  # looks at dropped memory
             assert _core.live_allocations() == before
             assert nodes() == 0
         _core.release_cached_memory()

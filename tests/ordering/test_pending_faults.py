@@ -82,7 +82,7 @@ ENDS = {
 
 @pytest.mark.parametrize("name", ENDS)
 def test_the_end_of_the_process(name):
-    """Whoever holds tensors with pending kernels when the interpreter goes."""
+    """Tensors with pending kernels at the end of the interpreter."""
     for _ in range(3 if "threads" in name else 1):
         run(textwrap.dedent(START_OF_END) + textwrap.dedent(ENDS[name]) + "must_return_within(60)")
 

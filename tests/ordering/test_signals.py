@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits end at a signal, whose handler may use what is being waited for."""
+"""Waits end at a signal, and its handler may use the same memory."""
 
 import environments
 from slow_gpu import SLOW_GPU

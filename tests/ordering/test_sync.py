@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs ``sync/`` on stand-in GPUs: what is waited for, what is not, and what is copied."""
+"""Runs ``sync/`` on stand-in GPUs: the waits, and the copies."""
 
 import subprocess
 import sys

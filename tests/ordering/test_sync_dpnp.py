@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dpnp computes while its arrays are taken: what is taken is always the result.
+"""dpnp computes while its arrays are imported: an import always has the result.
 
 dpnp 0.20 itself does not wait: its own ``from_dlpack(x, copy=True)`` copies unfinished data.
 """

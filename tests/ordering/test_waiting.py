@@ -190,9 +190,9 @@ ORDERS = {
 def test_an_order_waits_for_no_host_task(order, is_busy):
     """Neither the thread that asks for it, nor the only one of the runtime that runs host tasks.
 
-    A barrier whose list names a command behind a host task has whoever enqueues it wait for that
-    task: who submits it, or, on a queue that a host task keeps busy, the thread that has just run
-    this one, and would have to run the other one.
+    A barrier with a command behind a host task in its list lets the enqueuing thread wait for that
+    task: the thread that submits it, or, on a queue that a host task keeps busy, the thread that
+    has just run this one, and would have to run the other one.
     """
     first, second, owner, way = ORDERS[order]
     environments.python(f"""

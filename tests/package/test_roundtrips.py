@@ -27,7 +27,7 @@ def address(array):
 
 
 def problem(way, source, facts, array, memory):
-    """What is wrong with what a way gives of a source, or nothing.
+    """The defect in the result of a way for a source, or nothing.
 
     `facts` has the dtype and the strides, `array` the elements, and `memory` is where they are, if
     that counts.
@@ -88,7 +88,7 @@ def of_dpnp(base, layout):
     return LAYOUTS[layout].view(ways.module("dpnp").asarray(base, usm_type="shared", order="K"))
 
 
-#: Who gives the memory of a view of an array.
+#: The owner of the memory of a view of an array.
 SOURCES = {
     "NumPy": lambda base, view, layout: view,
     "dpnp": lambda base, view, layout: of_dpnp(base, layout),
@@ -145,7 +145,7 @@ def test_arrays_that_numpy_does_not_export(layout):
 
 
 def test_where_it_is(private, usm_type):
-    """A view is where the memory is; so is what is made like it, and a copy that names no place."""
+    """A view is on the device of the memory, and so are empty_like and a copy without a device."""
     queue = ways.dpctl.SyclQueue(private.sycl_context, private.sycl_device, property="in_order")
     tensor = sx.empty((3, 4), usm_type=usm_type, device=queue).copy_from(values((3, 4)))
     copies = ("Tensor.copy", "Tensor.copy('F')", "Tensor.__copy__", "Tensor.__deepcopy__")

@@ -102,7 +102,7 @@ def types(node):
 
 
 def complaints(text):
-    """What a stub says that the module does not, and the other way round."""
+    """The differences between a stub and the module."""
     stub, module = stub_names(text), module_names()
     yield from (f"{name}: not in the stub" for name in sorted(module.keys() - stub.keys()))
     yield from (f"{name}: not in the module" for name in sorted(stub.keys() - module.keys()))
@@ -113,7 +113,7 @@ def complaints(text):
         decorators = [one.id for one in getattr(node, "decorator_list", ()) if hasattr(one, "id")]
         is_property = "property" in decorators
         if is_property != inspect.isdatadescriptor(value):
-            yield f"{name}: a property in one of the two alone"
+            yield f"{name}: a property only in one of the two"
         doc = without_lines(value.__doc__)
         if not is_property and (known := pybind11_signature(name, value)):
             signature, doc = known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show is what happens: examples run, and generated blocks are up to date."""
+"""The documents are true: examples run, and generated blocks are up to date."""
 
 import builtins
 import doctest
@@ -31,7 +31,7 @@ MODULES = ["sycl_ext"] + [
 #: Once used, they stand in the package, where doctest looks for its classes.
 PUBLIC = {name: getattr(sycl_ext, name) for name in sycl_ext.__all__}
 
-#: What stands in a fence -> who runs it, or why nobody does.
+#: The language of a fence -> the test that runs it, or the reason why none does.
 LANGUAGES = {
     "python": "this file",
     "pycon": "test_recipes.py or its like, with other devices or libraries",

@@ -12,7 +12,7 @@ CLASSES = (sx.Tensor, sx.HostView, sx.Device, sx.Plan)
 
 
 def used():
-    """What the program takes by name from anything."""
+    """The names that the program uses of any object."""
     tree = ast.parse(PROGRAM.read_text())
     return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 

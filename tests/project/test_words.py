@@ -58,57 +58,79 @@ PHRASES = {
     re.compile(r", too(?=[.,;:)]|$)"): "also",
     re.compile(r"\bmend(?:s|ed|ing)?\b"): "fix, repair",
 }
-#: The files without such phrases.
-PLAIN = (
-    "*.md",
-    "benchmarks/*.py",
-    "conformance/dlpack_conformance/*.py",
-    "examples/*.py",
-    "examples/*.cpp",
-    "src/python/docstrings.hpp",
-    "sycl_ext/_debug/*.py",
-    "sycl_ext/_devices/*.py",
-    "sycl_ext/_exchange/*.py",
-    "sycl_ext/_ipc/*.py",
-    "sycl_ext/_negotiation/*.py",
-    "sycl_ext/_protocols/*.py",
-    "sycl_ext/_setup/*.py",
-    "sycl_ext/_tensor/*.py",
-    "sycl_ext/include/*",
-    "sycl_ext_pytest/*.py",
-    "tools/*.py",
-)
-#: Quotations, older text, and pages to be edited.
+#: The files without such phrases, and the form of their text.
+PLAIN = {
+    "*.md": "markdown",
+    "*.rst": "markdown",
+    "*.py": "python",
+    "*.pyi": "python",
+    "*.cpp": "c",
+    "*.hpp": "c",
+    "*.h": "c",
+    "*.c": "c",
+    "*.css": "c",
+    "*.js": "c",
+    "*.toml": "hash",
+    "*.yml": "hash",
+    "*.yaml": "hash",
+    "*.cmake": "hash",
+    "*.sh": "hash",
+    "*CMakeLists.txt": "hash",
+    "*Makefile": "hash",
+}
+#: Older entries and words of others, queries of users, phrases themselves, comments to be edited.
 NOT_PLAIN = (
     "CHANGELOG.md",
-    "docs/conformance.md",
-    "docs/processes.md",
-    "tests/support/*.md",
-    "tools/search_site.py",
+    "CODE_OF_CONDUCT.md",
+    "src/*",
+    "sycl_ext/_doctor/*",
+    "tests/project/test_words.py",
 )
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 OF_C = re.compile(r'R"doc\((.*?)\)doc"|"((?:\\.|[^"\\\n])*)"|//([^\n]*)|/\*(.*?)\*/', re.DOTALL)
+OF_HASH = re.compile(r"(?:^|(?<=\s))#([^\n]*)")
+
+
+def of_markdown(text):
+    return [(1, CODE.sub(lambda code: "\n" * code[0].count("\n"), text))]
+
+
+def of_python(text):
+    constants = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    texts = (node for node in constants if isinstance(node.value, str))
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [
+        *((node.lineno, node.value) for node in texts if not node.value.isidentifier()),
+        *(
+            (token.start[0], token.string.lstrip("#: "))
+            for token in tokens
+            if token.type == tokenize.COMMENT
+        ),
+    ]
+
+
+def found_by(pattern, text):
+    return [
+        (text.count("\n", 0, found.start()) + 1, next(filter(None, found.groups()), ""))
+        for found in pattern.finditer(text)
+    ]
+
+
+FORMS = {
+    "markdown": of_markdown,
+    "python": of_python,
+    "c": lambda text: found_by(OF_C, text),
+    "hash": lambda text: found_by(OF_HASH, text),
+}
+
+
+def form_of(name):
+    return next((form for pattern, form in PLAIN.items() if fnmatch(name, pattern)), None)
 
 
 def prose(name, text):
     """Return (line, text) of Markdown without code, and of strings and comments of programs."""
-    if name.endswith(".md"):
-        pieces = [(1, CODE.sub(lambda code: "\n" * code[0].count("\n"), text))]
-    elif name.endswith(".py"):
-        nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
-        pieces = [(node.lineno, node.value) for node in nodes if isinstance(node.value, str)]
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        pieces += [
-            (token.start[0], token.string.lstrip("#: "))
-            for token in tokens
-            if token.type == tokenize.COMMENT
-        ]
-    else:
-        pieces = [
-            (text.count("\n", 0, found.start()) + 1, next(filter(None, found.groups()), ""))
-            for found in OF_C.finditer(text)
-        ]
-    for first, piece in pieces:
+    for first, piece in FORMS[form_of(name)](text):
         yield from enumerate((line.strip(" *") for line in piece.split("\n")), first)
 
 
@@ -125,6 +147,7 @@ WITH = (
     ("a.py", 'raise ValueError(f"{x} is copied, too")'),
     ("a.hpp", "/* What a view\n * keeps. */"),
     ("a.hpp", 'fail("the doctor mends it");'),
+    ("a/Makefile", "x: y  # what is built"),
 )
 WITHOUT = (
     ("a.md", "There is no device. What is USM?\n```text\nWhat is shown\n```\n"),
@@ -138,12 +161,12 @@ def test_prose_is_plain():
     assert all(any(map(phrases_in, dict(prose(*one)).values())) for one in WITH)
     assert not any(any(map(phrases_in, dict(prose(*one)).values())) for one in WITHOUT)
     names = {path.relative_to(ROOT).as_posix(): path for path in files()}
-    plain = {name: [one for one in PLAIN if fnmatch(name, one)] for name in names}
-    assert {one for found in plain.values() for one in found} == set(PLAIN)
+    forms = {name: form for name in names if (form := form_of(name))}
+    assert set(forms.values()) == set(FORMS)
     wrong = [
         f"{name}:{number}: {phrase!r} in: {line}"
-        for name, found in plain.items()
-        if found and not any(fnmatch(name, pattern) for pattern in NOT_PLAIN)
+        for name in forms
+        if not any(fnmatch(name, pattern) for pattern in NOT_PLAIN)
         for number, line in prose(name, names[name].read_text())
         for phrase in phrases_in(line)
     ]

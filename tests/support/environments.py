@@ -29,7 +29,7 @@ from stand_in_build import Missing, installed, opencl
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parent
 ROOT = TESTS.parent
-#: ``make test-long`` is running: what is marked ``long``, and everything in what that starts.
+#: ``make test-long`` is running: tests that are marked ``long``, and everything in their processes.
 LONG = os.environ.get("SYCL_EXT_LONG") == "1"
 #: Variables that change which devices there are, or what they can do.
 PREFIXES = (
@@ -60,7 +60,7 @@ def _driver() -> Path:
 
 
 def cpu(_scratch: Path | None = None) -> dict[str, str]:
-    """The first environment: the OpenCL CPU device, alone."""
+    """The first environment: only the OpenCL CPU device."""
     return {**opencl(_driver()), "ONEAPI_DEVICE_SELECTOR": "*:cpu"}
 
 
@@ -205,7 +205,7 @@ def python(
     return done.stdout
 
 
-#: What a property of the report begins with that says how many tests were left out, and why.
+#: The prefix of a property of the report: how many tests were left out, and why.
 LEFT_OUT = "left out: "
 
 

@@ -29,7 +29,7 @@ def cases(everyday: int, **more: Any) -> settings:
         derandomize=not FUZZING,
         max_examples=everyday * 5 if FUZZING else everyday,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-        # What is found every day was found before: a short way to the message is worth more then.
+        # Daily findings were found before, so a fast message matters more.
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if FUZZING else [])],
         **more,
     )
@@ -38,7 +38,9 @@ def cases(everyday: int, **more: Any) -> settings:
 def alive() -> tuple[int, int]:
     """Managed tensors and blocks that are alive when everything that can go has gone."""
     gc.collect()
-    eventually(lambda: not _core.deferred_frees())  # what is freed when the work on it is done
+    eventually(
+        lambda: not _core.deferred_frees()
+    )  # memory that is freed when the work on it is done
     return sx.memory.live_exports(), _core.live_allocations()
 
 

@@ -15,7 +15,7 @@ PROPERTIES = "RKNS0_13property_listE"
 
 @contextlib.contextmanager
 def recording(queue: dpctl.SyclQueue) -> Iterator[Callable[[], int]]:
-    """What is submitted to the queue is recorded, and does not run; gives the number of nodes."""
+    """Records submissions to the queue, which do not run; gives the number of nodes."""
     library = ctypes.CDLL("libsycl.so.9")
     no_properties = ctypes.create_string_buffer(256)  # an empty property_list
     graph = ctypes.create_string_buffer(16)  # which is a shared_ptr

@@ -180,7 +180,7 @@ class Producer:
 
 
 class BeforeVersions(Producer):
-    """A producer of 2021: knows `stream` alone, and the legacy struct."""
+    """A producer of 2021: knows only `stream`, and the legacy struct."""
 
     def __dlpack__(self, stream=None) -> object:
         self.calls.append({"stream": stream})

@@ -2,7 +2,7 @@
 """Runs a page of ``docs/recipes``: ``python recipes.py PAGE``.  Its C and C++ is compiled there.
 
 The line ``<!-- run: ... -->`` of a page says where: ``stand-in GPU`` (with its settings), next
-to the CPU device; ``interop`` is the same with all the libraries of `make test-interop`.  What says
+to the CPU device; ``interop``: all the libraries of `make test-interop`.  A page with
 ``cpu`` is a document like any other, and run by test_docs.py.  So is ``docs/interoperability.md``,
 whose ``pycon`` blocks need the libraries of `make test-interop`.
 """

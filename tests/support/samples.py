@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests are made of: every dtype, every layout, and arrays that tell their elements apart.
+"""The material of the tests: every dtype, every layout, and arrays that tell their elements apart.
 
 A layout is a base (shape and order) and a view of it, the same in NumPy and in this package, so
 that one stands for what the other must be.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the builders of the stand-ins share: how to compile, and the variables of a process."""
+"""Shared code of the builders of the stand-ins: how to compile, and the variables of a process."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from dlpack_conformance.structs import (
 V1 = {"max_version": (1, 0)}
 HOST_V1 = {"dl_device": (1, 0), **V1}
 
-#: What a way gives: the memory itself, wherever it is; a host view, which is a copy where the host
+#: The result of a way: the memory itself, wherever it is; a host view, a copy where the host
 #: cannot reach the memory; memory of its own; one or the other; a new tensor like this one; a
 #: number; the tensor itself, after it was written to; nothing of the memory.
 VIEW, HOST, COPY, EITHER, NEW, NUMBER, WRITES, NOTHING = (
@@ -115,7 +115,7 @@ def _library(x: Any) -> str:
 
 
 def content(x: Any) -> np.ndarray:
-    """What the host finds in whatever a way has given."""
+    """The elements of the result of a way, on the host."""
     if isinstance(x, sx.memory.AsyncCopy):
         return content(x.result())
     if isinstance(x, Address):
@@ -273,7 +273,7 @@ def behind_a_table(tensor: sx.Tensor) -> producers.Producer:
 
 
 def handed(capsule: object, tensor: sx.Tensor, on: Any = None) -> Address:
-    """What is in a capsule, for the first command of a queue, or for the host."""
+    """The elements in a capsule, for the first command of a queue, or for the host."""
     address = managed_in(capsule).dl_tensor.data
     return Address(address, tensor, on, capsule, not is_writable(capsule))
 
@@ -290,7 +290,7 @@ def first_command(tensor: sx.Tensor) -> Address:
 
 
 def by_stream(form: Callable[[Any], Any], in_order: bool = True) -> Callable[[sx.Tensor], Address]:
-    """What a consumer has that gave its queue as ``stream``."""
+    """The elements for a consumer that gave its queue as ``stream``."""
 
     def way(tensor: sx.Tensor) -> Address:
         queue = consumer(tensor, in_order)
@@ -300,7 +300,7 @@ def by_stream(form: Callable[[Any], Any], in_order: bool = True) -> Callable[[sx
 
 
 def on_queue(take: Callable[..., sx.Tensor], in_order: bool) -> Callable[[sx.Tensor], Address]:
-    """What a queue has that was given as the device, and so became the tensor's."""
+    """The elements for a queue that was given as the device, and so became the tensor's."""
 
     def way(tensor: sx.Tensor) -> Address:
         queue = consumer(tensor, in_order)
@@ -312,7 +312,7 @@ def on_queue(take: Callable[..., sx.Tensor], in_order: bool) -> Callable[[sx.Ten
 
 
 def from_table(x: Any) -> Address:
-    """What a consumer in C takes through the exchange table, and what its work stream has then."""
+    """The memory for a consumer in C, by the exchange table, and the elements for its stream."""
     out = ctypes.c_void_p()
     assert exchange_api(type(x)).from_object(x, ctypes.byref(out)) == 0
     managed = DLManagedTensorVersioned.from_address(out.value)
@@ -354,7 +354,7 @@ class Request:
 
 
 def requested(tensor: sx.Tensor, finish: str) -> np.ndarray:
-    """What MPI finds in the memory of a request."""
+    """The elements for MPI in the memory of a request."""
     found = []
     request = sx.mpi.staged_request(
         tensor, "r", lambda memory: found.append(np.array(memory)) or Request()
@@ -742,7 +742,7 @@ WAYS: dict[str, Way] = {
 }
 # fmt: on
 
-#: What is public and no way into or out of a tensor -> the file that tests it.
+#: Public names that are not ways into or out of a tensor -> the file that tests them.
 ELSEWHERE = {
     "device devices register_context Device.create_sub_devices Device.host_accessible":
         "package/devices/test_device_table.py",

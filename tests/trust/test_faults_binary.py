@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SECURITY.md says about the built module and about the environment."""
+"""The statements of SECURITY.md about the built module and about the environment."""
 
 from __future__ import annotations
 

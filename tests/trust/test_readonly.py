@@ -52,7 +52,7 @@ STEPS = [
 
 
 def follow(tensor, name):
-    """What a way gives, as a tensor; None: it refuses, as a loan to C, or gives a copy."""
+    """The result of a way, as a tensor; None: it refuses, as a loan to C, or gives a copy."""
     try:
         found = WAYS[name].call(tensor) if WAYS[name].takes(tensor) else None
     except BufferError:
@@ -182,7 +182,7 @@ print("alive")
 
 
 def test_a_memory_map_reaches_no_consumer_writable(tmp_path):
-    """Whoever ignores the flag gets a copy."""
+    """A consumer that ignores the flag gets a copy."""
     np.save(tmp_path / "numbers.npy", values((4, 6)))
     output = environments.python(f"""
 import dpnp, numpy as np, torch

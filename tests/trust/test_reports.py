@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users reported to dpnp, PyTorch and scikit-learn, and how it goes here.
+"""Reports of users to dpnp, PyTorch and scikit-learn, and the result here.
 
 The name of a test says where to read the report.  Where the fault can be shown without us, the test
-shows it first: when that fails, the library has mended it.
+shows it first: when that fails, the library has fixed it.
 """
 
 import types
@@ -217,7 +217,7 @@ def test_pytorch_what_is_not_negated_any_more_is_exchanged():
 
 
 def test_scikit_learn_28668_everything_follows_x():
-    """What is computed with X goes where X is, whatever library X is of."""
+    """A result that is computed with X goes to the device of X, for every library of X."""
     x = dpnp.asarray(VALUES)
     for place in (x.device, x.sycl_device, x.sycl_queue, sx.as_tensor(x).device):
         for y in (VALUES, torch.from_numpy(VALUES.copy()), usm()):

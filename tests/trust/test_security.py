@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SECURITY.md promises about memory: read-only on every way out, and no bytes of others.
+"""The promises of SECURITY.md about memory: read-only on every way out, and no bytes of others.
 
 `test_readonly` follows read-only memory through all ways between tensors; here are the ways out,
 each with a consumer's attempt to write.

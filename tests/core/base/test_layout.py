@@ -48,7 +48,7 @@ def test_dimensions():
         ((2**32, 2**31), "int8"),
         ((2**32, 2**32, 2**32), "int8"),
         ((2**60,), "float64"),
-        ((0, HUGE, 2), "int8"),  # NumPy, too, leaves the zero out
+        ((0, HUGE, 2), "int8"),  # NumPy also leaves the zero out
         ((2**63 - 1,), "int16"),
         ((2**63,), "int8"),
         ((2**200,), "int8"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C++ tests of the core are written with: named tests, checks, a seeded random number.
+// The helpers of the C++ tests of the core: named tests, checks, a seeded random number.
 #pragma once
 
 #include <cstdint>

@@ -106,7 +106,7 @@ def run(folder: Path, before: tuple[str, ...], where: str, *command: str, **how:
 
 
 def run_programs(how: str, folder: Path, *names: str) -> int:
-    """Run what was built; returns how much of it failed."""
+    """Run the built programs; returns how many of them failed."""
     before = valgrind() if how == "valgrind" else ()
     failed = 0
     for plant in PLANTS[how]:

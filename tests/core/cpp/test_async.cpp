@@ -31,7 +31,7 @@ Tensor numbers_on(const Queue& queue) {
                      compact_layout(1, shape, Order::c, 1), queue);
 }
 
-// What another library does with a queue that it was handed.
+// The work of another library on a queue that it was handed.
 void submit_a_failure(sycl::queue theirs) {
   theirs.submit([](sycl::handler& handler) {
     handler.host_task([] { throw std::runtime_error("another library's task failed"); });
@@ -63,7 +63,7 @@ TEST(async_error_of_a_copy) {
   CHECK(copy_to_host(tensor).data[99] == std::byte{0});
 }
 
-// Who frees memory has nobody to tell, and leaves the error to who waits.
+// A thread that frees memory cannot report an error, and leaves it to the next wait.
 TEST(async_error_outlives_a_deleter) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor);
@@ -89,7 +89,7 @@ TEST(async_errors_of_several_commands_are_one) {
   tensor.memory->queue().wait();  // whatever it asks
 }
 
-// What nobody waited for, such as the command of an interrupted wait, is asked about once.
+// A command that nobody waited for, such as that of an interrupted wait, is queried once.
 TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
   const Queue queue = new_queue();
   const Tensor tensor = numbers_on(queue);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For each operation of the core: every allocation, and every call into the SYCL runtime, fails in
-// turn.  What comes out is std::bad_alloc or an Error of the kind that the table of rule R4 names,
-// the live counts balance, what was there before is as it was, and the same operation then works.
+// turn.  The result is std::bad_alloc or an Error of the kind that the table of rule R4 names,
+// the live counts balance, earlier objects are unchanged, and the same operation then works.
 #include <dlpack/dlpack.h>
 
 #include <cstdlib>
@@ -124,7 +124,7 @@ class Undisturbed {
   const Gate allocators_, runtime_;
 };
 
-// What was there before anything failed.
+// The state before a call failed.
 struct World {
   const Entry& entry = default_entry();
   sycl::context context = new_context(entry);
@@ -420,7 +420,7 @@ void settle() {
 
 long errors, problems;
 
-// What is wrong with what comes out of one run in which a call failed; nullptr: nothing.
+// The defect in the result of one run in which a call failed; nullptr: nothing.
 const char* run_once(const Operation& operation, const Gate& gate) {
   try {
     operation.run(world());
@@ -434,7 +434,7 @@ const char* run_once(const Operation& operation, const Gate& gate) {
   } catch (const check::Failure&) {
     return "a wrong result comes out";
   } catch (...) {
-    return "an exception comes out that is no Error";
+    return "the exception is not an Error";
   }
 }
 

@@ -14,7 +14,7 @@ using namespace sycl_ext;
 
 namespace {
 
-constexpr int nothing[4] = {};  // readable memory that is no SYCL object
+constexpr int nothing[4] = {};  // readable memory that is not a SYCL object
 constexpr std::array<UsmKind, 3> kinds{UsmKind::device, UsmKind::shared, UsmKind::host};
 
 Layout compact(const std::vector<std::int64_t>& shape, std::size_t itemsize) {

@@ -11,7 +11,7 @@ using namespace sycl_ext;
 
 namespace {
 
-// What has to go when a block of `nbytes` is kept.
+// The blocks to be released when a block of `nbytes` is kept.
 std::vector<void*> gone_for(BlockPool& pool, void* block, std::size_t nbytes) {
   std::vector<void*> gone;
   pool.keep({block, nbytes}, [&](void* one) { gone.push_back(one); });

@@ -39,7 +39,7 @@ TEST(strided_against_a_naive_loop) {
   }
 }
 
-// Planes that are larger than a tile, of sides that are no multiple of a square.
+// Planes that are larger than a tile, of sides that are not a multiple of a square.
 TEST(strided_planes) {
   check::Random random(4);
   for (int round = 0; round < 60; ++round) {

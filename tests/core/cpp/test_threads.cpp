@@ -93,7 +93,7 @@ TEST(threads_ask_for_owners) {
   });
 }
 
-// A sub-device is one entry, whoever asks first.
+// A sub-device is one entry, independent of the first caller.
 TEST(threads_cut_a_device) {
   std::atomic<int> failures{0};
   in_threads([&](int) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves: capsules, every field in them, and every answer to ``__dlpack__``'s keywords."""
+"""Exports: capsules, every field in them, and every answer to ``__dlpack__``'s keywords."""
 
 import inspect
 import threading
@@ -327,7 +327,7 @@ def test_no_stream(stream, error):
 
 
 def test_an_address_that_holds_no_queue():
-    """Memory that can be read, and is no ``sycl::queue``, is told from one that is."""
+    """Readable memory that is not a ``sycl::queue`` is told from one that is."""
     context, junk = dpctl.SyclQueue().sycl_context, np.zeros(64)
     for address in (context.addressof_ref(), junk.ctypes.data, sx.zeros(64).ptr, id(junk)):
         with pytest.raises(ValueError, match="no sycl::queue"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes in and is wrong or hostile: capsules, and producers.
+"""Imports of wrong or hostile capsules and producers.
 
-Each refused capsule gives an error that names what was wrong, and its deleter has run once.
+Each refused capsule gives an error that names the defect, and its deleter has run once.
 """
 
 import threading
@@ -237,7 +237,7 @@ REFUSALS = (
 
 @pytest.mark.parametrize("error_type", REFUSALS)
 def test_a_producer_that_refuses(error_type):
-    """Whatever it raises, one family comes out, with its own words as the cause."""
+    """For any error of the producer the import raises one family, with that error as the cause."""
     for array in (values(3), numbers()):
         error = error_type("none of your business")
         with pytest.raises(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes in, well-behaved and old: `test_dlpack_hostile` has the rest."""
+"""Imports of well-behaved and of old producers: `test_dlpack_hostile` has the rest."""
 
 import enum
 import types
@@ -121,7 +121,7 @@ def test_a_producers_copy_that_was_forbidden():
 
 
 def test_a_producer_that_ignores_copy_and_dl_device():
-    """What it hands out is believed for what it is, not for what was asked."""
+    """The returned memory counts for its actual device, not for the requested one."""
     tensor = numbers()
     producer = Ignoring(tensor)
     copied = sx.from_dlpack(producer, copy=True)
@@ -267,7 +267,7 @@ def test_host_memory_that_is_usm_is_taken_as_the_usm_it_is(usm_type):
 
 
 def test_an_array_that_only_begins_in_usm():
-    """Host memory is believed, but is no USM where it reaches beyond the end of an allocation."""
+    """Host memory is trusted, but is not USM where it reaches beyond the end of an allocation."""
     memory = dpctl.memory.MemoryUSMShared(64)
     inside = sx.from_dlpack(Managed(memory._pointer, (16,), keep=memory).capsule())
     assert inside.usm_type == "shared"

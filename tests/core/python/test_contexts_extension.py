@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C++ extensions get: `usm_view` for pybind11 and nanobind, the table, the way back."""
+"""C++ extensions: `usm_view` for pybind11 and nanobind, the table, the way back."""
 
 import doctest
 import gc
@@ -82,7 +82,7 @@ def test_the_queue_is_the_one_of_the_array(views, root):
 
 
 def test_work_that_ends_later(views):
-    """Who asks for the memory waits for it; NumPy does not ask, so its memory is complete."""
+    """A reader that asks for the memory waits; NumPy does not ask, so its memory is complete."""
     numbers = np.zeros(3, "float32")
     views.add_one_later(numbers)
     assert numbers.tolist() == [1, 1, 1]
@@ -459,7 +459,7 @@ def test_the_example(where, more, device, lines, tmp_path_factory):
 
 
 def test_the_example_is_asynchronous():
-    """It returns while the copies are held, and whoever reads the target waits for them."""
+    """It returns while the copies are held, and a reader of the target waits for them."""
     labs.build_all()
     environments.python(
         """

@@ -19,7 +19,7 @@ FENCE = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 DIRECTIVE = re.compile(r"^#(?:[^\n]*\\\n)*[^\n]*$", re.M)
-#: What begins a block that a user does not see -> what stands for the block.
+#: The beginning of a block that a user does not see -> its replacement.
 HIDDEN = {
     re.compile(r"namespace (?:\w+::)*detail \{"): "",
     re.compile(r"(\)(?: (?:const|noexcept|override))*)(?: : [^{;]*)? \{"): r"\1;",

@@ -128,7 +128,7 @@ def test_what_has_no_table(private):
 
 
 def test_work_on_a_queue_of_the_tensors_own(root):
-    """What comes later on the queue that the table names is behind it."""
+    """Later work on the queue that the table names comes after it."""
     queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device, property="in_order")
     tensor = sx.zeros(3, device=queue)
     borrowed = DLTensor()
@@ -169,7 +169,7 @@ def test_tables_of_other_versions():
 
 
 def test_a_table_that_fails():
-    """The method does it, or says what is wrong."""
+    """The method does it, or raises an error."""
     made = with_table(Table(fails=True))(values(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert len(made.calls) == 1
@@ -205,7 +205,7 @@ def test_recursion_is_no_answer(name):
 
 
 def test_the_table_of_another_type():
-    """Ours raises for what is no tensor of ours."""
+    """The table of this package raises for an object that is not its tensor."""
     made = type("Thief", (Producer,), {"__dlpack_c_exchange_api__": TENSORS})(values(3))
     assert sx.from_dlpack(made).shape == (3,)
     assert len(made.calls) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C table for extensions, asked for what is not there; see also test_contexts_extension."""
+"""The C table for extensions, with invalid requests; see also test_contexts_extension."""
 
 import ctypes
 import gc
@@ -149,7 +149,7 @@ def test_a_tensor_of_a_tensor(table, halves):
 
 
 def test_host_memory_is_finished_when_its_owner_is_released():
-    """Whose memory it is asks no queue before it is read."""
+    """The owner of a pointer is found without a queue."""
     environments.python(
         """
 import ctypes, threading
@@ -228,7 +228,7 @@ copy.wait()
     )
 
 
-#: What is wrong with a view, and what is raised for it.
+#: The defect of a view, and the exception for it.
 WRONG_VIEWS = {
     "entry": ({"entry": 1_000_000}, ValueError),
     "dtype": ({"dtype_bits": 7}, BufferError),

@@ -260,7 +260,7 @@ assert sx.memory.live_exports() == live
 
 
 def test_fork_on_the_cpu_device():
-    """A child of a process that has used the device uses it, too, and its end hurts nobody."""
+    """A child of a process that has used the device uses it as well, and ends without harm."""
     output = environments.python("""
 import os, sys, warnings
 import numpy as np

@@ -32,7 +32,7 @@ class OfJax(producers.BeforeVersions):
 
 
 class OfJaxWithVersions(producers.LegacyAlone):
-    """What jax is: it knows the keywords, and its capsule cannot say so either."""
+    """Like jax: it accepts the keywords, and its capsule cannot say so either."""
 
     __module__ = "jaxlib.stand_in"
 
@@ -63,7 +63,7 @@ def saying(*device):
     return producers.Liar(tensor(), tuple(device))
 
 
-#: What is imported, made anew for each call -> the kind of its memory ("system" is the host's), and
+#: The imported object, made for each call -> the kind of its memory ("system" is the host's), and
 #: more words that hold of it: "strided", "readonly", or "unknown" when the address is.
 THINGS = {
     "tensor": (tensor, "device"),
@@ -93,7 +93,7 @@ THINGS = {
     "ignores": (lambda: producers.Ignoring(tensor()), "device"),
     "list for a device": (lambda: producers.Liar(tensor(), [14, sx.device().id]), "device"),
 }  # fmt: skip
-#: What is refused, and the error with its cause.
+#: The refused object, and the error with its cause.
 REFUSED = {
     "stream is refused": (lambda: producers.StreamStrict(tensor()), sx.ExchangeError, RuntimeError),
     "refuses": (
@@ -225,7 +225,7 @@ DTYPES = ("float32", "int8", np.int16, np.dtype("bool"), float, "bfloat16", "flo
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_zeros_are_those_of_numpy(shape, dtype):
-    """Where NumPy has an answer; a float or a bool is no size, and None no shape, here."""
+    """Where NumPy has an answer; a float or a bool is not a size here, and None is not a shape."""
     for arguments, keywords in (((dtype,), {}), ((), {"dtype": dtype})):
         try:
             if isinstance(shape, (bool, float, str)) or shape is None:

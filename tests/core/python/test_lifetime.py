@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who keeps what alive: views, capsules and consumers that die in any order, anywhere (R5)."""
+"""Lifetimes: views, capsules and consumers that die in any order, anywhere (R5)."""
 
 import contextlib
 import gc
@@ -347,7 +347,7 @@ late.itself = late
 """)
 
 
-#: What hands a view of a tensor to another library, and takes it back from there: each of them
+#: Ways to hand a view of a tensor to another library and back: each of them
 #: holds the one before it, by way of the other library's object.
 LINKS = {
     "to_numpy": "sx.as_tensor(t.to_numpy())",
@@ -411,7 +411,7 @@ def described(tensor):
     return Described()
 
 
-#: What a weakref.proxy may stand for.
+#: The objects behind a weakref.proxy.
 WEAK = {
     "a tensor": lambda: numbers(usm_type="shared"),
     "a host view": lambda: sx.host_view(numbers()),
@@ -420,7 +420,7 @@ WEAK = {
     "a description": lambda: described(numbers(usm_type="shared")),
 }
 
-#: What takes it.
+#: The functions that take it.
 TAKERS = {
     "from_dlpack": sx.from_dlpack,
     "from_dlpack on a device": lambda x: sx.from_dlpack(x, device=0, copy=True),
@@ -439,7 +439,7 @@ TAKERS = {
     [
         (what, taker)
         for what, taker in itertools.product(WEAK, TAKERS)
-        if not (what == "a description" and taker.startswith("from_dlpack"))  # it is no producer
+        if not (what == "a description" and taker.startswith("from_dlpack"))  # it is not a producer
     ],
 )
 def test_a_view_of_a_weak_proxy_keeps_the_object(what, taker):
@@ -475,7 +475,7 @@ def test_other_proxies_of_tensors():
         assert bits(np.asarray(found)) == bits(values(1000, "uint8"))
 
 
-# ---- what was refused ----------------------------------------------------------------------------
+# ---- refused objects -----------------------------------------------------------------------------
 
 
 class Refusing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is remembered of a producer's class holds until somebody changes the class."""
+"""The cached facts about a producer's class are valid until the class changes."""
 
 import gc
 
@@ -143,7 +143,9 @@ def test_an_interrupt_while_keys_are_compared():
     Key.action = interrupt
     with pytest.raises(KeyboardInterrupt):
         sx.from_dlpack(producer)
-    Key.action = lambda: 1 / 0  # what is no interrupt is as if the key were another
+    Key.action = lambda: (
+        1 / 0
+    )  # an exception that is not an interrupt is as if the key were another
     assert sx.from_dlpack(producer).to_numpy().tolist() == [0, 1]
     assert Key.action is None
 

@@ -9,7 +9,7 @@ import environments
 import sycl_ext as sx
 
 MIB = 1 << 20
-#: What `sx.memory.cached` promises, in bytes, by the kind of USM.
+#: The promises of `sx.memory.cached`, in bytes, by the kind of USM.
 LIMITS = {
     "device": 11 * MIB // 4,
     "shared": 11 * MIB // 4,

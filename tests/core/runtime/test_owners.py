@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a bare pointer is: which contexts are asked, and which are not."""
+"""The owner of a bare pointer: which contexts are asked, and which are not."""
 
 import dpctl
 import dpctl.memory
@@ -78,7 +78,7 @@ def test_memory_of_a_context_that_was_only_met():
 def test_a_child_of_a_fork_is_not_hung_by_a_lock_of_the_parent():
     """Threads register contexts and allocate in them while the process forks.
 
-    The child does what takes our locks and not the runtime's, which it cannot mend.
+    The child takes the locks of this package and not those of the runtime, which it cannot repair.
     """
     program = """
 import os, signal, sys, threading

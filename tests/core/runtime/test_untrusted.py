@@ -8,7 +8,7 @@ import pytest
 import environments
 
 if not sys.platform.startswith("linux"):
-    pytest.skip("memory is read safely on Linux alone", allow_module_level=True)
+    pytest.skip("memory is read safely only on Linux", allow_module_level=True)
 
 LAB = "from untrusted_lab import *\n"
 
@@ -54,7 +54,7 @@ assert takes_queue(real.object) and not takes_context(real.object)
 
 @pytest.mark.parametrize("churn", ["nothing", "lists", "queues", "contexts", "arrays"])
 def test_freed_objects(churn):
-    """Whatever takes the memory over, a queue that is gone is refused, or is a live one again."""
+    """A queue that is gone is refused, or is a live one again, for every new use of the memory."""
     run(f"""
 import gc, numpy as np
 generator = seeded(2)

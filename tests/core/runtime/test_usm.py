@@ -14,7 +14,7 @@ from samples import values
 
 
 def kind_of(tensor, context=None):
-    """What the SYCL runtime says about the memory, asked through dpctl."""
+    """The facts of the SYCL runtime about the memory, through dpctl."""
     memory = dpctl.memory.as_usm_memory(tensor)
     return memory.get_usm_type(*([] if context is None else [context]))
 

@@ -103,7 +103,7 @@ def real_context():
 
 
 def random_words(generator, real):
-    """What may stand in freed or foreign memory."""
+    """Possible contents of freed or foreign memory."""
     return generator.choice(
         [
             0,

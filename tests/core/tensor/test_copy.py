@@ -85,7 +85,7 @@ def test_any_strides(axes, random, dtype):
         else slice(start + count * step - 1, start - 1 if start else None, -step)
         for count, step, start, backwards in axes
     )  # fmt: skip
-    keys = (*keys, ...)  # a view of 0 dimensions, too
+    keys = (*keys, ...)  # also a view of 0 dimensions
     order = list(range(len(axes)))
     random.shuffle(order)
     base = values(tuple(shape[axis] for axis in order), dtype)

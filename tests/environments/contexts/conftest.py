@@ -13,7 +13,7 @@ import sycl_ext as sx
 
 @dataclass
 class Places:
-    """What this environment has, and what its runtime allows; written down, not asked for."""
+    """The features of this environment and its runtime; written down, not queried."""
 
     root: sx.Device
     tile: sx.Device

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dpnp arrays on tiles and in private contexts: what dpnp does alone, and what it does with us."""
+"""dpnp arrays on tiles and in private contexts: dpnp by itself, and dpnp with this package."""
 
 import dpctl
 import dpctl.memory
@@ -26,7 +26,7 @@ def read(array):
     return dpnp.asnumpy(array).tolist()
 
 
-# ---- dpnp alone ----------------------------------------------------------------------------------
+# ---- dpnp by itself ------------------------------------------------------------------------------
 
 
 def as_dpnp_users_do(places, source):

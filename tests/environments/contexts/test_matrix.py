@@ -37,7 +37,7 @@ WISHES = (
 
 
 def expected_routes(places, source, wish, usm_type):
-    """What the rules say: the routes for copy=None, False and True."""
+    """The rules: the routes for copy=None, False and True."""
     shareable = source == "root" or (
         source == "sub-device" and places.tiles_use_the_default_context
     )

@@ -28,7 +28,7 @@ def by_numpy(x):
 
 @pytest.mark.parametrize("consumer", [memoryview, np, np.from_dlpack, by_numpy])
 def test_host_consumers_get_one_copy(private, consumer):
-    """That a consumer of USM cannot have it is no reason to end the search."""
+    """The search continues although a consumer of USM cannot have the memory."""
     tensor = tensor_in(private)
     assert sx.explain(tensor, consumer).copies == 1
     assert np.array_equal(np.asarray(sx.exchange(tensor, consumer)), VALUES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device of 64 MB, 16 MB at most in one piece: every allocation that fails says so.
 
-This device looks at each piece alone; the one that fills up is the stand-in GPU.
+This device checks each block by itself; the stand-in GPU is the device that fills up.
 """
 
 import re
@@ -32,9 +32,9 @@ CALLS = {
         TOO_MUCH, "uint8", usm_type=kind, device=sx.device().sycl_queue
     ),
 }
-#: Copies on the host, of less, and of USM alone.
+#: Copies on the host, of less, and only of USM.
 OTHERS = re.compile("to_numpy|__array__|np[.]|host|slice|interface|dpnp")
-#: Ways that copy to a device what is too large for it; an export of host memory does so as well.
+#: Ways that copy an array to a device where it does not fit; an export of host memory also does.
 COPIES = ["Tensor.__dlpack__"] + [
     name
     for name, way in WAYS.items()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two GPUs, the CPU, and the counters of the stand-in.
 
-Most of these tests run on other GPUs, too: ``support/environments.py`` says where, and `lacks.py`
+Most of these tests also run on other GPUs: ``support/environments.py`` says where, and `lacks.py`
 which do not.
 """
 
@@ -96,7 +96,7 @@ def pools(level_zero):
 
 @pytest.fixture(scope="session")
 def blocks(adapter, gpus, pools):
-    """How many blocks of memory of ours are alive; of a pool the driver sees the slabs alone."""
+    """How many blocks of memory of ours are alive; of a pool the driver sees only the slabs."""
     # dpnp's first copy from the host makes the runtime keep a byte
     dpnp.asarray(np.zeros(1), usm_type="device", device=gpus[0].sycl_device)
 

@@ -25,7 +25,7 @@ SMALL, LARGE = (30, 40), (1500, 2000)  # by one command; staged in several block
 
 
 class World:
-    """What the operations work on, made before anything fails."""
+    """The arguments of the operations, made before a call fails."""
 
     def __init__(self, gpus, cpu):
         self.gpu, self.other, self.cpu = gpus[0], gpus[1], cpu
@@ -84,7 +84,7 @@ def of_ways():
             yield name, lambda w, way=way: written(w, way)
 
 
-#: name -> what is done; the result is compared with that of a run without failures
+#: name -> the operation; the result is compared with that of a run without failures
 OPERATIONS = {
     **dict(of_ways()),
     "empty": lambda w: sx.empty(SMALL, device=w.gpu).nbytes,
@@ -124,7 +124,7 @@ def world(gpus, cpu):
 
 
 def settled():
-    """The live counters, without what is kept for the next allocation."""
+    """The live counters, without the memory that is kept for the next allocation."""
     counts = alive()
     _core.release_cached_memory()
     return counts

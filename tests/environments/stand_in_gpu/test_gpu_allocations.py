@@ -69,7 +69,7 @@ def test_freed_on_another_thread_while_work_is_pending(lab, gpu, hold):
 
 
 def test_a_full_device(lab, gpu, adapter):  # adapter: where memory is limited
-    """Each failure is told once; what was made before it can be freed and had again."""
+    """Each failure is reported once; earlier memory can be freed and allocated again."""
     size = 64 << 20
     for _ in range(2):
         made = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device memory that anybody allocated, alone or among other blocks, in other processes."""
+"""Device memory of any library, in its own allocation or among other blocks, in other processes."""
 
 import gc
 import os
@@ -221,7 +221,7 @@ def test_bytes_that_were_changed(gpu):
             other.tell("close")
 
 
-# ---- who has it open -----------------------------------------------------------------------------
+# ---- open mappings -------------------------------------------------------------------------------
 
 
 def test_memory_stays_as_long_as_somebody_has_it_open(gpu):

@@ -117,7 +117,7 @@ def test_hundreds_of_copies_need_no_thread(gpu, hold):
     assert all(copy.done() for copy in copies)
 
 
-#: What takes more than one command: (tensor, other GPU) -> copy
+#: Copies of more than one command: (tensor, other GPU) -> copy
 MORE_THAN_A_COMMAND = {
     "gaps": lambda t, other: t[::2].copy_from(LARGE[::2], wait=False),
     "strides": lambda t, other: t.copy_from(np.asfortranarray(LARGE), wait=False),
@@ -225,7 +225,7 @@ def test_a_copy_comes_after_the_work_of_others(gpu, hold):
 
 
 def test_one_direction_and_a_caller_that_waits(gpu, adapter, hold):
-    """What the caller copies on its own queue does not wait for a copy of other memory."""
+    """A copy on the caller's own queue does not wait for a copy of other memory."""
     down, t = sx.as_tensor(SMALL, device=gpu), sx.as_tensor(SMALL, device=gpu)
     work = t.sycl_queue
     memory = dpctl.memory.as_usm_memory(t)
@@ -313,7 +313,7 @@ def test_an_error_arrives_at_the_wait(gpu, adapter, source):
     """Each time; and where the target is used first, there, once."""
     t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
     given = pinned(SMALL, gpu) if source == "pinned" else SMALL
-    until_nobody_waits()  # what is freed in the background asks the driver, too
+    until_nobody_waits()  # the thread that frees also asks the driver
     adapter.fakegpu_async_error_next()
     copy = t.copy_from(given, wait=False)
     for _ in range(2):
@@ -374,13 +374,13 @@ def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
     until_nobody_waits()
     with hold():
         good = a.copy_from(source, wait=False)
-        time.sleep(0.2)  # the thread that frees marks the end of it with a command, too
+        time.sleep(0.2)  # the thread that frees also marks the end of it with a command
         adapter.fakegpu_async_error_next()
         bad = b.copy_from(source, wait=False)
     while not bad.done():
         time.sleep(0.01)
     good.wait()
-    assert bits(a.to_numpy()) == bits(SMALL)  # whoever reads other memory is not told
+    assert bits(a.to_numpy()) == bits(SMALL)  # a reader of other memory is not told
     with pytest.raises(sx.SyclError):
         b.to_numpy()
     with pytest.raises(sx.SyclError):

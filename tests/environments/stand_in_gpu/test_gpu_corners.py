@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only a GPU shows, and seldom: lies about places, contexts of tiles, a last chance."""
+"""Rare cases that only a GPU shows: wrong devices, contexts of tiles, a last chance."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def test_no_copy_through_the_host(gpus, peers):
 
 
 def test_memory_that_waits_for_work(gpu, adapter, hold):
-    """A full device: what is about to be freed is waited for."""
+    """A full device: an allocation waits for memory that is about to be freed."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
     _core.release_cached_memory()
     room = ROOM - adapter.fakegpu_device_bytes()

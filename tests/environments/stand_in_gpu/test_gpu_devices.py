@@ -91,7 +91,7 @@ def test_memory_under_the_wrong_id(gpus, cpu):
 
 
 def test_an_extent_beyond_the_allocation(gpu, pools):
-    """Where memory comes out of a pool, the driver knows the slab alone: that one's end is seen.
+    """Where memory comes out of a pool, the driver knows only the slab, and its end is seen.
 
     The runtime is asked for the last byte, so that one has to be nobody's: in the block's own page,
     or far from all blocks.

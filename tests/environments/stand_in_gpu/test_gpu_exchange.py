@@ -33,7 +33,7 @@ def test_unless_that_is_forbidden(arguments):
 
 
 def test_what_a_consumer_said_is_not_lost():
-    """It was tried with USM first; that its refusal cannot be mended is another error."""
+    """USM is tried first; a refusal without a way out is another error."""
 
     def consumer(x):
         raise NotImplementedError(x.__dlpack_device__())

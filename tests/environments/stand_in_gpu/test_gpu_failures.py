@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device that is full, and one that fails (R4).  What waits for what: ``ordering/sync``."""
+"""A device that is full, and one that fails (R4).  For waits see ``ordering/sync``."""
 
 import threading
 
@@ -19,7 +19,7 @@ WANTED = values(100, "uint8")
 
 
 def test_a_full_device(gpu, adapter):
-    """Whatever was there before stays as it is, and what is freed can be used again."""
+    """Earlier memory does not change, and freed memory can be used again."""
     used = adapter.fakegpu_device_bytes()
     tensors = []
     words = rf"{PIECE} bytes of 'device' USM on device {gpu.id} \('Fake GPU"
@@ -50,7 +50,7 @@ def test_a_full_device(gpu, adapter):
 
 
 def test_small_pieces_until_it_is_full(gpu, adapter):
-    """What is kept for the next allocation is given back before an allocation fails."""
+    """Cached memory is returned before an allocation fails."""
     del [sx.empty(4096, "uint8", device=gpu) for _ in range(1000)][:]
     sx.memory.release_cached()  # the driver's pools keep a slab from now on
     room = (1 << 30) - adapter.fakegpu_device_bytes()
@@ -120,7 +120,7 @@ def test_an_asynchronous_error_of_our_own_command(gpu, adapter):
         lambda: tensor.__dlpack__(dl_device=(1, 0)),
         lambda: memoryview(sx.host_view(tensor)),
     ):
-        alive()  # what is freed in the background asks the driver, too
+        alive()  # the thread that frees also asks the driver
         adapter.fakegpu_async_error_next()
         with pytest.raises(sx.SyclError, match="UR_RESULT_ERROR_DEVICE_LOST|device"):
             call()

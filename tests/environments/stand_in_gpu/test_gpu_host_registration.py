@@ -16,7 +16,7 @@ MANY = 5 << 20  # bytes: more than one block of a staged copy
 
 @pytest.fixture(autouse=True)
 def imports_of_host_memory(level_zero):
-    """What the environments without a Level Zero driver lack."""
+    """The features that environments without a Level Zero driver lack."""
     assert level_zero
 
 
@@ -83,7 +83,9 @@ def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold):
         assert adapter.fakegpu_imported() == 1
         held.release()
         copy.wait()
-        with register_host(numbers):  # what is on its way out is waited for, or shared
+        with register_host(
+            numbers
+        ):  # a registration that is being released is waited for, or shared
             assert adapter.fakegpu_imported() == 1
     assert np.array_equal(tensor.to_numpy(), numbers)
 

@@ -160,7 +160,7 @@ def elements_of(shape, strides):
     [((3, 2), (3, 2)), ((3, 2), (3, -2)), ((5000, 2), (3, 2)), ((2, 3, 2), (1, 4, 2))],
 )
 def test_the_gaps_of_a_target_are_left_alone(gpu, shape, strides):
-    """Where axes interleave, too."""
+    """Also if axes interleave."""
     places = elements_of(shape, strides)
     whole = sx.empty(int(places.max()) + 1, "int64", device=gpu)
     wanted = np.full(whole.shape, -1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose memory a pointer is, when only the pointer says so: by what the runtime knows now."""
+"""The owner of a bare pointer, by the current knowledge of the runtime."""
 
 import contextlib
 import ctypes
@@ -33,7 +33,7 @@ class AddressTakenError(Exception):
 
 
 def give_back():
-    """Free what was dropped, which is done when the work on it is."""
+    """Free dropped memory, as soon as the work on it is done."""
     assert eventually(lambda: not _core.deferred_frees())
     sx.memory.release_cached()
 

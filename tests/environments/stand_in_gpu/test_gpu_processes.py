@@ -146,7 +146,7 @@ if not t.readonly:
 
 
 def opened_elsewhere(handle, **variables):
-    """What another process sees; it adds one."""
+    """The elements in another process, which adds one."""
     code = OPENS.replace("sys.argv[1]", repr(pickle.dumps(handle).hex()))
     return environments.python(code, variables or None, inherit=not variables).strip()
 
@@ -268,7 +268,7 @@ def test_lies_about_device_memory(gpu, with_ipc, adapter):
 
 
 def test_no_message_can_change_what_the_driver_is_given(gpu, with_ipc):
-    """What is sent holds no bytes that the driver follows; each of its bytes may be another."""
+    """A message has no bytes that the driver uses; each of its bytes may be changed."""
     handle = sx.ipc.handle(shared_numbers(gpu))
     message = pickle.dumps(handle)
     assert handle.to_bytes() not in message
@@ -303,7 +303,7 @@ def test_more_than_the_driver_has_there(beyond, gpu, with_ipc):
     handle = sx.ipc.handle(t)
     data, whole = handle.to_bytes(), handle.exposed
     words = rf"handle leads to {whole + beyond} bytes at \S+, and the driver has {whole} bytes"
-    if not whole:  # there is no driver to ask, and SYCL knows nothing of what is far behind
+    if not whole:  # there is no driver to ask, and SYCL does not know memory that is far behind
         whole, words = 64 << 20, "the inter-process handle"
     before = _core.live_allocations()
     with pytest.raises(BufferError, match=words):
@@ -403,7 +403,7 @@ del opened
 def test_failures_of_the_runtime(call, gpu, with_ipc, adapter):
     t = shared_numbers(gpu)
     t.sycl_queue.wait()
-    alive()  # what is freed in the background asks the driver, too
+    alive()  # the thread that frees also asks the driver
     if call == 1:
         adapter.fakegpu_fail_at(1)
         with pytest.raises(sx.SyclError, match="getting an inter-process handle failed"):

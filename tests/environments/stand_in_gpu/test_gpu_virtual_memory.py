@@ -16,7 +16,7 @@ from producers import over
 
 @pytest.fixture(autouse=True)
 def imports_of_host_memory(level_zero):
-    """What the environments without a Level Zero driver lack."""
+    """The features that environments without a Level Zero driver lack."""
     assert level_zero
 
 

@@ -71,7 +71,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         TENSOR,
         "test_dlpack_kwargs",
-        "copy=True is kept in the struct of DLPack 0.x, too",
+        "copy=True is also kept in the struct of DLPack 0.x",
     ),
     Known(TENSOR, "test_dlpack_max_version_validation", "a TypeError with another text"),
     Known(TENSOR, "test_dlpack_dl_device", "a device is two numbers, and not a name"),

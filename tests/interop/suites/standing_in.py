@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the adapters of this folder share: a module that stands in for another one."""
+"""Shared code of the adapters of this folder: a module that stands in for another one."""
 
 from __future__ import annotations
 

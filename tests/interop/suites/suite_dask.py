@@ -19,7 +19,7 @@ numbers = importlib.import_module("sycl_ext_dask.random")
 
 
 class Generator:
-    """What the tests make their numbers with: NumPy's, over memory that `sycl_ext` allocates."""
+    """The array module of the tests: NumPy's, over memory that `sycl_ext` allocates."""
 
     def __init__(self, *seed: Any) -> None:
         self.host = np.random.default_rng(*seed)

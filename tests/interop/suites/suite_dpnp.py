@@ -17,7 +17,7 @@ HOST = (1, 0)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """What dpnp's does: host memory stays there unless a device is named."""
+    """As dpnp's function: host memory stays there unless a device is named."""
     if device == HOST or (device is None and x.__dlpack_device__()[0] == HOST[0]):
         return np.asarray(sx.host_view(x, copy=copy))
     if isinstance(device, Device):

@@ -102,7 +102,7 @@ def with_ours(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """What dpnp's does: host memory stays there unless a device is named."""
+    """As dpnp's function: host memory stays there unless a device is named."""
     if device == HOST or (device is None and on_host(x)):
         return np.asarray(sx.host_view(x, copy=copy))
     if isinstance(device, dpt.Device):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """mpi4py's tests of DLPack: the buffers that it sends and receives are exported by us.
 
-The tests are in its source distribution alone.
+The tests are only in its source distribution.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test of synchronisation works with: GPUs that are slow on demand, and work for them.
+"""The tools of a test of synchronisation: GPUs that are slow on demand, and work for them.
 
 The host looks at memory through its address, and at device memory through a queue that nobody has
 ordered after anything: a look never waits for the work that it is looking for.
@@ -47,14 +47,14 @@ def usm(obj: Any) -> dpctl.memory._memory._Memory:
 
 
 def at(address: int) -> set[int]:
-    """What the host sees at an address now."""
+    """The number that the host reads at an address now."""
     first = ctypes.c_int64.from_address(address)
     last = ctypes.c_int64.from_address(address + NBYTES - DTYPE.itemsize)
     return {first.value, last.value}
 
 
 def of(array: np.ndarray) -> set[int]:
-    """What a host array holds now."""
+    """The number in a host array now."""
     return {int(array.flat[0]), int(array.flat[-1])}
 
 
@@ -101,7 +101,7 @@ class Bench:
         return queue.memcpy_async(target, self._rows[value], NBYTES, [event])
 
     def read(self, memory: Any, queue: dpctl.SyclQueue | None = None) -> set[int]:
-        """What one command of a queue, the reader by default, finds in a memory of any kind."""
+        """The number that a command of a queue, the reader by default, reads in any memory."""
         ctypes.memset(self._landing._pointer, 0, NBYTES)
         (queue or self.reader).memcpy_async(self._landing, memory, NBYTES).wait()
         return at(self._landing._pointer)
@@ -127,7 +127,7 @@ class Bench:
         repetitions: int = REPETITIONS,
         delay_us: int = DELAY_US,
     ) -> list[tuple[int, set[int]]]:
-        """Repeat something that has to see the value it is called with; return what was wrong."""
+        """Repeat something that has to see the value it is called with; return the failures."""
         self.control.fakegpu_set_delay_us(delay_us)
         seen = [(value, repeat(value)) for value in range(1, repetitions + 1)]
         return [(value, found) for value, found in seen if found != {value}]
@@ -182,7 +182,7 @@ class Address:
 
 
 def alone(body: str) -> subprocess.CompletedProcess:
-    """Run Python code in a process of its own that sees the same devices; it alone may crash."""
+    """Run Python code in a process that sees the same devices; only that process may crash."""
     search = os.pathsep.join([str(HERE), str(environments.HERE), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(body)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What claims to be a view copies nothing, and what claims one copy makes one: the runtime says so.
+"""A view copies nothing, and a plan with one copy makes one, as the runtime reports.
 
 ``SYCL_UR_TRACE=2`` prints each call of the runtime; `traced_routes.py` puts markers around the
 routes.
@@ -19,7 +19,7 @@ import sycl_ext as sx
 from lab import HERE
 
 CALL = re.compile(r"\s*---> (ur\w+)")
-#: What a route may do besides copying: order one queue after another, and wait.
+#: The effects of a route besides copying: order one queue after another, and wait.
 ORDER = {
     "urEnqueueEventsWait",
     "urEnqueueEventsWaitWithBarrier",

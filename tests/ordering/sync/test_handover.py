@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``stream`` means, shown without timing: the GPUs are held, and then released.
+"""The meaning of ``stream``, shown without timing: the GPUs are held, and then released.
 
 Held, no command is carried out: a call that returns has not waited, and a call that waits blocks.
 """
@@ -376,7 +376,7 @@ def dpnp_reads(tensor):
     np.asarray(tensor)  # the queues are seen idle
 
 
-#: What happens to a tensor before work that is not on its memory, for which no read waits.
+#: Operations on a tensor before work that is not on its memory, for which no read waits.
 UNCONCERNED = {
     "nothing": lambda t: None,
     "an export that nobody took": lambda t: [t.__dlpack__(), t.__dlpack__(**V1)].clear(),

@@ -39,7 +39,7 @@ def test_no_way_out_of_a_host_view_is_ahead_of_pending_work(bench, way, usm_type
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])
 def test_a_dtype_without_a_buffer_format_waits_too(bench, dtype):
-    """NumPy asks for such an array through ``__array__`` alone."""
+    """NumPy requests such an array only through ``__array__``."""
     queue = bench.queue("in_order")
     tensor = sx.zeros(NBYTES // np.dtype(dtype).itemsize, dtype, usm_type="shared", device=queue)
     view, memory = sx.host_view(tensor), usm(Bytes(tensor))

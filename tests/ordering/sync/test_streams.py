@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is no queue is an error that says so: never a crash, and never a capsule."""
+"""An object that is not a queue is an error that says so: never a crash, and never a capsule."""
 
 import json
 import runpy

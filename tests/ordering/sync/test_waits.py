@@ -30,12 +30,12 @@ READING = {
 
 
 def seen_by(name):
-    """What a way gives of anything; dpctl's memory is bytes."""
+    """The result of a way; dpctl's memory is bytes."""
     return lambda x: of(np.ascontiguousarray(ways.content(WAYS[name].call(x))).view(DTYPE))
 
 
 def stale(bench, look, x, queue=None):
-    """What is wrong with what is found in anything after work on its queue, in all repetitions."""
+    """The wrong elements after work on the queue of an object, in all repetitions."""
     memory, queue = usm(x), queue or x.sycl_queue
 
     def repeat(value):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives `__dlpack__` everything that is no queue, in a process of its own.
+"""Passes objects that are not queues to `__dlpack__`, in a process of its own.
 
 Prints one line of JSON for each case, after it: [case, name of the exception or null, its text].
 """
@@ -66,7 +66,7 @@ def freed_queue():
 queue = dpctl.SyclQueue("level_zero:gpu:0", property="in_order")
 zeros = ctypes.create_string_buffer(256)
 garbage = ctypes.create_string_buffer(np.random.default_rng(1).bytes(256), 256)
-# Pointers to pointers, as in a queue; the memory that they lead to is no queue.
+# Pointers to pointers, as in a queue; the memory that they lead to is not a queue.
 mirror = (ctypes.c_void_p * 32)(*[ctypes.addressof(zeros)] * 32)
 maze = (ctypes.c_void_p * 32)()
 maze[:] = [ctypes.addressof(maze)] * 32

@@ -116,7 +116,7 @@ def test_an_unknown_command_is_wrong_usage():
 
 
 def test_the_doctor_needs_no_numpy():
-    """It says what is missing."""
+    """It names the missing part."""
     said = environments.python("""
 import sys
 sys.modules["numpy"] = None

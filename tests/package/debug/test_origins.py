@@ -13,7 +13,7 @@ TRACED = {**environments.cpu(), "SYCL_EXT_TRACE": "1"}
 
 
 def run(tmp_path, code):
-    """Run a script with tracing; its last lines of stderr that are no exchange."""
+    """Run a script with tracing; its last lines of stderr that do not report an exchange."""
     script = tmp_path / "script.py"
     script.write_text(code)
     done = subprocess.run(

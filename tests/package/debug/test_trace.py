@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``SYCL_EXT_TRACE=1``: one line per exchange, with what was done, in the logger ``"sycl_ext"``."""
+"""``SYCL_EXT_TRACE=1``: one line per exchange, with the route, in the logger ``"sycl_ext"``."""
 
 import re
 
@@ -41,7 +41,7 @@ except BufferError:
 
 @pytest.fixture(scope="module")
 def lines():
-    """Code -> its lines; and what was refused, under the last of them."""
+    """Code -> its lines; and the refused object, under the last of them."""
     found: dict[str, list[str]] = {}
     for line in environments.python(
         SCRIPT, {**environments.cpu(), "SYCL_EXT_TRACE": "1"}

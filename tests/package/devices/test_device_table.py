@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device table: ids, every form of ``device=``, and the entries that are no root devices."""
+"""The device table: ids, every form of ``device=``, and the entries that are not root devices."""
 
 import contextlib
 import types
@@ -99,10 +99,10 @@ FORMS = {
     "Device": lambda: sx.device(0),
     "filter string": lambda: "opencl:cpu:0",
     "filter string without number": lambda: "opencl:cpu",
-    "filter string, type alone": lambda: "cpu",
+    "filter string, only a type": lambda: "cpu",
     "filter string, type and number": lambda: "cpu:0",
-    "filter string, backend alone": lambda: "opencl",
-    "filter string, number alone": lambda: "0",
+    "filter string, only a backend": lambda: "opencl",
+    "filter string, only a number": lambda: "0",
     "filter string, shouted": lambda: " OpenCL:CPU:0 ",
     "UUID": lambda: f"uuid:{sx.device(0).uuid}",
     "UUID, shouted": lambda: f" UUID:{sx.device(0).uuid.upper()} ",
@@ -334,7 +334,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("selector", ["gpu", "opencl:banana", "*:*:*:*"])
 def test_a_mistyped_selector(selector):
-    """Whatever comes first, and the second time: an error that names the variable, no crash."""
+    """For each first operation, and the second time: an error that names the variable, no crash."""
     environments.python(
         f"""
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of what is allocated, and the limit of a device with its callback."""
+"""Statistics of allocations, and the limit of a device with its callback."""
 
 import gc
 import threading

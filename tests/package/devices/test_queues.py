@@ -21,7 +21,7 @@ class Described:
 
 
 class Producer:
-    """An array of a library that has DLPack alone."""
+    """An array of a library that has only DLPack."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -121,7 +121,7 @@ def test_the_view_keeps_the_memory():
     gone = weakref.ref(first)
     view = first.to_device(new_queue())[1:]
     del first
-    for _ in range(10):  # what was freed would be used again
+    for _ in range(10):  # freed memory would be used again
         sx.zeros(1000, "int32").copy_from(np.full(1000, 7, "int32"))
     assert not view.to_numpy().any()
     capsule = view.__dlpack__(max_version=(1, 0))

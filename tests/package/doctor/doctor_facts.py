@@ -24,7 +24,7 @@ EMPTY = str(NO_ICD_FILES)
 
 
 def card_at(root, address, vendor, kind):
-    """What the kernel shows of a card."""
+    """The files of the kernel for a card."""
     folder = root / "sys/bus/pci/devices" / address
     folder.mkdir(parents=True)
     (folder / "vendor").write_text(f"{vendor}\n")

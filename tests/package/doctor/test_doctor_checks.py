@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor concludes from facts: its table of checks, what comes first, exit codes."""
+"""The conclusions of the doctor from facts: its table of checks, what comes first, exit codes."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_a_runtime_that_is_not_of_pip_may_be_anywhere():
 
 
 def test_every_check_is_tried():
-    """Each check fires in BROKEN, and `unexplained`, which is no row of the table."""
+    """Each check fires in BROKEN, and `unexplained`, which is not a row of the table."""
     found = {row[1] for row in BROKEN.values()}
     assert found >= {name for name in checks.CHECKS if name != "two"}
     assert found - {*checks.CHECKS} == {"two-libsycl", "no-device"}

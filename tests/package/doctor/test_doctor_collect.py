@@ -40,7 +40,7 @@ def test_the_embedded_driver_is_named_when_nobody_decides():
 
 
 def test_what_this_package_has_named_is_not_of_the_environment(monkeypatch):
-    """It names the driver when it is imported, in this process, too."""
+    """It names the driver when it is imported, also in this process."""
     monkeypatch.setenv("OCL_ICD_FILENAMES", "/embedded.so")
     for added, there in (("/embedded.so", False), (None, True)):
         monkeypatch.setattr(icd, "added", added)

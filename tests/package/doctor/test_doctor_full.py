@@ -33,7 +33,7 @@ OPENCL_GPU = (
 POSING_GPU = ({**OPENCL_GPU[0], "sub-devices": "skipped"}, *OPENCL_GPU[1:])
 NO_USM = ({"all": "skipped"}, "", 0)
 
-#: What the full self-test says of each device of an environment: outcomes, what a second process
+#: The results of the full self-test of each device: outcomes, the memory that a second process
 #: shares (or why not), and how many copies are measured.
 EXPECTED = {
     "cpu": [CPU_DEVICE],
@@ -114,7 +114,7 @@ def test_it_is_a_page_of_text(tmp_path):
 
 # ---- devices that die ----------------------------------------------------------------------------
 
-#: Stands in the way of NumPy's arange, which the test "bandwidth" alone calls.
+#: Replaces NumPy's arange, which only the test "bandwidth" calls.
 BREAKS = """
 import os, time
 import numpy
@@ -147,11 +147,11 @@ def test_a_device_that_hangs(tmp_path):
     said, steps = broken(tmp_path, "hang", "--timeout=60")
     assert steps["device 0: bandwidth"]["outcome"] == "crashed"
     assert "it did not end within 60 s" in steps["device 0: bandwidth"]["detail"]
-    assert "device 0: Ctrl-C" not in steps  # a device that hangs is left alone
+    assert "device 0: Ctrl-C" not in steps  # a device that hangs is not used again
     assert "it did not end" in said["findings"][0]["cause"]
 
 
-# ---- what is concluded, and shown ----------------------------------------------------------------
+# ---- conclusions, and the report ---------------------------------------------------------------
 
 
 def test_a_process_that_ends_takes_its_own_with_it(tmp_path, monkeypatch):

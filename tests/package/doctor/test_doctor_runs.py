@@ -195,7 +195,7 @@ def test_a_runtime_that_cannot_be_loaded(tmp_path):
 
 
 def test_a_crash_is_a_finding(tmp_path):
-    """What comes after it is tested all the same, and what came before it not again."""
+    """Later tests still run, and earlier ones do not run again."""
     (tmp_path / "dpnp.py").write_text("import os\nos.abort()\n")
     (tmp_path / "torch.py").write_text("raise ImportError('no torch today')\n")
     code, report = examine(PYTHONPATH=str(tmp_path))

@@ -62,7 +62,7 @@ def test_the_size_is_that_of_the_elements():
 ORDERS = {
     "dask first": "import distributed, sycl_ext as sx",
     "dask last": "import sycl_ext as sx, distributed",
-    "dask alone": "import dask; import sycl_ext as sx; import distributed",
+    "dask before, distributed after": "import dask; import sycl_ext as sx; import distributed",
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker of Dask keeps on the device, on the host and on the disk."""
+"""The data of a Dask worker on the device, on the host and on the disk."""
 
 import threading
 import time

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`exchange`: what a consumer is offered, in which order, and when it is refused.
 
-What the real libraries make of it is tested in ``interop/`` and in ``test_interop_*.py``.
+The real libraries are tested in ``interop/`` and in ``test_interop_*.py``.
 """
 
 import inspect
@@ -41,7 +41,7 @@ class Consumer:
 
 
 def forms(consumer, tensor):
-    """What was offered: device type, and whether it was the memory of the tensor."""
+    """An offer: device type, and whether it was the memory of the tensor."""
     return [(device, address == tensor.ptr) for device, address in consumer.offered]
 
 
@@ -179,7 +179,7 @@ def asks(x):
     x.__dlpack_device__()
 
 
-#: What a function of the user's does before it raises, and how often it is called.
+#: The effect of a user's function before it raises, and the number of its calls.
 BEFORE_RAISING = {
     "nothing": (lambda x: None, 1),
     "looks at it": (lambda x: (x.shape, x.dtype, repr(x)), 1),
@@ -238,7 +238,7 @@ def test_exchanges_nest():
 
 
 def test_exchanges_of_one_thread_interleave():
-    """Greenlets switch in the middle of a consumer: each tensor notes what is done with it."""
+    """Greenlets switch in the middle of a consumer: each tensor records its own use."""
     first, second = usm(), usm()
     for tensor in (first, second):
         _core.watch_offer(tensor, True)
@@ -312,7 +312,7 @@ def library_named(name, from_dlpack=np.from_dlpack):
 
 
 def test_a_copy_that_only_the_layout_needs():
-    """The host reaches the memory, and the consumer takes compact arrays alone."""
+    """The host reaches the memory, and the consumer takes only compact arrays."""
     tensor, jax = usm()[:, ::2], library_named("jax")
     for arguments in ({"copy": False}, {"host_copy": False}):
         ((name, _),) = arguments.items()
@@ -327,7 +327,7 @@ def test_a_copy_that_only_the_layout_needs():
 
 
 def export_of(x):
-    """What an unaware consumer gets: its flags and its address."""
+    """The export to an unaware consumer: its flags and its address."""
     managed = managed_in(x.__dlpack__(max_version=(1, 0)))
     return managed.flags, managed.dl_tensor.data
 

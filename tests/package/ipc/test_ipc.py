@@ -284,7 +284,7 @@ def test_another_file_is_not_taken_for_the_memory(tmp_path):
 
 
 def test_nobody_can_take_the_pages_away():
-    """Memory that shrinks under a mapping is a SIGBUS for whoever reads it."""
+    """Memory that shrinks under a mapping is a SIGBUS for its reader."""
     own = sx.ipc.handle(shared())
     with pytest.raises(PermissionError):
         os.truncate(own._key.descriptor, 0)
@@ -299,7 +299,7 @@ def test_a_device_of_another_machine():
         sx.ipc.open(own)
     here = replace(own, _uuid=sx.device()._entry.uuid)
     with pytest.raises(BufferError, match="the block has 96 bytes, and the handle says 4096"):
-        sx.ipc.open(here)  # shared host memory is no record of a SYCL handle
+        sx.ipc.open(here)  # shared host memory is not a record of a SYCL handle
     offer = records.Offer(b"a SYCL handle", 96, None)
     with pytest.raises(BufferError, match="has no inter-process handles"):
         sx.ipc.open(replace(here, _key=offer.key))
@@ -322,7 +322,7 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
 def test_memory_of_a_process_that_died(how):
-    """Who has it open keeps it, nobody else can open it, and nothing is left of it."""
+    """A process that has it open keeps it, no other can open it, and nothing is left of it."""
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", SHARES],
         stdin=subprocess.PIPE,

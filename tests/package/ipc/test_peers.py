@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel lets one process take out of another, and what is said when it does not."""
+"""The kernel's permission to take descriptors of another process, and the message of a refusal."""
 
 import errno
 import os
@@ -107,7 +107,7 @@ def test_the_scope_is_read(tmp_path):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What the kernel is asked where Yama restricts, which this machine need not do."""
+    """The call to the kernel where Yama restricts, which this machine need not do."""
     calls = []
     monkeypatch.setattr(peers, "ptrace_scope", lambda: 1)
     monkeypatch.setattr(peers, "_set_ptracer", calls.append)

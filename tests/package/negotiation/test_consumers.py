@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided about a consumer from its row, without it (the real ones are in ``interop``)."""
+"""The decisions about a consumer from its row, without the library (see also ``interop``)."""
 
 import sys
 import types

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The negotiation: every cell of `plan(source, request)`, and that this is what is done.
+"""The negotiation: every cell of `plan(source, request)`, and that it is carried out.
 
 The table below is written from the rules of the exchange, not from ``rules.RULES``.
 """
@@ -19,7 +19,7 @@ from sycl_ext._protocols import exports, sources
 HOST = (1, 0)
 ROOT, OWN, OTHER, NOBODY, CUDA = (14, 0), (14, 3), (14, 1), (14, 1_000_000), (2, 0)
 
-# ---- what is offered -----------------------------------------------------------------------------
+# ---- the sources ---------------------------------------------------------------------------------
 
 
 def usm(kind, **fields):
@@ -112,16 +112,16 @@ TABLE = {
         elsewhere("shared", device=HOST), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
     # a consumer that takes only memory of root devices
-    "default tile, its root, root alone": (
+    "default tile, its root, only roots": (
         usm("device", entry=3), ROOT, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
     ),
-    "default tile, unaware, root alone": (
+    "default tile, unaware, only roots": (
         usm("device", entry=3), None, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
     ),
-    "default root, root alone": (
+    "default root, only roots": (
         usm("device"), None, {"root_only": True}, Relation.SAME, (VIEW, VIEW, COPY),
     ),
-    "private, root alone": (
+    "private, only roots": (
         elsewhere("device"), None, {"root_only": True}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
     ),
     # we ourselves know the entries
@@ -239,7 +239,7 @@ def test_the_table_is_complete():
 
 
 def test_a_way_out_that_is_named_is_a_way_out():
-    """Whoever follows the advice of a refusal gets the data."""
+    """The advice of a refusal leads to the data."""
     for source, device, facts, found, _ in TABLE.values():
         for copy in (None, False):
             planned = plan(source, Request(device, copy, **facts))
@@ -248,7 +248,7 @@ def test_a_way_out_that_is_named_is_a_way_out():
                 assert plan(source, Request(device, advice, **facts)).route is not NO
 
 
-# ---- what is done is what was planned ------------------------------------------------------------
+# ---- the plan is carried out ---------------------------------------------------------------------
 
 
 def shared():
@@ -281,7 +281,7 @@ TENSORS = {
 
 
 def outcome(call):
-    """What an export turned out to be: an exception, or what a consumer sees in the capsule."""
+    """The result of an export: an exception, or the content of the capsule."""
     try:
         capsule = call()
     except Exception as error:

@@ -64,7 +64,7 @@ def test_a_session_that_asks_for_nothing_loads_nothing(tmp_path):
 
 
 def test_ctrl_c_leaves_the_report_of_the_last_run(tmp_path):
-    """What was not finished says nothing about a library."""
+    """An unfinished case says nothing about a library."""
     (tmp_path / "conftest.py").write_text(
         "count = 0\n"
         "def pytest_runtest_logreport(report):\n"

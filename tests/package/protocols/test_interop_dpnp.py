@@ -54,7 +54,7 @@ def test_read_only(usm_type):
 
 
 def test_a_private_context(usm_type):
-    """What dpnp refuses to export comes in as a view, with its entry."""
+    """An array that dpnp refuses to export is imported as a view, with its entry."""
     context = dpctl.SyclContext([dpctl.SyclDevice()])
     array = dpnp.arange(
         10, usm_type=usm_type, sycl_queue=dpctl.SyclQueue(context, dpctl.SyclDevice())
@@ -216,7 +216,7 @@ def own_queue():
     return sx.zeros((2, 3), device=dpctl.SyclQueue(sx.device().sycl_device))
 
 
-#: What dpnp gets, and whether by its description, which it takes in less time.
+#: The argument of dpnp, and whether it is a description, which is faster.
 HANDED = {
     "plain": (lambda: sx.zeros((2, 3)), True),
     "host": (lambda: np.zeros((2, 3), "float32"), True),

@@ -62,7 +62,7 @@ def test_values_are_not_looked_at():
 
 
 def test_the_stride_of_a_length_of_1_may_be_any():
-    """Also one that is no multiple of the itemsize, as NumPy's own tests have it."""
+    """Also one that is not a multiple of the itemsize, as NumPy's own tests have it."""
     x = np.ndarray((10, 5, 1), "f8", np.ones(1000, "u1"), 0, (8, 80, 4))
     for take in (sx.as_tensor, sx.from_dlpack, sx.host_view):
         taken = take(x)

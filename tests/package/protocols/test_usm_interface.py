@@ -20,7 +20,7 @@ MEMORIES = {
 
 
 class Described:
-    """An object of the protocol; `fields` overrule what is true."""
+    """An object of the protocol; `fields` override the correct values."""
 
     def __init__(self, tensor, **fields):
         self.tensor = tensor
@@ -198,24 +198,24 @@ HOSTILE = {
     "object typestr": ({"typestr": "|O8"}, "typestr"),
     "absurd typestr": ({"typestr": "<f3"}, "typestr"),
     "typestr of bytes": ({"typestr": b"<f4"}, "typestr"),
-    "data that is no pair": ({"data": 5}, "data|TypeError"),
+    "data that is not a pair": ({"data": 5}, "data|TypeError"),
     "data of three": ({"data": (1, 2, 3)}, "data|ValueError"),
-    "pointer that is no int": ({"data": ("x", False)}, "TypeError|data"),
+    "pointer that is not an int": ({"data": ("x", False)}, "TypeError|data"),
     "NULL": ({"data": (0, False)}, "NULL"),
     "negative pointer": ({"data": (-8, False)}, "address"),
     "pointer beyond the address space": ({"data": (2**64, False)}, "address"),
     "wild pointer": ({"data": (0xDEAD0000, False)}, "0xdead0000"),
-    "shape that is no shape": ({"shape": 3}, "shape|TypeError"),
+    "shape that is not a shape": ({"shape": 3}, "shape|TypeError"),
     "shape of floats": ({"shape": (1.5,)}, "TypeError|shape"),
     "negative length": ({"shape": (-1, 3)}, "-1|shape"),
     "length beyond int64": ({"shape": (2**63,)}, "9223372036854775808"),
     "strides of another length": ({"strides": (1,)}, "strides"),
-    "strides that are no ints": ({"strides": ("a", "b")}, "TypeError|strides"),
+    "strides that are not ints": ({"strides": ("a", "b")}, "TypeError|strides"),
     "strides beyond int64": ({"strides": (2**70, 1)}, "1180591620717411303424"),
     # Far enough that no other block of the process is there.
     "offset beyond the allocation": ({"offset": 2**38}, "USM"),
     "negative offset": ({"offset": -(2**38)}, "USM|no address"),
-    "offset that is no int": ({"offset": 1.5}, "TypeError|offset"),
+    "offset that is not an int": ({"offset": 1.5}, "TypeError|offset"),
     "extent beyond the allocation": ({"shape": (2**38,), "strides": None}, "beyond"),
     "extent that overflows": ({"shape": (2**40, 2**40), "strides": None}, "overflow|address"),
     "no syclobj": ({"syclobj": None}, "queue"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import in a plain environment finds the embedded CPU device; and leaves alone who has decided."""
+"""Import in a plain environment finds the embedded CPU device, and keeps an explicit choice."""
 
 import os
 import re
@@ -53,7 +53,7 @@ def test_an_environment_that_has_decided(name):
 
 
 def test_import_enumerates_nothing():
-    """Who imports us may still change the environment."""
+    """A program may still change the environment after the import."""
     output = environments.python(
         """
 import os

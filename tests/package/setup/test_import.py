@@ -96,7 +96,7 @@ def test_the_oldest_numpy_is_named(version, monkeypatch):
         startup.require_numpy()
 
 
-# ---- what is loaded when -------------------------------------------------------------------------
+# ---- loading on first use ------------------------------------------------------------------------
 
 
 def test_the_import_loads_next_to_nothing():
@@ -209,7 +209,7 @@ def test_nobody_meets_a_core_that_does_not_know_the_package(first):
     )
 
 
-#: What users, C extensions, pickles and Dask begin with, and two modules of no public name.
+#: The entry points of users, C extensions, pickles and Dask, and two modules without a public name.
 ENTRIES = (
     "getattr(sx, 'Tensor')",
     "getattr(sx, '_core')",
@@ -322,7 +322,7 @@ def installed(tmp_path, checkout):
 
 
 def show_in(folder, *more):
-    """What a user sees there whose installation is no editable one (-S: .pth files do nothing)."""
+    """The view of a user without an editable installation (-S: .pth files do nothing)."""
     libraries = Path(_native.__file__).parents[3]
     site_packages = Path(np.__file__).parents[1]
     done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor does not do: the error names what does it."""
+"""Operations that a tensor does not have: the error names a replacement."""
 
 import operator
 

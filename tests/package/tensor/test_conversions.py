@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a `Tensor` becomes for Python and NumPy: an array, a buffer, a number, a list, a text."""
+"""Conversions of a `Tensor`: an array, a buffer, a number, a list, a text."""
 
 import operator
 import re
@@ -90,7 +90,7 @@ def test_one_element_is_a_number(call, shape, usm_type):
             tensor = sx.empty(shape, dtype, usm_type=usm_type).copy_from(array)
             wanted = number_or_error(call, array)
             for x in (tensor, tensor.as_readonly(), sx.host_view(tensor)):
-                assert repr(number_or_error(call, x)) == repr(wanted)  # NaN, too
+                assert repr(number_or_error(call, x)) == repr(wanted)  # also NaN
 
 
 def test_what_numpy_does_not_convert_names_the_way_out(usm_type):
@@ -140,7 +140,7 @@ def test_lists_of_narrow_floats_have_their_values():
     for dtype in samples.DTYPE_NAMES:
         array = np.array([0, 1, 2]).astype(samples.numpy_dtype(dtype))
         wanted = array if array.dtype.kind in "biufc" else array.astype("float32")
-        assert repr(sx.as_tensor(array).tolist()) == repr(wanted.tolist())  # NaN, too
+        assert repr(sx.as_tensor(array).tolist()) == repr(wanted.tolist())  # also NaN
 
 
 @pytest.mark.parametrize("shape", [(0,), (2,), (0, 3), (1, 2)])

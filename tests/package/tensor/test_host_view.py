@@ -101,7 +101,7 @@ def test_base():
         assert sx.host_view(view, copy=copy).base is tensor
 
 
-#: What makes a view of a view; many of them are as near to the memory as the first.
+#: Ways to make a view of a view; each of many is as near to the memory as the first.
 STEPS = {
     "host_view": "v = sx.host_view(v)",
     "host_view without a copy": "v = sx.host_view(v, copy=False)",
@@ -176,7 +176,7 @@ def test_host_memory_is_no_usm_of_a_root_device(name):
 
 
 def test_to_usm_and_back():
-    """A host view is a producer for this package, too."""
+    """A host view is also a producer for this package."""
     view = sx.host_view(values((2, 3)))
     tensor = sx.from_dlpack(view, copy=True)
     assert tensor.usm_type in samples.USM_TYPES
@@ -185,7 +185,7 @@ def test_to_usm_and_back():
 
 
 def test_host_memory_is_on_no_device():
-    """A method of Tensor, called on what is none."""
+    """A method of Tensor, called on another object."""
     view = sx.host_view(bytearray(3))
     for call in (sx.Tensor.device.fget, sx.Tensor.__copy__):
         with pytest.raises(ValueError, match="plain host memory, which belongs to no SYCL device"):

@@ -94,7 +94,7 @@ def test_parts_of_a_pickle(parts, buffer):
 
 
 class Ours(pickle._Unpickler):
-    """What a careful receiver would use: no names but ours.
+    """The unpickler of a careful receiver: only names of this package.
 
     In Python: the one in C takes gigabytes for its memo when a number in the bytes tells it to.
     """

@@ -19,10 +19,10 @@ BUILD = ROOT / "build" / "afternoon"
 EXAMPLE = ROOT / "examples" / "scatter_rows"
 KERNEL = ROOT / "examples" / "axpy"
 TORCH = "torch==2.13.0"
-#: What somebody reads in the first hour; the examples run in the environment of the installation.
+#: The pages of the first hour; the examples run in the environment of the installation.
 PAGES = ("README.md", "docs/get_started.md", "docs/interoperability.md")
 SHARED_MEMORY = Path("/dev/shm")
-#: What a wheel has, besides the extension module and the Python files.
+#: The content of a wheel, besides the extension module and the Python files.
 CONTENTS = (
     "sycl_ext/py.typed",
     "sycl_ext/_core.pyi",
@@ -157,7 +157,7 @@ STEPS = (
 
 
 def complaints(wheel: Path) -> list[str]:
-    """What is wrong with a wheel."""
+    """The defects of a wheel."""
     names = zipfile.ZipFile(wheel).namelist()
     found = [f"{name} is missing" for name in CONTENTS if not any(n.endswith(name) for n in names)]
     libraries = sorted(name.split(".")[0] for name in names if ".so" in Path(name).name)
@@ -186,7 +186,7 @@ def blocks() -> set[str]:
 
 
 def eventually_none(look, seconds: float = 60):
-    """What a function finds; nothing, when it finds nothing soon."""
+    """The result of a function; nothing, if it has none soon."""
     end = time.monotonic() + seconds
     while (found := look()) and time.monotonic() < end:
         time.sleep(0.1)

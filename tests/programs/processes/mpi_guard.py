@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: N802 (methods of MPI)
-"""What ranks do with an MPI that lies about GPUs: ``mpiexec -n 2 python mpi_guard.py``.
+"""Ranks with an MPI that claims GPU support and lacks it: ``mpiexec -n 2 python mpi_guard.py``.
 
 The GPU is a stand-in whose memory the host cannot touch, and the MPI a real one that is not
 GPU-aware, so a device pointer ends the process that hands it over.
@@ -37,7 +37,7 @@ class Claims(MPI.Intracomm):
 
 
 class Takes(Claims):
-    """Takes it, too."""
+    """Takes it as well."""
 
     def Sendrecv(self, mine: Any, dest: int, *, recvbuf: Any, source: int) -> None:
         if not isinstance(mine, sx.Tensor):
@@ -183,7 +183,7 @@ def devices_with_different_kinds() -> None:
 
 
 def other_communicators() -> None:
-    """What is known is of the communicator, not of the class of an object for it."""
+    """The facts are about the communicator, not about the class of its object."""
     comm = Fails(WORLD.Dup())
     sx.mpi.check(comm, GPU)
     assert mpi.verdict_on(MPI.Comm(comm), GPU.id) is mpi.Verdict.DISTRUSTED

@@ -120,7 +120,7 @@ def test_scattered_dpnp_arrays_have_their_size(client, workers):
 
 
 def test_a_worker_without_the_device_takes_its_own(client, workers):
-    """What was on a GPU arrives on the default device of a worker that has none."""
+    """A tensor of a GPU arrives on the default device of a worker without a GPU."""
     x = dpnp.arange(4, dtype="int32")
     header, frames = protocol.serialize(x)
     header["sub-header"]["sycl_ext"][6] = ("level_zero", "gpu", 1, ())

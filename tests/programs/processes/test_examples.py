@@ -11,14 +11,14 @@ import pytest
 import environments
 
 EXAMPLES = environments.ROOT / "examples"
-#: What Dask says of a machine that has much else to do.
+#: Warnings of Dask on a busy machine.
 BUSY = re.compile("still alive after|Event loop was unresponsive|garbage collections took")
 
 pytestmark = pytest.mark.timeout(300)
 
 
 def run(*command, variables=None):
-    """What an example writes; it must not fail, and what it leaves in /dev/shm is nobody's."""
+    """The output of an example; it must not fail, and must leave nothing in /dev/shm."""
     variables = {**environments.clean_environment(), **(variables or environments.cpu())}
     done = subprocess.run(
         [str(word) for word in command],

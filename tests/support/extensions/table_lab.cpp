@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device table under load, through <sycl_ext/core.hpp> alone: a plain CPython module, so that
+// The device table under load, only through <sycl_ext/core.hpp>: a plain CPython module, so that
 // eight threads really run at once.
 #include <algorithm>
 #include <atomic>

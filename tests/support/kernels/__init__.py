@@ -52,7 +52,7 @@ def _checked(result: Any) -> Any:
 
 
 class Gate:
-    """What a kernel waits for; leaving it as a context manager opens it."""
+    """A gate that a kernel waits for; it opens at the end of its ``with`` block."""
 
     def __init__(self, address: int, watch_ms: int) -> None:
         self.address = address

@@ -64,7 +64,7 @@ auto guarded(Call call) noexcept -> decltype(call()) {
 
 #define LAB_API extern "C" __attribute__((visibility("default")))
 
-// What the last function that returned 0 had to say.
+// The message of the last function that returned 0.
 LAB_API const char* lab_error() { return said.c_str(); }
 
 // Compiles for the context of the queue; never freed.

@@ -21,12 +21,12 @@ from stand_in_build import (
     setting_variables,
 )
 
-#: The name by which the adapters' static loader looks for a loader; this one is the driver, too.
+#: The name by which the adapters' static loader looks for a loader; this one is also the driver.
 LIBRARY = "libze_loader.so.1"
 SOURCES = Path(__file__).parent / "driver"
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall")
 LINK_FLAGS = ("-shared", "-pthread", f"-Wl,-soname,{LIBRARY}")
-#: Who looks functions up in a Level Zero loader.
+#: The libraries that look functions up in a Level Zero loader.
 CALLERS = ("ur_adapter_level_zero.so.0", "ur_adapter_level_zero_v2.so.0", "umf.so.1")
 #: And the names there.
 LOOKED_UP = re.compile(rb"\bze[A-Z]\w{3,}\b|\bze[lrst]Get\w+ProcAddrTable\b")

@@ -25,7 +25,7 @@ def build(out_dir: Path) -> Path:
 def drivers(count: int, out_dir: Path) -> list[Path]:
     """`count` files of Intel's OpenCL runtime, each a platform of its own.
 
-    The wheel has two copies, conda has links to one; what is missing is copied to `out_dir`: a
+    The wheel has two copies, conda has links to one; the missing one is copied to `out_dir`: a
     process loads a file once, however many names it has.
     """
     driver = installed("intel-opencl-rt", "lib/libintelocl.so")

@@ -357,7 +357,7 @@ void carry_out_commands() {
   }
 }
 
-// What is in the lists of events to wait for was submitted earlier, and is done by then.
+// The events in the wait lists were submitted earlier, and are done by then.
 ur_result_t submit(ur_queue_handle_t queue, ur_command_t kind, ur_event_handle_t* out,
                    std::function<void()> work) {
   static const bool started = (std::thread(carry_out_commands).detach(), true);

@@ -18,7 +18,7 @@ struct Device : Object {
 // Every card; its tiles stand in it.
 const std::vector<Device*>& cards();
 
-// What zeDeviceGet lists: cards (COMPOSITE), or their tiles (FLAT, COMBINED).
+// The devices that zeDeviceGet lists: cards (COMPOSITE), or their tiles (FLAT, COMBINED).
 const std::vector<Device*>& listed();
 
 // Whether commands of one device reach the memory of the other.

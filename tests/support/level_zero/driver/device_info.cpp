@@ -1,4 +1,4 @@
-// What a device says of itself.
+// The properties of a device.
 #include <cstdio>
 #include <cstring>
 

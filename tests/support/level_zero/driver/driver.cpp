@@ -1,4 +1,4 @@
-// The driver: one, with GPUs alone; and the functions that Intel's driver has beyond the
+// The driver: one, with only GPUs; and the functions that Intel's driver has beyond the
 // specification.
 #include <cstring>
 #include <map>

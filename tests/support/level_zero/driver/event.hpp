@@ -15,8 +15,8 @@ namespace stand_in {
 
 constexpr std::uint64_t kForEver = ~0ull;
 
-// Whether a command of a list has failed.  The commands after it fail, too, as they do not run on a
-// GPU that hangs, until somebody who waits has been told; then the list works again.
+// Whether a command of a list has failed.  The commands after it fail as well, as they do not run
+// on a GPU that hangs, until somebody who waits has been told; then the list works again.
 class Failure {
  public:
   void happen() { untold_ = true; }

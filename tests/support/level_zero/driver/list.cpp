@@ -129,7 +129,7 @@ void List::run() {
     lock.unlock();
     const Outcome outcome = carry_out(pending);
     lock.lock();
-    busy_ = false;  // under the lock: whoever has waited for the last event finds the list idle
+    busy_ = false;  // under the lock: a thread that waited for the last event finds the list idle
     if (pending.signal) pending.signal->set(outcome.failure, outcome.begin, outcome.end);
     turns().leave(pending.number);
     changed_.notify_all();

@@ -25,7 +25,7 @@ enum class Fence { none, after_earlier, before_later, both };
 struct Command {
   Fence fence;
   std::vector<SignalPointer> waits;
-  std::function<Work()> submit;  // claims the memory, and returns what is to be done; may be empty
+  std::function<Work()> submit;  // claims the memory, and returns the work; may be empty
   SignalPointer signal;          // may be null
 };
 
@@ -34,7 +34,7 @@ class List : public Object {
   enum class Kind { ordinary, immediate };
 
   List(Kind kind, bool synchronous, bool in_order);
-  ~List();  // carries out what is pending
+  ~List();  // carries out pending commands
 
   ze_result_t append(Command command);
   void execute(List& ordinary);  // on a queue: what an ordinary list has recorded

@@ -1,6 +1,6 @@
 // The loader's part.  The adapters contain a static loader, which opens libze_loader.so.1 in
 // ZEL_LIBRARY_PATH and asks it for the following, and then for every function by its name.  (The
-// tables of functions, zeGet*ProcAddrTable, it asks for, too, and overwrites: see ../build.py.)
+// tables of functions, zeGet*ProcAddrTable, it also asks for, and overwrites: see ../build.py.)
 #include <cstring>
 
 #include "settings.hpp"
@@ -35,7 +35,7 @@ ZE_API ze_result_t zelLoaderTranslateHandle(int type, void* in, void** out) {
   return zelLoaderTranslateHandleInternal(type, in, out);
 }
 
-// What ../build.py writes a function for, because this driver has none of that name.
+// The names that ../build.py writes a function for, because this driver has none.
 extern "C" int level_zero_stand_in_missing(const char* name) {
   stand_in::note("not implemented: %s", name);
   return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;

@@ -20,7 +20,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment = 64 << 10;
 constexpr std::size_t kLargestAlignment = 2 << 20;
 
-// What a GPU would do silently.
+// Errors that a GPU would not report.
 [[noreturn]] void corrupted(const char* what, const Block& block) {
   std::fprintf(stderr, "stand-in driver: %s (%zu bytes at %p)\n", what, block.size,
                static_cast<void*>(block.base));
@@ -66,7 +66,7 @@ Place::Place(const void* pointer, std::size_t nbytes)
   const std::shared_ptr<Block> block = memory().around(pointer);
   if (!block) return;  // memory of the program's, which is its own affair
   const auto offset = static_cast<std::size_t>(bytes_ - block->base);
-  // A command may go from one mapping to the next; what is not mapped is a fault.
+  // A command may go from one mapping to the next; unmapped memory is a fault.
   if (!block->is_virtual && nbytes > block->size - offset)
     corrupted("a command beyond the end of a block", *block);
   ++block->commands;

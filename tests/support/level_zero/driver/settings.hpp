@@ -1,4 +1,4 @@
-// What the environment variables of the stand-in say, read once.
+// The environment variables of the stand-in, read once.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct Settings {
   bool ipc;             // FAKEGPU_IPC: 0: no handles for other processes
   bool system_usm;      // FAKEGPU_SYSTEM_USM: commands reach all host memory
   bool virtual_known;   // FAKEGPU_VIRTUAL_KNOWN: 1: virtual memory has the type of a device's
-  bool trace;           // FAKEGPU_TRACE: a line on stderr for what is looked up or missing
-  long fail_at;         // FAKEGPU_FAIL_AT: this failable call fails, counted from 1; 0: none
+  bool trace;    // FAKEGPU_TRACE: a line on stderr for functions that are looked up or missing
+  long fail_at;  // FAKEGPU_FAIL_AT: this failable call fails, counted from 1; 0: none
 };
 
 const Settings& settings();

@@ -1,7 +1,7 @@
-// What the driver needs of the Level Zero specification: its numbers and the layouts of its
-// structs, under its names
-// (https://oneapi-src.github.io/level-zero-spec/level-zero/latest/core/api.html). What a caller
-// fills in and the driver does not read has no members here.
+// The part of the Level Zero specification that the driver needs: its numbers and the layouts of
+// its structs, under its names
+// (https://oneapi-src.github.io/level-zero-spec/level-zero/latest/core/api.html). Fields that a
+// caller fills in and the driver does not read are left out.
 #pragma once
 
 #include <cstddef>
@@ -83,7 +83,7 @@ struct ze_ipc_mem_handle_t {
 
 // ---- structs ---------------------------------------------------------------------------------
 
-// What every struct with extensions begins with, those that are handed in ("desc") as those that
+// The beginning of every struct with extensions, those that are handed in ("desc") as those that
 // are filled ("properties").
 struct ze_base_desc_t {
   ze_structure_type_t stype;

@@ -22,7 +22,7 @@ constexpr std::size_t kPage = 64 << 10;
 
 struct Reservation {
   std::size_t size;
-  char* bytes;  // where commands read and write what is mapped
+  char* bytes;  // where commands read and write mapped memory
   ze_memory_access_attribute_t access;
 };
 
