@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,27 @@ from distributed.spill import SpillBuffer
 
 import sycl_ext as sx
 
-__all__ = ["DeviceSpillBuffer"]
+__all__ = ["DeviceSpillBuffer", "make_room"]
+
+#: An allocation that fails makes room in the thread of its task, while a worker stores and fetches
+#: in its own.  Without a lock around zict's lock, a thread that waits for another to move an array
+#: keeps it from doing so.  The workers of a process share the lock, because each allocation makes
+#: room in all of them.
+_lock = threading.RLock()
+#: The data of each worker of this process, by its address.
+_buffers: weakref.WeakValueDictionary[int, DeviceSpillBuffer] = weakref.WeakValueDictionary()
+
+
+def make_room(nbytes: int) -> bool:
+    """Move arrays of this process's workers to the host; return whether there were any.
+
+    It is the `on_pressure` of `sycl_ext.memory.limit` for the default device.
+    """
+    freed = 0
+    with _lock:
+        for buffer in list(_buffers.values()):
+            freed += buffer.make_room(nbytes - freed)
+    return freed > 0
 
 
 class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
@@ -48,28 +69,25 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         device_memory_limit: int | str,
         host_memory_limit: int | str = sys.maxsize,
     ) -> None:
-        # An allocation that fails makes room in the thread of its task, while the worker stores and
-        # fetches in its own.  Without a lock around zict's lock, a thread that waits for another to
-        # move an array keeps it from doing so.
-        self._lock = threading.RLock()
         folder = Path(worker_local_directory, "storage")
         self.host = SpillBuffer(str(folder), target=parse_bytes(host_memory_limit))
         # An array that is still in use when it is requested again is not copied a second time.
         below = zict.Cache(zict.Func(_to_host, _to_device, self.host), zict.WeakValueMapping())
         limit = parse_bytes(device_memory_limit)
         self.device = zict.Buffer({}, below, limit, lambda _key, value: _on_device(value))
-        sx.memory.limit(sx.device(), None, self.make_room)
+        _buffers[id(self)] = self
+        sx.memory.limit(sx.device(), None, make_room)
 
-    def make_room(self, nbytes: int) -> bool:
-        """Move arrays to the host for an allocation that failed; return whether there were any."""
+    def make_room(self, nbytes: int) -> int:
+        """Move arrays of so many bytes to the host, if there are as many; return how many."""
         freed = 0
-        with self._lock:
+        with _lock:
             while freed < nbytes and self.device.fast:
                 key, _, size = self.device.fast.evict()
                 if key is None:  # it is being moved, in this thread, and allocates for that
                     break
                 freed += int(size)
-        return freed > 0
+        return freed
 
     @property
     def fast(self) -> Any:
@@ -78,7 +96,7 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
 
     def evict(self) -> int:
         """Move the oldest data of the host to the disk, else that of the device to the host."""
-        with self._lock:
+        with _lock:
             if self.host.fast:
                 return int(self.host.evict())
             return int(self.device.fast.evict()[2])
@@ -89,15 +107,15 @@ class DeviceSpillBuffer(MutableMapping):  # type: ignore[type-arg]
         return self.host.spilled_total
 
     def __getitem__(self, key: Any) -> Any:
-        with self._lock:
+        with _lock:
             return self.device[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        with self._lock:
+        with _lock:
             self.device[key] = value
 
     def __delitem__(self, key: Any) -> None:
-        with self._lock:
+        with _lock:
             del self.device[key]
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of a Dask worker on the device, on the host and on the disk."""
 
+import gc
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -105,7 +107,7 @@ def test_deleted_keys_are_gone_everywhere(data):
 def test_an_allocation_that_fails_makes_room(data):
     data[0], data[1] = tensor(0), tensor(1)
     used = sum(found.live_bytes for found in sx.memory.statistics(sx.device()).values())
-    sx.memory.limit(sx.device(), used + KB // 2, data.make_room)
+    sx.memory.limit(sx.device(), used + KB // 2, spill.make_room)
     made = tensor(2)
     assert made.shape == (KB,)
     assert tiers(data) == [[1], [0], []]
@@ -113,6 +115,19 @@ def test_an_allocation_that_fails_makes_room(data):
     with pytest.raises(MemoryError):
         sx.empty(used + 10 * KB, "uint8")
     assert tiers(data)[0] == []
+
+
+def test_the_workers_of_a_process_make_room_together(data, tmp_path):
+    """The last one does not take the place of the others, nor keep what a closed one had."""
+    other = DeviceSpillBuffer(str(tmp_path / "other"), 2 * KB)
+    data[0], other[1] = tensor(0), tensor(1)
+    assert spill.make_room(2 * KB)
+    assert (tiers(data), tiers(other)) == ([[], [0], []], [[], [1], []])
+    assert not spill.make_room(1)
+    gone, _ = weakref.ref(other), other.pop(1)
+    del other
+    gc.collect()
+    assert gone() is None
 
 
 def test_the_worker_may_empty_the_device_as_well(data):
@@ -141,7 +156,7 @@ def test_threads_wait_for_the_one_that_moves_an_array(tmp_path, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         stored = pool.submit(data.__setitem__, 1, tensor(1))  # moves 0
         assert moving.wait(60)
-        made = pool.submit(data.make_room, KB)
+        made = pool.submit(spill.make_room, KB)
         time.sleep(0.1)
         go_on.set()
         stored.result(60)
@@ -157,7 +172,7 @@ def test_an_array_that_is_moved_makes_no_room(tmp_path, monkeypatch):
 
     def allocate(value):
         if len(found) < 3:
-            found.append(data.make_room(KB))
+            found.append(spill.make_room(KB))
         return to_host(value)
 
     monkeypatch.setattr(spill, "_to_host", allocate)
