@@ -36,13 +36,13 @@ def from_host(x: Any) -> Any:
 
 random = StandIn(dpnp.random, default_rng=Generator, RandomState=numbers.RandomState)
 cupy = StandIn(dpnp, __version__="13.0.0", random=random)
-sys.modules["cupy"] = cupy
-sys.modules["cupy.random"] = random
 dpnp.ndarray.get = dpnp.asnumpy  # cupy's name
 utils.normalize_to_array = lambda x: dpnp.asnumpy(x) if isinstance(x, dpnp.ndarray) else x
 
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "gpu: of Dask")
+    # Not before: plugins of other distributions look for CuPy when they are loaded.
+    sys.modules.update({"cupy": cupy, "cupy.random": random})
     dispatch = backends.array_creation_dispatch
     dispatch.register_backend("cupy", dispatch.dispatch("dpnp"))
