@@ -16,6 +16,7 @@ SEGV, ABRT = -signal.SIGSEGV, -signal.SIGABRT
 
 #: Report -> what each of its programs ends with: a code, and a text that it writes.
 SEEN: dict[str, tuple[tuple[int, str], ...]] = {
+    "dpctl-first-use": ((0, r"^run \d+ hangs$"),),
     "dpnp-dlpack": (
         (SEGV, ""),
         (SEGV, ""),
