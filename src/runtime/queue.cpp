@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <list>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
@@ -32,12 +35,13 @@ std::shared_ptr<QueueState> make_state(sycl::queue queue, bool shared,
 
 // Submits a command of ours, and counts it.
 template <class Submit>
-Event submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
+std::shared_ptr<EventState> submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
   const RuntimeCall call("submitting a command");
   require_not_forked([&] { return is_cpu(*state); });
   ++state->pending;
   try {
-    return Event(std::make_shared<EventState>(submit(state->queue), state));
+    const std::uint64_t failures = state->errors ? state->errors->failures.load() : 0;
+    return std::make_shared<EventState>(submit(state->queue), state, failures);
   } catch (...) {  // nobody knows whether it was submitted
     ++state->abandoned;
     --state->pending;
@@ -105,7 +109,11 @@ void require_executing(const QueueState& state) {
 std::optional<sycl::event> mark(const QueueState& state) {
   if (is_forked_child() && !is_cpu(state)) return std::nullopt;
   require_executing(state);
-  if (!state.answers_at_once && is_empty(state)) return std::nullopt;
+  try {
+    if (!state.answers_at_once && is_empty(state)) return std::nullopt;
+  } catch (const sycl::exception&) {
+    // A command has failed, and Level Zero says so until somebody has waited.
+  }
   const RuntimeCall call("submitting a barrier");
   if (!state.in_order) return mark_device(state.queue);
   return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
@@ -183,59 +191,128 @@ bool is_empty_after_a_while(const QueueState& state) {
   return true;
 }
 
-// A command of other code is not waited for in the runtime: its errors belong to that code.
-void wait_for(EventState& state) {
-  if (state.queue) {
-    wait_for(state.event, *state.queue);
-  } else {
+// Waits for a command; what went wrong in it, or nothing.  A command of other code is not waited
+// for in the runtime: its errors belong to that code.
+std::string failure_of(const EventState& state) {
+  if (!state.queue) {
     const WaitForWork call("waiting for a command of somebody else");
     poll(state.event);
+    return "";
   }
-  if (!state.goes_on) state.finish();  // the others when it is known that they have not failed
-}
-
-// Waits for a command; what went wrong in it, or nothing.
-std::string failure_of(EventState& state) {
   using Status = sycl::info::event_command_status;
   try {
-    wait_for(state);
+    wait_for(state.event, *state.queue);
     const RuntimeCall call("asking for the status of a command");
     const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
-    return status == Status::complete ? "" : "the device says that it has failed, and not why";
+    return status == Status::complete || !state.goes_on
+               ? ""
+               : "the device says that it has failed, and not why";
   } catch (const sycl::exception& error) {
     return error.what();
   }
 }
 
-// Learns what has become of the copies that go on, oldest first, and forgets those that are done.
-// `wait`: of all, or of those up to `last`.  What is behind a copy that has failed counts as
-// failed: a driver may take it along, and tells only once.
-void look_at_copies(const QueueState& state, bool wait, const EventState* last = nullptr) {
+// Somebody waits until it is known what has become of a command.  A child has none of the threads.
+PerProcess<std::condition_variable_any>& is_known = *new PerProcess<std::condition_variable_any>;
+
+// One thread waits for the oldest command of a queue while this lives, without the lock.
+class OnlyWait {
+ public:
+  OnlyWait(AsyncErrors* errors, std::unique_lock<Mutex>* lock) : errors_(errors), lock_(lock) {
+    errors_->awaited_in = process_generation();
+    lock_->unlock();
+  }
+  ~OnlyWait() {
+    lock_->lock();
+    errors_->awaited_in = -1;
+    is_known->notify_all();
+  }
+  OnlyWait(const OnlyWait&) = delete;
+  OnlyWait& operator=(const OnlyWait&) = delete;
+
+ private:
+  AsyncErrors* const errors_;
+  std::unique_lock<Mutex>* const lock_;
+};
+
+// Learns what has become of the commands that are listed, and forgets those that are done.  `wait`:
+// of all, or of those up to `last`.
+//
+// After a failed command a driver may skip those behind it, and it tells the failure once, to
+// whoever waits for one of them.  So one thread at a time waits for the commands of a queue, oldest
+// first; and those that had been submitted when a wait failed, and were not known to be done, count
+// as failed, because nobody will be told of them.
+void look_at_commands(const QueueState& state, bool wait, const EventState* last = nullptr) {
   if (!state.errors) return;
-  auto& begun = state.errors->begun;
-  const auto is_settled = [](const auto& one) { return one->is_done || !one->failure.empty(); };
+  AsyncErrors& errors = *state.errors;
+  const auto is_settled = [](const EventState& one) { return one.is_done || !one.failure.empty(); };
+  std::list<std::shared_ptr<EventState>> over;  // let go without the lock
+  std::unique_lock<Mutex> lock(AsyncErrors::mutex);
   for (;;) {
-    std::deque<std::shared_ptr<EventState>> left, over;
-    std::shared_ptr<EventState> next;
-    {
-      const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-      for (const auto& one : begun) (one->is_done ? over : left).push_back(one);
-      begun.swap(left);
-      const auto found = std::find_if_not(begun.begin(), begun.end(), is_settled);
-      if (found == begun.end() || (last && (last->is_done || !last->failure.empty()))) return;
-      next = *found;
+    auto found = errors.begun.begin();
+    while (found != errors.begun.end() && is_settled(**found)) {
+      const auto one = found++;
+      if ((*one)->is_done) over.splice(over.end(), errors.begun, one);
     }
-    if (!wait && !is_over(*next)) return;
-    const std::string failure = failure_of(*next);
-    if (failure.empty()) {
-      next->finish();
+    if (found == errors.begun.end() || (last && is_settled(*last))) return;
+    if (errors.awaited_in == process_generation()) {
+      if (!wait) return;
+      is_known->wait(lock);
       continue;
     }
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-    for (auto one = std::find(begun.begin(), begun.end(), next); one != begun.end(); ++one) {
-      if (!is_settled(*one)) (*one)->failure = failure;
+    const std::shared_ptr<EventState> next = *found;
+    std::string failure;
+    {
+      const OnlyWait only(&errors, &lock);
+      if (!wait && !is_over(*next)) return;
+      failure = failure_of(*next);
     }
+    if (!failure.empty()) {
+      ++errors.failures;
+      errors.failure = failure;
+    }
+    if (next->failures < errors.failures) failure = errors.failure;
+    next->failure = failure;
+    // The failure of a copy that nobody may wait for stays for whoever reads its target.
+    if (failure.empty() || !next->goes_on) next->finish();
   }
+}
+
+// Blocks until it is known what has become of a command.
+void settle(const std::shared_ptr<EventState>& command) {
+  if (command->is_listed) return look_at_commands(*command->queue, true, command.get());
+  const std::string failure = failure_of(*command);
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  command->failure = failure;
+  command->finish();
+}
+
+// Of a command that is settled.
+void raise_failure(EventState* command) {
+  std::string failure;
+  {
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    failure = command->failure;
+  }
+  command->finish();
+  if (!failure.empty()) fail(Error::Kind::runtime, "a command has failed: ", failure);
+}
+
+// Before anybody waits for a command of ours; a third party's queue has no list.
+Event list(std::shared_ptr<EventState> command) {
+  if (AsyncErrors* const errors = command->queue->errors.get()) {
+    command->is_listed = true;
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    errors->begun.push_back(command);
+  }
+  return Event(std::move(command));
+}
+
+std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& state, void* to,
+                                          const void* from, std::size_t nbytes) {
+  return sycl_call("copying USM", [&] {
+    return submit(state, [&](sycl::queue& queue) { return queue.memcpy(to, from, nbytes); });
+  });
 }
 
 std::atomic<EventSource> event_source{nullptr};
@@ -282,11 +359,12 @@ void wait_for_all(std::vector<Event> events) {
                               [](const Event& event) { return !event.state_; }),
                events.end());
   if (events.empty()) return;
-  wait_interruptibly([events = std::move(events)] {
+  wait_interruptibly([events] {
     sycl_call("waiting for commands", [&] {
-      for (const Event& event : events) wait_for(*event.state_);
+      for (const Event& event : events) settle(event.state_);
     });
   });
+  for (const Event& event : events) raise_failure(event.state_.get());
 }
 
 Event Event::from_address(const void* address) {
@@ -299,7 +377,7 @@ bool Event::is_done() const noexcept {
   try {
     if (!state_ || state_->is_done || state_->process != process_generation()) return true;
     if (!is_over(*state_)) return false;
-    if (!state_->goes_on) state_->finish();
+    if (!state_->is_listed) state_->finish();
     return true;
   } catch (const sycl::exception&) {
     return true;  // a lost device does nothing any more
@@ -310,28 +388,16 @@ bool Event::is_done() const noexcept {
 
 void Event::wait() const {
   if (!state_) return;
-  std::string failure;
   if (!state_->is_done) {
     if (state_->process != process_generation()) {
       fail(Error::Kind::runtime,
            "a copy was under way when this process was forked, and goes on in the parent only; "
            "wait for it before the fork, or copy again");
     }
-    wait_interruptibly([state = state_] {
-      sycl_call("waiting for a command", [&] {
-        if (state->goes_on) return look_at_copies(*state->queue, true, state.get());
-        const std::string failure = failure_of(*state);
-        const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-        state->failure = failure;
-      });
-    });
-    state_->finish();
+    wait_interruptibly(
+        [state = state_] { sycl_call("waiting for a command", [&] { settle(state); }); });
   }
-  {
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-    failure = state_->failure;
-  }
-  if (!failure.empty()) fail(Error::Kind::runtime, "a command has failed: ", failure);
+  raise_failure(state_.get());
 }
 
 void* Event::new_reference() const { return new sycl::event(state_->event); }
@@ -410,7 +476,7 @@ bool Queue::is_device_idle() const noexcept {
     // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
     // frees.
     if (!is_over_soon(mark(*state_)) || collect_errors(*state_)) return false;
-    look_at_copies(*state_, false);
+    look_at_commands(*state_, false);
     state_->settle(abandoned);  // not after an unreported error: the queue is not idle then
     return true;
   } catch (...) {
@@ -437,11 +503,17 @@ void Queue::wait() const {
     sycl_call("waiting for a queue", [&] {
       require_executing(*state);
       const std::int64_t abandoned = state->abandoned;
-      look_at_copies(*state, true);
+      look_at_commands(*state, true);
       // First these: then the device has been given whatever came after them.
-      for (const Event& event : events) wait_for(*event.state_);
+      for (const Event& event : events) settle(event.state_);
       if (!is_empty_after_a_while(*state)) {
-        if (const std::optional<sycl::event> all = mark(*state)) wait_for(*all, *state);
+        if (std::optional<sycl::event> all = mark(*state)) {
+          const auto end = std::make_shared<EventState>(*std::move(all), state);
+          ++state->pending;
+          list(end);
+          settle(end);
+          raise_failure(end.get());
+        }
       }
       state->settle(abandoned);
     });
@@ -519,26 +591,22 @@ void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
 
 Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
   if (nbytes == 0) return Event();
-  return sycl_call("copying USM", [&] {
-    return submit(state_, [&](sycl::queue& queue) { return queue.memcpy(to, from, nbytes); });
-  });
+  return list(submit_memcpy(state_, to, from, nbytes));
 }
 
 Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
-  Event copy = submit_copy(to, from, nbytes);
-  if (!copy) return copy;
+  if (nbytes == 0) return Event();
+  std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
   sycl_call("submitting a barrier", [&] {
     const RuntimeCall call("submitting a barrier");
-    copy.state_->end = state_->queue.ext_oneapi_submit_barrier();
+    copy->end = state_->queue.ext_oneapi_submit_barrier();
     state_->queue.ext_oneapi_prod();
-    look_at_copies(*state_, false);
+    look_at_commands(*state_, false);
   });
-  copy.state_->goes_on = true;
-  copy.state_->target = static_cast<const std::byte*>(to);
-  copy.state_->nbytes = nbytes;
-  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-  state_->errors->begun.push_back(copy.state_);
-  return copy;
+  copy->goes_on = true;
+  copy->target = static_cast<const std::byte*>(to);
+  copy->nbytes = nbytes;
+  return list(std::move(copy));
 }
 
 std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
@@ -556,9 +624,9 @@ std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, 
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {
   if (nbytes == 0) return;
-  finish({sycl_call("zeroing USM", [&] {
+  finish({list(sycl_call("zeroing USM", [&] {
     return submit(state_, [&](sycl::queue& queue) { return queue.memset(to, 0, nbytes); });
-  })});
+  }))});
 }
 
 }  // namespace sycl_ext

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <sycl/context.hpp>
@@ -31,13 +31,17 @@ namespace sycl_ext {
 
 struct EventState;
 
-// What the next wait() for a queue raises: where the async handler of the queue leaves its text,
-// and the commands that nobody may ever wait for, oldest first, until they are known to be done.
+// What the next wait() for a queue raises, where the async handler of the queue leaves its text;
+// and our commands on the queue that write or mark, oldest first, until they are known to be done.
 struct AsyncErrors {
   static inline Mutex& mutex = *new Mutex(Rank::async_errors);
   std::string first;  // the first of several is the cause
-  std::deque<std::shared_ptr<EventState>> begun;
   std::atomic<bool> any{false};
+  std::list<std::shared_ptr<EventState>> begun;
+  int awaited_in = -1;  // the process in which a thread waits for the oldest of them; -1: none
+  // How many waits for them have failed, and how the last one did.
+  std::atomic<std::uint64_t> failures{0};
+  std::string failure;
 };
 
 struct QueueState {
@@ -68,8 +72,9 @@ struct QueueState {
 // A command of ours, counted in `pending` when it was submitted; or one of somebody else.
 struct EventState {
   // No queue: the command is not ours.
-  EventState(sycl::event event, std::shared_ptr<QueueState> queue) noexcept
-      : event(std::move(event)), queue(std::move(queue)) {}
+  EventState(sycl::event event, std::shared_ptr<QueueState> queue,
+             std::uint64_t failures = no_failure_counts) noexcept
+      : event(std::move(event)), queue(std::move(queue)), failures(failures) {}
   ~EventState() {
     if (is_done || !queue) return;
     ++queue->abandoned;
@@ -78,7 +83,7 @@ struct EventState {
   EventState(const EventState&) = delete;
   EventState& operator=(const EventState&) = delete;
 
-  // Somebody has waited for it.
+  // Somebody has waited for it, or been told of its failure.
   void finish() noexcept {
     if (!is_done.exchange(true) && queue) --queue->pending;
   }
@@ -86,13 +91,18 @@ struct EventState {
   const sycl::event event;
   const std::shared_ptr<QueueState> queue;
   const int process = process_generation();
+  // How many waits had failed on the queue before it was submitted.  After one more it counts as
+  // failed, unless it only marks.
+  static constexpr std::uint64_t no_failure_counts = ~std::uint64_t{0};
+  const std::uint64_t failures;
+  bool is_listed = false;  // in AsyncErrors::begun
   // Of a command that goes on by itself (Queue::begin_copy): a barrier behind it, since Level Zero
-  // v1 does not say of a plain command that it is done; and what went wrong in it.
+  // v1 does not say of a plain command that it is done; and the bytes that it writes.
   sycl::event end = event;
   bool goes_on = false;
   const std::byte* target = nullptr;
   std::size_t nbytes = 0;
-  std::string failure;  // under AsyncErrors::mutex
+  std::string failure;  // what went wrong in it; under AsyncErrors::mutex
   std::atomic<bool> is_done{false};
 };
 

@@ -388,6 +388,28 @@ def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
     b.to_numpy()
 
 
+def test_an_error_that_another_wait_was_told_arrives(gpu, adapter, hold):
+    """A driver takes along what is behind a failed command, and tells the first wait only."""
+    a, b = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), sx.zeros(16 << 20, "uint8", device=gpu)
+    source = pinned(SMALL, gpu)
+    until_nobody_waits()
+
+    def read():  # in blocks: some are asked for when those before them are there
+        with contextlib.suppress(sx.SyclError):
+            b.to_numpy()
+
+    with hold() as held:
+        thread, _ = blocked(read)
+        adapter.fakegpu_async_error_next()
+        a.copy_from(source, wait=False)
+        held.release()
+        thread.join()
+    with pytest.raises(sx.SyclError):
+        a.to_numpy()
+    a.copy_from(source, wait=False)
+    assert bits(a.to_numpy()) == bits(SMALL)
+
+
 def test_each_call_of_the_runtime_may_fail(gpu, adapter, allocations_left):
     """At the call, or at the wait, never both, and nothing is left behind."""
 
