@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import importlib.metadata
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,164 +15,125 @@ from typing import Any
 import numpy as np
 
 import sycl_ext as sx
+from consumers import ROWS
 
 VALUES = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library that makes arrays: `make` imports it, and returns (array, address, read-only)."""
+    """A library that makes arrays; its row of the consumers knows where they are."""
 
     distribution: str
     array: str  # what it makes, in words
-    make: Callable[[], tuple[Any, int, bool]]
+    make: Callable[[], Any]
+    consumer: str = "numpy"
+    readonly: bool = False
     environment: str = ".venv-interop"
+    handed: Callable[[Any], Any] = lambda array: array
 
 
-def _numpy():
+def _numpy(readonly: bool = False) -> np.ndarray:
     array = VALUES.copy()
-    return array, array.ctypes.data, False
+    array.flags.writeable = not readonly
+    return array
 
 
-def _numpy_readonly():
-    array = VALUES.copy()
-    array.flags.writeable = False
-    return array, array.ctypes.data, True
-
-
-def _torch():
-    import torch
-
-    tensor = torch.from_numpy(VALUES.copy())
-    return tensor, tensor.data_ptr(), False
-
-
-def _jax():
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    import jax.numpy
-
-    array = jax.numpy.asarray(VALUES)
-    return (
-        array,
-        array.unsafe_buffer_pointer(),
-        True,
-    )  # immutable, though its capsules do not say so
-
-
-def _onnxruntime():
-    import onnxruntime
-
-    value = onnxruntime.OrtValue.ortvalue_from_numpy(VALUES.copy())
-    return value._ortvalue, value.data_ptr(), False
-
-
-def _pyarrow():
-    import pyarrow
-
-    array = pyarrow.array(VALUES.ravel())
-    return array, array.buffers()[1].address, True
-
-
-def _polars():
-    import polars
-
-    array = polars.Series(VALUES.ravel()).to_numpy(allow_copy=False)
-    return array, array.ctypes.data, True
-
-
-def _openvino():
+def _openvino() -> Any:
     sx.devices()  # as in consumers.py
     import openvino
 
-    array = openvino.Tensor(VALUES).data
-    return array, array.ctypes.data, False
+    return openvino.Tensor(VALUES).data
 
 
-def _mlx():
-    import mlx.core
-
-    from consumers import _address_by_dlpack
-
-    array = mlx.core.array(VALUES)
-    return array, _address_by_dlpack(array), False
-
-
-def _tvm():
-    import tvm_ffi
-
-    from consumers import _address_by_dlpack
-
-    tensor = tvm_ffi.from_dlpack(VALUES.copy())
-    return tensor, _address_by_dlpack(tensor), False
-
-
-def _dpnp():
-    import dpnp
-
-    array = dpnp.asarray(VALUES, device="cpu", usm_type="device")
-    return array, array.get_array()._pointer, False
-
-
-def _dpnp_gpu():
-    import dpnp
-
-    array = dpnp.asarray(VALUES, device="level_zero:gpu:0", usm_type="device")
-    return array, array.get_array()._pointer, False
-
-
-def _strict():
-    import array_api_strict
-
-    array = array_api_strict.asarray(VALUES, copy=True)
-    return array, array._array.ctypes.data, False
-
-
-def _memoryview():
-    data = bytearray(VALUES.tobytes())
-    view = memoryview(data).cast("f", VALUES.shape)
-    return view, np.asarray(view).ctypes.data, False
-
-
-def _tensorflow():
-    import tensorflow
-
-    from dlpack_conformance.structs import managed_in
-
-    tensor = tensorflow.constant(VALUES)
-    make = tensorflow.experimental.dlpack.to_dlpack
-    return Capsules(lambda: make(tensor)), managed_in(make(tensor)).dl_tensor.data, False
+def _of(module: str, make: Callable[[Any], Any]) -> Callable[[], Any]:
+    return lambda: make(importlib.import_module(module))
 
 
 class Capsules:
-    """A producer of the capsules of a function."""
+    """A tensor of TensorFlow, which has no ``__dlpack__``."""
 
-    def __init__(self, make):
-        self.make = make
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def __dlpack__(self):
-        return self.make()
+    def __dlpack__(self) -> Any:
+        dlpack = importlib.import_module("tensorflow.experimental.dlpack")
+        return dlpack.to_dlpack(self.tensor)
 
 
 LIBRARIES = {
     "numpy": Library("numpy", "numpy.ndarray", _numpy),
-    "numpy, read-only": Library("numpy", "numpy.ndarray", _numpy_readonly),
-    "numpy 1.26": Library("numpy", "numpy.ndarray", _numpy, ".venv-numpy1"),
-    "array_api_strict": Library("array-api-strict", "array_api_strict.Array", _strict),
-    "torch": Library("torch", "torch.Tensor", _torch),
-    "jax": Library("jax", "jax.Array", _jax),
-    "tensorflow": Library("tensorflow-cpu", "tf.experimental.dlpack.to_dlpack(x)", _tensorflow),
-    "onnxruntime": Library("onnxruntime", "OrtValue", _onnxruntime),
-    "pyarrow": Library("pyarrow", "pyarrow.Array", _pyarrow),
-    "polars": Library("polars", "polars.Series.to_numpy(allow_copy=False)", _polars),
+    "numpy, read-only": Library("numpy", "numpy.ndarray", lambda: _numpy(True), readonly=True),
+    "numpy 1.26": Library("numpy", "numpy.ndarray", _numpy, environment=".venv-numpy1"),
+    "array_api_strict": Library(
+        "array-api-strict",
+        "array_api_strict.Array",
+        _of("array_api_strict", lambda xp: xp.asarray(VALUES, copy=True)),
+        "array_api_strict",
+    ),
+    "torch": Library(
+        "torch", "torch.Tensor", _of("torch", lambda t: t.from_numpy(VALUES.copy())), "torch"
+    ),
+    # Immutable, though its capsules do not say so.
+    "jax": Library(
+        "jax", "jax.Array", _of("jax.numpy", lambda jnp: jnp.asarray(VALUES)), "jax", readonly=True
+    ),
+    "tensorflow": Library(
+        "tensorflow-cpu",
+        "tf.experimental.dlpack.to_dlpack(x)",
+        _of("tensorflow", lambda tf: tf.constant(VALUES)),
+        "tensorflow",
+        handed=Capsules,
+    ),
+    "onnxruntime": Library(
+        "onnxruntime",
+        "OrtValue",
+        _of("onnxruntime", lambda o: o.OrtValue.ortvalue_from_numpy(VALUES.copy())),
+        "onnxruntime",
+        handed=lambda value: value._ortvalue,
+    ),
+    "pyarrow": Library(
+        "pyarrow",
+        "pyarrow.Array",
+        _of("pyarrow", lambda arrow: arrow.array(VALUES.ravel())),
+        "pyarrow.Array",
+        readonly=True,
+    ),
+    "polars": Library(
+        "polars",
+        "polars.Series.to_numpy(allow_copy=False)",
+        _of("polars", lambda p: p.Series(VALUES.ravel()).to_numpy(allow_copy=False)),
+        readonly=True,
+    ),
     "openvino": Library("openvino", "openvino.Tensor.data", _openvino),
-    "mlx": Library("mlx", "mlx.core.array", _mlx),
-    "tvm_ffi": Library("apache-tvm-ffi", "tvm_ffi.Tensor", _tvm),
-    "dpnp": Library("dpnp", "dpnp.ndarray on the CPU", _dpnp),
-    "dpnp, GPU": Library("dpnp", "dpnp.ndarray on the GPU", _dpnp_gpu),
-    "memoryview": Library("sycl_ext", "memoryview", _memoryview),
+    "mlx": Library("mlx", "mlx.core.array", _of("mlx.core", lambda mx: mx.array(VALUES)), "mlx"),
+    "tvm_ffi": Library(
+        "apache-tvm-ffi",
+        "tvm_ffi.Tensor",
+        _of("tvm_ffi", lambda tvm: tvm.from_dlpack(VALUES.copy())),
+        "tvm_ffi",
+    ),
+    "dpnp": Library(
+        "dpnp",
+        "dpnp.ndarray on the CPU",
+        _of("dpnp", lambda np: np.asarray(VALUES, device="cpu", usm_type="device")),
+        "dpnp",
+    ),
+    "dpnp, GPU": Library(
+        "dpnp",
+        "dpnp.ndarray on the GPU",
+        _of("dpnp", lambda np: np.asarray(VALUES, device="level_zero:gpu:0", usm_type="device")),
+        "dpnp",
+    ),
+    "memoryview": Library(
+        "sycl_ext",
+        "memoryview",
+        lambda: memoryview(bytearray(VALUES.tobytes())).cast("f", VALUES.shape),
+        "memoryview",
+    ),
 }
 
 #: How an array is taken, and what the result must be: "view", "copy" or the name of an exception.
@@ -196,7 +157,8 @@ def _filled(x):
 
 
 def take(name: str, library: Library) -> dict[str, Any]:
-    x, address, readonly = library.make()
+    array = library.make()
+    x, address = library.handed(array), ROWS[library.consumer].address(array)
     try:
         result = WAYS[name](x)
     except Exception as error:
@@ -210,7 +172,7 @@ def take(name: str, library: Library) -> dict[str, Any]:
     return {
         "outcome": "view" if found == address else "copy",
         "right": bool(np.array_equal(values.ravel(), VALUES.ravel())),
-        "writes_to_readonly": bool(readonly and writable and found == address),
+        "writes_to_readonly": bool(library.readonly and writable and found == address),
     }
 
 

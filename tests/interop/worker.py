@@ -65,7 +65,7 @@ def cases_of(name: str) -> list[tuple]:
 
 def main(name: str, first: int) -> None:
     row = ROWS[name]
-    consumer, take = row.load()
+    consumer, take = row.loaded()
     print(json.dumps({"version": row.version}), flush=True)
     before = sx.memory.live_exports()
     for number, case in enumerate(cases_of(name)):

@@ -199,3 +199,10 @@ def test_a_source_tree_is_one_without_a_core(tmp_path, monkeypatch):
     assert machine.source_tree(tmp_path) == ""  # there is a core
     monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
     assert machine.source_tree(tmp_path) == str(tmp_path)
+
+
+def test_the_scope_of_ptrace(tmp_path):
+    assert Machine(tmp_path).ptrace_scope is None
+    (tmp_path / "proc/sys/kernel/yama").mkdir(parents=True)
+    (tmp_path / "proc/sys/kernel/yama/ptrace_scope").write_text("1\n")
+    assert Machine(tmp_path).ptrace_scope == 1
