@@ -63,7 +63,7 @@ class Consumer:
         return importlib.metadata.version(self.distribution).partition("+")[0]
 
     def loaded(self) -> tuple[Any, Callable[[Any], Any]]:
-        """Return the consumer for `exchange`, and the function of the library that takes an array."""
+        """Return the consumer for `exchange`, and the function that takes an array."""
         from sycl_ext._negotiation.consumers import find_consumer
 
         if not isinstance(self.load, str):

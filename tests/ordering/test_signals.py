@@ -2,7 +2,7 @@
 """Waits end at a signal, and its handler may use the same memory."""
 
 import environments
-from slow_gpu import SLOW_GPU
+from slow_gpu import BORROWED, SLOW_GPU
 
 
 def test_a_signal_in_a_buffer_request_is_handled_when_the_request_is_done(gpu_environment):
@@ -46,31 +46,9 @@ for request, is_buffer in ((np.asarray, 1), (memoryview, 1), (sx.Tensor.to_numpy
 def test_a_wait_that_was_interrupted_is_not_over(gpu_environment):
     """Work whose event nobody has kept is still pending after Ctrl-C."""
     environments.python(
-        """
-import os, signal, threading
-import dpctl, dpctl.memory
-import sycl_ext as sx
-from level_zero import control
-from producers import Table, over, with_table
-
-gpu = sx.device("level_zero:gpu:0")
-queue = dpctl.SyclQueue(
-    gpu.sycl_context, dpctl.SyclDevice("level_zero:gpu:0"), property="in_order"
-)  # and not by way of the queue of the device, which nobody else has here
-target, source = (dpctl.memory.MemoryUSMShared(8, queue=queue) for _ in range(2))
-memoryview(target)[:], memoryview(source)[:] = b"0" * 8, b"1" * 8
-tensor = sx.zeros(8, "uint8", usm_type="shared", device=gpu)
-
-class OverTarget(Table):
-    def from_object(self, producer, out):
-        self.made.append(over(tensor, data=target._pointer, keep=target))
-        out[0] = self.made[-1].hand_over()
-        return 0
-
-adapter = control.loaded()
-adapter.fakegpu_set_delay_us(20_000_000)
-queue.memcpy_async(target, source, 8)
-taken = sx.from_dlpack(with_table(OverTarget(stream=queue.addressof_ref()))(tensor))
+        BORROWED
+        + """
+taken = take()
 try:
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     taken.to_numpy()

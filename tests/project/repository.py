@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 _IGNORED = [".git", *(line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split())]
@@ -14,6 +16,14 @@ _IGNORED = [".git", *(line.rstrip("/") for line in (ROOT / ".gitignore").read_te
 
 def _is_ignored(name: str) -> bool:
     return any(fnmatch(name, pattern) for pattern in _IGNORED)
+
+
+def tool(name: str) -> ModuleType:
+    """Return a program of ``tools/`` as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def files(tree: str = ".") -> Iterator[Path]:

@@ -1,21 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents name every variable, and no command needs an index that lacks this package."""
 
-import importlib.util
 import re
 
-import pytest
-
-from repository import ROOT, files
-
-
-@pytest.fixture(scope="module")
-def generated():
-    spec = importlib.util.spec_from_file_location("generated", ROOT / "tools" / "generated.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from repository import ROOT, files, tool
 
 VARIABLE = re.compile(r"(?<!DPCTL)\bSYCL_EXT_(?!ONEAPI)[A-Z0-9_]*[A-Z0-9]")
 
@@ -45,5 +33,5 @@ def test_no_command_wants_the_package_from_an_index():
     assert found <= {"test_documents.py"}
 
 
-def test_the_readme_has_the_address_of_the_repository(generated):
-    assert generated.clone() in (ROOT / "README.md").read_text(), "make generate"
+def test_the_readme_has_the_address_of_the_repository():
+    assert tool("generated").clone() in (ROOT / "README.md").read_text(), "make generate"

@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conda recipe renders, and agrees with what pip is told (``make conda`` builds it)."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
+from repository import ROOT, tool
+
 rattler_build = pytest.importorskip("rattler_build")
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

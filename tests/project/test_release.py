@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A release is what its tag, the package and the changelog agree on."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
 import sycl_ext as sx
-
-ROOT = Path(__file__).resolve().parents[2]
+from repository import ROOT, tool
 
 
 def test_this_package_and_this_changelog():
@@ -26,10 +23,7 @@ def test_this_package_and_this_changelog():
 
 @pytest.fixture(scope="module")
 def absolute():
-    spec = importlib.util.spec_from_file_location("links", ROOT / "tools" / "absolute_links.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.absolute
+    return tool("absolute_links").absolute
 
 
 WHERE = "https://host.example/owner/name"

@@ -57,20 +57,6 @@ def test_dpctl_2120_to_the_host_without_a_copy(usm_type):
     assert np.array_equal(array.asnumpy(), VALUES + 2)
 
 
-@pytest.mark.parametrize("where", ["root", "private", "halves"])
-def test_dpnp_2554_dpnp_copies_what_it_could_view(where, request):
-    """``dpnp.asarray`` copies; ``dpnp.tensor.asarray`` computes in the tensor's own memory."""
-    entry = request.getfixturevalue(where)
-    tensor = usm("device", entry[0] if where == "halves" else entry)
-    assert address(dpnp.asarray(tensor)) != tensor.ptr
-    taken = dpnp.tensor.asarray(tensor, copy=False)
-    assert taken._pointer == tensor.ptr
-    assert taken.sycl_context == tensor.sycl_context
-    assert taken.sycl_device == tensor.device.sycl_device
-    taken += 1
-    assert np.array_equal(tensor.to_numpy(), VALUES + 1)
-
-
 def test_dpctl_1929_a_pair_becomes_a_device_and_back():
     for device in dpctl.get_devices():
         entry = sx.device(device)

@@ -47,9 +47,12 @@ def is_pending(event):
 # ---- an event dependency: the call returns, and the data is right --------------------------------
 
 
+@pytest.mark.parametrize("producer", [None, (), ("in_order",)], ids=["device", "out", "in"])
 @pytest.mark.parametrize("form", STREAM_FORMS)
-def test_in_order_queue_gets_an_event_dependency(bench, form):
-    tensor, consumer = bench.tensor(), bench.queue("in_order")
+def test_in_order_queue_gets_an_event_dependency(bench, form, producer):
+    """A barrier in an out-of-order queue of the producer stands for all its work."""
+    tensor = bench.tensor(device=None if producer is None else bench.queue(*producer))
+    consumer = bench.queue("in_order")
     memory, landing = usm(tensor), usm(bench.tensor("host"))
     with bench.held():
         work = bench.write(tensor.sycl_queue, memory, 7)
@@ -59,21 +62,6 @@ def test_in_order_queue_gets_an_event_dependency(bench, form):
     later.wait()
     assert at(landing._pointer) == {7}
     del capsule
-
-
-@in_order
-def test_producer_may_be_any_queue(bench, properties):
-    """The tensor's own queue may be out-of-order: a barrier there stands for all its work."""
-    producer, consumer = bench.queue(*properties), bench.queue("in_order")
-    tensor = bench.tensor(device=producer)
-    memory, landing = usm(tensor), usm(bench.tensor("host"))
-    with bench.held():
-        work = bench.write(producer, memory, 7)
-        tensor.__dlpack__(stream=consumer, **V1)
-        assert is_pending(work)
-        later = consumer.memcpy_async(landing, memory, memory.nbytes)
-    later.wait()
-    assert at(landing._pointer) == {7}
 
 
 def test_view_legacy_and_copy_false_do_not_wait_either(bench):
@@ -131,40 +119,27 @@ def test_minus_one_does_not_wait(bench, keywords):
 # ---- a wait on the host --------------------------------------------------------------------------
 
 
-@in_order
+#: Queues that cannot be ordered behind an event.
+HOST_WAITS = {
+    "out-of-order": lambda bench, tensor: bench.queue(),
+    "the producer's own": lambda bench, tensor: tensor.sycl_queue,
+    "other context": lambda bench, tensor: bench.private_queue(),
+    "other context, in-order": lambda bench, tensor: bench.private_queue("in_order"),
+}
+
+
 @pytest.mark.parametrize("form", STREAM_FORMS)
-def test_queue_of_another_context_takes_a_host_wait(bench, form, properties):
+@pytest.mark.parametrize("consumer", HOST_WAITS)
+def test_other_queues_take_a_host_wait(bench, consumer, form):
     """A barrier on another context's event would end the process on some drivers."""
-    tensor, consumer = bench.tensor(), bench.private_queue(*properties)
-    memory = usm(tensor)
+    tensor = bench.tensor(device=bench.queue())
+    queue, memory = HOST_WAITS[consumer](bench, tensor), usm(tensor)
     with bench.held():
         work = bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
+        with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](queue), **V1)):
             assert is_pending(work)
         assert not is_pending(work)
         assert bench.read(memory) == {7}
-
-
-@pytest.mark.parametrize("form", STREAM_FORMS)
-def test_out_of_order_queue_takes_a_host_wait(bench, form):
-    tensor, consumer = bench.tensor(), bench.queue()
-    memory = usm(tensor)
-    with bench.held():
-        work = bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: tensor.__dlpack__(stream=STREAM_FORMS[form](consumer), **V1)):
-            assert is_pending(work)
-        assert bench.read(memory, queue=consumer) == {7}
-
-
-def test_the_producers_own_out_of_order_queue_takes_a_host_wait(bench):
-    producer = bench.queue()
-    tensor = bench.tensor(device=producer)
-    memory = usm(tensor)
-    with bench.held():
-        work = bench.write(producer, memory, 7)
-        with bench.blocked(lambda: tensor.__dlpack__(stream=producer, **V1)):
-            assert is_pending(work)
-        assert bench.read(memory, queue=producer) == {7}
 
 
 def test_queue_of_the_cpu_device_takes_a_host_wait(bench):

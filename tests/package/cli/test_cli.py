@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import types
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -312,19 +311,6 @@ def test_a_npy_file_becomes_a_picture(tmp_path, values, wanted):
         assert pixels[..., channel].ravel().tolist() == list(wanted)
 
 
-def test_color_is_kept(tmp_path):
-    rgba = np.arange(24, dtype="uint8").reshape(2, 3, 4)
-    np.save(tmp_path / "a.npy", rgba)
-    assert np.array_equal(picture.load(tmp_path / "a.npy"), rgba[..., :3])
-
-
-def test_demo_of_a_npy_file(without_dpnp, tmp_path, capsys):
-    pytest.importorskip("PIL")
-    np.save(tmp_path / "a.npy", np.hypot(*np.mgrid[-9:9, -9:9]))
-    assert main(["demo", str(tmp_path / "a.npy"), "--output", str(tmp_path)]) == 0
-    assert "a.npy" in capsys.readouterr().out
-
-
 def write(path, content):
     if isinstance(content, np.ndarray):
         np.save(path, content)
@@ -376,12 +362,6 @@ def test_without_pillow(tmp_path, monkeypatch):
         picture.load(write(tmp_path / "a.png", b"no matter what"))
     with pytest.raises(SystemExit, match="pillow"):
         picture.save(tmp_path / "b.png", np.zeros((2, 2, 3), "uint8"))
-
-
-def test_a_device_without_memory_that_both_reach():
-    device = types.SimpleNamespace(usm_types=("device",))
-    with pytest.raises(SystemExit, match="neither 'shared' nor 'host' USM"):
-        demo.put_into_usm(np.zeros((2, 2, 3), "uint8"), device)
 
 
 def test_errors_are_one_line_on_stderr(tmp_path):

@@ -230,16 +230,6 @@ def test_the_same_row_for_the_same_pair(private):
     assert sx.register_context(sx.device(0).sycl_context) is sx.device(0)
 
 
-def test_memory_of_a_private_context(private, usm_type):
-    tensor = sx.zeros(3, "int32", usm_type=usm_type, device=private)
-    assert tensor.device is private
-    assert tensor.sycl_context == private.sycl_context
-    assert tensor.__dlpack_device__() == (14, 0)
-    allocation = dpctl.memory.as_usm_memory(tensor)
-    assert allocation.get_usm_type(private.sycl_context) == usm_type
-    assert tensor.to_numpy().tolist() == [0, 0, 0]
-
-
 def test_a_context_of_several_devices(halves):
     both = dpctl.SyclContext([half.sycl_device for half in halves])
     with pytest.raises(ValueError, match="2 devices.*device="):
@@ -273,32 +263,11 @@ def test_sub_devices(halves):
     assert halves[0] is not halves[1]
 
 
-def test_memory_of_a_sub_device(halves, usm_type):
-    tensor = sx.zeros(3, "int32", usm_type=usm_type, device=halves[1])
-    assert tensor.device is halves[1]
-    assert tensor.__dlpack_device__() == (14, 0)
-    assert tensor.sycl_queue.sycl_device == halves[1].sycl_device
-    assert tensor.to_numpy().tolist() == [0, 0, 0]
-
-
-def test_counts_of_units(root):
-    first, *rest = root.create_sub_devices([1, 1])
-    assert [part.sycl_device.max_compute_units for part in (first, *rest)] == [1, 1]
-
-
 def test_a_cut_by_memory(root):
     """Most machines have their memory in one place, and cannot be cut there."""
     nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     with contextlib.nullcontext() if len(nodes) > 1 else pytest.raises(sx.SyclError, match="part"):
         root.create_sub_devices("numa")
-
-
-@pytest.mark.parametrize("partition", ["nonsense", 10**6, [10**6], 0, -1, None, 1.5])
-def test_a_cut_that_cannot_be_made(root, partition):
-    entries = len(sx.devices())
-    with pytest.raises((sx.SyclError, TypeError, ValueError), match="partition"):
-        root.create_sub_devices(partition)
-    assert len(sx.devices()) == entries
 
 
 def test_rows_are_immortal(private):

@@ -53,33 +53,6 @@ def test_read_only(usm_type):
         assert not way(dpnp.zeros(3)).readonly
 
 
-def test_a_private_context(usm_type):
-    """An array that dpnp refuses to export is imported as a view, with its entry."""
-    context = dpctl.SyclContext([dpctl.SyclDevice()])
-    array = dpnp.arange(
-        10, usm_type=usm_type, sycl_queue=dpctl.SyclQueue(context, dpctl.SyclDevice())
-    )
-    with pytest.raises(Exception, match="context|DLPack"):
-        array.__dlpack__()
-    tensor = sx.as_tensor(array)
-    assert tensor.ptr == address(array)
-    assert tensor.sycl_context == context
-    assert tensor.device.kind == "context"
-    assert tensor.to_numpy().tolist() == list(range(10))
-
-
-def test_a_tensor_of_another_context_goes_to_dpnp_as_a_copy(private, halves, usm_type):
-    for entry in (private, *halves):
-        tensor = sx.empty(3, usm_type=usm_type, device=entry).copy_from(values(3))
-        for way in (dpnp.from_dlpack, lambda t: sx.exchange(t, dpnp)):
-            taken = way(tensor)
-            assert bits(dpnp.asnumpy(taken)) == bits(values(3))
-            assert taken.sycl_context == sx.device().sycl_context
-            assert address(taken) != tensor.ptr
-        with pytest.raises((BufferError, ValueError), match="copy=False"):
-            dpnp.from_dlpack(tensor, copy=False)
-
-
 def test_to_the_host(usm_type):
     tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3))
     taken = dpnp.from_dlpack(tensor, device=(1, 0))

@@ -37,17 +37,19 @@ def test_read_only_to_numpy():
 
 def test_array(usm_type):
     tensor, array = numbered((2, 3), usm_type=usm_type)
-    view = np.asarray(tensor)
-    assert np.shares_memory(view, tensor.to_numpy())
-    np.testing.assert_array_equal(view, array)
-    assert np.asarray(tensor, dtype="float64").dtype == "float64"
-    assert not np.shares_memory(np.array(tensor), view)
-    np.testing.assert_allclose(tensor, array)
-    with pytest.raises(ValueError, match="copy"):
-        np.asarray(tensor, dtype="float64", copy=False)
-    assert np.shares_memory(tensor.__array__(copy=False), view)
-    assert not np.shares_memory(tensor.__array__(copy=True), view)
-    assert not np.shares_memory(tensor.__array__("float64", copy=True), view)
+    for x in (tensor, sx.host_view(tensor)):
+        view = np.asarray(x)
+        assert np.shares_memory(view, tensor.to_numpy())
+        np.testing.assert_array_equal(view, array)
+        assert np.asarray(x, dtype="float64").dtype == "float64"
+        assert not np.shares_memory(np.array(x), view)
+        np.testing.assert_allclose(x, array)
+        with pytest.raises(ValueError, match="copy"):
+            np.asarray(x, dtype="float64", copy=False)
+        assert np.shares_memory(x.__array__(copy=False), view)
+        assert not np.shares_memory(x.__array__(copy=True), view)
+        assert not np.shares_memory(x.__array__("float64", copy=True), view)
+        assert (x.ndim, x.size, x.itemsize, x.nbytes) == (2, 6, 4, 24)
 
 
 # ---- buffers -------------------------------------------------------------------------------------

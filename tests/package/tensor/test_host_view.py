@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 import environments
-import samples
 import sycl_ext as sx
-from dlpack_conformance.structs import IS_COPIED, managed_in
-from producers import AlwaysCopying, BeforeVersions, Liar, Producer, check_export, over
+from producers import AlwaysCopying, BeforeVersions, Producer, check_export
 from samples import bits, values
 from sycl_ext import _core
 
@@ -137,51 +135,6 @@ thread = threading.Thread(target=run)
 thread.start()
 thread.join()
 """)
-
-
-def test_array_protocol():
-    view = sx.host_view(numbers())
-    assert np.shares_memory(np.asarray(view), np.from_dlpack(view))
-    assert not np.shares_memory(np.array(view), np.asarray(view))
-    assert np.asarray(view, dtype="float64").dtype == "float64"
-    with pytest.raises(ValueError, match="copy"):
-        np.asarray(view, dtype="float64", copy=False)
-    assert not np.shares_memory(view.__array__(copy=True), np.asarray(view))
-    assert not np.shares_memory(view.__array__("float64", copy=True), np.asarray(view))
-
-
-def test_attributes():
-    view = sx.host_view(numbers())
-    assert (view.ndim, view.size, view.itemsize, view.nbytes) == (2, 6, 4, 24)
-
-
-def test_what_is_refused():
-    with pytest.raises(BufferError, match=r"\(2, 0\)"):
-        sx.host_view(Liar(values(3), (2, 0)))
-    managed = over(values(3), device=(2, 0))
-    with pytest.raises((BufferError, TypeError)):
-        sx.host_view(managed.capsule())
-
-
-@pytest.mark.parametrize("name", ["bytearray", "array"])
-def test_host_memory_is_no_usm_of_a_root_device(name):
-    """A consumer under a root id takes it for USM of the default context: it gets a copy."""
-    owner = {"bytearray": bytearray(24), "array": values((2, 3))}[name]
-    for source in (sx.as_tensor(owner), sx.host_view(sx.as_tensor(owner))):
-        managed = managed_in(source.__dlpack__(dl_device=(14, 0), max_version=(1, 0)))
-        assert managed.flags & IS_COPIED
-        assert managed.dl_tensor.data != source.ptr
-        with pytest.raises(sx.CopyRefusedError):
-            source.__dlpack__(dl_device=(14, 0), copy=False)
-
-
-def test_to_usm_and_back():
-    """A host view is also a producer for this package."""
-    view = sx.host_view(values((2, 3)))
-    tensor = sx.from_dlpack(view, copy=True)
-    assert tensor.usm_type in samples.USM_TYPES
-    assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-    assert managed_in(view.__dlpack__(copy=True, max_version=(1, 0))).flags == IS_COPIED
 
 
 def test_host_memory_is_on_no_device():

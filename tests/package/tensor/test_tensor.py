@@ -197,14 +197,6 @@ def test_copy_of_system_memory_is_usm():
     assert copy.to_numpy().tolist() == [0, 1, 2]
 
 
-def test_copy_from_broadcasts():
-    target = sx.zeros((2, 3, 4), "int32")
-    for shape in [(), (1,), (4,), (3, 1), (1, 3, 4), (2, 1, 1), (2, 3, 4)]:
-        source = values(shape, "int32")
-        assert target.copy_from(source) is target
-        assert_equal(target, np.broadcast_to(source, (2, 3, 4)).copy())
-
-
 @pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 4, 1), (1, 2, 3, 4), (0,)])
 def test_copy_from_shapes_that_do_not_fit(shape):
     with pytest.raises(ValueError, match=rf"shape \({shape[0]}.*\(2, 3, 4\)"):
