@@ -135,7 +135,7 @@ def test_threads_exchange_arrays_of_one_queue_that_is_out_of_order():
         """
         import threading
         import dpnp
-        arrays = [dpnp.full(1024, number, dtype="float32") for number in range(8)]
+        arrays = [dpnp.full(1024, number, dtype="float32", device="cpu") for number in range(8)]
         assert not arrays[0].sycl_queue.is_in_order
         right = []
         def exchange(number):
