@@ -389,7 +389,7 @@ def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
 
 
 def test_an_error_that_another_wait_was_told_arrives(gpu, adapter, hold):
-    """A driver takes along what is behind a failed command, and tells the first wait only."""
+    """A driver skips the commands behind a failed one, and tells the first wait only."""
     a, b = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), sx.zeros(16 << 20, "uint8", device=gpu)
     source = pinned(SMALL, gpu)
     until_nobody_waits()
