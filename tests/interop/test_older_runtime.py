@@ -13,7 +13,7 @@ from test_two_runtimes import (  # noqa: F401
     test_a_producer_of_the_other_is_never_handed_our_queue,
     test_a_queue_or_context_of_the_other_is_refused_by_name,
     test_producers_of_ours_keep_their_queues,
-    test_the_import_says_so,
+    test_the_first_use_says_so,
 )
 from two_runtimes.build import producer
 
