@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The public functions that are called most: from_dlpack,
+// SPDX-License-Identifier: Apache-2.0
+// The public functions that are called most: from_dlpack,
 // as_tensor, host_view, Tensor.to_numpy, empty and zeros. In C++ a call costs 100 ns instead of
 // some microseconds. They read their arguments and make views. The rules decide (routes.hpp), and
 // Python does everything that is not a view.

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Memory that pending work may still use is kept until that
+// SPDX-License-Identifier: Apache-2.0
+// Memory that pending work may still use is kept until that
 // work is done; one background thread then frees it. Dropping the last handle of a block returns at
 // once, in Python with the GIL, in a thread of the runtime in the middle of a command, and after an
 // interrupted copy.

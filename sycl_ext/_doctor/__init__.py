@@ -3,7 +3,7 @@
 
 - ``machine``: facts, each found out when it is first asked for
 - ``probe``: what can crash, done in a process of its own; ``processes`` starts them, and reads what
-  comes back; ``self_test`` is what is tried on a device
+  comes back; ``self_test`` has the tests of a device
 - ``checks``: a function for each thing that can be wrong
 - ``report``: facts and findings as text and as JSON; ``command``: all of it, in order
 """

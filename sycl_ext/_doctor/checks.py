@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor concludes: one function for each check, in the order in which a chain breaks.
+"""The conclusions of the doctor: one function for each check, in the order of the causes.
 
 A check looks at the facts, and yields a `Finding` for each thing that is wrong: what does not work,
 why, and the command that cures it.
@@ -21,7 +21,7 @@ from sycl_ext._setup.icd import INSTALL_CPU
 INSTALL_GPU = "sudo apt-get install libze1 libze-intel-gpu1 intel-opencl-icd"
 REINSTALL_RUNTIME = "python -m pip install --force-reinstall {intel-sycl-rt}"
 REINSTALL_US = "python -m pip install --force-reinstall --no-deps {sycl_ext}"
-#: What to do when a package cannot be imported, or its self-test fails.
+#: The cures if a package cannot be imported, or if its self-test fails.
 UPGRADES = {
     "dpctl": "python -m pip install --upgrade --force-reinstall {dpctl}",
     "dpnp": "python -m pip install --upgrade dpnp dpctl",
@@ -37,7 +37,7 @@ ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 
 #: How the loader complains of a library that it found.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
-#: What an import of sycl_ext can fail with: a pattern of the error, the cause, the cure.
+#: Errors of an import of sycl_ext: a pattern of the error, the cause, the cure.
 #: "{name}" is what this package requires of another package.
 LOAD_ERRORS = (
     (
@@ -70,11 +70,11 @@ class Finding:
     Attributes
     ----------
     problem, cause : str
-        What does not work, and why.
+        The defect, and its cause.
     cure : str
         The command that cures it.
     then : str
-        What a command cannot do, such as logging in again; often empty.
+        Steps that a command cannot do, such as logging in again; often empty.
     severity : {"problem", "warning"}
         A problem makes the exit code 1.
     id : str
@@ -105,7 +105,7 @@ def check(name: str) -> Callable[[Check], Check]:
 
 
 def examine(machine: Machine) -> list[Finding]:
-    """Return what is wrong, problems before warnings."""
+    """Return the findings, problems before warnings."""
     found = [
         replace(one, id=one.id or name)
         for name, function in CHECKS.items()

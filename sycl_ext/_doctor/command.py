@@ -65,5 +65,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def exit_code(findings: Sequence[Finding], *, strict: bool) -> int:
-    """Return 1 for a problem; with `strict`, for a warning, too."""
+    """Return 1 for a problem; with `strict` also for a warning."""
     return int(any(strict or finding.severity == "problem" for finding in findings))

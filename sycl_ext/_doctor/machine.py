@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor knows of a machine: each fact is found out when it is first asked for.
+"""The facts of the doctor about a machine: each fact is found when it is first requested.
 
-The names of the facts, and of the fields of the records, are those in the JSON report: who changes
-them raises `SCHEMA`.  What can crash or hang, any code of the runtime, is left to `processes`.
+The names of the facts, and of the fields of the records, are those in the JSON report: a change of
+them raises `SCHEMA`.  Code that can crash or hang, such as the runtime, is in `processes`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BRINGING = ("intel-sycl-rt", "intel-cmplr-lib-ur", "umf", "intel-opencl-rt")
 RUNTIMES = ("intel-sycl-rt", "dpcpp-cpp-rt")
 #: A SYCL runtime, as compilers and wheels name it.
 LIBSYCL = re.compile(r"libsycl(-preview|-[0-9a-f]{8})?\.so\.\d+")
-#: Requirements that have metadata for Python in a conda environment, too.
+#: Requirements that also have metadata for Python in a conda environment.
 CONDA_HAS_METADATA = ("dpctl", "numpy")
 
 Severity = Literal["problem", "warning"]
@@ -57,7 +57,7 @@ ONCE: dict[str, Severity] = {
 
 #: Variables that hide devices.
 SELECTORS = ("ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK", "SYCL_DEVICE_ALLOWLIST")
-#: Variables that change which devices there are, in what order, or what is loaded.
+#: Variables that change which devices there are, their order, or the loaded libraries.
 PREFIXES = ("OCL_ICD_", "OPENCL_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "FAKEGPU_")
 VARIABLES = (
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "NEOReadDebugKeys"),
@@ -134,7 +134,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class User:
-    """Who runs this: groups of the process, and groups in the user database."""
+    """The user of the process: groups of the process, and groups in the user database."""
 
     name: str = ""
     groups: tuple[str, ...] = ()
@@ -236,14 +236,14 @@ class Machine:
 
     @cached_property
     def requirements(self) -> tuple[str, ...]:
-        """What this package needs, extras left out."""
+        """The requirements of this package, without extras."""
         ours = installed("sycl_ext")
         needed = (ours and ours.requires) or ()
         return tuple(text for text in needed if "extra ==" not in text)
 
     @cached_property
     def origin(self) -> str:
-        """What pip installs this package from, as its arguments; empty: nobody knows."""
+        """The source of this package as arguments of pip; empty if it is not known."""
         ours = installed("sycl_ext")
         text = ours.read_text("direct_url.json") if ours else None
         return origin_in(json.loads(text)) if text else ""
@@ -255,7 +255,7 @@ class Machine:
 
     @cached_property
     def missing(self) -> tuple[Missing, ...]:
-        """What is required, directly or not, and not there: packages, and their libraries."""
+        """Missing requirements, direct or not: packages, and their libraries."""
         found: list[Missing] = []
         todo = [(text, "sycl_ext") for text in self.requirements]
         if installed("intel-opencl-rt"):
@@ -407,7 +407,7 @@ class Machine:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What was tried, in order."""
+        """The steps that were tried, in order."""
         return tuple(
             Step(name, *found)
             for probed in (self._probed, self._tested)
@@ -469,7 +469,7 @@ class Machine:
 
     @cached_property
     def runtime_messages(self) -> tuple[str, ...]:
-        """What the test process wrote to stderr, each line once."""
+        """The lines of the test process on stderr, each once."""
         return tuple(dict.fromkeys(self._probed.stderr))
 
 
@@ -572,7 +572,7 @@ def vendor_folders(environment: Mapping[str, str]) -> list[Path]:
     if named:
         return [Path(named)]
     folders = [Path("/etc/OpenCL/vendors")]
-    if Path(sys.prefix, "conda-meta").exists():  # conda's loader looks there, too
+    if Path(sys.prefix, "conda-meta").exists():  # conda's loader also looks there
         folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
     return folders
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can crash, for the doctor: imports, drivers, and the tests of each device.
+"""Steps of the doctor that can crash: imports, drivers, and the tests of each device.
 
 `processes` runs this file in a process of its own, ``python -c <this file> ORDER REPORT``, so it
 imports nothing but the standard library at its top.  It appends each step to REPORT, as a line of
-JSON, before and after it is done: a process that dies has said in which step.  What is tried on a
-device is in `self_test`.
+JSON, before and after it is done: the last line names the step in which a process died.  The tests
+of a device are in `self_test`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Probe:
             print(json.dumps(record), file=file, flush=True)
 
     def step(self, name: str, function: Callable[[], object]) -> bool:
-        """Do a step, and say whether it went well.  What it returns is a detail, or was found."""
+        """Do a step, and say whether it succeeded.  Its result is a detail, or a finding."""
         if name in self.order["skip"]:
             return False
         self.tell(begin=name)
@@ -128,7 +128,7 @@ def loaded_libraries() -> set[str]:
 
 
 def load(path: str) -> None:
-    """Load a library; an OSError says what is missing."""
+    """Load a library; an OSError names the missing file."""
     if not path:
         raise OSError("no library is named")
     ctypes.CDLL(path)

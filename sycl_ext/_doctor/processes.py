@@ -29,7 +29,7 @@ AT_EXIT = "exit"
 
 @dataclass
 class Probed:
-    """What came back: a record for each step that ended, and the lines that were written."""
+    """The result: a record for each step that ended, and the lines that were written."""
 
     records: list[dict[str, Any]] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ def run_probe(
         probed.add(crashed, "crashed", detail)
         if crashed == AT_EXIT or (end.startswith(HANG) and not after_hang):
             return probed
-        # What was tested need not be tested again; an import has to be made again.
+        # A test need not run again; an import has to be made again.
         names = (record["step"] for record in done)
         skip += [crashed, *(name for name in names if name.startswith(("device ", "load ")))]
 

@@ -26,7 +26,7 @@ def as_json(machine: Machine, findings: Sequence[Finding]) -> str:
 
 
 def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
-    """Return the report for people: what is there, and at the end what is wrong."""
+    """Return the report for people: the facts, and at the end the findings."""
     sections: dict[str, Callable[[Machine], Iterator[str]]] = {
         "runtime": runtime_lines,
         "drivers": driver_lines,
@@ -132,7 +132,7 @@ def device_lines(machine: Machine) -> Iterator[str]:
 
 
 def self_test_lines(machine: Machine) -> Iterator[str]:
-    """Describe what was tried, device by device."""
+    """Describe the tests, device by device."""
     groups: dict[str, list[Step]] = {}
     for step in machine.steps:
         group = step.name.rpartition(":" if ":" in step.name else " ")[0] or step.name

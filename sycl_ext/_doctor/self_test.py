@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor tries on a device.
+"""The tests of a device.
 
 `probe` runs it in a process of its own, since a device may crash or hang in each test.  A test
 returns what a user may like to know of it, raises `Skip` where a device cannot do such a thing, and
@@ -22,9 +22,9 @@ from typing import Any, NoReturn, TypeAlias
 import sycl_ext as sx
 from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
 
-#: What the short tests move.
+#: The data of the short tests.
 DATA = bytes(range(256)) * 16
-#: What the bandwidth is measured with, where the device has room for it.
+#: The data of the measured bandwidth, if the device has room for it.
 LARGE = 32 << 20
 #: How often each copy is measured; the fastest counts.
 REPEATS = 3
@@ -298,7 +298,7 @@ def _still_running(event: Any) -> bool:
     return "complete" not in str(event.execution_status).rpartition(".")[2]
 
 
-#: What is tested after which import, always and in the full self-test.
+#: The tests after each import, always and in the full self-test.
 SHORT: dict[str, dict[str, Test]] = {
     "sycl_ext": {"allocate": allocate, "copy": copy, "export": export, "import": import_},
     "dpnp": {"dpnp": with_dpnp},

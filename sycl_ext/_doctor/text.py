@@ -51,7 +51,7 @@ def wrap(text: str, first: str = "", rest: str | None = None, width: int = WIDTH
     ----------
     text : str
     first, rest : str
-        What comes before the first line and before the others; None: as many spaces as `first` has.
+        The beginnings of the first line and of the others; None: as many spaces as `first` has.
     width : int
 
     Examples
