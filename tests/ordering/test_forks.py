@@ -66,35 +66,6 @@ for _ in range(6):
 """)
 
 
-def test_a_child_of_a_process_that_waits_in_the_background_ends():
-    """The child does not wait at its exit for the threads of the parent."""
-    environments.python(
-        """
-import os, signal, sys, warnings
-import numpy as np, sycl_ext as sx
-from sycl_ext import _core
-import dpctl, dpctl.memory
-
-warnings.simplefilter("ignore", DeprecationWarning)
-queue = dpctl.SyclQueue("cpu", property="in_order")
-t = sx.empty(10, device=queue)
-for _ in range(100):
-    source = dpctl.memory.MemoryUSMHost(40, queue=queue)
-    queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 40).wait()
-    del t
-    t = sx.empty(10, device=queue)
-child = os.fork()
-if child == 0:
-    signal.alarm(60)
-    assert _core.deferred_frees() == 0
-    assert _core.interrupted_waits() == 0
-    sys.exit(0)
-status = os.waitpid(child, 0)[1]
-assert status == 0, status
-"""
-    )
-
-
 def test_a_child_ends_without_what_its_parent_has_left_to_free(gpu_environment):
     """The thread that does it is not in the child, whose end is that of any process."""
     environments.python(

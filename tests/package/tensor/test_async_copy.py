@@ -14,7 +14,6 @@ import dpctl.memory
 import numpy as np
 import pytest
 
-import environments
 import sycl_ext as sx
 from samples import bits, values
 from sycl_ext import _core
@@ -202,61 +201,3 @@ def test_errors_of_arguments_are_raised_at_once():
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(t.to_numpy(wait=False))
     assert re.fullmatch("<AsyncCopy: (done|pending)>", repr(t.to_numpy(wait=False)))
-
-
-# ---- the process ---------------------------------------------------------------------------------
-
-
-def test_a_forked_child_is_told():
-    """The copy is the parent's.  The child reads and copies what it likes."""
-    environments.python(
-        """
-import os, signal, threading, warnings
-import numpy as np, sycl_ext as sx
-
-warnings.simplefilter("ignore", DeprecationWarning)
-t = sx.zeros((9000, 3000), "int32")
-large = np.ones((9000, 3000), "int32")
-statuses = []
-for _ in range(4):
-    done = sx.zeros(3, "int32").copy_from(np.ones(3, "int32"), wait=False)
-    done.wait()
-    copy = t.copy_from(large, wait=False)
-    waiter = threading.Thread(target=copy.wait)
-    waiter.start()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        done.wait()
-        assert copy.done()
-        error = ""
-        try:
-            copy.wait()
-        except sx.SyclError as one:
-            error = str(one)
-        status = 3 if "forked" in error else 4  # 4: it was over before the fork
-        t.to_numpy()  # wait() has said so already
-        for key in (slice(None), slice(None, None, -1)):
-            u = sx.zeros(100_000, "int32")
-            u[key].copy_from(np.ones(100_000, "int32"), wait=False).wait()
-            assert u.to_numpy(wait=False).result().sum() == 100_000
-        del copy, t
-        os._exit(status)
-    statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    waiter.join()
-    assert t.to_numpy().all()
-    t = sx.zeros((9000, 3000), "int32")
-assert set(statuses) <= {3, 4}, statuses
-"""
-    )
-
-
-def test_the_process_ends_with_a_copy_under_way():
-    environments.python(
-        """
-import numpy as np, sycl_ext as sx
-t = sx.zeros((3000, 3000), "int32")
-for _ in range(20):
-    copy = t.copy_from(np.ones((3000, 3000), "int32"), wait=False)
-""",
-    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object that is not a queue is an error as ``stream``: never a crash, and never a capsule.
+
+Addresses of no queue: ``core/runtime/test_untrusted.py``.
+"""
+
+import ctypes
+
+import dpctl
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from dlpack_conformance import structs
+
+QUEUE = dpctl.SyclQueue()
+ZEROS = ctypes.create_string_buffer(256)
+GARBAGE = ctypes.create_string_buffer(np.random.default_rng(1).bytes(256), 256)
+
+
+def answer(found):
+    """Return an answer, or raise it when it is a class of exceptions."""
+    if isinstance(found, type):
+        raise found("the stream is lost")
+    return found
+
+
+class Asked:
+    """Says that it is a queue, and answers, or raises, when it is asked for it."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def _get_capsule(self):
+        return answer(self.found)
+
+
+class Stream(Asked):
+    _get_capsule = None
+
+    @property
+    def sycl_queue(self):
+        return answer(self.found)
+
+
+def ring():
+    """Two streams that each name the other as the queue."""
+    first = Stream(None)
+    first.found = Stream(first)
+    return first
+
+
+def capsule(name, memory=ZEROS):
+    return structs._new(ctypes.addressof(memory), name, None)
+
+
+WRONG = {
+    "a dict": lambda: {"queue": QUEUE},
+    "a class": lambda: dpctl.SyclQueue,
+    "a SyclEvent": lambda: QUEUE.submit_barrier(),
+    "a SyclContext": lambda: QUEUE.sycl_context,
+    "capsule of no name": lambda: capsule(None),
+    "capsule of DLPack": lambda: sx.zeros(3).__dlpack__(),
+    "consumed capsule": lambda: capsule(b"used_SyclQueueRef"),
+    "capsule of zeros": lambda: capsule(b"SyclQueueRef"),
+    "capsule of random bytes": lambda: capsule(b"SyclQueueRef", GARBAGE),
+    "_get_capsule() raises TypeError": lambda: Asked(TypeError),
+    "_get_capsule() raises ValueError": lambda: Asked(ValueError),
+    "_get_capsule() answers None": lambda: Asked(None),
+    "_get_capsule() answers an int": lambda: Asked(1),
+    "_get_capsule() answers another capsule": lambda: Asked(capsule(b"x")),
+    "sycl_queue is None": lambda: Stream(None),
+    "sycl_queue is 0": lambda: Stream(0),
+    "sycl_queue is 42": lambda: Stream(42),
+    "sycl_queue is an object": lambda: Stream(object()),
+    "streams that name each other": ring,
+}
+EXPORTS = ({}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True})
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_object_that_is_not_a_queue(name):
+    for export in EXPORTS:
+        with pytest.raises((TypeError, ValueError), match=r"\w"):
+            sx.zeros(8).__dlpack__(stream=WRONG[name](), **export)
+
+
+@pytest.mark.parametrize("kind", [Asked, Stream])
+def test_an_exception_of_the_object_comes_out(kind):
+    for export in EXPORTS:
+        with pytest.raises(RuntimeError, match="the stream is lost"):
+            sx.zeros(8).__dlpack__(stream=kind(RuntimeError), **export)
