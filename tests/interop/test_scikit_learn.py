@@ -1,55 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scikit-learn computes with dpnp and torch on our memory, and finds what it finds with NumPy."""
+"""The example of docs/ci.md: scikit-learn computes with dpnp where one line gives it a device.
 
-import json
+Estimators on our memory: docs/recipes/scikit_learn.md, which test_recipes.py runs.
+"""
+
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
-
-from processes import PREFIXES, ROOT, variables
-
-ESTIMATORS = [
-    "PCA",
-    "StandardScaler",
-    "MinMaxScaler",
-    "Normalizer",
-    "Ridge",
-    "LinearDiscriminantAnalysis",
-]
-
-
-@pytest.fixture(scope="module")
-def seen():
-    worker = Path(__file__).with_name("scikit_learn_worker.py")
-    done = subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", str(worker)],
-        env=variables(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("library", ["dpnp", "torch"])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_an_estimator_computes_on_our_memory(seen, library, estimator):
-    found = seen[library][estimator]
-    assert found["view"], "the samples were copied on their way"
-    assert found["kind"] == library, "the result is of another library"
-    assert found["dtype"]
-    assert found["error"] < 1e-4
-
-
-def test_every_estimator_is_looked_at(seen):
-    assert all(list(found) == ESTIMATORS for found in seen.values())
-
-
-# ---- docs/ci.md ----------------------------------------------------------------------------------
+from processes import PREFIXES, ROOT
 
 EXAMPLE = ROOT / "examples" / "ci" / "test_estimators.py"
 
