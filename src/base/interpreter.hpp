@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 
 #include "base/lock.hpp"
 
@@ -54,5 +55,14 @@ class WithoutGil {
   const Interpreter* const python_ = interpreter;
   Interpreter::Released released_{};
 };
+
+// Runs `wait`, which blocks and must own all that it needs.  Ctrl-C can end it, although no call of
+// the SYCL runtime can be interrupted: the thread that signals may interrupt hands its wait to a
+// detached thread, and looks every now and then whether a signal has come.  When a handler raises,
+// the caller goes on, and the detached thread stays in the wait until the device is done.
+void wait_interruptibly(std::function<void()> wait);
+
+// How many interrupted waits have not ended yet.
+int interrupted_waits() noexcept;
 
 }  // namespace sycl_ext

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/interruptible.hpp"
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

@@ -106,4 +106,16 @@ inline const void* referenced(const py::handle& capsule, const char* name) {
   return PyCapsule_GetPointer(capsule.ptr(), name);
 }
 
+// A "SyclQueueRef" capsule or its like.  dpctl renames one that it has read, and leaves the object
+// to us.  nullptr with an exception set: there is no memory, and the reference is gone.
+template <void (*Delete)(void*)>
+PyObject* reference_capsule(void* reference, const char* name) {
+  PyObject* const capsule = PyCapsule_New(reference, name, [](PyObject* self) {
+    const SavedException saved;
+    Delete(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
+  });
+  if (!capsule) Delete(reference);
+  return capsule;
+}
+
 }  // namespace sycl_ext

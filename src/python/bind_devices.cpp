@@ -3,11 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/interruptible.hpp"
 #include "python/bind.hpp"
-#include "python/extension_api.hpp"
-#include "python/signals.hpp"
-#include "python/sycl_capsule.hpp"
 #include "runtime/deferred_free.hpp"
 #include "runtime/dl_device.hpp"
 #include "runtime/runtime_call.hpp"

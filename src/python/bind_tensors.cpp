@@ -5,10 +5,8 @@
 
 #include "python/bind.hpp"
 #include "python/capsule.hpp"
-#include "python/exchange_api.hpp"
+#include "python/host_arrays.hpp"
 #include "python/imports.hpp"
-#include "python/numpy_bridge.hpp"
-#include "python/sycl_capsule.hpp"
 #include "runtime/memory_limit.hpp"
 #include "tensor/copy.hpp"
 

@@ -3,8 +3,7 @@
 // no logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
 #include "python/dpctl_queue.hpp"
-#include "python/functions.hpp"
-#include "python/numpy_bridge.hpp"
+#include "python/host_arrays.hpp"
 #include "runtime/runtimes.hpp"
 
 namespace {

@@ -2,8 +2,8 @@
 #include "python/capsule.hpp"
 
 #include <array>
-#include <cstring>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -14,30 +14,23 @@ namespace sycl_ext {
 namespace {
 
 template <class Managed>
-struct Names;
-template <>
-struct Names<DLManagedTensor> {
-  static constexpr const char* fresh = "dltensor";
-  static constexpr const char* used = "used_dltensor";
-};
-template <>
-struct Names<DLManagedTensorVersioned> {
-  static constexpr const char* fresh = "dltensor_versioned";
-  static constexpr const char* used = "used_dltensor_versioned";
-};
+constexpr bool is_versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
+template <class Managed>
+constexpr const char* fresh_name = is_versioned<Managed> ? "dltensor_versioned" : "dltensor";
+template <class Managed>
+constexpr const char* used_name =
+    is_versioned<Managed> ? "used_dltensor_versioned" : "used_dltensor";
 
 template <class Managed>
-bool is_fresh(const char* name) noexcept {
-  constexpr const char* fresh = Names<Managed>::fresh;
-  return name == fresh || (name && std::strcmp(name, fresh) == 0);
+bool is_fresh(PyObject* capsule) noexcept {
+  return PyCapsule_IsValid(capsule, fresh_name<Managed>);
 }
 
 // Runs the deleter of a capsule that nobody consumed.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
-  const char* name = PyCapsule_GetName(capsule);
-  if (!is_fresh<Managed>(name)) return;
-  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (!is_fresh<Managed>(capsule)) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   if (!managed->deleter) return;
   was_not_used(managed);
   std::optional<SavedException> saved;  // the deleter may be Python, and a consumer may have raised
@@ -47,16 +40,16 @@ void destroy_capsule(PyObject* capsule) {
 
 template <class Managed>
 PyObject* wrap(Managed* managed) {
-  PyObject* capsule = PyCapsule_New(managed, Names<Managed>::fresh, destroy_capsule<Managed>);
+  PyObject* capsule = PyCapsule_New(managed, fresh_name<Managed>, destroy_capsule<Managed>);
   if (!capsule && managed->deleter) managed->deleter(managed);
   return capsule;
 }
 
 template <class Managed>
 Managed* take(PyObject* capsule) {
-  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Names<Managed>::fresh));
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   if (!managed) throw PythonError();
-  PyCapsule_SetName(capsule, Names<Managed>::used);
+  PyCapsule_SetName(capsule, used_name<Managed>);
   return managed;
 }
 
@@ -90,19 +83,15 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
 }
 
 bool is_fresh(PyObject* capsule) noexcept {
-  return PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh) ||
-         PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh);
+  return is_fresh<DLManagedTensorVersioned>(capsule) || is_fresh<DLManagedTensor>(capsule);
 }
 
 Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
-  if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::fresh)) {
-    return consume<DLManagedTensorVersioned>(capsule, options);
-  }
-  if (PyCapsule_IsValid(capsule, Names<DLManagedTensor>::fresh)) {
-    return consume<DLManagedTensor>(capsule, options);
-  }
-  if (PyCapsule_IsValid(capsule, Names<DLManagedTensorVersioned>::used) ||
-      PyCapsule_IsValid(capsule, Names<DLManagedTensor>::used)) {
+  using Versioned = DLManagedTensorVersioned;
+  if (is_fresh<Versioned>(capsule)) return consume<Versioned>(capsule, options);
+  if (is_fresh<DLManagedTensor>(capsule)) return consume<DLManagedTensor>(capsule, options);
+  if (PyCapsule_IsValid(capsule, used_name<Versioned>) ||
+      PyCapsule_IsValid(capsule, used_name<DLManagedTensor>)) {
     fail(Error::Kind::buffer,
          "the DLPack capsule was consumed before; a capsule can be consumed once: ask the producer "
          "for a new one");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/exchange_api.hpp"
-
 #include <new>
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
+#include "python/imports.hpp"
 #include "python/routes.hpp"
 #include "runtime/dl_device.hpp"
 #include "runtime/runtimes.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/extension_api.hpp"
-
+// The C table for extensions (sycl_ext/include/sycl_ext/c_api.h): the device table, views of
+// memory, and the way back to Python, behind function pointers and plain types.
 #include <sycl_ext/c_api.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "python/imports.hpp"
 #include "runtime/runtimes.hpp"
 #include "tensor/copy.hpp"
 
@@ -121,35 +122,18 @@ struct ViewOwner {
   const InUse use;
 };
 
-// The Python function of the package.
-PyObject* as_tensor_function() {
-  static PyObject* function = nullptr;
-  if (!function) {
-    const PyRef package(PyImport_ImportModule("sycl_ext"));
-    if (package) function = PyObject_GetAttrString(package.get(), "as_tensor");
-  }
-  return function;
-}
-
 PyObject* as_tensor(PyObject* object, std::int32_t entry, std::int32_t copy) {
   if (entry < 0 && copy != 1 &&
       reinterpret_cast<PyObject*>(Py_TYPE(object)) == hooks().tensor_class) {
-    Py_INCREF(object);
-    return object;
+    return Py_NewRef(object);
   }
-  PyObject* const function = as_tensor_function();
-  if (!function) return nullptr;
-  const PyRef arguments(PyTuple_Pack(1, object));
-  const PyRef keywords(PyDict_New());
-  if (!arguments || !keywords) return nullptr;
-  if (entry >= 0) {
-    const PyRef device(Py_BuildValue("(ii)", static_cast<int>(kDLOneAPI), entry));
-    if (!device || PyDict_SetItemString(keywords.get(), "device", device.get()) < 0) return nullptr;
-  }
-  PyObject* const wish = copy < 0 ? Py_None : copy ? Py_True : Py_False;
-  if (PyDict_SetItemString(keywords.get(), "copy", wish) < 0) return nullptr;
-  return hang_at_thread_end(
-      [&] { return PyObject_Call(function, arguments.get(), keywords.get()); });
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const PyRef device(entry < 0 ? Py_NewRef(Py_None)
+                                 : Py_BuildValue("(ii)", static_cast<int>(kDLOneAPI), entry));
+    if (!device) return nullptr;
+    PyObject* const wish = copy < 0 ? Py_None : copy ? Py_True : Py_False;
+    return import_object(object, {false, false, wish, device.get()});
+  });
 }
 
 std::int32_t view_of(PyObject* object, sycl_ext_view* out) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/functions.hpp"
-
+// The public functions that are called most: from_dlpack, as_tensor, host_view, Tensor.to_numpy,
+// empty and zeros.  In C++ a call costs 100 ns instead of some microseconds.  They read their
+// arguments and make views.  The rules decide (routes.hpp), and Python does everything that is not
+// a view.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,8 +11,8 @@
 #include "base/error.hpp"
 #include "python/arguments.hpp"
 #include "python/docstrings.hpp"
+#include "python/host_arrays.hpp"
 #include "python/imports.hpp"
-#include "python/numpy_bridge.hpp"
 #include "python/routes.hpp"
 #include "tensor/copy.hpp"
 

@@ -12,9 +12,28 @@
 
 #include "base/forced_unwind.hpp"
 #include "base/interpreter.hpp"
-#include "python/compat.hpp"
 
 namespace sycl_ext {
+
+// Public from Python 3.13 on; before, the same functions under other names.
+// https://docs.python.org/3/c-api/init.html#c.Py_IsFinalizing
+inline bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
+// The state that holds the GIL now, or nullptr; it may be another thread's.
+// https://docs.python.org/3/c-api/init.html#c.PyThreadState_GetUnchecked
+inline PyThreadState* state_unchecked() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return PyThreadState_GetUnchecked();
+#else
+  return _PyThreadState_UncheckedGet();
+#endif
+}
 
 // Lets other Python threads run while this one blocks, if that may take long enough.
 class ReleasedGil {
@@ -126,6 +145,21 @@ inline PyRef take_exception() {
   if (traceback) PyException_SetTraceback(value, traceback);
   const PyRef owned_type(type), owned_traceback(traceback);
   return PyRef(value);
+}
+
+// Whether a signal may end what this thread waits for: Python handles signals in the main thread.
+inline bool takes_signals() noexcept {
+  if (!ReleasedGil::current() || !python_is_alive()) return false;
+  return is_main_thread();
+}
+
+// Runs the handlers of signals that have come; throws PythonError when one raises.
+inline void handle_signals() {
+  PyThreadState* const state = ReleasedGil::current();
+  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
+  const bool raised = PyErr_CheckSignals() != 0;
+  PyEval_SaveThread();
+  if (raised) throw PythonError();
 }
 
 // A string that lives as long as the process.

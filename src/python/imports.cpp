@@ -8,8 +8,7 @@
 
 #include "base/error.hpp"
 #include "python/dpctl_queue.hpp"
-#include "python/exchange_api.hpp"
-#include "python/numpy_bridge.hpp"
+#include "python/host_arrays.hpp"
 #include "python/routes.hpp"
 #include "runtime/runtimes.hpp"
 

@@ -45,4 +45,18 @@ struct CapsuleRequest {
 };
 PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request);
 
+// The C exchange table (DLPack 1.3), both ways: the one that our types offer as
+// `__dlpack_c_exchange_api__`, and that of a producer.
+
+// The name of a capsule over a C exchange table.
+inline constexpr const char* exchange_api_name = "dlpack_exchange_api";
+
+// A capsule over the table, for the types.
+PyObject* exchange_api_capsule();
+
+// Imports through the table of the producer's type.  Nothing: the type has none, or one that cannot
+// be believed for this object; the Python protocol is used then.
+std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
+                                           const ImportOptions& options = {});
+
 }  // namespace sycl_ext

@@ -8,14 +8,14 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
 #include "python/arguments.hpp"
-#include "python/buffer_protocol.hpp"
 #include "python/docstrings.hpp"
+#include "python/host_arrays.hpp"
 #include "python/routes.hpp"
-#include "python/signals.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {
@@ -156,49 +156,48 @@ PyObject* tuple_of(const std::int64_t* values, int count) {
 
 const Tensor& tensor_in(PyObject* self) noexcept { return cast(self)->tensor; }
 
+PyObject* as_python(PyObject* object) noexcept { return object; }  // a new reference
+PyObject* as_python(const char* text) noexcept { return PyUnicode_FromString(text); }
+template <class Number>
+PyObject* as_python(Number value) noexcept {
+  return std::is_same_v<Number, bool> ? PyBool_FromLong(value) : PyLong_FromLongLong(value);
+}
+
+PyObject* shown_address(const Tensor& tensor) {
+  return guarded<PyObject*>(nullptr, [&] {
+    if (!tensor.on_host) tensor.memory->show();
+    return PyLong_FromVoidPtr(tensor.data);
+  });
+}
+
+// `value` is computed from the Tensor `t`.
+#define ATTRIBUTE(name, value, doc)         \
+  {#name,                                   \
+   [](PyObject* self, void*) -> PyObject* { \
+     const Tensor& t = tensor_in(self);     \
+     return as_python(value);               \
+   },                                       \
+   nullptr, doc, nullptr}
 PyGetSetDef getset[] = {
-    {"shape",
-     [](PyObject* self, void*) {
-       const Layout& layout = tensor_in(self).layout;
-       return tuple_of(layout.shape(), layout.ndim());
-     },
-     nullptr, "Lengths of the axes, in elements.", nullptr},
-    {"strides",
-     [](PyObject* self, void*) {
-       const Layout& layout = tensor_in(self).layout;
-       return tuple_of(layout.strides(), layout.ndim());
-     },
-     nullptr, "Steps along the axes, in elements.", nullptr},
-    {"ndim", [](PyObject* self, void*) { return PyLong_FromLong(tensor_in(self).layout.ndim()); },
-     nullptr, "Number of axes.", nullptr},
-    {"size", [](PyObject* self, void*) { return PyLong_FromLongLong(tensor_in(self).size()); },
-     nullptr, "Number of elements.", nullptr},
-    {"itemsize",
-     [](PyObject* self, void*) { return PyLong_FromSize_t(tensor_in(self).dtype->itemsize()); },
-     nullptr, "Bytes of one element.", nullptr},
-    {"nbytes", [](PyObject* self, void*) { return PyLong_FromSize_t(tensor_in(self).nbytes()); },
-     nullptr, "Bytes of all elements.", nullptr},
-    {"ptr",
-     [](PyObject* self, void*) {
-       return guarded<PyObject*>(nullptr, [&] {
-         const Tensor& tensor = tensor_in(self);
-         if (!tensor.on_host) tensor.memory->show();
-         return PyLong_FromVoidPtr(tensor.data);
-       });
-     },
-     nullptr, "Address of the first element.", nullptr},
-    {"usm_type",
-     [](PyObject* self, void*) {
-       return PyUnicode_FromString(usm_kind_name(tensor_in(self).memory->kind()));
-     },
-     nullptr, "'device', 'shared', 'host' or 'system'.", nullptr},
-    {"readonly", [](PyObject* self, void*) { return PyBool_FromLong(tensor_in(self).readonly); },
-     nullptr, "Whether writing through this view is forbidden.", nullptr},
-    {"dtype", [](PyObject* self, void*) { return numpy_dtype_of(tensor_in(self)); }, nullptr,
-     "The numpy.dtype of the elements.", nullptr},
-    {"dtype_name",
-     [](PyObject* self, void*) { return PyUnicode_FromString(tensor_in(self).dtype->name); },
-     nullptr, "Name of the dtype.", nullptr},
+    ATTRIBUTE(shape, tuple_of(t.layout.shape(), t.layout.ndim()),
+              "Lengths of the axes, in elements."),
+    ATTRIBUTE(strides, tuple_of(t.layout.strides(), t.layout.ndim()),
+              "Steps along the axes, in elements."),
+    ATTRIBUTE(ndim, t.layout.ndim(), "Number of axes."),
+    ATTRIBUTE(size, t.size(), "Number of elements."),
+    ATTRIBUTE(itemsize, t.dtype->itemsize(), "Bytes of one element."),
+    ATTRIBUTE(nbytes, t.nbytes(), "Bytes of all elements."),
+    ATTRIBUTE(ptr, shown_address(t), "Address of the first element."),
+    ATTRIBUTE(usm_type, usm_kind_name(t.memory->kind()), "'device', 'shared', 'host' or 'system'."),
+    ATTRIBUTE(readonly, t.readonly, "Whether writing through this view is forbidden."),
+    ATTRIBUTE(dtype, numpy_dtype_of(t), "The numpy.dtype of the elements."),
+    ATTRIBUTE(dtype_name, t.dtype->name, "Name of the dtype."),
+    ATTRIBUTE(host_accessible, t.host_accessible(), "Whether the host can read it."),
+    ATTRIBUTE(is_host_copy, t.memory->is_host_copy(),
+              "Whether it is a host copy that this package made."),
+    ATTRIBUTE(reversed, has_negative_stride(t.layout), "Whether a stride is negative."),
+    ATTRIBUTE(c_contiguous, is_contiguous(t.layout, Order::c), "Compact in C order."),
+    ATTRIBUTE(f_contiguous, is_contiguous(t.layout, Order::f), "Compact in Fortran order."),
     {"base",
      [](PyObject* self, void*) { return Py_NewRef(cast(self)->base ? cast(self)->base : Py_None); },
      nullptr, "The object this is a view of, or None.", nullptr},
@@ -208,29 +207,9 @@ PyGetSetDef getset[] = {
        return entry ? PyLong_FromLong(entry->id) : Py_NewRef(Py_None);
      },
      nullptr, "Entry of the device table, or None for the host.", nullptr},
-    {"host_accessible",
-     [](PyObject* self, void*) { return PyBool_FromLong(tensor_in(self).host_accessible()); },
-     nullptr, "Whether the host can read it.", nullptr},
-    {"is_host_copy",
-     [](PyObject* self, void*) { return PyBool_FromLong(tensor_in(self).memory->is_host_copy()); },
-     nullptr, "Whether it is a host copy that this package made.", nullptr},
-    {"reversed",
-     [](PyObject* self, void*) {
-       return PyBool_FromLong(has_negative_stride(tensor_in(self).layout));
-     },
-     nullptr, "Whether a stride is negative.", nullptr},
-    {"c_contiguous",
-     [](PyObject* self, void*) {
-       return PyBool_FromLong(is_contiguous(tensor_in(self).layout, Order::c));
-     },
-     nullptr, "Compact in C order.", nullptr},
-    {"f_contiguous",
-     [](PyObject* self, void*) {
-       return PyBool_FromLong(is_contiguous(tensor_in(self).layout, Order::f));
-     },
-     nullptr, "Compact in Fortran order.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
+#undef ATTRIBUTE
 
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},

@@ -21,7 +21,7 @@
 #include "base/block_pool.hpp"
 #include "base/fork.hpp"
 #include "base/lock.hpp"
-#include "runtime/memory_use.hpp"
+#include "runtime/memory_limit.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/usm_kind.hpp"
 

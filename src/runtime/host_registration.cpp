@@ -11,7 +11,6 @@
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
-#include "base/interruptible.hpp"
 #include "base/lock.hpp"
 #include "runtime/level_zero.hpp"
 #include "runtime/runtime_call.hpp"

@@ -2,14 +2,40 @@
 // How much memory there is of each kind on each device, and how much there may be.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "runtime/memory_use.hpp"
 #include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
+
+// Counters that every allocation of a kind changes, without a lock.
+class MemoryUse {
+ public:
+  void begins(std::size_t nbytes) noexcept {
+    const auto size = static_cast<std::int64_t>(nbytes);
+    const std::int64_t now = bytes_.fetch_add(size, std::memory_order_relaxed) + size;
+    std::int64_t peak = peak_.load(std::memory_order_relaxed);
+    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+    total_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void ends(std::size_t nbytes) noexcept {
+    bytes_.fetch_sub(static_cast<std::int64_t>(nbytes), std::memory_order_relaxed);
+    gone_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Each number by itself: other threads go on meanwhile.
+  std::int64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  std::int64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+  std::int64_t total() const noexcept { return total_.load(std::memory_order_relaxed); }
+  std::int64_t live() const noexcept { return total() - gone_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> bytes_{0}, peak_{0}, total_{0}, gone_{0};
+};
 
 struct UseOfKind {
   const Entry* entry;  // nullptr: host memory

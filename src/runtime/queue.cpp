@@ -12,8 +12,6 @@
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
-#include "base/interruptible.hpp"
-#include "runtime/device_mark.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -180,7 +178,7 @@ void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::ev
 }
 
 // Level Zero, on an out-of-order queue: waits before a barrier is submitted to it, which may be
-// harmful (device_mark.hpp).
+// harmful (device_mark.cpp).
 bool is_empty_after_a_while(const QueueState& state) {
   if (state.in_order || state.answers_at_once) return false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <sycl/context.hpp>
 #include <sycl/device.hpp>
@@ -111,6 +112,11 @@ struct EventState {
 std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
                                        const sycl::property_list& properties = {
                                            sycl::property::queue::in_order{}});
+
+// The end of all that a device has been given on an out-of-order queue; empty: all is done.
+// Commands that libsycl holds back, because they depend on a host task, and host tasks are not
+// seen.
+std::optional<sycl::event> mark_device(sycl::queue queue);
 
 // What SYCL calls a kind of USM (usm_kind.cpp); which kinds a device has.
 sycl::usm::alloc alloc_of(UsmKind kind) noexcept;

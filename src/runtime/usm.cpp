@@ -16,7 +16,6 @@
 #include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
-#include "base/interruptible.hpp"
 #include "runtime/device_table.hpp"
 #include "runtime/memory_limit.hpp"
 #include "runtime/runtime_call.hpp"

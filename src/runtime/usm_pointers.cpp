@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
+#include <sycl/ext/oneapi/virtual_mem/virtual_mem.hpp>
 
 #include "runtime/level_zero.hpp"
 #include "runtime/sycl_handles.hpp"
 #include "runtime/usm.hpp"
-#include "runtime/virtual_memory.hpp"
 
 namespace sycl_ext {
 
@@ -15,6 +16,45 @@ namespace {
 
 const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind) {
   return kind == UsmKind::host ? entry : allocating_entry(pointer, entry);
+}
+
+// Memory of the extension sycl_ext_oneapi_virtual_mem is address space that is reserved, and mapped
+// to physical memory of a device.  Drivers before 2025 say that it is unknown when they are asked
+// for the type of a pointer.
+namespace experimental = sycl::ext::oneapi::experimental;
+
+// Raises for what was never reserved.  Level Zero answers for a reservation as a whole.
+bool is_accessible(const Entry& entry, const std::byte* first, std::size_t nbytes) {
+  return experimental::get_access_mode(first, nbytes, entry.sycl->context) !=
+         experimental::address_access_mode::none;
+}
+
+bool is_page_mapped(const Entry& entry, const std::byte* page) {
+  const std::optional<DriverAllocation> found = allocation_at(entry, page);
+  return found ? found->error == 0 : is_accessible(entry, page, 1);
+}
+
+// How much of a range is mapped in the entry's context: none of it lies in a reservation, or not
+// all of it is mapped, or all is.
+enum class Mapped { none, partly, wholly };
+Mapped mapped(const Entry& entry, const std::byte* first, std::size_t nbytes) noexcept {
+  if (!entry.virtual_memory) return Mapped::none;
+  try {
+    (void)is_accessible(entry, first, 1);
+  } catch (...) {  // it is no such memory
+    return Mapped::none;
+  }
+  try {
+    if (!is_accessible(entry, first, nbytes)) return Mapped::partly;
+    const std::size_t page = experimental::get_mem_granularity(
+        entry.sycl->device, entry.sycl->context, experimental::granularity_mode::minimum);
+    for (std::size_t offset = 0; offset < nbytes; offset += page) {
+      if (!is_page_mapped(entry, first + offset)) return Mapped::partly;
+    }
+    return is_page_mapped(entry, first + nbytes - 1) ? Mapped::wholly : Mapped::partly;
+  } catch (...) {
+    return Mapped::partly;
+  }
 }
 
 }  // namespace

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// numpy.ndarray objects, made through NumPy's C API (which is found at run time, so no
-// NumPy headers are needed, and every NumPy since 1.26 is served, ml_dtypes included).
+// Tensors for readers on the host: the buffer protocol, and numpy.ndarray objects, made through
+// NumPy's C API (which is found at run time, so no NumPy headers are needed, and every NumPy since
+// 1.26 is served, ml_dtypes included).
 #pragma once
 
 #include <Python.h>
 
 namespace sycl_ext {
+
+// The slots Py_bf_getbuffer and Py_bf_releasebuffer.  Pending work is waited for; signals are
+// handled after that.
+int get_buffer(PyObject* self, Py_buffer* view, int flags);
+void release_buffer(PyObject* self, Py_buffer* view);
 
 // Finds NumPy's C API, when the core is loaded; false, with an exception set: there is none.
 bool load_numpy();
