@@ -12,7 +12,7 @@ try:
     _startup.require_main_interpreter()
     _startup.require_numpy()
     from sycl_ext._native import *  # noqa: F403
-    from sycl_ext._native import _C_API  # noqa: F401
+    from sycl_ext._native import _C_API, _test  # noqa: F401
 except ImportError as _error:
     raise ImportError(_startup.remedy(_error), name=_error.name, path=_error.path) from _error
 

@@ -279,14 +279,8 @@ def begin_copy_to_host(tensor: TensorBase) -> tuple[Tensor, Commands]:
 def cached_memory() -> list[tuple[int | None, str, int]]:
     """Entry id (None: host memory), kind and bytes of the cached blocks."""
 
-def call_runtime_with_gil() -> None:
-    """For tests: a call that check_gil_at_runtime_calls must find."""
-
 def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership."""
-
-def check_gil_at_runtime_calls(check: bool) -> None:
-    """For tests: whether a call that can wait ends the process when the GIL is held."""
 
 def context_in_capsule(capsule: CapsuleType) -> int:
     """Address of the sycl::context in a 'SyclContextRef' capsule, checked."""
@@ -310,9 +304,6 @@ def create_sub_devices(entry: Entry, kind: str, counts: Sequence[int], domain: s
 
 def default_entry() -> Entry:
     """Entry of the device that SYCL's default selector chooses."""
-
-def deferred_frees() -> int:
-    """Blocks that will be freed when the work on them is done."""
 
 def dtype_of_dlpack(code: SupportsIndex, bits: SupportsIndex, lanes: SupportsIndex) -> str | None:
     """The name of a DLPack dtype; None if it is not supported."""
@@ -389,14 +380,8 @@ def as_writable(tensor: TensorBase) -> TensorBase:
 def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
     """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it."""
 
-def interrupted_waits() -> int:
-    """Waits that a signal ended while their work was still pending."""
-
 def limit_memory(entry: Entry, nbytes: SupportsIndex) -> None:
     """Limits the 'device' and 'shared' USM of a device; < 0: no limit."""
-
-def live_allocations() -> int:
-    """Blocks of memory that are held now, the package's own and borrowed ones."""
 
 def live_exports() -> int:
     """Managed tensors whose deleter has not run yet."""
@@ -554,3 +539,26 @@ def zeros(
 DLPACK_VERSION: tuple[int, int]
 DTYPES: tuple[tuple[str, str, int], ...]
 _C_API: CapsuleType
+
+class _test:
+    """A submodule: functions for the tests of the package."""
+
+    @staticmethod
+    def call_runtime_with_gil() -> None:
+        """A call that check_gil_at_runtime_calls must find."""
+
+    @staticmethod
+    def check_gil_at_runtime_calls(check: bool) -> None:
+        """Whether a call that can wait ends the process when the GIL is held."""
+
+    @staticmethod
+    def deferred_frees() -> int:
+        """Blocks that will be freed when the work on them is done."""
+
+    @staticmethod
+    def interrupted_waits() -> int:
+        """Waits that a signal ended while their work was still pending."""
+
+    @staticmethod
+    def live_allocations() -> int:
+        """Blocks of memory that are held now, the package's own and borrowed ones."""

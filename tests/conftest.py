@@ -37,7 +37,7 @@ from sycl_ext._ipc import records  # noqa: E402
 REQUIRE_ALL = os.environ.get("SYCL_EXT_REQUIRE_ALL") == "1"
 
 # A call into the SYCL runtime that can wait, made with the GIL held, ends the process.
-_core.check_gil_at_runtime_calls(True)
+_core._test.check_gil_at_runtime_calls(True)
 
 # In the background of a shell, it is ignored, here and in every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -112,7 +112,7 @@ _modules = 0  # that were imported when the garbage collector was last told to s
 
 def alive():
     records.reclaim()  # what other processes had open
-    return sx.memory.live_exports(), _core.live_allocations()
+    return sx.memory.live_exports(), _core._test.live_allocations()
 
 
 def spare_what_imports_left():
@@ -139,7 +139,7 @@ def nothing_leaks(request):
     if alive() != _last:
         gc.collect()
     # A thread that frees in the background calls the driver, and these calls are counted.
-    eventually(lambda: _core.deferred_frees() == 0)
+    eventually(lambda: _core._test.deferred_frees() == 0)
     before = alive()
     yield
     if getattr(request.node, "failed", False):

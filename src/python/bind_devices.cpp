@@ -60,8 +60,7 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
 
 void bind_entries(py::module_& m) {
   // Entries are immortal, so Python never owns one.
-  py::class_<Entry, std::unique_ptr<Entry, py::nodelete>>(m, "Entry",
-                                                          "An entry of the device table.")
+  py::class_<Entry, std::unique_ptr<Entry, py::nodelete>>(m, "Entry")
       .def_readonly("id", &Entry::id)
       .def_readonly("root_id", &Entry::root_id)
       .def_property_readonly("parent_id",
@@ -92,17 +91,13 @@ void bind_entries(py::module_& m) {
                              [](const Entry& entry) { return number(entry.device_address()); })
       .def_property_readonly("context_address",
                              [](const Entry& entry) { return number(entry.context_address()); })
-      .def(
-          "context_capsule",
-          [](const Entry& entry) {
-            return own(reference_capsule<Entry::delete_context_reference>(
-                entry.new_context_reference(), "SyclContextRef"));
-          },
-          "A new 'SyclContextRef' capsule.")
-      .def(
-          "queue", [](const Entry& entry) { return entry.queue(); },
-          "The queue that all code in the process shares for the device and context.")
-      .def("new_queue", &Entry::new_queue, "Another in-order queue of its device and context.");
+      .def("context_capsule",
+           [](const Entry& entry) {
+             return own(reference_capsule<Entry::delete_context_reference>(
+                 entry.new_context_reference(), "SyclContextRef"));
+           })
+      .def("queue", [](const Entry& entry) { return entry.queue(); })
+      .def("new_queue", &Entry::new_queue);
 
   m.def(
       "resolve",
@@ -113,26 +108,19 @@ void bind_entries(py::module_& m) {
         if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
         return answer;
       },
-      py::arg("type"), py::arg("id"), py::return_value_policy::reference,
-      "The entry of a DLPack device, and the kind of USM that a device type of CUDA or ROCm "
-      "implies.");
-  m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<ReleasedGil>(),
-        "The stream of CUDA or HIP behind the queue of an entry.");
-  m.def("root_count", &root_count, "Number of root devices.");
-  m.def("entry_count", &entry_count, "Number of entries.");
-  m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference,
-        "The entry with this id; ValueError if there is none.");
-  m.def("default_entry", &default_entry, py::return_value_policy::reference,
-        "Entry of the device that SYCL's default selector chooses.");
+      py::arg("type"), py::arg("id"), py::return_value_policy::reference);
+  m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<ReleasedGil>());
+  m.def("root_count", &root_count);
+  m.def("entry_count", &entry_count);
+  m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference);
+  m.def("default_entry", &default_entry, py::return_value_policy::reference);
   m.def(
       "entry_of_queue", [](const Queue& queue) -> const Entry& { return entry_of(queue); },
-      py::arg("queue"), py::return_value_policy::reference,
-      "Entry of the queue's device and context, which is appended if it is new.");
+      py::arg("queue"), py::return_value_policy::reference);
   m.def(
       "entry_of_device",
       [](std::uintptr_t device) -> const Entry& { return entry_of_device(address(device)); },
-      py::arg("device_address"), py::return_value_policy::reference,
-      "Entry of the sycl::device at an address, which the caller guarantees to be valid.");
+      py::arg("device_address"), py::return_value_policy::reference);
   m.def(
       "create_sub_devices",
       [](const Entry& entry, const std::string& kind, const py::sequence& counts,
@@ -144,17 +132,15 @@ void bind_entries(py::module_& m) {
         for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
         return ids;
       },
-      py::arg("entry"), py::arg("kind"), py::arg("counts"), py::arg("domain"),
-      "Ids of the entries of the sub-devices of a device, which are appended if they are new.");
+      py::arg("entry"), py::arg("kind"), py::arg("counts"), py::arg("domain"));
   m.def(
       "entry_of_context",
       [](std::uintptr_t context, std::uintptr_t device) -> const Entry& {
         return entry_of_context(address(context), address(device));
       },
-      py::arg("context_address"), py::arg("device_address") = 0, py::return_value_policy::reference,
-      "Entry of the sycl::context at an address, which the caller guarantees to be valid.");
-  m.def("register_context_of", &register_context_of, py::arg("entry"),
-        "Adds the context of the entry to those in which bare pointers are looked up.");
+      py::arg("context_address"), py::arg("device_address") = 0,
+      py::return_value_policy::reference);
+  m.def("register_context_of", &register_context_of, py::arg("entry"));
   m.def(
       "context_in_capsule",
       [](const py::object& capsule) {
@@ -162,16 +148,14 @@ void bind_entries(py::module_& m) {
         require_context_at(context);
         return number(context);
       },
-      py::arg("capsule"), "Address of the sycl::context in a 'SyclContextRef' capsule, checked.");
+      py::arg("capsule"));
   m.def(
       "entry_in_context",
       [](std::uintptr_t pointer, std::uintptr_t context) -> const Entry& {
         return entry_in_context(address(pointer), address(context));
       },
-      py::arg("pointer"), py::arg("context_address"), py::return_value_policy::reference,
-      "Entry of the device that a USM block of the context was allocated on.");
-  m.def("copies_directly", &copies_directly, py::arg("source"), py::arg("target"),
-        "Whether one queue command copies between device USM of two entries.");
+      py::arg("pointer"), py::arg("context_address"), py::return_value_policy::reference);
+  m.def("copies_directly", &copies_directly, py::arg("source"), py::arg("target"));
   m.attr("_C_API") = own(extension_api_capsule());  // see sycl_ext/c_api.h
 }
 
@@ -179,16 +163,13 @@ void bind_queues(py::module_& m) {
   static const Interpreter python{holds_gil,      release_gil_if_held, ReleasedGil::take,
                                   python_is_gone, takes_signals,       handle_signals};
   interpreter = &python;
-  m.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls, py::arg("check"),
-        "For tests: whether a call that can wait ends the process when the GIL is held.");
-  m.def(
-      "call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); },
-      "For tests: a call that check_gil_at_runtime_calls must find.");
-  m.def("interrupted_waits", &interrupted_waits,
-        "Waits that a signal ended while their work was still pending.");
-  m.def("deferred_frees", &deferred_frees,
-        "Blocks that will be freed when the work on them is done.");
-  py::class_<Queue>(m, "Queue", "A shared handle of a sycl::queue.")
+  py::module_ tests = m.def_submodule("_test");
+  tests.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls, py::arg("check"));
+  tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
+  tests.def("interrupted_waits", &interrupted_waits);
+  tests.def("deferred_frees", &deferred_frees);
+  tests.def("live_allocations", &live_allocations);
+  py::class_<Queue>(m, "Queue")
       .def_property_readonly("in_order", &Queue::in_order)
       .def_property_readonly("may_have_work", &Queue::may_have_work)
       .def_property_readonly("has_pending_work", py::cpp_function(&Queue::has_pending_work,
@@ -197,42 +178,29 @@ void bind_queues(py::module_& m) {
           "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
       .def("same_context", &Queue::same_context, py::arg("other"))
       .def(
-          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<ReleasedGil>(),
-          "Blocks until all work submitted so far is done.")
+          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<ReleasedGil>())
       .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
-           py::arg("producer"), py::call_guard<ReleasedGil>(),
-           "Orders later work here after the work on `producer`; False if the host had to wait for "
-           "it.")
-      .def(
-          "share", [](const Queue& queue) { return number(queue.share()); },
-          "Address of the sycl::queue; other code can submit to it from now on.")
-      .def(
-          "capsule",
-          [](const Queue& queue) {
-            return own(
-                reference_capsule<Queue::delete_reference>(queue.new_reference(), "SyclQueueRef"));
-          },
-          "A new 'SyclQueueRef' capsule; other code can submit to the queue from now on.");
+           py::arg("producer"), py::call_guard<ReleasedGil>())
+      .def("share", [](const Queue& queue) { return number(queue.share()); })
+      .def("capsule", [](const Queue& queue) {
+        return own(
+            reference_capsule<Queue::delete_reference>(queue.new_reference(), "SyclQueueRef"));
+      });
   m.def(
       "queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); },
-      py::arg("address"), "The queue at an address, which the caller guarantees to be valid.");
+      py::arg("address"));
   m.def(
       "queue_at_untrusted", [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); },
-      py::arg("address"), "The queue at an address; ValueError if there cannot be a queue there.");
-  m.def(
-      "loaded_libraries", [] { return as_paths(loaded_libraries()); },
-      "The files of all libraries that are loaded, as the loader names them.");
-  m.def(
-      "loaded_libsycl", [] { return as_paths(loaded_libsycl()); },
-      "The files of all SYCL runtimes that are loaded, the package's own first.");
-  m.def("has_other_libsycl", &has_other_libsycl,
-        "Whether a SYCL runtime other than the package's own is loaded.");
+      py::arg("address"));
+  m.def("loaded_libraries", [] { return as_paths(loaded_libraries()); });
+  m.def("loaded_libsycl", [] { return as_paths(loaded_libsycl()); });
+  m.def("has_other_libsycl", &has_other_libsycl);
   m.def(
       "queue_of_capsule",
       [](const py::object& capsule) {
         return queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
       },
-      py::arg("capsule"), "The queue in a 'SyclQueueRef' capsule.");
+      py::arg("capsule"));
 }
 
 }  // namespace sycl_ext

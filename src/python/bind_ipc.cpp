@@ -71,14 +71,13 @@ class HostRegistrationObject {
 }  // namespace
 
 void bind_ipc(py::module_& m) {
-  py::class_<HostRegistrationObject>(m, "HostRegistration",
-                                     "Host memory that is registered with drivers.")
+  py::class_<HostRegistrationObject>(m, "HostRegistration")
       .def(py::init<const Tensor&>(), py::arg("tensor"))
       .def_property_readonly("nbytes", &HostRegistrationObject::nbytes)
       .def_property_readonly("closed", &HostRegistrationObject::is_closed)
       .def("is_known_to", &HostRegistrationObject::is_known_to, py::arg("entry"))
       .def("close", &HostRegistrationObject::close);
-  py::class_<IpcExportObject>(m, "IpcExport", "An inter-process handle; keeps its memory alive.")
+  py::class_<IpcExportObject>(m, "IpcExport")
       .def(py::init([](const Tensor& tensor) { return std::make_unique<IpcExportObject>(tensor); }),
            py::arg("tensor"))
       .def_property_readonly(
@@ -100,18 +99,15 @@ void bind_ipc(py::module_& m) {
         return Tensor{std::move(memory), data, &element, std::move(layout), false, false};
       },
       py::arg("entry"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
-      py::arg("queue") = std::nullopt,
-      "A new compact tensor in 'device' USM that can be shared with other processes.");
-  m.def("has_ipc", &has_ipc, py::arg("entry"),
-        "Whether other processes can open the device memory of an entry.");
+      py::arg("queue") = std::nullopt);
+  m.def("has_ipc", &has_ipc, py::arg("entry"));
   m.def(
       "memory_of",
       [](const Tensor& tensor) {
         const auto* data = tensor.memory->data;
         return std::make_pair(tensor.memory->nbytes, tensor.data ? tensor.data - data : 0);
       },
-      py::arg("tensor"),
-      "Size of the block that the tensor is in, and the offset of its first element.");
+      py::arg("tensor"));
   m.def(
       "open_ipc",
       [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
@@ -130,8 +126,7 @@ void bind_ipc(py::module_& m) {
         return tensor;
       },
       py::arg("entry"), py::arg("handle"), py::arg("nbytes"), py::arg("offset"), py::arg("dtype"),
-      py::arg("shape"), py::arg("strides"), py::arg("readonly"), py::arg("lease") = -1,
-      "A tensor in the block behind an inter-process handle of another process.");
+      py::arg("shape"), py::arg("strides"), py::arg("readonly"), py::arg("lease") = -1);
 }
 
 }  // namespace sycl_ext

@@ -66,29 +66,27 @@ void require_alike(const Tensor& to, const Tensor& from) {
 }  // namespace
 
 void bind_copies(py::module_& m) {
-  py::class_<Commands>(m, "Commands", "Commands that run while their caller continues.")
-      .def("done", &Commands::are_done, "Whether wait() returns, or raises, at once.")
-      .def("wait", &Commands::wait, "Blocks until they are done; raises their errors.")
-      .def("event_capsule", &Commands::event_capsule,
-           "A new 'SyclEventRef' capsule of the command; None if there is not exactly one.");
+  py::class_<Commands>(m, "Commands")
+      .def("done", &Commands::are_done)
+      .def("wait", &Commands::wait)
+      .def("event_capsule", &Commands::event_capsule);
   m.def(
       "begin_copy",
       [](const Tensor& to, const Tensor& from) {
         require_alike(to, from);
         return Commands({begin_copy(to, from)});
       },
-      py::arg("tensor"), py::arg("source"), "Begins to copy all elements.");
+      py::arg("tensor"), py::arg("source"));
   m.def(
       "begin_copy_to_host",
       [](const Tensor& tensor) {
         auto [to, copy] = begin_copy_to_host(tensor);
         return std::make_pair(std::move(to), Commands({std::move(copy)}));
       },
-      py::arg("tensor"), "A compact host copy, and the commands that fill it.");
+      py::arg("tensor"));
   m.def(
       "pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); },
-      py::arg("tensor"),
-      "Commands that are done as soon as the pending work on the tensor is done.");
+      py::arg("tensor"));
 }
 
 namespace {
@@ -145,7 +143,7 @@ void bind_tensors(py::module_& m) {
         return tensor;
       },
       py::arg("entry"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
-      py::arg("queue") = std::nullopt, py::arg("zero") = false, "A new compact tensor.");
+      py::arg("queue") = std::nullopt, py::arg("zero") = false);
   m.def(
       "view",
       [](const Tensor& tensor, std::int64_t offset, const py::sequence& shape,
@@ -155,7 +153,7 @@ void bind_tensors(py::module_& m) {
         return own(wrap_tensor(std::move(view), base.ptr()));
       },
       py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("base"),
-      py::arg("readonly") = false, "A view; `offset` and `strides` count elements.");
+      py::arg("readonly") = false);
   m.def(
       "reshape_strides",
       [](const Tensor& tensor, const py::sequence& shape) -> std::optional<py::tuple> {
@@ -166,8 +164,7 @@ void bind_tensors(py::module_& m) {
         for (int i = 0; i < result.ndim(); ++i) strides[i] = result.strides()[i];
         return strides;
       },
-      py::arg("tensor"), py::arg("shape"),
-      "Strides of the same elements in another shape of equal size; None if that needs a copy.");
+      py::arg("tensor"), py::arg("shape"));
 
   m.def(
       "as_host_view",
@@ -175,8 +172,7 @@ void bind_tensors(py::module_& m) {
         return own(wrap_tensor(as_host_view(tensor), base.ptr(),
                                reinterpret_cast<PyTypeObject*>(cls.ptr())));
       },
-      py::arg("tensor"), py::arg("base"), py::arg("cls"),
-      "The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it.");
+      py::arg("tensor"), py::arg("base"), py::arg("cls"));
   m.def(
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
@@ -184,15 +180,14 @@ void bind_tensors(py::module_& m) {
         const ReleasedGil big(is_worth_releasing(tensor));
         return copy_to_host(tensor, wanted);
       },
-      py::arg("tensor"), py::arg("order") = "C", "A compact, page-aligned host copy.");
+      py::arg("tensor"), py::arg("order") = "C");
   m.def(
       "as_ndarray",
       [](const py::object& tensor) {
         wait_for_pending_work(tensor_of(tensor.ptr()));
         return own(ndarray_over(tensor.ptr()));
       },
-      py::arg("tensor"),
-      "A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base.");
+      py::arg("tensor"));
   m.def(
       "as_ndarray_if_idle",
       [](const py::object& tensor) -> py::object {
@@ -200,7 +195,7 @@ void bind_tensors(py::module_& m) {
         if (!memory->is_idle()) return py::none();
         return own(ndarray_over(tensor.ptr()));
       },
-      py::arg("tensor"), "The same without a wait; None if work may be pending.");
+      py::arg("tensor"));
   m.def(
       "copy_to_entry",
       [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
@@ -211,7 +206,7 @@ void bind_tensors(py::module_& m) {
         return copy_to_entry(tensor, entry, kind, wanted, queue.value_or(Queue()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
-      py::arg("queue") = std::nullopt, "A compact copy on another entry, or on the same one.");
+      py::arg("queue") = std::nullopt);
   m.def(
       "copy_elements",
       [](const Tensor& to, const Tensor& from) {
@@ -219,31 +214,29 @@ void bind_tensors(py::module_& m) {
         const ReleasedGil big(is_worth_releasing(to) || is_worth_releasing(from));
         copy_elements(to, from);
       },
-      py::arg("target"), py::arg("source"), "Copies all elements.");
-  m.def("require_target", &require_target, py::arg("tensor"),
-        "Raises a BufferError unless a copy may write to it.");
+      py::arg("target"), py::arg("source"));
+  m.def("require_target", &require_target, py::arg("tensor"));
   m.def(
       "synchronize",
       [](const Tensor& tensor) {
         const ReleasedGil big(is_worth_releasing(tensor));
         synchronize(tensor);
       },
-      py::arg("tensor"), "Waits for the pending work on the tensor's queue.");
+      py::arg("tensor"));
   m.def(
       "order_after",
       [](const Queue& queue, const Tensor& tensor) {
         const ReleasedGil released;
         order_after(queue, tensor.memory);
       },
-      py::arg("queue"), py::arg("tensor"),
-      "Orders later work on the queue after all work on the tensor that was submitted so far.");
+      py::arg("queue"), py::arg("tensor"));
   m.def(
       "own_queue",
       [](const Tensor& tensor) -> std::optional<Queue> {
         if (!tensor.memory->own_queue()) return std::nullopt;
         return tensor.memory->own_queue();
       },
-      py::arg("tensor"), "The tensor's own queue; None if it uses the queue of its device.");
+      py::arg("tensor"));
   m.def(
       "show_queue",
       [](const Tensor& tensor) {
@@ -253,14 +246,8 @@ void bind_tensors(py::module_& m) {
         const Queue queue = memory->queue();
         queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
       },
-      py::arg("tensor"),
-      "Records that other code may submit work on the tensor, to its queue or that of its device.  "
-      "Later work there is ordered after the copies begun so far, and in an in-order queue after "
-      "all work.");
-  m.def("live_allocations", &live_allocations,
-        "Blocks of memory that are held now, the package's own and borrowed ones.");
-  m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>(),
-        "Returns the cached blocks to the runtime.");
+      py::arg("tensor"));
+  m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>());
   m.def(
       "dtype_of_dlpack",
       [](int code, int bits, int lanes) -> std::optional<std::string> {
@@ -270,39 +257,28 @@ void bind_tensors(py::module_& m) {
             DLDataType{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1});
         return found ? std::optional<std::string>(found->name) : std::nullopt;
       },
-      py::arg("code"), py::arg("bits"), py::arg("lanes"),
-      "The name of a DLPack dtype; None if it is not supported.");
-  m.def(
-      "memory_use",
-      [] {
-        using Number = std::int64_t;
-        std::vector<std::tuple<std::optional<int>, std::string, Number, Number, Number, Number>>
-            found;
-        for (const auto& [entry, kind, use] : memory_use()) {
-          found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt,
-                             usm_kind_name(kind), use->bytes(), use->peak(), use->live(),
-                             use->total());
-        }
-        return found;
-      },
-      "Entry id (None: host memory), kind, current and peak bytes, current and total blocks.");
+      py::arg("code"), py::arg("bits"), py::arg("lanes"));
+  m.def("memory_use", [] {
+    using Number = std::int64_t;
+    std::vector<std::tuple<std::optional<int>, std::string, Number, Number, Number, Number>> found;
+    for (const auto& [entry, kind, use] : memory_use()) {
+      found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
+                         use->bytes(), use->peak(), use->live(), use->total());
+    }
+    return found;
+  });
   m.def(
       "limit_memory", [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; },
-      py::arg("entry"), py::arg("nbytes"),
-      "Limits the 'device' and 'shared' USM of a device; < 0: no limit.");
-  m.def("set_pressure_handler", &ask_under_pressure, py::arg("handler"),
-        "Sets the function of an entry id and a size that a failed allocation calls; called once.");
-  m.def(
-      "cached_memory",
-      [] {
-        std::vector<std::tuple<std::optional<int>, std::string, std::size_t>> found;
-        for (const auto& [entry, kind, nbytes] : cached_memory()) {
-          found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt,
-                             usm_kind_name(kind), nbytes);
-        }
-        return found;
-      },
-      "Entry id (None: host memory), kind and bytes of the cached blocks.");
+      py::arg("entry"), py::arg("nbytes"));
+  m.def("set_pressure_handler", &ask_under_pressure, py::arg("handler"));
+  m.def("cached_memory", [] {
+    std::vector<std::tuple<std::optional<int>, std::string, std::size_t>> found;
+    for (const auto& [entry, kind, nbytes] : cached_memory()) {
+      found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
+                         nbytes);
+    }
+    return found;
+  });
   m.def(
       "as_usm",
       [](const py::object& object, bool thorough) {
@@ -319,9 +295,7 @@ void bind_tensors(py::module_& m) {
         PyObject* const base = root == object.ptr() ? nullptr : root;
         return own(wrap_tensor(relabel(tensor, *entry, kind), base));
       },
-      py::arg("tensor"), py::arg("thorough") = false,
-      "The USM that the host memory of a tensor is in, or the tensor unchanged; `thorough`: also "
-      "USM of contexts that are only known from pointers.");
+      py::arg("tensor"), py::arg("thorough") = false);
   m.def(
       "adopt",
       [](const Tensor& tensor, const Entry& entry, const std::string& kind, const py::object& base,
@@ -330,7 +304,7 @@ void bind_tensors(py::module_& m) {
         return own(wrap_tensor(relabel(tensor, entry, label, queue.value_or(Queue())), base.ptr()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("base"),
-      py::arg("queue") = std::nullopt, "The same host memory as USM of an entry.");
+      py::arg("queue") = std::nullopt);
   m.def(
       "on_queue",
       [](const py::object& tensor, const Queue& queue) {
@@ -339,8 +313,7 @@ void bind_tensors(py::module_& m) {
         Owner keep = keep_tensor(first_of_block(tensor.ptr()));
         return own(wrap_tensor(on_queue(found, queue, std::move(keep)), base_of(tensor.ptr())));
       },
-      py::arg("tensor"), py::arg("queue"),
-      "The same USM as a tensor of another queue, of the same device and context.");
+      py::arg("tensor"), py::arg("queue"));
   m.def(
       "from_usm",
       [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
@@ -354,8 +327,7 @@ void bind_tensors(py::module_& m) {
                                owner.ptr()));
       },
       py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::arg("entry"),
-      py::arg("readonly"), py::arg("owner"), py::arg("queue") = std::nullopt,
-      "A view of USM that `owner` keeps alive; `pointer` is its first element.");
+      py::arg("readonly"), py::arg("owner"), py::arg("queue") = std::nullopt);
   m.def(
       "from_host",
       [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
@@ -368,7 +340,7 @@ void bind_tensors(py::module_& m) {
             owner.ptr()));
       },
       py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"),
-      py::arg("readonly"), py::arg("owner"), "A view of host memory that `owner` keeps alive.");
+      py::arg("readonly"), py::arg("owner"));
 }
 
 void bind_dlpack(py::module_& m) {
@@ -376,19 +348,18 @@ void bind_dlpack(py::module_& m) {
   m.def(
       "watch_offer",
       [](const py::object& handed, bool watched) { watch_offer(handed.ptr(), watched); },
-      py::arg("handed"), py::arg("watched"),
-      "Starts or stops recording how a consumer uses a tensor that is passed to it.");
+      py::arg("handed"), py::arg("watched"));
   m.def(
       "was_refused", [](const py::object& handed) { return was_refused(handed.ptr()); },
-      py::arg("handed"), "Whether the memory of a watched tensor was requested, and not taken.");
+      py::arg("handed"));
   m.def(
       "note_offer_asked",
       [](const py::object& tensor) {
         (void)tensor_of(tensor.ptr());
         note_offer(tensor.ptr(), Py_None);
       },
-      py::arg("tensor"), "Records that the memory of a watched tensor was requested.");
-  m.def("live_exports", &live_exports, "Managed tensors whose deleter has not run yet.");
+      py::arg("tensor"));
+  m.def("live_exports", &live_exports);
   m.def(
       "make_capsule",
       [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
@@ -399,16 +370,14 @@ void bind_dlpack(py::module_& m) {
             {read_device(device), copied, null_data, Owner(kept, release_python_object)}));
       },
       py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
-      py::arg("null_data") = true, py::arg("companion") = py::none(),
-      "A DLPack capsule over the tensor's memory; `null_data`: NULL if there are no elements.  "
-      "`companion` lives as long as the export.");
+      py::arg("null_data") = true, py::arg("companion") = py::none());
   m.def(
       "consume_capsule",
       [](const py::object& capsule) {
         Imported imported = consume_capsule(capsule.ptr());
         return std::make_pair(std::move(imported.tensor), imported.copied);
       },
-      py::arg("capsule"), "The memory in a capsule, and whether it was made for this call.");
+      py::arg("capsule"));
   m.def(
       "import_capsule",
       [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
@@ -420,9 +389,7 @@ void bind_dlpack(py::module_& m) {
                        .release());
       },
       py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,
-      py::arg("readonly") = false, py::arg("queue") = std::nullopt, py::arg("base") = py::none(),
-      "The memory in a capsule that a producer returned for a device; `queue`: the producer's "
-      "queue.");
+      py::arg("readonly") = false, py::arg("queue") = std::nullopt, py::arg("base") = py::none());
   m.def(
       "import_through_table",
       [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
@@ -431,14 +398,13 @@ void bind_dlpack(py::module_& m) {
         if (!imported) return std::nullopt;
         return std::make_pair(std::move(imported->tensor), imported->copied);
       },
-      py::arg("x"),
-      "The memory from a producer's C exchange table, and whether it was made for this call.");
+      py::arg("x"));
   m.def(
       "facts_of_class",
       [](const py::type& cls) {
         return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
       },
-      py::arg("cls"), "The cached bits of _protocols.imports.facts_of_class.");
+      py::arg("cls"));
   m.def(
       "as_writable",
       [](const py::object& tensor) {
@@ -446,14 +412,13 @@ void bind_dlpack(py::module_& m) {
         writable.readonly = false;
         return own(wrap_tensor(std::move(writable), base_of(tensor.ptr())));
       },
-      py::arg("tensor"), "The same memory, marked as writable because its producer allows it.");
+      py::arg("tensor"));
   m.def(
       "capsule_from_pointer",
       [](std::uintptr_t managed, bool versioned) {
         return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
       },
-      py::arg("address"), py::kw_only(), py::arg("versioned") = true,
-      "A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership.");
+      py::arg("address"), py::kw_only(), py::arg("versioned") = true);
 }
 
 }  // namespace sycl_ext

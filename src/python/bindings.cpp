@@ -9,15 +9,13 @@
 namespace {
 
 void bind_hooks(py::module_& m) {
-  m.def("no_device_advice", &sycl_ext::no_device_advice,
-        "The advice in errors if there is no device.");
+  m.def("no_device_advice", &sycl_ext::no_device_advice);
   m.def(
       "set_no_device_advice",
       [](const py::bytes& advice, const py::bytes& driver) {  // with paths, which need not be UTF-8
         sycl_ext::set_no_device_advice(advice, driver);
       },
-      py::arg("advice"), py::arg("driver"),
-      "Sets the advice in errors if there is no device; called once, at import.");
+      py::arg("advice"), py::arg("driver"));
   m.def(
       "set_hooks",
       [](const py::dict& fields, const py::object& copy_refused_error, const py::object& sycl_error,
@@ -35,8 +33,7 @@ void bind_hooks(py::module_& m) {
         sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
         sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
       },
-      py::arg("fields"), py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"),
-      "Sets the parts of the Python package that the core uses; called once, by the package.");
+      py::arg("fields"), py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"));
   py::tuple names(sycl_ext::dtypes.size());
   for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
     const sycl_ext::DType& entry = sycl_ext::dtypes[i];
@@ -48,7 +45,6 @@ void bind_hooks(py::module_& m) {
 }  // namespace
 
 PYBIND11_MODULE(_native, m) {
-  m.doc() = "The C++ core of sycl_ext: literal classes and functions for the package itself.";
   py::register_exception_translator([](std::exception_ptr pointer) {
     if (!pointer) return;
     try {

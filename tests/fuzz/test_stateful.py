@@ -242,7 +242,7 @@ class Histories(RuleBasedStateMachine):
         exports, allocations = self.before
         assert sx.memory.live_exports() - exports == sum(is_capsule(h.thing) for h in self.handles)
         blocks = frozenset().union(*(handle.blocks for handle in self.handles))
-        assert eventually(lambda: _core.live_allocations() - allocations == len(blocks))
+        assert eventually(lambda: _core._test.live_allocations() - allocations == len(blocks))
 
 
 TestHistories = Histories.TestCase

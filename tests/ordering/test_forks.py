@@ -88,11 +88,11 @@ for _ in range(20):
     t = sx.empty(64, "uint8", device=queue)
     queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 64)
     del t
-assert _core.deferred_frees() > 0
+assert _core._test.deferred_frees() > 0
 child = os.fork()
 if child == 0:
     signal.alarm(60)
-    if _core.deferred_frees():
+    if _core._test.deferred_frees():
         os._exit(1)
     sys.exit(0)
 status = os.waitpid(child, 0)[1]

@@ -72,15 +72,15 @@ def test_a_block_that_is_dropped_while_its_queue_records(queue):
 
 def test_a_block_with_work_that_is_dropped_while_its_queue_records(queue):
     tensor = sx.zeros(125, "int64", device=queue)
-    address, kernels, before = tensor.ptr, Kernels(queue), _core.live_allocations()
+    address, kernels, before = tensor.ptr, Kernels(queue), _core._test.live_allocations()
     with kernels.gate() as gate:
         kernels.fill(queue, gate, address, 1000, 7)
         with recording(queue) as nodes:
             del tensor
             _core.release_cached_memory()  # looks at dropped memory
-            assert _core.live_allocations() == before
+            assert _core._test.live_allocations() == before
             assert nodes() == 0
         _core.release_cached_memory()
-        assert _core.live_allocations() == before
+        assert _core._test.live_allocations() == before
     queue.wait()
-    assert eventually(lambda: _core.live_allocations() == before - 1)
+    assert eventually(lambda: _core._test.live_allocations() == before - 1)

@@ -41,7 +41,7 @@ def test_the_collector_frees_nothing_that_another_queue_uses():
     on = queue("in-order")
     out = sx.zeros(NBYTES // 8, "int64", usm_type="host", device=on)
     on.wait()
-    before = _core.live_allocations()
+    before = _core._test.live_allocations()
     gc.disable()
     try:
         first = sx.as_tensor(memory)
@@ -51,9 +51,11 @@ def test_the_collector_frees_nothing_that_another_queue_uses():
             kernels_in(private=False).copy(on, gate, out.ptr, first.ptr, NBYTES)
             del memory, first, cycle
             gc.collect()
-            assert _core.live_allocations() == before + 2  # the block as each of the two knows it
+            assert (
+                _core._test.live_allocations() == before + 2
+            )  # the block as each of the two knows it
     finally:
         gc.enable()
     on.wait()
     assert at(out.ptr) == {OLD}
-    assert eventually(lambda: _core.live_allocations() == before)
+    assert eventually(lambda: _core._test.live_allocations() == before)

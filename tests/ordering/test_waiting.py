@@ -66,10 +66,10 @@ for _ in range(2000):
     del_me = sx.empty(64, "uint8", device=gpu)
     del_me.ptr  # somebody may have submitted work
     del del_me
-assert _core.deferred_frees() >= 2000, _core.deferred_frees()
+assert _core._test.deferred_frees() >= 2000, _core._test.deferred_frees()
 assert threads() <= before + 1, (before, threads())
 adapter.fakegpu_set_delay_us(0)
-assert eventually(lambda: not _core.deferred_frees())
+assert eventually(lambda: not _core._test.deferred_frees())
 """,
         gpu_environment,
     )
@@ -172,8 +172,8 @@ def test_the_rule_is_checked():
         environments.python(
             """
 from sycl_ext import _core
-_core.check_gil_at_runtime_calls(True)
-_core.call_runtime_with_gil()
+_core._test.check_gil_at_runtime_calls(True)
+_core._test.call_runtime_with_gil()
 """
         )
 
@@ -273,9 +273,9 @@ block = sx.empty(100, "uint8", device=queue)
 queue._submit_keep_args_alive((Blocks(),), [])
 os.write(1, b"=== dropped\\n")
 del block
-assert _core.deferred_frees() == 1
+assert _core._test.deferred_frees() == 1
 gate.set()
-assert eventually(lambda: not _core.deferred_frees())
+assert eventually(lambda: not _core._test.deferred_frees())
 os.write(1, b"=== freed\\n")
 """,
         {**environments.cpu(), "SYCL_UR_TRACE": "2"},

@@ -39,9 +39,9 @@ def alive() -> tuple[int, int]:
     """Managed tensors and blocks that are alive when everything that can go has gone."""
     gc.collect()
     eventually(
-        lambda: not _core.deferred_frees()
+        lambda: not _core._test.deferred_frees()
     )  # memory that is freed when the work on it is done
-    return sx.memory.live_exports(), _core.live_allocations()
+    return sx.memory.live_exports(), _core._test.live_allocations()
 
 
 def attempt(call: Callable[[], Any], *allowed: type[Exception]) -> Any:

@@ -13,9 +13,9 @@ from sycl_ext import _core
 def counts():
     # A thread that has made no tensor leaves a block to the one that frees, where others have its
     # queue.
-    while _core.deferred_frees():
+    while _core._test.deferred_frees():
         time.sleep(0.001)
-    return sx.memory.live_exports(), _core.live_allocations()
+    return sx.memory.live_exports(), _core._test.live_allocations()
 
 
 def in_a_thread(work):

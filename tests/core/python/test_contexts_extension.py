@@ -198,18 +198,18 @@ def test_on_another_entry(views, root, private, halves):
 
 
 def test_views_outlive_the_call_and_go_on_another_thread(views):
-    before = sx._core.live_allocations()
+    before = sx._core._test.live_allocations()
     array = np.arange(3.0)
     count = sys.getrefcount(array)
     for kept in (sx.zeros(1000), sx.zeros((2,) * 6), array):
         views.keep(kept)
     del kept
     gc.collect()
-    assert sx._core.live_allocations() >= before + 3
+    assert sx._core._test.live_allocations() >= before + 3
     assert sys.getrefcount(array) > count
     views.drop()
     gc.collect()
-    assert eventually(lambda: sx._core.live_allocations() == before)
+    assert eventually(lambda: sx._core._test.live_allocations() == before)
     assert eventually(lambda: sys.getrefcount(array) == count)
 
 
@@ -293,7 +293,7 @@ def with_resource(table):
 
 @pytest.mark.parametrize("on_thread", [False, True])
 def test_memory_for_containers(with_resource, on_thread, root, private, halves):
-    before = _core.live_allocations()
+    before = _core._test.live_allocations()
     for entry in (root, private, *halves):
         for number, usm_type in enumerate(("device", "shared", "host")):
             assert with_resource.use_resource(entry.id, number, 0) == entry.id
@@ -307,7 +307,7 @@ def test_memory_for_containers(with_resource, on_thread, root, private, halves):
             assert len(made) == 18
             for address in made:
                 with_resource.deallocate(address, not on_thread)
-            assert eventually(lambda: _core.live_allocations() == before)
+            assert eventually(lambda: _core._test.live_allocations() == before)
 
 
 def test_a_resource_for_a_queue(with_resource, root):
@@ -321,22 +321,22 @@ def test_a_resource_for_a_queue(with_resource, root):
 
 
 def test_what_is_left_goes_with_the_resource(with_resource, root):
-    before = _core.live_allocations()
+    before = _core._test.live_allocations()
     with_resource.use_resource(root.id, 0, 0)
     with_resource.allocate(100, 64, True)
-    assert _core.live_allocations() == before + 1
+    assert _core._test.live_allocations() == before + 1
     with_resource.drop_resource()
-    assert eventually(lambda: _core.live_allocations() == before)
+    assert eventually(lambda: _core._test.live_allocations() == before)
 
 
 @pytest.mark.parametrize("on_thread", [False, True])
 @pytest.mark.parametrize("nbytes", [1 << 50, sys.maxsize, -1])  # -1: the largest size_t
 def test_a_resource_that_runs_out(with_resource, root, nbytes, on_thread):
-    before = _core.live_allocations()
+    before = _core._test.live_allocations()
     with_resource.use_resource(root.id, 0, 0)
     with pytest.raises(MemoryError):
         with_resource.allocate(nbytes, 64, on_thread)
-    assert _core.live_allocations() == before
+    assert _core._test.live_allocations() == before
     assert with_resource.allocate(64, 64, on_thread)
 
 
@@ -361,7 +361,7 @@ def test_a_block_with_pending_work_is_given_to_nobody(table, root):
 
 
 def test_a_vector_becomes_a_tensor(table, root, private):
-    before = _core.live_allocations()
+    before = _core._test.live_allocations()
     for entry in (root, private):
         tensor = table.numbers(entry.id, 1000)
         assert (tensor.device, tensor.usm_type) == (entry, "shared")
@@ -370,7 +370,7 @@ def test_a_vector_becomes_a_tensor(table, root, private):
         assert int(dpnp.sum(array)) == 499500
         del array
         gc.collect()
-        assert eventually(lambda: _core.live_allocations() == before)
+        assert eventually(lambda: _core._test.live_allocations() == before)
 
 
 # ---- the table -----------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def entries(private, halves):
 @pytest.mark.parametrize(("made_at", "freed_at"), [*itertools.product(PLACES, PLACES)])
 def test_an_array_on_each_entry(lab, entries, made_at, freed_at):
     def left():
-        return sx.memory.live_exports(), _core.live_allocations()
+        return sx.memory.live_exports(), _core._test.live_allocations()
 
     before = left()
     for device in (CPU, *((ONE_API, entry.id) for entry in entries)):

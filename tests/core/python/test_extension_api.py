@@ -261,7 +261,7 @@ def test_an_owner_is_released_once(table, owner, wrong):
             table.wrap(ctypes.byref(view), None, owner, release)
     gc.collect()
     assert eventually(lambda: released == [owner])
-    assert eventually(lambda: not _core.deferred_frees())
+    assert eventually(lambda: not _core._test.deferred_frees())
     # Without `release` there is nothing to do; and what drops Python objects drops no NULL.
     if error is None:
         for function in (Release(), table.release_object):

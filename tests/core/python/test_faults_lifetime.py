@@ -31,7 +31,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 def settle():
     gc.collect()
-    while _core.deferred_frees():
+    while _core._test.deferred_frees():
         time.sleep(0.01)
 
 def resident():
@@ -67,13 +67,13 @@ for work, count in KINDS.values():
     for _ in range(count // 10):
         work()
 before = resident()
-exports, blocks = sx.memory.live_exports(), _core.live_allocations()
+exports, blocks = sx.memory.live_exports(), _core._test.live_allocations()
 for _ in range(ROUNDS):
     for work, count in KINDS.values():
         for _ in range(count):
             work()
 settle()
-assert (sx.memory.live_exports(), _core.live_allocations()) == (exports, blocks)
+assert (sx.memory.live_exports(), _core._test.live_allocations()) == (exports, blocks)
 print(resident() - before)
 """
     )
@@ -343,7 +343,7 @@ shared = sx.as_tensor(np.arange(500, dtype="int64"), copy=True)
 view = sx.host_view(shared)
 errors = []
 gc.collect()
-before = sx.memory.live_exports(), _core.live_allocations()
+before = sx.memory.live_exports(), _core._test.live_allocations()
 
 def work(number):
     try:
@@ -377,8 +377,8 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert not errors, errors[:3]
 gc.collect()
-while _core.deferred_frees():
+while _core._test.deferred_frees():
     time.sleep(0.01)
-assert (sx.memory.live_exports(), _core.live_allocations()) == before
+assert (sx.memory.live_exports(), _core._test.live_allocations()) == before
 """
     )

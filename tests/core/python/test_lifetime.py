@@ -24,7 +24,7 @@ VERSIONED = {"max_version": (1, 0)}
 
 def settle():
     """A thread that has made no tensor leaves its blocks to the one that frees."""
-    while _core.deferred_frees():
+    while _core._test.deferred_frees():
         time.sleep(0.001)
 
 
@@ -387,14 +387,14 @@ def run():
         t = {LINKS[link]}
     del t
 
-before = sx.memory.live_exports(), _core.live_allocations()
+before = sx.memory.live_exports(), _core._test.live_allocations()
 threading.stack_size(256 << 10)
 thread = threading.Thread(target=run)
 thread.start()
 thread.join()
-while _core.deferred_frees():
+while _core._test.deferred_frees():
     time.sleep(0.01)
-assert (sx.memory.live_exports(), _core.live_allocations()) == before
+assert (sx.memory.live_exports(), _core._test.live_allocations()) == before
 """)
 
 

@@ -83,7 +83,7 @@ for usm_type in ("device", "shared", "host"):
         array = np.from_dlpack(sx.host_view(tensor))
         capsule = tensor.__dlpack__()
         del tensor, view, copies, array, capsule
-while _core.deferred_frees():
+while _core._test.deferred_frees():
     time.sleep(0.01)
 _core.release_cached_memory()
 assert sx.memory.live_exports() == 0

@@ -102,7 +102,7 @@ def blocks(adapter, gpus, pools):
 
     def ours():
         _core.release_cached_memory()
-        return _core.live_allocations()
+        return _core._test.live_allocations()
 
     def the_drivers():  # UMF keeps what it has opened, for the next time
         return adapter.fakegpu_live_allocations() - adapter.fakegpu_opened_allocations()

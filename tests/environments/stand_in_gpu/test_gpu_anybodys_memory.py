@@ -55,7 +55,7 @@ for line in sys.stdin:
         elif what == "close":
             t = None
             gc.collect()
-            while _core.deferred_frees():
+            while _core._test.deferred_frees():
                 time.sleep(0.01)
         elif what == "die":
             os.kill(os.getpid(), signal.SIGKILL)

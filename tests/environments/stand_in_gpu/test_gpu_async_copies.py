@@ -38,7 +38,7 @@ def blocked(call):
 
 
 def until_nobody_waits():
-    while _core.interrupted_waits() or _core.deferred_frees():
+    while _core._test.interrupted_waits() or _core._test.deferred_frees():
         time.sleep(0.01)
 
 

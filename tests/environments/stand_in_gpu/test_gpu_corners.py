@@ -85,7 +85,7 @@ def test_what_is_freed_in_the_background_does_not_wait_for_itself(gpu, adapter, 
         for tensor in tensors:
             queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 100)
         del tensor, tensors
-        assert _core.deferred_frees() == 60
-    while _core.deferred_frees():
+        assert _core._test.deferred_frees() == 60
+    while _core._test.deferred_frees():
         time.sleep(0.01)
     assert refused == [True] * 60

@@ -195,12 +195,12 @@ def test_work_on_memory_of_a_tile_is_waited_for(gpu, tiles, hold, way, on_card):
         values(100, "uint8")
     )
     to, given = (dpctl.memory.as_usm_memory(x) for x in (tensor, source))
-    queue, blocks = (gpu if on_card else tiles[0]).sycl_queue, _core.live_allocations()
+    queue, blocks = (gpu if on_card else tiles[0]).sycl_queue, _core._test.live_allocations()
     with hold() as held:
         work = queue.memcpy_async(to, given, 100)
         if way == "drop":
             del to, tensor
-            assert _core.live_allocations() == blocks
+            assert _core._test.live_allocations() == blocks
             held.release()
         else:
             take = sx.Tensor.to_numpy if way == "to_numpy" else tvm_ffi.from_dlpack

@@ -34,7 +34,7 @@ class AddressTakenError(Exception):
 
 def give_back():
     """Free dropped memory, as soon as the work on it is done."""
-    assert eventually(lambda: not _core.deferred_frees())
+    assert eventually(lambda: not _core._test.deferred_frees())
     sx.memory.release_cached()
 
 

@@ -305,10 +305,10 @@ def test_more_than_the_driver_has_there(beyond, gpu, with_ipc):
     words = rf"handle leads to {whole + beyond} bytes at \S+, and the driver has {whole} bytes"
     if not whole:  # there is no driver to ask, and SYCL does not know memory that is far behind
         whole, words = 64 << 20, "the inter-process handle"
-    before = _core.live_allocations()
+    before = _core._test.live_allocations()
     with pytest.raises(BufferError, match=words):
         sx.ipc.open(data, device=gpu, shape=whole + beyond)
-    assert _core.live_allocations() == before
+    assert _core._test.live_allocations() == before
     assert_equal(sx.ipc.open(handle), values((4, 6), "int32"))
 
 

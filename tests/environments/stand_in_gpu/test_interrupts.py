@@ -73,13 +73,13 @@ def interrupt_the_wait(operation):
     for _ in range(20):
         with pytest.raises(KeyboardInterrupt):
             interrupted(operation)
-        if _core.interrupted_waits():
+        if _core._test.interrupted_waits():
             return
     pytest.fail("no wait was interrupted")
 
 
 def until_nobody_waits():
-    while _core.interrupted_waits() or _core.deferred_frees():
+    while _core._test.interrupted_waits() or _core._test.deferred_frees():
         time.sleep(0.01)
 
 
@@ -158,7 +158,7 @@ def test_the_block_between_two_gpus_stays_until_the_second_has_read_it(gpus, ada
             if comes:
                 time.sleep(60)
         except KeyboardInterrupt:
-            if _core.interrupted_waits():
+            if _core._test.interrupted_waits():
                 return True
         adapter.fakegpu_set_delay_us(0)
         until_nobody_waits()

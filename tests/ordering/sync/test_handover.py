@@ -318,13 +318,13 @@ def test_what_it_submits_later_is_waited_for_if_it_keeps_the_stream(bench, keep)
 def test_a_block_outlives_the_work_on_it_and_nobody_waits(bench):
     """The last reference may go on a thread that the work itself waits for."""
     tensor = bench.tensor()
-    queue, address, before = tensor.sycl_queue, tensor.ptr, _core.live_allocations()
+    queue, address, before = tensor.sycl_queue, tensor.ptr, _core._test.live_allocations()
     with bench.held():
         work = bench.write(queue, usm(Address(address, queue)), 7)
         del tensor
         assert is_pending(work)
-        assert _core.live_allocations() == before
-    assert eventually(lambda: _core.live_allocations() == before - 1)
+        assert _core._test.live_allocations() == before
+    assert eventually(lambda: _core._test.live_allocations() == before - 1)
     assert not is_pending(work)
 
 

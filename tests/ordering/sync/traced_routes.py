@@ -103,7 +103,9 @@ def main() -> None:
     for route in itertools.chain(of_ways(), of_others()):
         route.take(route.make())  # whatever is made once is made now
         made = route.make()
-        while _core.deferred_frees():  # or an OpenCL queue is asked by a barrier, and not a query
+        while (
+            _core._test.deferred_frees()
+        ):  # or an OpenCL queue is asked by a barrier, and not a query
             time.sleep(0.001)
         mark(f"{route.claim} | {route.name} | {route.copies}")
         result = route.take(made)

@@ -96,10 +96,10 @@ def test_a_dropped_copy_is_made_and_its_source_is_kept():
 
 
 def test_the_target_lives_until_it_is_done():
-    before = sx._core.live_allocations()
+    before = sx._core._test.live_allocations()
     for _ in range(50):
         sx.empty(LARGE.shape, LARGE.dtype).copy_from(LARGE, wait=False)
-    assert eventually(lambda: sx._core.live_allocations() <= before)
+    assert eventually(lambda: sx._core._test.live_allocations() <= before)
 
 
 def test_overlapping_sides():
