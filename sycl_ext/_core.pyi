@@ -276,9 +276,6 @@ def begin_copy(tensor: TensorBase, source: TensorBase) -> Commands:
 def begin_copy_to_host(tensor: TensorBase) -> tuple[Tensor, Commands]:
     """A compact host copy, and the commands that fill it."""
 
-def cached_memory() -> list[tuple[int | None, str, int]]:
-    """Entry id (None: host memory), kind and bytes of the cached blocks."""
-
 def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership."""
 
@@ -405,8 +402,8 @@ def make_capsule(
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor is in, and the offset of its first element."""
 
-def memory_use() -> list[tuple[int | None, str, int, int, int, int]]:
-    """Entry id (None: host memory), kind, current and peak bytes, current and total blocks."""
+def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
+    """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all, cached bytes."""
 
 def native_stream(entry: Entry) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""

@@ -1,75 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/block_pool.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace sycl_ext {
 
 namespace {
 
-constexpr std::size_t kept_of_a_class = std::size_t{256} << 10;  // bytes
+constexpr std::size_t smallest = 64, kept_of_a_class = std::size_t{256} << 10;  // bytes
 
-}  // namespace
-
-std::size_t BlockPool::class_of(std::size_t nbytes) noexcept {
+std::size_t class_of(std::size_t nbytes) noexcept {
+  if (!BlockPool::is_small(nbytes)) return BlockPool::large;
   std::size_t index = 0;
   for (std::size_t size = smallest; size < nbytes; size *= 2) ++index;
   return index;
 }
+
+}  // namespace
 
 std::size_t BlockPool::rounded(std::size_t nbytes) noexcept {
   return is_small(nbytes) ? smallest << class_of(nbytes) : nbytes;
 }
 
 KeptBlock BlockPool::take(std::size_t nbytes) noexcept {
+  const std::size_t wanted = rounded(nbytes);
   const std::lock_guard<Ranked<SpinLock>> lock(lock_);
-  if (is_small(nbytes)) {
-    const std::size_t index = class_of(nbytes);
-    std::vector<void*>& blocks = blocks_.small[index];
-    if (blocks.empty()) return {nullptr, 0};
-    void* const data = blocks.back();
-    blocks.pop_back();
-    return {data, smallest << index};
-  }
-  std::vector<KeptBlock>& blocks = blocks_.large;
-  for (auto it = blocks.rbegin(); it != blocks.rend(); ++it) {
-    if (it->nbytes < nbytes || it->nbytes / 2 > nbytes) continue;
-    const KeptBlock found = *it;
-    blocks.erase(std::next(it).base());
-    blocks_.large_nbytes -= found.nbytes;
-    return found;
-  }
-  return {nullptr, 0};
+  Class& mine = classes_[class_of(nbytes)];
+  const auto found = std::find_if(
+      mine.blocks.rbegin(), mine.blocks.rend(),
+      [wanted](const KeptBlock& one) { return one.nbytes >= wanted && one.nbytes / 2 <= wanted; });
+  if (found == mine.blocks.rend()) return {nullptr, 0};
+  const KeptBlock block = *found;
+  mine.blocks.erase(std::next(found).base());
+  mine.nbytes -= block.nbytes;
+  return block;
 }
 
-std::vector<KeptBlock> BlockPool::add(KeptBlock block) {
+KeptBlock BlockPool::add(KeptBlock* block) noexcept {
   const std::lock_guard<Ranked<SpinLock>> lock(lock_);
-  if (is_small(block.nbytes)) {
-    std::vector<void*>& blocks = blocks_.small[class_of(block.nbytes)];
-    if ((blocks.size() + 1) * block.nbytes > kept_of_a_class) return {block};
-    blocks.push_back(block.data);
-    return {};
+  const std::size_t index = class_of(block->nbytes);
+  const std::size_t most = index == large ? most_of_large_ : kept_of_a_class;
+  Class& mine = classes_[index];
+  if (const KeptBlock added{std::exchange(block->data, nullptr), block->nbytes}; added.data) {
+    const bool is_full = index != large && mine.nbytes + added.nbytes > most;
+    if (is_full || added.nbytes > most / 2) return added;
+    try {
+      mine.blocks.push_back(added);
+    } catch (...) {  // no memory to remember the block with
+      return added;
+    }
+    mine.nbytes += added.nbytes;
   }
-  if (block.nbytes > largest_) return {block};
-  std::vector<KeptBlock> gone;
-  std::vector<KeptBlock>& blocks = blocks_.large;
-  gone.reserve(blocks.size() + 1);  // nothing may fail once the block is kept
-  blocks.push_back(block);
-  blocks_.large_nbytes += block.nbytes;
-  while (blocks_.large_nbytes > kept_bytes_) {
-    gone.push_back(blocks.front());
-    blocks_.large_nbytes -= blocks.front().nbytes;
-    blocks.erase(blocks.begin());
-  }
-  return gone;
+  if (mine.nbytes <= most) return {nullptr, 0};
+  const KeptBlock oldest = mine.blocks.front();
+  mine.blocks.erase(mine.blocks.begin());
+  mine.nbytes -= oldest.nbytes;
+  return oldest;
 }
 
 std::size_t BlockPool::kept() noexcept {
   const std::lock_guard<Ranked<SpinLock>> lock(lock_);
-  std::size_t nbytes = blocks_.large_nbytes;
-  for (std::size_t index = 0; index < blocks_.small.size(); ++index) {
-    nbytes += blocks_.small[index].size() * (smallest << index);
-  }
+  std::size_t nbytes = 0;
+  for (const Class& one : classes_) nbytes += one.nbytes;
   return nbytes;
 }
 

@@ -38,12 +38,12 @@ struct KeptBlock {
 // Small blocks, in classes of powers of two, and a few large ones, each of its own size.
 class BlockPool {
  public:
-  static constexpr std::size_t smallest = 64, largest_small = std::size_t{64} << 10;
+  static constexpr std::size_t largest_small = std::size_t{64} << 10;
+  static constexpr std::size_t large = 11;  // the class after those of 64 bytes to 64 KiB
 
-  // Keeps small blocks, 256 KiB in each class, and blocks of up to `largest` bytes, `kept_bytes` of
-  // them in all.
-  explicit BlockPool(std::size_t largest = 0, std::size_t kept_bytes = 0) noexcept
-      : largest_(largest), kept_bytes_(kept_bytes) {}
+  // Keeps 256 KiB in each class of small blocks, and so many bytes of large ones, none of which is
+  // more than half of that.
+  explicit BlockPool(std::size_t most_of_large = 0) noexcept : most_of_large_(most_of_large) {}
 
   // Bytes to ask for, so that the block can serve every request of its class.
   static std::size_t rounded(std::size_t nbytes) noexcept;
@@ -51,46 +51,39 @@ class BlockPool {
 
   // A kept block of at least `nbytes`, of which at most half is wasted; {nullptr, 0}: none.
   KeptBlock take(std::size_t nbytes) noexcept;
-  // Keeps a block; `release` gets the data of those that have to go for it, or its own.
+  // Keeps a block; `release` gets the data of large ones that have to go for it, the oldest first,
+  // or its own.
   template <class Release>
   void keep(KeptBlock block, const Release& release) noexcept {
-    if (!block.data) return;
-    try {
-      for (const KeptBlock& gone : add(block)) release(gone.data);
-    } catch (...) {  // no memory to remember the block with
-      release(block.data);
-    }
+    while (void* const gone = add(&block).data) release(gone);
   }
   // Hands every kept block to `release`.
   template <class Release>
   void drain(const Release& release) {
-    Blocks kept;
+    std::array<Class, large + 1> kept;
     {
       const std::lock_guard<Ranked<SpinLock>> lock(lock_);
-      std::swap(kept, blocks_);
+      std::swap(kept, classes_);
     }
-    for (const auto& one_class : kept.small) {
-      for (void* const block : one_class) release(block);
+    for (const Class& one : kept) {
+      for (const KeptBlock& block : one.blocks) release(block.data);
     }
-    for (const KeptBlock& block : kept.large) release(block.data);
   }
   // Bytes of the blocks that are kept now.
   std::size_t kept() noexcept;
 
  private:
-  struct Blocks {
-    std::array<std::vector<void*>, 11> small;  // 64 bytes to 64 KiB
-    std::vector<KeptBlock> large;              // oldest first
-    std::size_t large_nbytes = 0;
+  struct Class {
+    std::vector<KeptBlock> blocks;  // oldest first
+    std::size_t nbytes = 0;
   };
 
-  static std::size_t class_of(std::size_t nbytes) noexcept;
-  // Returns the blocks that have to go.
-  std::vector<KeptBlock> add(KeptBlock block);
+  // Takes the block over, and returns one that has to go; {nullptr, 0}: none.
+  KeptBlock add(KeptBlock* block) noexcept;
 
-  const std::size_t largest_, kept_bytes_;
+  const std::size_t most_of_large_;
   Ranked<SpinLock> lock_{Rank::pools};
-  Blocks blocks_;
+  std::array<Class, large + 1> classes_;
 };
 
 }  // namespace sycl_ext

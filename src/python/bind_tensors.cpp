@@ -259,11 +259,12 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("code"), py::arg("bits"), py::arg("lanes"));
   m.def("memory_use", [] {
-    using Number = std::int64_t;
-    std::vector<std::tuple<std::optional<int>, std::string, Number, Number, Number, Number>> found;
+    using N = std::int64_t;
+    std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> found;
     for (const auto& [entry, kind, use] : memory_use()) {
       found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
-                         use->bytes(), use->peak(), use->live(), use->total());
+                         use->bytes(), use->peak(), use->live(), use->total(),
+                         kept_bytes(entry, kind));
     }
     return found;
   });
@@ -271,14 +272,6 @@ void bind_tensors(py::module_& m) {
       "limit_memory", [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; },
       py::arg("entry"), py::arg("nbytes"));
   m.def("set_pressure_handler", &ask_under_pressure, py::arg("handler"));
-  m.def("cached_memory", [] {
-    std::vector<std::tuple<std::optional<int>, std::string, std::size_t>> found;
-    for (const auto& [entry, kind, nbytes] : cached_memory()) {
-      found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
-                         nbytes);
-    }
-    return found;
-  });
   m.def(
       "as_usm",
       [](const py::object& object, bool thorough) {

@@ -45,8 +45,8 @@ struct Partition {
 // Blocks that an entry keeps for the next allocations, for each kind of USM (usm_pools.hpp).  Host
 // USM is wanted for the next copy through the host: making it costs more than what goes through it.
 struct EntryPools {
-  std::array<BlockPool, allocated_kinds.size()> of_kind{
-      BlockPool(), BlockPool(), BlockPool(std::size_t{4} << 20, std::size_t{8} << 20)};
+  std::array<BlockPool, allocated_kinds.size()> of_kind{BlockPool(), BlockPool(),
+                                                        BlockPool(std::size_t{8} << 20)};
 };
 
 class Entry final {
@@ -75,8 +75,8 @@ class Entry final {
   bool fp16 = false, fp64 = false;
   std::array<bool, usm_kind_count> usm{};  // has_usm(entry, kind)
   bool virtual_memory = false;             // ext_oneapi_virtual_mem
-  // Whether the default context knows the pointers of this private one, too, as on Level Zero: then
-  // the runtime does not tell whose they are.
+  // Whether the default context also knows the pointers of this private one, as everywhere but on
+  // OpenCL: the runtime then does not tell which context they are bound to.
   bool driver_wide = false;
   bool single_device = false;  // every allocation of the context was made on this very device
   bool host_memory =
@@ -173,8 +173,8 @@ int entries_so_far() noexcept;
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
 const Entry& default_entry();
 
-// Entry of a device and a context, appended when it is new: one lookup by hash, however many
-// entries there are.  The arguments are addresses of a sycl::device and a sycl::context.
+// Entry of a device and a context, appended when it is new: one lookup by hash when it is not.  The
+// arguments are addresses of a sycl::device and a sycl::context.
 //
 // A sub-device has one entry of kind sub_device, its home: in the default context where the runtime
 // lets it live there (Level Zero), else in the context that it was first seen in (OpenCL).  In any

@@ -15,7 +15,7 @@ namespace sycl_ext {
 namespace {
 
 // Never destroyed: a block may come back after the static destructors.
-BlockPool& host_pool = *new BlockPool(std::size_t{32} << 20, std::size_t{64} << 20);
+BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20);
 
 // nullptr: of a private context nothing is kept.
 BlockPool* pool_of(const Entry* entry, UsmKind kind) {
@@ -49,20 +49,8 @@ void keep(const KeptBlock& block, const Entry* entry, UsmKind kind) noexcept {
   pool->keep(block, [entry](void* data) { free_block(data, entry); });
 }
 
-std::vector<CachedMemory> cached_memory() {
-  std::vector<CachedMemory> found;
-  const auto add = [&found](const Entry* entry, UsmKind kind, std::size_t nbytes) {
-    if (nbytes > 0) found.push_back({entry, kind, nbytes});
-  };
-  add(nullptr, UsmKind::system, host_pool.kept());
-  for (int id = 0; id < entries_so_far(); ++id) {
-    const Entry& entry = *find_entry(id);
-    if (!entry.made_pools()) continue;
-    for (const UsmKind kind : allocated_kinds) {
-      add(&entry, kind, pool_of(&entry, kind)->kept());
-    }
-  }
-  return found;
+std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept {
+  return !entry || entry->made_pools() ? pool_of(entry, kind)->kept() : 0;
 }
 
 void release_cached_memory() noexcept {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "runtime/device_table.hpp"
 
@@ -21,15 +20,10 @@ KeptBlock take_kept(const Entry* entry, UsmKind kind, std::size_t nbytes) noexce
 // Keeps a block, or frees it.
 void keep(const KeptBlock& block, const Entry* entry, UsmKind kind) noexcept;
 
-// Blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB for each kind
-// of USM of an entry, and the large ones 8 MiB of host USM of an entry; of host memory (kind
-// `system`) 2.75 and 64 MiB.
-struct CachedMemory {
-  const Entry* entry;
-  UsmKind kind;
-  std::size_t nbytes;  // not 0
-};
-std::vector<CachedMemory> cached_memory();
+// Bytes of the blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB
+// for each kind of USM of an entry, and the large ones 8 MiB of host USM of an entry; of host
+// memory (kind `system`) 2.75 and 64 MiB.
+std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept;
 // Gives them back to the runtime.
 void release_cached_memory() noexcept;
 

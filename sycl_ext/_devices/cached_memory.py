@@ -44,7 +44,8 @@ def cached() -> dict[tuple[Device | None, str], int]:
     """
     return {
         (None if entry_id is None else by_id(entry_id), usm_type): nbytes
-        for entry_id, usm_type, nbytes in _core.cached_memory()
+        for entry_id, usm_type, *_, nbytes in _core.memory_use()
+        if nbytes
     }
 
 

@@ -48,7 +48,7 @@ TEST(pool_gives_back_what_fits) {
 
 TEST(pool_of_large_blocks) {
   constexpr std::size_t mib = std::size_t{1} << 20;
-  BlockPool pool(32 * mib, 64 * mib);
+  BlockPool pool(64 * mib);
   char blocks[4];
   CHECK(pool.take(mib).data == nullptr);
   CHECK(gone_for(pool, &blocks[0], 33 * mib).size() == 1);  // too large to keep
