@@ -175,25 +175,6 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   return entry;
 }
 
-bool knows_pointers_of(const sycl::context& allocating, const sycl::device& device,
-                       const sycl::context& asked) {
-  for (const UsmKind kind : {UsmKind::host, UsmKind::shared, UsmKind::device}) {
-    try {
-      void* const block = sycl::malloc(64, device, allocating, alloc_of(kind));
-      if (!block) continue;
-      bool known = false;
-      try {
-        known = sycl::get_pointer_type(block, asked) != sycl::usm::alloc::unknown;
-      } catch (const sycl::exception&) {  // not known
-      }
-      sycl::free(block, allocating);
-      return known;
-    } catch (const sycl::exception&) {  // another kind, perhaps
-    }
-  }
-  return false;
-}
-
 std::string ways_to_cut(const sycl::device& device) {
   const auto units = device.get_info<sycl::info::device::max_compute_units>();
   const std::string half = std::to_string(units / 2);

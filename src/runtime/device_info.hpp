@@ -34,11 +34,6 @@ bool can_live_in(const sycl::context& context, const sycl::device& device);
 // Whether a context serves a device: it lists it, or (on Level Zero) the device that it is cut
 // from.
 bool is_served(const sycl::device& device, const sycl::context& context);
-// Whether a context knows a pointer that was allocated in another one.  Asked of the runtime: what
-// drivers do differs, and may change.
-bool knows_pointers_of(const sycl::context& allocating, const sycl::device& device,
-                       const sycl::context& asked);
-
 // Everything about an entry that the runtime is asked for; the caller holds no lock meanwhile, and
 // puts the entry into the table.
 std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context);

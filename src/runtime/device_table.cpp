@@ -76,7 +76,7 @@ class Table {
         entry->native_ordinal = native_ordinal(device);
         const std::string prefix = entry->backend + ":" + entry->device_type;
         entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
-        append(std::move(entry), true);
+        append(std::move(entry));
       }
     });
     root_count_ = static_cast<int>(entries_.size());
@@ -93,20 +93,20 @@ class Table {
   // On Level Zero the default context knows the pointers of all others.
   void add_to_searched(const Entry& entry) {
     const std::lock_guard<Mutex> lock(changing);
-    const Entry& first = *by_context_.at(entry.sycl->context);
+    const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
     if (!first.driver_wide && !first.next_searched && &first != last_searched_) search(first);
   }
 
   const Entry& of(const sycl::device& device, const sycl::context& asked) {
-    if (const Entry* entry = look_up(by_pair_, {device, asked})) return *entry;
+    if (const Entry* entry = look_up({device, asked})) return *entry;
     const sycl::context context = known_as(asked);
-    if (const Entry* entry = look_up(by_pair_, {device, context})) return *entry;
+    if (const Entry* entry = look_up({device, context})) return *entry;
     const Entry& root = root_of(device);
     // A driver knows memory of a card in contexts of its tiles, where no queue reaches it.
     if (!is_served(device, context)) return home_of(device);
     // Wherever it is met first, a sub-device that can live in the default context is at home there.
     const sycl::context& common = root.sycl->context;
-    if (context != common && !look_up(homes_, device) && can_live_in(common, device)) {
+    if (context != common && !find_home(device) && can_live_in(common, device)) {
       home_of(device);
     }
     return add(describe(device, context), root, Wanted::this_context);
@@ -115,7 +115,7 @@ class Table {
   // `partition` and `part` say how a sub-device was cut, when that is known.
   const Entry& home_of(const sycl::device& device, const std::string& partition = {},
                        int part = -1) {
-    if (const Entry* entry = look_up(homes_, device)) return *entry;
+    if (const Entry* entry = find_home(device)) return *entry;
     const Entry& root = root_of(device);
     const sycl::context& common = root.sycl->context;
     const sycl::context context = can_live_in(common, device) ? common : sycl::context(device);
@@ -161,27 +161,38 @@ class Table {
  private:
   enum class Wanted { this_context, home };
 
-  template <class Map>
-  const Entry* look_up(const Map& map, const typename Map::key_type& key) const {
+  // The first entry for which `is_it` holds; nullptr: none.
+  template <class IsIt>
+  const Entry* find(const IsIt& is_it) const {
+    for (int id = 0; id < size(); ++id) {
+      if (is_it((*this)[id])) return &(*this)[id];
+    }
+    return nullptr;
+  }
+
+  // The entry that a device was first seen with.
+  const Entry* find_home(const sycl::device& device) const {
+    return find([&](const Entry& one) { return one.sycl->device == device; });
+  }
+
+  const Entry* look_up(const PairKey& key) const {
     const std::lock_guard<Mutex> lock(changing);
-    const auto found = map.find(key);
-    return found == map.end() ? nullptr : found->second;
+    const auto found = by_pair_.find(key);
+    return found == by_pair_.end() ? nullptr : found->second;
   }
 
   const Entry* find_root(const sycl::device& device) const {
-    for (int id = 0; id < root_count_; ++id) {
-      const Entry& root = (*this)[id];
-      if (root.sycl->device == device) return &root;
-    }
-    return nullptr;
+    const Entry* const home = find_home(device);
+    return home && home->kind == EntryKind::root ? home : nullptr;
   }
 
   // The context of the table that the driver takes for the same one, or the context itself.
   sycl::context known_as(const sycl::context& context) const {
     const std::uintptr_t native = native_context(context);
-    const std::lock_guard<Mutex> lock(changing);
-    const auto found = native ? by_native_.find(native) : by_native_.end();
-    return found == by_native_.end() ? context : found->second->sycl->context;
+    const Entry* const found =
+        native ? find([&](const Entry& one) { return one.sycl->native_context == native; })
+               : nullptr;
+    return found ? found->sycl->context : context;
   }
 
   // Appends a described entry, unless another thread was faster.
@@ -193,69 +204,34 @@ class Table {
     for (const sycl::device& component : components_of(device)) {
       if (const Entry* tile = find_root(component)) entry->components.push_back(tile->id);
     }
-    entry->driver_wide = entry->sycl->context != root.sycl->context && is_driver_wide(root, *entry);
+    const bool is_default = entry->sycl->context == root.sycl->context;
+    entry->driver_wide = !is_default && entry->backend != "opencl";
     const std::lock_guard<Mutex> lock(changing);
-    const auto home = homes_.find(device);
-    if (wanted == Wanted::home && home != homes_.end()) return *home->second;
+    const Entry* const home = find_home(device);
+    if (wanted == Wanted::home && home) return *home;
     const auto found = by_pair_.find({device, entry->sycl->context});
     if (found != by_pair_.end()) return *found->second;
-    const bool moves_in = home == homes_.end();
     entry->root_id = root.id;
-    entry->kind = moves_in && parent ? EntryKind::sub_device : EntryKind::context;
-    entry->parent = moves_in ? whole : home->second;
-    entry->default_context = entry->sycl->context == root.sycl->context;
-    return append(std::move(entry), moves_in);
+    entry->kind = !home && parent ? EntryKind::sub_device : EntryKind::context;
+    entry->parent = home ? home : whole;
+    entry->default_context = is_default;
+    return append(std::move(entry));
   }
 
-  // Asked for each root device when the first private context comes.
-  bool is_driver_wide(const Entry& root, const Entry& entry) {
-    {
-      const std::lock_guard<Mutex> lock(changing);
-      const auto found = driver_wide_.find(root.id);
-      if (found != driver_wide_.end()) return found->second;
-    }
-    const bool answer =
-        knows_pointers_of(root.sycl->context, root.sycl->device, entry.sycl->context);
-    const std::lock_guard<Mutex> lock(changing);
-    return driver_wide_[root.id] = answer;
-  }
-
-  // Puts an entry into all the lists, or when memory runs out, into none.  The caller holds the
-  // lock.
-  const Entry& append(std::unique_ptr<Entry> owned, bool is_home) {
+  // The caller holds the lock.
+  const Entry& append(std::unique_ptr<Entry> owned) {
     Entry& entry = *owned;
     entry.id = size_;
     if (entries_.size() == most_entries) {
       fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
            " entries, one for each device and context that came by, and keeps them for ever; use "
-           "the "
-           "same few contexts again and again");
+           "the same few contexts again and again");
     }
-    const auto& [device, context, native] = *entry.sycl;
-    const PairKey pair{device, context};
-    const auto insert = [&entry](auto* map, const auto& key) {
-      return map->emplace(key, &entry).second;
-    };
-    const auto forget = [&entry](auto* map, const auto& key) {
-      const auto found = map->find(key);
-      if (found != map->end() && found->second == &entry) map->erase(found);
-    };
-    bool is_new_context = false;
-    try {
-      insert(&by_pair_, pair);
-      is_new_context = insert(&by_context_, context);
-      if (is_home) insert(&homes_, device);
-      if (native) insert(&by_native_, native);
-    } catch (...) {
-      forget(&by_pair_, pair);
-      forget(&by_context_, context);
-      forget(&homes_, device);
-      forget(&by_native_, native);
-      throw;
-    }
+    const bool is_new = !find([&](const Entry& one) { return same_context(one, entry); });
+    by_pair_.emplace(PairKey{entry.sycl->device, entry.sycl->context}, &entry);
     entries_.push_back(std::move(owned));  // there is room
     size_.store(entry.id + 1, std::memory_order_release);
-    if (is_new_context && entry.default_context) search(entry);
+    if (is_new && entry.default_context) search(entry);
     return entry;
   }
 
@@ -273,12 +249,8 @@ class Table {
   static constexpr std::size_t most_entries = 65536;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<int> size_{0};
-  std::map<int, bool> driver_wide_;
   const Entry* last_searched_ = nullptr;
   std::unordered_map<PairKey, const Entry*, PairHash> by_pair_;
-  std::unordered_map<sycl::device, const Entry*> homes_;
-  std::unordered_map<sycl::context, const Entry*> by_context_;
-  std::unordered_map<std::uintptr_t, const Entry*> by_native_;
 };
 
 std::atomic<QueueSource> queue_source{nullptr};
