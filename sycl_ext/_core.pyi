@@ -253,19 +253,24 @@ def allocate(
     order: str,
     queue: Queue | None = None,
     zero: bool = False,
+    dedicated: bool = False,
 ) -> Tensor:
-    """A new compact tensor."""
+    """A new compact tensor; `dedicated`: in 'device' USM that can be shared with other processes."""
 
-def allocate_dedicated(
-    entry: Entry, dtype: str, shape: Sequence[int], order: str, queue: Queue | None = None
+def as_ndarray(tensor: TensorBase, wait: bool = True) -> NDArray[Any]:
+    """A numpy.ndarray over host-reachable memory, whose base is the tensor; without `wait` None if work may be pending."""
+
+def borrow(
+    pointer: SupportsIndex,
+    dtype: str,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    readonly: bool,
+    owner: object,
+    entry: Entry | None = None,
+    queue: Queue | None = None,
 ) -> Tensor:
-    """A new compact tensor in 'device' USM that can be shared with other processes."""
-
-def as_ndarray(tensor: TensorBase) -> NDArray[Any]:
-    """A numpy.ndarray over host-reachable memory, after pending work; the tensor is its base."""
-
-def as_ndarray_if_idle(tensor: TensorBase) -> NDArray[Any] | None:
-    """The same without a wait; None if work may be pending."""
+    """A view of memory that `owner` keeps alive: USM of the entry, or host memory without one; `pointer` is its first element."""
 
 def as_usm(tensor: TensorBase, thorough: bool = False) -> TensorBase:
     """The USM that the host memory of a tensor is in, or the tensor unchanged; `thorough`: also USM of contexts that are only known from pointers."""
@@ -322,28 +327,6 @@ def entry_of_device(device_address: SupportsIndex) -> Entry:
 
 def entry_of_queue(queue: Queue) -> Entry:
     """Entry of the queue's device and context, which is appended if it is new."""
-
-def from_host(
-    pointer: SupportsIndex,
-    dtype: str,
-    shape: Sequence[int],
-    strides: Sequence[int],
-    readonly: bool,
-    owner: object,
-) -> Tensor:
-    """A view of host memory that `owner` keeps alive."""
-
-def from_usm(
-    pointer: SupportsIndex,
-    dtype: str,
-    shape: Sequence[int],
-    strides: Sequence[int],
-    entry: Entry,
-    readonly: bool,
-    owner: object,
-    queue: Queue | None = None,
-) -> Tensor:
-    """A view of USM that `owner` keeps alive; `pointer` is its first element."""
 
 def has_ipc(entry: Entry) -> bool:
     """Whether other processes can open the device memory of an entry."""
@@ -537,7 +520,7 @@ DLPACK_VERSION: tuple[int, int]
 DTYPES: tuple[tuple[str, str, int], ...]
 _C_API: CapsuleType
 
-class _test:
+class _test:  # noqa: N801
     """A submodule: functions for the tests of the package."""
 
     @staticmethod

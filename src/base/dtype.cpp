@@ -2,7 +2,6 @@
 #include "base/dtype.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "base/error.hpp"

@@ -21,34 +21,6 @@ bool add(std::int64_t a, std::int64_t b, std::int64_t* sum) noexcept {
   return !__builtin_add_overflow(a, b, sum);
 }
 
-std::int64_t divided_down(std::int64_t a, std::int64_t positive) noexcept {
-  return a >= 0 ? a / positive : -((positive - 1 - a) / positive);
-}
-
-// An axis with more than one index: the distance between two, the last, and how far all axes with
-// shorter distances reach together.
-struct Axis {
-  std::int64_t stride, last, below;
-};
-
-// Whether steps along the axes, shortest first, make up for a distance; if none of the longer axes
-// took a step (`moved`), at least one of these does.  True when the effort is used up.
-bool leads_back(const Axis* axes, int count, std::int64_t distance, bool moved,
-                int* effort) noexcept {
-  if (--*effort < 0) return true;
-  if (count == 0) return moved && distance == 0;
-  const auto [stride, last, below] = axes[count - 1];
-  // More or fewer steps than these cannot be made up for by the shorter axes.  The reverse of a way
-  // back is one, too, so the first axis that moves is tried in one direction.
-  const std::int64_t fewest = std::max(moved ? -last : 0, -divided_down(distance + below, stride));
-  const std::int64_t most = std::min(last, divided_down(below - distance, stride));
-  for (std::int64_t steps = fewest; steps <= most; ++steps) {
-    const bool moves = moved || steps != 0;
-    if (leads_back(axes, count - 1, distance + steps * stride, moves, effort)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Layout::Layout(int ndim) : ndim_(ndim), inline_{} {
@@ -108,22 +80,25 @@ bool has_negative_stride(const Layout& layout) noexcept {
   return false;
 }
 
-bool shares_elements(const Layout& layout) noexcept {
+bool may_share_elements(const Layout& layout) noexcept {
+  struct Axis {
+    std::int64_t stride, last;
+  };
   std::array<Axis, max_ndim> axes;
   int count = 0;
   for (int i = 0; i < layout.ndim(); ++i) {
     const std::int64_t length = layout.shape()[i], stride = std::abs(layout.strides()[i]);
     if (length == 0) return false;
-    if (length > 1) axes[count++] = {stride, length - 1, 0};
+    if (length > 1) axes[count++] = {stride, length - 1};
   }
   std::sort(axes.begin(), axes.begin() + count,
             [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
-  if (count > 0 && axes[0].stride == 0) return true;
-  for (int i = 1; i < count; ++i) {
-    axes[i].below = axes[i - 1].below + axes[i - 1].last * axes[i - 1].stride;
+  std::int64_t below = 0;  // how far the axes with shorter strides reach together
+  for (int i = 0; i < count; ++i) {
+    if (axes[i].stride <= below) return true;
+    below += axes[i].last * axes[i].stride;
   }
-  int effort = 1 << 18;
-  return leads_back(axes.data(), count, 0, false, &effort);
+  return false;
 }
 
 bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noexcept {

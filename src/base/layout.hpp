@@ -71,10 +71,10 @@ bool is_contiguous(const Layout& layout, Order order) noexcept;
 // Whether a stride of an axis with more than one element is negative.
 bool has_negative_stride(const Layout& layout) noexcept;
 
-// Whether two indices stand for one element: a stride of 0, windows that slide over each other.
-// Also true where that takes too long to find out, which needs several axes that interleave.  The
+// False: no two indices are one element.  True: some are (a stride of 0, windows that slide over
+// each other), or axes interleave, as no slice or transposition of a compact array does.  The
 // layout must have passed one of the checks of this file.
-bool shares_elements(const Layout& layout) noexcept;
+bool may_share_elements(const Layout& layout) noexcept;
 
 // Bytes that the elements occupy, relative to the first element: [begin, end).
 struct Extent {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dlpack/import.hpp"
 
-#include <optional>
 #include <type_traits>
 
 #include "base/error.hpp"

@@ -86,20 +86,6 @@ void bind_ipc(py::module_& m) {
       .def_property_readonly("first", &IpcExportObject::first)
       .def_property_readonly(
           "exposed", [](const IpcExportObject& handle) { return handle.handle().exposed(); });
-  m.def(
-      "allocate_dedicated",
-      [](const Entry& entry, const std::string& dtype, const py::sequence& shape,
-         const std::string& order, const std::optional<Queue>& queue) {
-        const DType& element = dtype_named(dtype);
-        Layout layout = compact(read_dims(shape), order, element.itemsize());
-        const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
-        const ReleasedGil released;
-        Memory memory = allocate_dedicated(entry, nbytes, queue.value_or(Queue()));
-        std::byte* const data = memory->data;
-        return Tensor{std::move(memory), data, &element, std::move(layout), false, false};
-      },
-      py::arg("entry"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
-      py::arg("queue") = std::nullopt);
   m.def("has_ipc", &has_ipc, py::arg("entry"));
   m.def(
       "memory_of",

@@ -132,18 +132,20 @@ void bind_tensors(py::module_& m) {
       "allocate",
       [](const Entry& entry, const std::string& usm_type, const std::string& dtype,
          const py::sequence& shape, const std::string& order, const std::optional<Queue>& queue,
-         bool zero) {
+         bool zero, bool dedicated) {
         const DType& element = dtype_named(dtype);
         const Layout layout = compact(read_dims(shape), order, element.itemsize());
         const UsmKind kind = usm_kind_named(usm_type.c_str());
         const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
         const ReleasedGil big(nbytes >= gil_threshold || zero);
-        Tensor tensor = make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
+        Tensor tensor = dedicated
+                            ? make_dedicated_tensor(entry, element, layout, queue.value_or(Queue()))
+                            : make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
         if (zero) fill_zero(tensor);
         return tensor;
       },
       py::arg("entry"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
-      py::arg("queue") = std::nullopt, py::arg("zero") = false);
+      py::arg("queue") = std::nullopt, py::arg("zero") = false, py::arg("dedicated") = false);
   m.def(
       "view",
       [](const Tensor& tensor, std::int64_t offset, const py::sequence& shape,
@@ -183,19 +185,13 @@ void bind_tensors(py::module_& m) {
       py::arg("tensor"), py::arg("order") = "C");
   m.def(
       "as_ndarray",
-      [](const py::object& tensor) {
-        wait_for_pending_work(tensor_of(tensor.ptr()));
-        return own(ndarray_over(tensor.ptr()));
-      },
-      py::arg("tensor"));
-  m.def(
-      "as_ndarray_if_idle",
-      [](const py::object& tensor) -> py::object {
+      [](const py::object& tensor, bool wait) -> py::object {
         const Memory memory = tensor_of(tensor.ptr()).memory;
-        if (!memory->is_idle()) return py::none();
+        if (wait) wait_for_pending_work(tensor_of(tensor.ptr()));
+        if (!wait && !memory->is_idle()) return py::none();
         return own(ndarray_over(tensor.ptr()));
       },
-      py::arg("tensor"));
+      py::arg("tensor"), py::arg("wait") = true);
   m.def(
       "copy_to_entry",
       [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
@@ -308,32 +304,23 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("tensor"), py::arg("queue"));
   m.def(
-      "from_usm",
+      "borrow",
       [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
-         const py::sequence& strides, const Entry& entry, bool readonly, const py::object& owner,
-         const std::optional<Queue>& queue) {
-        Py_INCREF(owner.ptr());
-        Owner keep(owner.ptr(), release_python_object);
-        return own(wrap_tensor(borrow_usm(reinterpret_cast<std::byte*>(pointer), dtype_named(dtype),
-                                          strided(read_dims(shape), read_dims(strides)), entry,
-                                          readonly, std::move(keep), queue.value_or(Queue())),
-                               owner.ptr()));
-      },
-      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"), py::arg("entry"),
-      py::arg("readonly"), py::arg("owner"), py::arg("queue") = std::nullopt);
-  m.def(
-      "from_host",
-      [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
-         const py::sequence& strides, bool readonly, const py::object& owner) {
-        Py_INCREF(owner.ptr());
-        Owner keep(owner.ptr(), release_python_object);
+         const py::sequence& strides, bool readonly, const py::object& owner,
+         const std::optional<const Entry*>& entry, const std::optional<Queue>& queue) {
+        Owner keep(Py_NewRef(owner.ptr()), release_python_object);
+        auto* const data = reinterpret_cast<std::byte*>(pointer);
+        const DType& element = dtype_named(dtype);
+        Layout layout = strided(read_dims(shape), read_dims(strides));
         return own(wrap_tensor(
-            borrow_host(reinterpret_cast<std::byte*>(pointer), dtype_named(dtype),
-                        strided(read_dims(shape), read_dims(strides)), readonly, std::move(keep)),
+            entry ? borrow_usm(data, element, std::move(layout), **entry, readonly, std::move(keep),
+                               queue.value_or(Queue()))
+                  : borrow_host(data, element, std::move(layout), readonly, std::move(keep)),
             owner.ptr()));
       },
       py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"),
-      py::arg("readonly"), py::arg("owner"));
+      py::arg("readonly"), py::arg("owner"), py::arg("entry") = std::nullopt,
+      py::arg("queue") = std::nullopt);
 }
 
 void bind_dlpack(py::module_& m) {

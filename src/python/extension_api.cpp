@@ -3,7 +3,6 @@
 // memory, and the way back to Python, behind function pointers and plain types.
 #include <sycl_ext/c_api.h>
 
-#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>

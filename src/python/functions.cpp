@@ -3,12 +3,9 @@
 // empty and zeros.  In C++ a call costs 100 ns instead of some microseconds.  They read their
 // arguments and make views.  The rules decide (routes.hpp), and Python does everything that is not
 // a view.
-#include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
-#include "base/error.hpp"
 #include "python/arguments.hpp"
 #include "python/docstrings.hpp"
 #include "python/host_arrays.hpp"
@@ -147,11 +144,10 @@ long look_up(PyObject* dict, PyObject* key) {
 
 // The place of a kind in UsmKind; -1: none, or in no usual form.
 int kind_named(PyObject* usm_type) {
-  static const std::array<PyObject*, 3> names{intern("device"), intern("shared"), intern("host")};
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (usm_type == names[i] ||
-        (PyUnicode_CheckExact(usm_type) && PyUnicode_Compare(usm_type, names[i]) == 0)) {
-      return static_cast<int>(i);
+  for (const UsmKind kind : allocated_kinds) {
+    if (PyUnicode_CheckExact(usm_type) &&
+        PyUnicode_CompareWithASCIIString(usm_type, usm_kind_name(kind)) == 0) {
+      return static_cast<int>(kind);
     }
   }
   return -1;

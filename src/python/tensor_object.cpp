@@ -3,7 +3,6 @@
 
 #include <structmember.h>
 
-#include <algorithm>
 #include <array>
 #include <exception>
 #include <new>
@@ -11,12 +10,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/error.hpp"
 #include "python/arguments.hpp"
 #include "python/docstrings.hpp"
 #include "python/host_arrays.hpp"
 #include "python/routes.hpp"
-#include "tensor/copy.hpp"
 
 namespace sycl_ext {
 

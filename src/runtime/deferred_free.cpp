@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/deferred_free.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <iterator>

@@ -7,12 +7,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <optional>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <unordered_map>
 #include <utility>
 
-#include "base/lock.hpp"
 #include "runtime/device_info.hpp"
 #include "runtime/sycl_handles.hpp"
 

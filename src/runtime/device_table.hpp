@@ -13,8 +13,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "runtime/host_registration.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <iterator>
 #include <map>

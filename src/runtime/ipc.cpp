@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>

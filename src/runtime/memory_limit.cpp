@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory_limit.hpp"
 
-#include <atomic>
 #include <chrono>
 
 #include "base/interpreter.hpp"

@@ -15,8 +15,6 @@
 // own (libintelocl's allocator has one), which would stay locked in the child for ever.
 #pragma once
 
-#include "base/error.hpp"
-
 namespace sycl_ext {
 
 // Every such call is made while one of these lives, but for a wait.

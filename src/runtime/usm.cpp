@@ -4,14 +4,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <new>
 #include <sstream>
-#include <thread>
-#include <utility>
 
 #include "base/extents.hpp"
 #include "base/fork.hpp"

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "runtime/deferred_free.hpp"
 #include "runtime/queue.hpp"

@@ -11,33 +11,21 @@ namespace sycl_ext {
 namespace {
 
 struct Row {
-  UsmKind kind;
   const char* name;
   sycl::aspect aspect;
   sycl::usm::alloc alloc;
   bool on_host;  // false: where the device's memory is the host's
 };
 
+// In the order of UsmKind.
 constexpr std::array<Row, usm_kind_count> rows{{
-    {UsmKind::device, "device", sycl::aspect::usm_device_allocations, sycl::usm::alloc::device,
-     false},
-    {UsmKind::shared, "shared", sycl::aspect::usm_shared_allocations, sycl::usm::alloc::shared,
-     true},
-    {UsmKind::host, "host", sycl::aspect::usm_host_allocations, sycl::usm::alloc::host, true},
-    {UsmKind::system, "system", sycl::aspect::usm_system_allocations, sycl::usm::alloc::unknown,
-     true},
+    {"device", sycl::aspect::usm_device_allocations, sycl::usm::alloc::device, false},
+    {"shared", sycl::aspect::usm_shared_allocations, sycl::usm::alloc::shared, true},
+    {"host", sycl::aspect::usm_host_allocations, sycl::usm::alloc::host, true},
+    {"system", sycl::aspect::usm_system_allocations, sycl::usm::alloc::unknown, true},
 }};
 
 constexpr std::size_t place_of(UsmKind kind) noexcept { return static_cast<std::size_t>(kind); }
-
-constexpr bool are_in_order() {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const UsmKind kind = i + 1 < rows.size() ? allocated_kinds[i] : UsmKind::system;
-    if (place_of(rows[i].kind) != i || place_of(kind) != i) return false;
-  }
-  return true;
-}
-static_assert(are_in_order());
 
 }  // namespace
 
@@ -45,7 +33,7 @@ sycl::usm::alloc alloc_of(UsmKind kind) noexcept { return rows[place_of(kind)].a
 
 std::array<bool, usm_kind_count> usm_of(const sycl::device& device) {
   std::array<bool, usm_kind_count> found{};
-  for (const Row& row : rows) found[place_of(row.kind)] = device.has(row.aspect);
+  for (std::size_t i = 0; i < rows.size(); ++i) found[i] = device.has(rows[i].aspect);
   return found;
 }
 

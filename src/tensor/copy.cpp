@@ -7,8 +7,6 @@
 #include <exception>
 #include <optional>
 #include <sstream>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
@@ -419,15 +417,12 @@ void require_target(const Tensor& to) {
     fail(Error::Kind::buffer,
          "the target of the copy is read-only; copy into a tensor that is not");
   }
-  if (shares_elements(to.layout)) {
+  if (may_share_elements(to.layout)) {
     std::ostringstream strides;
     for (int i = 0; i < to.layout.ndim(); ++i) strides << (i ? ", " : "") << to.layout.strides()[i];
     fail(Error::Kind::buffer,
-         "several indices of the target of the copy share one element (its "
-         "strides are (",
-         strides.str(),
-         ")); copy into a tensor where each has its own, for instance "
-         "into its copy()");
+         "several indices of the target of the copy may share one element (its strides are (",
+         strides.str(), ")); copy into a tensor where each has its own, such as its copy()");
   }
 }
 

@@ -6,7 +6,6 @@
 // host copy that is long.
 #pragma once
 
-#include <memory>
 #include <utility>
 #include <vector>
 

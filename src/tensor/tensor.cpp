@@ -3,23 +3,34 @@
 
 #include <utility>
 
-#include "base/error.hpp"
-
 namespace sycl_ext {
+
+namespace {
+
+std::size_t bytes_of(const DType& dtype, const Layout& layout) {
+  return static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
+}
+
+Tensor over(Memory memory, const DType& dtype, const Layout& layout) {
+  std::byte* const data = memory->data;
+  const bool on_host = !memory->entry();
+  return {std::move(memory), data, &dtype, layout, false, on_host};
+}
+
+}  // namespace
 
 Tensor make_tensor(const Entry& entry, UsmKind kind, const DType& dtype, const Layout& layout,
                    Queue queue) {
-  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
-  Memory memory = allocate(entry, kind, nbytes, std::move(queue));
-  std::byte* const data = memory->data;
-  return Tensor{std::move(memory), data, &dtype, layout, false, false};
+  return over(allocate(entry, kind, bytes_of(dtype, layout), std::move(queue)), dtype, layout);
+}
+
+Tensor make_dedicated_tensor(const Entry& entry, const DType& dtype, const Layout& layout,
+                             Queue queue) {
+  return over(allocate_dedicated(entry, bytes_of(dtype, layout), std::move(queue)), dtype, layout);
 }
 
 Tensor make_host_tensor(const DType& dtype, const Layout& layout) {
-  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
-  Memory memory = allocate_host(nbytes);
-  std::byte* const data = memory->data;
-  return Tensor{std::move(memory), data, &dtype, layout, false, true};
+  return over(allocate_host(bytes_of(dtype, layout)), dtype, layout);
 }
 
 ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize) {

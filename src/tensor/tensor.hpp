@@ -35,6 +35,9 @@ struct Tensor {
 // A new compact tensor.
 Tensor make_tensor(const Entry& entry, UsmKind kind, const DType& dtype, const Layout& layout,
                    Queue queue = {});
+// In 'device' USM for other processes.
+Tensor make_dedicated_tensor(const Entry& entry, const DType& dtype, const Layout& layout,
+                             Queue queue = {});
 Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 
 // A view of memory that `owner` keeps alive; `data` is the first element.

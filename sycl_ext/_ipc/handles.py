@@ -208,7 +208,7 @@ def empty(
     where = place(device)
     entry = where.device._entry
     if _core.has_ipc(entry):
-        return _core.allocate_dedicated(entry, name, lengths, order, where.queue)
+        return _core.allocate(entry, "device", name, lengths, order, where.queue, dedicated=True)
     _require_system_usm(where.device)
     block = make_block(max(prod(lengths), 1) * ITEMSIZES[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
@@ -237,7 +237,7 @@ def _view_of_block(
     first, off = divmod(offset, ITEMSIZES[dtype])
     if rest or off:
         raise ValueError(f"a block of {block.nbytes} bytes holds no {dtype} at byte {offset}")
-    host = _core.from_host(block.pointer, dtype, (count,), (1,), readonly, block)
+    host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly, block)
     whole = _core.adopt(host, device._entry, "system", block)
     return _core.view(whole, first, shape, strides, block)
 

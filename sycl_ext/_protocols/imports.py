@@ -518,7 +518,7 @@ def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
         )
     strides = [stride // itemsize for stride in array.strides]
     pointer = array.__array_interface__["data"][0] if array.size else 0
-    return _core.from_host(pointer, name, array.shape, strides, not array.flags.writeable, owner)
+    return _core.borrow(pointer, name, array.shape, strides, not array.flags.writeable, owner)
 
 
 def _from_buffer(x: Any) -> _core.TensorBase:

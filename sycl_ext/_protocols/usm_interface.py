@@ -78,7 +78,7 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
         raise BufferError(f"data and offset give {pointer}, which is not an address")
     device, queue = _read_syclobj(fields["syclobj"], pointer)
     readonly = bool(flag) != known(type(obj), "inverted_readonly")
-    return _core.from_usm(pointer, name, shape, strides, device._entry, readonly, obj, queue)
+    return _core.borrow(pointer, name, shape, strides, readonly, obj, device._entry, queue)
 
 
 def _compact_strides(shape: list[int]) -> list[int]:

@@ -206,7 +206,7 @@ def _bytes_of(tensor: _core.TensorBase) -> memoryview:
         _core.synchronize(tensor)
     else:
         tensor = _core.copy_to_host(tensor)
-    raw = _core.from_host(tensor.ptr, "uint8", (tensor.nbytes,), (1,), True, tensor)
+    raw = _core.borrow(tensor.ptr, "uint8", (tensor.nbytes,), (1,), True, tensor)
     return memoryview(raw)
 
 
@@ -247,7 +247,7 @@ def load(
     if data.nbytes:
         pointer = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
         strides = strides_of(stored, range(len(stored)))
-        _core.copy_elements(tensor, _core.from_host(pointer, dtype, stored, strides, True, data))
+        _core.copy_elements(tensor, _core.borrow(pointer, dtype, stored, strides, True, data))
     if readonly or axes != tuple(range(len(shape))):
         return _core.view(tensor, 0, shape, strides_of(shape, axes), tensor, readonly=readonly)
     return tensor

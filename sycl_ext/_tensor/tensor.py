@@ -254,7 +254,8 @@ class Tensor(Array):
         Raises
         ------
         BufferError
-            If this tensor is read-only, or if several of its indices share one element.
+            If this tensor is read-only, or if several of its indices may share one element: also if
+            its axes interleave, which they do not in slices and transpositions of an array.
         TypeError
             If the dtypes differ; dtypes are never converted silently.
         ValueError

@@ -141,7 +141,7 @@ void use(Input& input, const Tensor& tensor) {
   } else if (tensor.host_accessible()) {
     REQUIRE(as_host_view(tensor).data == tensor.data);
   }
-  if (!tensor.readonly && !shares_elements(tensor.layout)) {
+  if (!tensor.readonly && !may_share_elements(tensor.layout)) {
     copy_elements(tensor, host);
   } else {
     try {
