@@ -232,10 +232,6 @@ class IpcExport:
     def data(self) -> bytes: ...
     @property
     def exposed(self) -> int: ...
-    @property
-    def first(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
 
 def adopt(
     tensor: TensorBase, entry: Entry, usm_type: str, base: object, queue: Queue | None = None
@@ -384,6 +380,9 @@ def make_capsule(
 
 def memory_of(tensor: TensorBase) -> tuple[int, int]:
     """Size of the block that the tensor is in, and the offset of its first element."""
+
+def extent_of(tensor: TensorBase) -> tuple[int, int]:
+    """Size of the bytes from the lowest to the highest element, and where the first element is."""
 
 def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
     """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all, cached bytes."""

@@ -10,41 +10,18 @@ namespace sycl_ext {
 
 namespace {
 
-// The Python object of an IpcExport; it is also destroyed without the GIL.
-class IpcExportObject {
- public:
-  explicit IpcExportObject(const Tensor& tensor) {
-    const ReleasedGil released;
-    Extent extent{};
-    (void)find_extent(tensor.layout, tensor.dtype->itemsize(), &extent);
-    first_ = static_cast<std::size_t>(-extent.begin);
-    nbytes_ = extent.nbytes();
-    handle_ =
-        std::make_unique<IpcExport>(tensor.memory, tensor.data + extent.begin, extent.nbytes());
-  }
-  ~IpcExportObject() {
-    const ReleasedGil released;
-    handle_.reset();
-  }
-  const IpcExport& handle() const noexcept { return *handle_; }
-  std::size_t nbytes() const noexcept { return nbytes_; }
-  std::size_t first() const noexcept { return first_; }
-
- private:
-  std::size_t nbytes_;
-  std::size_t first_;
-  std::unique_ptr<IpcExport> handle_;
-};
+ByteRange bytes_of(const Tensor& tensor) {
+  return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
+}
 
 // What Python holds of a registration of host memory.
 class HostRegistrationObject {
  public:
   explicit HostRegistrationObject(const Tensor& tensor) {
     const ReleasedGil released;
-    Extent extent{};
-    (void)find_extent(tensor.layout, tensor.dtype->itemsize(), &extent);
-    nbytes_ = extent.nbytes();
-    held_ = register_host(tensor.memory, tensor.data + extent.begin, nbytes_);
+    const ByteRange bytes = bytes_of(tensor);
+    nbytes_ = bytes.nbytes;
+    held_ = register_host(tensor.memory, bytes.begin, nbytes_);
     ++held_->users;
   }
   ~HostRegistrationObject() { take(); }
@@ -77,15 +54,23 @@ void bind_ipc(py::module_& m) {
       .def_property_readonly("closed", &HostRegistrationObject::is_closed)
       .def("is_known_to", &HostRegistrationObject::is_known_to, py::arg("entry"))
       .def("close", &HostRegistrationObject::close);
-  py::class_<IpcExportObject>(m, "IpcExport")
-      .def(py::init([](const Tensor& tensor) { return std::make_unique<IpcExportObject>(tensor); }),
+  py::class_<IpcExport>(m, "IpcExport")
+      .def(py::init([](const Tensor& tensor) {
+             const ReleasedGil released;
+             const ByteRange bytes = bytes_of(tensor);
+             return std::make_unique<IpcExport>(tensor.memory, bytes.begin, bytes.nbytes);
+           }),
            py::arg("tensor"))
-      .def_property_readonly(
-          "data", [](const IpcExportObject& handle) { return py::bytes(handle.handle().bytes()); })
-      .def_property_readonly("nbytes", &IpcExportObject::nbytes)
-      .def_property_readonly("first", &IpcExportObject::first)
-      .def_property_readonly(
-          "exposed", [](const IpcExportObject& handle) { return handle.handle().exposed(); });
+      .def_property_readonly("data",
+                             [](const IpcExport& handle) { return py::bytes(handle.bytes()); })
+      .def_property_readonly("exposed", &IpcExport::exposed);
+  m.def(
+      "extent_of",
+      [](const Tensor& tensor) {
+        const ByteRange bytes = bytes_of(tensor);
+        return std::make_pair(bytes.nbytes, bytes.begin ? tensor.data - bytes.begin : 0);
+      },
+      py::arg("tensor"));
   m.def("has_ipc", &has_ipc, py::arg("entry"));
   m.def(
       "memory_of",

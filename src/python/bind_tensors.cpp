@@ -216,7 +216,7 @@ void bind_tensors(py::module_& m) {
       "synchronize",
       [](const Tensor& tensor) {
         const ReleasedGil big(is_worth_releasing(tensor));
-        synchronize(tensor);
+        tensor.memory->wait_for_work();
       },
       py::arg("tensor"));
   m.def(

@@ -113,11 +113,13 @@ IpcExport::~IpcExport() {
     static_cast<void>(handle_.release());  // the parent gives it back, or the system
     return;
   }
-  const RuntimeCall call("giving an inter-process handle back");
+  const WithoutGil released;
   try {
+    const RuntimeCall call("giving an inter-process handle back");
     ipc::put(*handle_->value, memory_->entry()->sycl->context);
   } catch (...) {  // the handle goes with the block, then
   }
+  memory_.reset();
 }
 
 std::string IpcExport::bytes() const {

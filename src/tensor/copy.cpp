@@ -24,20 +24,13 @@ constexpr std::size_t direct_bytes = std::size_t{256} << 10;
 // One queue command costs about as much time as moving this many bytes.
 constexpr std::size_t command_bytes = std::size_t{32} << 10;
 
-struct Addresses {
-  const std::byte* begin;
-  const std::byte* end;
-};
-
-Addresses addresses(const Tensor& tensor) {
-  Extent extent{};
-  find_extent(tensor.layout, tensor.dtype->itemsize(), &extent);
-  return {tensor.data + extent.begin, tensor.data + extent.end};
+ByteRange addresses(const Tensor& tensor) {
+  return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
 }
 
 bool overlap(const Tensor& a, const Tensor& b) {
-  const Addresses x = addresses(a), y = addresses(b);
-  return x.begin < y.end && y.begin < x.end;
+  const ByteRange x = addresses(a), y = addresses(b);
+  return x.begin < y.begin + y.nbytes && y.begin < x.begin + x.nbytes;
 }
 
 // For a compact copy.
@@ -147,8 +140,8 @@ struct Registrations {
 
 Registrations registrations_of(const Entry& entry, const Tensor& to, const Tensor& from) {
   const auto of_side = [&entry](const Tensor& side) {
-    const auto [begin, end] = addresses(side);
-    return registration_of(entry, begin, static_cast<std::size_t>(end - begin));
+    const ByteRange bytes = addresses(side);
+    return registration_of(entry, bytes.begin, bytes.nbytes);
   };
   return {of_side(to), of_side(from)};
 }
@@ -390,8 +383,6 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 
 }  // namespace
 
-void synchronize(const Memory& memory) { memory->wait_for_work(); }
-
 void order_after(const Queue& queue, const Memory& memory) {
   const QueueSet producers = memory->busy_queues();
   // What an in-order queue is given later comes after what it has been given anyway.
@@ -410,8 +401,6 @@ void order_after_copies(const Queue& queue, const Memory& memory) {
   if (copies) queue.order_after(*copies);
 }
 
-void synchronize(const Tensor& tensor) { synchronize(tensor.memory); }
-
 void require_target(const Tensor& to) {
   if (to.readonly) {
     fail(Error::Kind::buffer,
@@ -429,8 +418,8 @@ void require_target(const Tensor& to) {
 void copy_elements(const Tensor& to, const Tensor& from) {
   require_target(to);
   if (to.size() == 0) return;
-  synchronize(from);
-  synchronize(to);
+  from.memory->wait_for_work();
+  to.memory->wait_for_work();
   if (!overlap(to, from)) return copy_disjoint(to, from);
   if (to.data == from.data &&
       std::equal(to.layout.strides(), to.layout.strides() + to.layout.ndim(),

@@ -13,13 +13,10 @@
 
 namespace sycl_ext {
 
-// Waits for the work that is pending on the queues of the memory.
-void synchronize(const Memory& memory);
 // Later work on the queue comes after the work submitted to the queues of the memory so far.
 void order_after(const Queue& queue, const Memory& memory);
 // The same for what our own queue was given: copies that go on.
 void order_after_copies(const Queue& queue, const Memory& memory);
-void synchronize(const Tensor& tensor);
 
 // Error(buffer) unless a copy may write to it: it is read-only, or several of its indices share one
 // element.

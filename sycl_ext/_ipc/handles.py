@@ -304,7 +304,8 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         key = t.base.key
     elif _core.has_ipc(device._entry):
         export = _core.IpcExport(t)
-        nbytes, offset, exposed = export.nbytes, export.first, export.exposed
+        nbytes, offset = _core.extent_of(t)
+        exposed = export.exposed
         offer = records.Offer(export.data, nbytes, (export, permission))
         mechanism, key, keep = "sycl", offer.key, _Kept(offer, export.data)
     else:

@@ -50,9 +50,9 @@ TEST(async_error_of_a_command_that_is_over) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor);
   CHECK(tensor.memory->queue().has_pending_work());
-  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
+  CHECK_FAILS(runtime, "another library's task failed", tensor.memory->wait_for_work());
   CHECK(!tensor.memory->queue().has_pending_work());
-  synchronize(tensor);
+  tensor.memory->wait_for_work();
   CHECK(copy_to_host(tensor).data[99] == std::byte{0});
 }
 
@@ -69,23 +69,23 @@ TEST(async_error_outlives_a_deleter) {
   submit_a_failure(tensor);
   numbers().memory.reset();
   allocate(default_entry(), UsmKind::device, 100).reset();
-  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
+  CHECK_FAILS(runtime, "another library's task failed", tensor.memory->wait_for_work());
 }
 
 TEST(async_error_in_a_queue_of_the_tensors_own) {
   const Queue queue = new_queue();
   const Tensor tensor = numbers_on(queue);
   submit_a_failure(tensor);
-  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
-  synchronize(tensor);
+  CHECK_FAILS(runtime, "another library's task failed", tensor.memory->wait_for_work());
+  tensor.memory->wait_for_work();
 }
 
 TEST(async_errors_of_several_commands_are_one) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor);
   submit_a_failure(tensor);
-  CHECK_FAILS(runtime, "another library's task failed", synchronize(tensor));
-  synchronize(tensor);
+  CHECK_FAILS(runtime, "another library's task failed", tensor.memory->wait_for_work());
+  tensor.memory->wait_for_work();
   tensor.memory->queue().wait();  // whatever it asks
 }
 
@@ -99,6 +99,6 @@ TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
   while (!static_cast<const QueueState&>(queue.state()).queue.ext_oneapi_empty()) {
     std::this_thread::yield();
   }
-  synchronize(tensor);
+  tensor.memory->wait_for_work();
   CHECK(!queue.may_have_work());
 }

@@ -128,7 +128,7 @@ TEST(threads_begin_copies) {
         CHECK(copy.is_done());
         CHECK(to.data[count - 1] == static_cast<std::byte>(number + 1));
       }
-      synchronize(host);
+      host.memory->wait_for_work();
       CHECK(host.data[count - 1] == static_cast<std::byte>(number + 1));
     });
   }
