@@ -19,16 +19,17 @@ namespace {
 // The pauses between two looks grow while nothing ends.
 constexpr std::chrono::microseconds shortest_pause{50}, longest_pause{5000};
 
-// Whether this is the thread that frees.  What it frees may be Python's, which may allocate there:
-// a wait would be one of the thread for itself.
+// Whether this is the thread that frees.  A deleter may run Python code, which may allocate: the
+// thread would then wait for itself.
 thread_local bool frees = false;
 
 Mutex& mutex = *new Mutex(Rank::deferred_frees);
 
 }  // namespace
 
-// What was deferred between two looks and waits for the same queues is a group.  Each of its queues
-// gets a marker behind all of its work so far; when all of them were passed, the group is freed.
+// Objects that arrived between two looks and wait for the same queues are a group.  Each of its
+// queues gets a marker behind all of its work so far; when all markers are done, the group is
+// freed.
 class Reaper {
  public:
   void add(std::unique_ptr<Deferred> what) noexcept {
@@ -115,9 +116,9 @@ class Reaper {
     }
   }
 
-  // Sleeps while there is nothing to do, and for a pause while something is pending.
+  // Sleeps while there is nothing to do, and for a pause while work is pending.
   List next(std::chrono::microseconds pause) {
-    // What comes in quick succession is handled together, and wakes nobody.
+    // Objects that arrive in quick succession are handled together, and wake no thread.
     std::unique_lock<Mutex> lock(mutex);
     changed_.wait_for(lock, pause, [this] { return urgent_; });
     urgent_ = false;
@@ -141,14 +142,14 @@ class Reaper {
         mark(&made.front());
         look->splice(look->end(), made);
         group = std::prev(look->end());
-      } catch (...) {  // there is no memory for it now: the next look tries again
+      } catch (...) {  // not enough memory now: the next look tries again
         return unmarked_.push(one);
       }
     }
     group->members.push(one);
   }
 
-  // False: a queue records a graph, where a marker would be a node, or there is no memory for it:
+  // False: a queue records a graph, where a marker would be a node, or there is not enough memory:
   // the next look tries again.
   static bool mark(Group* group) noexcept {
     if (group->is_marked) return true;
@@ -168,11 +169,11 @@ class Reaper {
     return group->is_marked;
   }
 
-  // No lock is held: what is freed may be Python's.
+  // No lock is held, because a deleter may be Python's.
   std::uint64_t free_those_done() noexcept {
     std::uint64_t freed = 0;
     for (auto group = groups_.begin(); group != groups_.end();) {
-      // Those before it are not done, and a queue passes its markers in order.
+      // Earlier groups are not done, and a queue passes its markers in order.
       const bool is_behind = std::any_of(groups_.begin(), group, [&](const Group& before) {
         return before.queues == group->queues;
       });
@@ -201,8 +202,8 @@ class Reaper {
 
 namespace {
 
-// In a child there is no such thread, and what it had was the parent's to free.  Never destroyed:
-// blocks come back after the static destructors.
+// A child does not have the thread, and the objects were the parent's to free.  Never destroyed:
+// blocks are dropped after the static destructors.
 PerProcess<Reaper>& reaper = *new PerProcess<Reaper>;
 
 }  // namespace

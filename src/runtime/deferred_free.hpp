@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that pending work may still use is kept until that
-// work is done; one background thread then frees it. Dropping the last handle of a block returns at
-// once, in Python with the GIL, in a thread of the runtime in the middle of a command, and after an
-// interrupted copy.
+// Memory with pending work is kept until that work is done; one background thread then frees it.
+// Dropping the last handle of a block returns at once: in Python with the GIL, in a thread of the
+// runtime during a command, and after an interrupted copy.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace sycl_ext {
 
-// The few queues with work that may use a block.
+// Queues with work that may use a block.
 class QueueSet {
  public:
   static constexpr std::size_t capacity = 5;
@@ -35,8 +34,8 @@ class QueueSet {
   std::size_t size_ = 0;
 };
 
-// What can be left to the thread that frees.  It carries its own place in the thread's list, so
-// leaving it there takes no memory and cannot fail.  The destructor frees it, on any thread.
+// An object for the thread that frees.  It contains its link of the list of the thread, so this
+// takes no memory and cannot fail.  The destructor frees, on any thread.
 class Deferred {
  public:
   Deferred() = default;
@@ -44,7 +43,7 @@ class Deferred {
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
 
-  // The queues with work that it must outlive, as long as they may have any.
+  // The queues with pending work that must end before.
   virtual QueueSet awaited_queues() const noexcept = 0;
 
  private:
@@ -52,22 +51,22 @@ class Deferred {
   Deferred* next_ = nullptr;
 };
 
-// Destroys `what` when the work that was submitted to its queues so far is done.  It may be
-// destroyed never: when the process ends before, and when it was forked.
+// Destroys `what` when the work that was submitted to its queues so far is done; or never, if the
+// process ends or was forked before.
 void free_after_work(std::unique_ptr<Deferred> what) noexcept;
 
-// How many of those there are.
+// The number of objects that wait.
 std::size_t deferred_frees() noexcept;
 
-// Whether some of those may go while this thread waits: it is not the one that frees them.
+// Whether some of them may be destroyed while this thread waits: it is not the one that frees.
 bool may_wait_for_deferred_frees() noexcept;
 
-// Waits until all that was deferred before has been looked at, and dropped where nothing is
-// pending; or the time is over.  Must not hold the GIL.
+// Waits until all of them were looked at once, and destroyed where no work is pending; or until the
+// time is over.  Must not hold the GIL.
 void settle_deferred_frees(std::chrono::milliseconds timeout);
 
-// Waits until something was dropped, or nothing is left to be dropped, or the time is over.  True:
-// something was.  Must not hold the GIL.
+// Waits until one was destroyed, or none is left, or the time is over.  True: one was.  Must not
+// hold the GIL.
 bool wait_for_deferred_free(std::chrono::milliseconds timeout);
 
 }  // namespace sycl_ext

@@ -14,8 +14,7 @@ namespace sycl_ext {
 
 namespace {
 
-// Tables of names.  None of them is made by the guard of a function static, which a fork does not
-// wait for.
+// Tables of names, which are constants: a fork would not wait for the guard of a function static.
 template <class Value>
 struct Name {
   Value value;
@@ -61,7 +60,7 @@ constexpr Name<Partitioning> ways[] = {
     {Partitioning::ext_intel_partition_by_cslice, "'cslice'"},
 };
 
-// An identity of the device; empty: it has none, or fails to tell.
+// An identity of the device; empty: it has none, or the question fails.
 template <class Info>
 std::string identity(const sycl::device& device, sycl::aspect aspect) {
   try {
@@ -168,7 +167,7 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
   entry->single_device =
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
-  // is_cpu() alone would trust backends that nobody has tried.
+  // Only for the backend that was tried.
   entry->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
   entry->sycl =
       std::make_shared<const EntryHandles>(EntryHandles{device, context, native_context(context)});

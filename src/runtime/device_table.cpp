@@ -55,7 +55,7 @@ void list_devices(const List& list) {
   }
 }
 
-// The locks of the only table: none is made while it is, under another one.
+// The locks of the table.  They are not members, since no lock may be made under another one.
 Mutex& cutting = *new Mutex(Rank::sub_devices);
 Mutex& changing = *new Mutex(Rank::device_table);
 
@@ -88,7 +88,7 @@ class Table {
   }
   const Entry* first_searched() const noexcept { return root_count_ ? &(*this)[0] : nullptr; }
 
-  // On Level Zero the default context knows the pointers of all others.
+  // The default context of a driver-wide one is searched already.
   void add_to_searched(const Entry& entry) {
     const std::lock_guard<Mutex> lock(changing);
     const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
@@ -100,9 +100,9 @@ class Table {
     const sycl::context context = known_as(asked);
     if (const Entry* entry = look_up({device, context})) return *entry;
     const Entry& root = root_of(device);
-    // A driver knows memory of a card in contexts of its tiles, where no queue reaches it.
+    // A driver knows memory of a card in contexts of its tiles, in which no queue can access it.
     if (!is_served(device, context)) return home_of(device);
-    // Wherever it is met first, a sub-device that can live in the default context is at home there.
+    // A sub-device that can be in the default context has its home there.
     const sycl::context& common = root.sycl->context;
     if (context != common && !find_home(device) && can_live_in(common, device)) {
       home_of(device);
@@ -110,7 +110,7 @@ class Table {
     return add(describe(device, context), root, Wanted::this_context);
   }
 
-  // `partition` and `part` say how a sub-device was cut, when that is known.
+  // `partition` and `part`: how a sub-device was made, if that is known.
   const Entry& home_of(const sycl::device& device, const std::string& partition = {},
                        int part = -1) {
     if (const Entry* entry = find_home(device)) return *entry;
@@ -123,8 +123,7 @@ class Table {
     return add(std::move(entry), root, Wanted::home);
   }
 
-  // The root device that a device is, or is a part of; of a composite device the first that it is
-  // made of.
+  // The root device of a device; of a composite device the first that it consists of.
   const Entry& root_of(const sycl::device& device) const {
     for (std::optional<sycl::device> whole = device; whole; whole = parent_of(*whole)) {
       if (const Entry* root = find_root(*whole)) return *root;
@@ -140,7 +139,7 @@ class Table {
   std::vector<const Entry*> cut(const Entry& whole, const Partition& partition) {
     const sycl::device& device = whole.sycl->device;
     const std::pair<int, std::string> key{home_of(device).id, partition.description()};
-    // One cut at a time: the parts of a second cut would be other devices on OpenCL.
+    // One partition at a time: OpenCL would make other devices the second time.
     const std::lock_guard<Mutex> one_cut(cutting);
     if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
     // The list is made before its entries, so that none of them is in the table without it.
@@ -184,7 +183,7 @@ class Table {
     return home && home->kind == EntryKind::root ? home : nullptr;
   }
 
-  // The context of the table that the driver takes for the same one, or the context itself.
+  // The context of the table that is the same one for the driver, or the context itself.
   sycl::context known_as(const sycl::context& context) const {
     const std::uintptr_t native = native_context(context);
     const Entry* const found =
@@ -242,8 +241,8 @@ class Table {
   int root_count_ = 0;
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
-  // Written under `changing`.  There is room for all entries: who reads the first `size_` of them
-  // needs no lock.
+  // Written under `changing`.  There is room for all entries: the first `size_` of them are read
+  // without a lock.
   static constexpr std::size_t most_entries = 65536;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<int> size_{0};
@@ -474,7 +473,7 @@ bool copies_directly(const Entry& from, const Entry& to) {
     sycl::device target = entry_at(to.root_id).sycl->device;
     const sycl::device& source = entry_at(from.root_id).sycl->device;
     if (target.get_platform() != source.get_platform()) return false;
-    // On OpenCL each context has its own list of USM; elsewhere the driver has one for all.
+    // On OpenCL each context has its own list of USM; other drivers have one for all contexts.
     if (to.backend == "opencl" && !same_context(from, to)) return false;
     return one_device || target.ext_oneapi_can_access_peer(source);
   });

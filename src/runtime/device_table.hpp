@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device table: integer -> (device, context, queue), the table that DLPack lacks.  Entries
-// 0..R-1 are the root devices in the order of sycl::device::get_devices(), each with its platform's
-// default context; entries for sub-devices and registered contexts follow in order of registration.
-// Entries are immortal: never removed, renumbered or reused, so a plain `const Entry*` is a valid
-// handle for ever, and holding an entry is holding its context.
+// 0..R-1 are the root devices in the order of sycl::device::get_devices(), each with the default
+// context of its platform; entries for sub-devices and registered contexts follow in order of
+// registration.  Entries are never removed, renumbered or reused, so a plain `const Entry*` stays
+// valid, and holds its context.
 //
-// Nothing is enumerated before the first call of this file.  The enumeration itself fails where the
+// Nothing is enumerated before the first call of this file.  The enumeration fails if the
 // environment asks for devices in a way that the runtime does not understand: every function that
-// may be the first raises Error(runtime) then, each time, and none of them is noexcept.
+// may be the first then raises Error(runtime), each time, and none of them is noexcept.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct EntryHandles;  // sycl_handles.hpp
 
 enum class EntryKind { root, sub_device, context };
 
-// How a device is cut into sub-devices: into parts of `counts[0]` compute units, into one part for
-// each entry of `counts`, along an affinity domain ("numa", ...), or into compute slices.
+// How a device is partitioned: into sub-devices of `counts[0]` compute units, into one for each
+// entry of `counts`, along an affinity domain ("numa", ...), or into compute slices.
 struct Partition {
   enum class Kind { equally, counts, affinity_domain, cslice };
   Kind kind;
@@ -40,8 +40,8 @@ struct Partition {
   std::string description() const;  // "equally 2", "counts 1 1", "numa", "cslice"
 };
 
-// Blocks that an entry keeps for the next allocations, for each kind of USM (usm_pools.hpp).  Host
-// USM is wanted for the next copy through the host: making it costs more than what goes through it.
+// Blocks that an entry keeps for the next allocations, for each kind of USM (usm_pools.hpp).
+// Copies through the host use host USM, whose allocation costs more than the copy.
 struct EntryPools {
   std::array<BlockPool, allocated_kinds.size()> of_kind{BlockPool(), BlockPool(),
                                                         BlockPool(std::size_t{8} << 20)};
@@ -51,23 +51,23 @@ class Entry final {
  public:
   int id = -1;
   int root_id = -1;  // the root device this entry's device is, or is a part of
-  // Of a composite device (a card whose tiles are root devices): the ids of those; else empty.
+  // The root devices that a composite device (a card) consists of, by id; else empty.
   std::vector<int> components;
   const Entry* parent = nullptr;  // the entry it was cut from or registered for; nullptr for a root
   EntryKind kind = EntryKind::root;
-  // How create_sub_devices() partitioned a device for this entry, and which of the sub-devices it
-  // is; empty and -1: a third party made it.
+  // How create_sub_devices() partitioned a device for this entry, and the index of the sub-device;
+  // empty and -1: other code made it.
   std::string partition;
   int part = -1;
   bool default_context = false;  // bound to the default context of its platform
   std::string name;
   std::string backend;        // "opencl", "level_zero", ...
   std::string device_type;    // "cpu", "gpu", "accelerator"
-  std::string filter_string;  // "opencl:cpu:0"; empty for entries that are no root
+  std::string filter_string;  // "opencl:cpu:0"; empty unless it is a root
   std::string driver_version;
-  std::string uuid;         // 16 bytes; empty: the device does not say
-  std::string pci_address;  // "0000:03:00.0"; empty: the same
-  // Number of a root device of CUDA or HIP in that library, which DLPack calls it by; else -1.
+  std::string uuid;         // 16 bytes; empty: unknown
+  std::string pci_address;  // "0000:03:00.0"; empty: unknown
+  // The number of a root device in CUDA or HIP, which DLPack uses for it; else -1.
   int native_ordinal = -1;
   // Aspects.
   bool fp16 = false, fp64 = false;
@@ -76,15 +76,13 @@ class Entry final {
   // Whether the default context also knows the pointers of this private one, as everywhere but on
   // OpenCL: the runtime then does not tell which context they are bound to.
   bool driver_wide = false;
-  bool single_device = false;  // every allocation of the context was made on this very device
-  bool host_memory =
-      false;  // the device's memory is the host's: device USM can be read by the host
+  bool single_device = false;  // every allocation of the context is on this device
+  bool host_memory = false;    // the host can access device USM
   std::shared_ptr<const EntryHandles> sycl;
   // The next entry in the list of first_searched().
   mutable std::atomic<const Entry*> next_searched{nullptr};
 
-  // Of 'device', 'shared' and 'host' USM; and how much of the first two there may be, < 0:
-  // anything.
+  // Of 'device', 'shared' and 'host' USM; and the limit for the sum of the first two, < 0: none.
   mutable std::array<MemoryUse, allocated_kinds.size()> memory_use;
   mutable std::atomic<std::int64_t> memory_limit{-1};
 
@@ -95,40 +93,41 @@ class Entry final {
 
   // Whether a forked child can use the device.
   bool is_cpu() const noexcept { return device_type == "cpu"; }
-  // Whether a queue of one reaches memory of the other: they are on one root device, or one is the
-  // composite device and the other on a root device that it is made of.
+  // Whether a queue of one can access memory of the other: they are on one root device, or one is a
+  // composite device and the other is on a root device that it consists of.
   bool reaches(const Entry& other) const noexcept;
 
-  // The queue that everybody in the process shares for this device and context: the one that dpctl
-  // keeps (dpctl.get_device_cached_queue), on which dpnp works.  It is out of order.  Fetched when
+  // The queue that all code in the process shares for this device and context: the one that dpctl
+  // keeps (dpctl.get_device_cached_queue), which dpnp uses.  It is out of order.  Fetched when
   // first needed, which takes the GIL: the caller holds no lock.
   const Queue& queue() const {
     const Queue* const fetched = fetched_queue();
     return fetched ? *fetched : fetch_queue();
   }
-  // The same if it was fetched; nullptr: we have shown it to nobody.
+  // The same; nullptr: it was not fetched, and not given to other code.
   const Queue* fetched_queue() const noexcept { return queue_.made(); }
   // Its address, valid for ever.
   const void* queue_address() const { return queue().share(); }
-  // Another one, in order, which nobody else has.
+  // A new one, in order.
   Queue new_queue() const;
 
-  // An in-order queue for our own commands, made when first needed.  Its errors come to us.  A
-  // forked child has another one: what is pending on its parent's ends in the parent only.
+  // An in-order queue for the commands of this package, made when first needed, whose errors this
+  // package handles.  A forked child makes another one, because pending commands of its parent end
+  // only in the parent.
   const Queue& commands() const {
     const Queue* const made = made_commands();
     return made ? *made : first_commands();
   }
-  // The same if it was made; nullptr: this process has submitted no command to it.
+  // The same; nullptr: it was not made, and has no commands of this process.
   const Queue* made_commands() const noexcept {
     const Commands* const made = commands_.load(std::memory_order_acquire);
     return made && made->process == process_generation() ? &made->queue : nullptr;
   }
   // An in-order queue for the work of C++ extensions, made when first needed.
   const Queue& extension_queue() const;
-  // The same if it was made; nullptr: no extension has asked for it.
+  // The same; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
-  // A new sycl::context on the heap for a "SyclContextRef" capsule, and its way back.
+  // A new sycl::context on the heap for a "SyclContextRef" capsule, and its deletion.
   void* new_context_reference() const;
   static void delete_context_reference(void* reference) noexcept;
   // Address of this entry's sycl::device / sycl::context, valid for ever.
@@ -143,32 +142,32 @@ class Entry final {
 
   const Queue& first_commands() const;
   const Queue& fetch_queue() const;
-  // Made without a lock, under which a fork would wait for the runtime.  For ever, as the entry is.
+  // Made without a lock, under which a fork would wait for the runtime.  Never destroyed.
   mutable std::atomic<const Commands*> commands_{nullptr};
   mutable FirstMade<const Queue> queue_, extension_queue_;
   mutable FirstMade<EntryPools> pools_;
 };
 
-// Where Entry::queue() comes from: dpctl, which only Python's side knows.  Called without a lock,
-// with or without the GIL.  nullptr (the C++ tests): each entry makes one.
+// The source of Entry::queue(), which is dpctl.  Called without a lock, with or without the GIL.
+// nullptr (the C++ tests): each entry makes one.
 using QueueSource = Queue (*)(const Entry& entry);
 void set_queue_source(QueueSource source) noexcept;
 
-// What errors advise where there is no device.  The package says at import what it knows then, and
-// which driver should give a device (empty: none is known): if that does not load into this
-// process, the loader's reason is the advice.
+// The advice of errors if there is no device.  The package sets it at import, with the driver that
+// should provide a device (empty: unknown): if the driver cannot be loaded into this process, the
+// advice is the reason of the loader.
 std::string no_device_advice();
 void set_no_device_advice(std::string advice, std::string driver);
 
 int root_count();
 int entry_count();
-// Error(value) when there is no such entry; the message lists what exists.
+// Error(value) if there is no such entry.
 const Entry& entry_at(int id);
 const Entry* find_entry(int id);  // nullptr: no such entry
-// The entries that there are now: enumerates nothing, and so cannot fail.
+// The entries so far: enumerates nothing, and cannot fail.
 int entries_so_far() noexcept;
 
-// Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device at all.
+// Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device.
 const Entry& default_entry();
 
 // Entry of a device and a context, appended when it is new: one lookup by hash when it is not.  The
@@ -180,36 +179,35 @@ const Entry& default_entry();
 const Entry& entry_of(const void* device, const void* context);
 // The same for the device and context of a queue.
 const Entry& entry_of(const Queue& queue);
-// Whether work on memory that is announced as an entry's, a root device's, may go to the queue: it
-// is the entry's, or in the default context that of a part of its device.
+// Whether work on memory that is announced as that of an entry, a root device, may go to the queue:
+// it is of that entry, or in the default context of a sub-device of it.
 bool serves(const Queue& queue, const Entry& announced);
 // Entry of a context: of its only device, or of `device` when that is given.
 const Entry& entry_of_context(const void* context, const void* device);
 // Entry of a root device, or the home of a sub-device.
 const Entry& entry_of_device(const void* device);
-// Entries of the parts of a device, in the order of the runtime.  The same device cut in the same
-// way gives the same entries, although OpenCL makes new, unequal sub-devices each time (of a
-// sub-device that somebody else cut there, nobody can tell which part it is: it is known by its
-// handle). Error(value): no such partition; Error(runtime): the device cannot be cut so.
+// Entries of the sub-devices of a device, in the order of the runtime.  The same partition of the
+// same device gives the same entries, although OpenCL makes new, unequal sub-devices each time.  (A
+// sub-device that other code made there is known only by its handle.)  Error(value): no such
+// partition; Error(runtime): the device cannot be partitioned so.
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition);
 
-// Has the runtime make the devices that it does not list: the tiles of its GPUs, and the cards
-// whose tiles it lists.  Until a process has seen a device in this way, the runtime names no owner
-// for memory on it, and fails.
+// Makes the runtime create the devices that it does not list: the tiles of its GPUs, and the cards
+// of the tiles that it lists.  Before that, the runtime fails to return the device of memory on
+// them.
 void meet_unlisted_devices() noexcept;
 
-// The contexts in which a bare pointer is looked up, an entry for each: the default ones, then
-// those that were registered.  A context that was merely met with some queue or memory is none of
-// them.
+// The contexts in which a pointer without a context is looked up, an entry for each: the default
+// ones, then those that were registered, but not those that only came with a queue or memory.
 const Entry* first_searched();
-// From now on the context of the entry is one of them.
+// Adds the context of the entry to them.
 void register_context_of(const Entry& entry);
 
 // Whether two entries are bound to one sycl::context.
 bool same_context(const Entry& a, const Entry& b) noexcept;
-// Whether one command of a queue copies between *device* USM of two entries: the memory of one is
-// the host's, or the runtime knows the memory of both and the devices reach each other.  (A pointer
-// that an OpenCL context does not know counts as host memory there.)
+// Whether one command of a queue copies between *device* USM of two entries: one of them is host
+// memory, or the runtime knows the memory of both and the devices can access each other.  (An
+// OpenCL context takes a pointer that it does not know for host memory.)
 bool copies_directly(const Entry& from, const Entry& to);
 
 }  // namespace sycl_ext

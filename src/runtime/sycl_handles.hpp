@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only header that spells <sycl/...>: what stands behind Queue and Entry.  Of headers only
-// device_info.hpp includes it, and of src/ nothing outside of this folder, which keeps a clean
-// build short. Only calls that hide no kernel are used (the module is compiled by a plain C++
-// compiler).
+// The only header that includes <sycl/...>, and the content of Queue and Entry.  Only
+// device_info.hpp of the headers, and only this folder of src/ includes it, to keep a clean build
+// short.  Only calls that hide no kernel are used (a plain C++ compiler builds the module).
 #pragma once
 
 #include <array>
@@ -107,7 +106,7 @@ struct EventState {
   std::atomic<bool> is_done{false};
 };
 
-// A queue with an async handler of its own: an error in a queue without one would end the process
+// A queue with an async handler, because an error in a queue without one ends the process
 // (std::terminate in the default handler).
 std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
                                        const sycl::property_list& properties = {
@@ -118,7 +117,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
 // seen.
 std::optional<sycl::event> mark_device(sycl::queue queue);
 
-// What SYCL calls a kind of USM (usm_kind.cpp); which kinds a device has.
+// The SYCL constant of a kind of USM (usm_kind.cpp); the kinds that a device has.
 sycl::usm::alloc alloc_of(UsmKind kind) noexcept;
 std::array<bool, usm_kind_count> usm_of(const sycl::device& device);
 
@@ -128,7 +127,7 @@ struct EntryHandles {
   std::uintptr_t native_context;  // 0: no driver shares it between contexts
 };
 
-// Runs `call`, and turns what SYCL throws into Error(runtime) with its text.
+// Runs `call`; exceptions of SYCL become Error(runtime) with their text.
 template <class Call>
 auto sycl_call(const char* what, Call&& call) -> decltype(call()) {
   try {

@@ -21,7 +21,7 @@ namespace sycl_ext {
 
 namespace {
 
-// How long an allocation waits for pending work to make room.
+// The time that an allocation waits for pending work to free memory.
 constexpr std::chrono::seconds longest_wait_for_room{5};
 
 std::atomic<long> held_blocks{0};
@@ -51,10 +51,10 @@ KeptBlock take_host_block(std::size_t nbytes) {
   return {block, capacity};
 }
 
-// Of the last handle of a block.  Work that may touch the block is not waited for.
+// For the last handle of a block.  Pending work on the block is not waited for.
 void let_go(const Allocation* block) noexcept;
 
-// A block of our own, which `take` gets when all else that needs memory is there.
+// A block of this package, which `take` allocates when all else that needs memory is there.
 template <class Take>
 Memory own(std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
            Allocation::Free free_block, const Take& take) {
@@ -70,7 +70,7 @@ Memory own(std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
        "; free other tensors, or take a smaller block or another usm_type");
 }
 
-// nullptr: there is no room.
+// nullptr: not enough memory.
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
   // Recently freed blocks may still be on their way back.
@@ -86,29 +86,29 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   }
 }
 
-// The queue to remember besides the entry's: none when it is the same.
+// The queue to record besides the entry's; empty if it is the same.
 Queue apart_from(const Entry* entry, Queue queue) {
   if (!entry || !queue) return queue;
-  // In a private context the entry's is fetched only for somebody who asks for it.
+  // In a private context the entry's queue is fetched only on request.
   const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
   return shared && queue == *shared ? Queue() : queue;
 }
 
-// Whether this thread may ask queues whether they are idle.  In a thread of the runtime, where
-// dpctl drops what a command has used, the question would be a deadlock: somebody may keep the
-// queue locked who waits for the host task that runs there.
+// Whether this thread may ask queues whether they are idle.  A thread of the runtime, in which
+// dpctl drops the arguments of a command, may not: another thread may hold the lock of the queue
+// while it waits for the host task that runs in this thread, which would be a deadlock.
 thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
 
-// The blocks that are found by an address: those of private contexts, and ours of which the host
-// has had a view.  Never destroyed.
+// The blocks that are found by an address: those of private contexts, and those that the host had a
+// view of.  Never destroyed.
 Extents<const Allocation>& found_by_address = *new Extents<const Allocation>;
 
 void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 
-// An owner may keep, by way of another library's object, a block of ours, whose owner keeps the
-// next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  Releases that are
-// nested this deep in a thread are left to its outermost one, as CPython's trashcan does with its
-// containers, since a long chain would overflow the stack.
+// An owner may keep, through an object of another library, a block of this package, whose owner
+// keeps the next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  The outermost
+// release of a thread does the releases below this depth, as in CPython's trashcan, because
+// recursion would overflow the stack.
 constexpr int deepest_release = 50;
 
 struct LeftOwner {
@@ -172,7 +172,7 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
   own_queue_ = apart_from(entry, std::move(own_queue));
   if (is_private()) found_by_address.add(data, nbytes, this);
   if (!is_ours() && kind != UsmKind::system) fetch_queues();
-  // Of what was there before, nobody is told any more.
+  // Errors of copies to the same addresses before are not reported.
   const Queue* const commands = is_ours() && entry ? entry->made_commands() : nullptr;
   if (commands) (void)commands->failure_of_copies(data, nbytes, true);
 }
@@ -185,7 +185,7 @@ Allocation::~Allocation() {
   held_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Work on a borrowed block is its owner's to wait for, unless somebody had it from us.
+// The owner of a borrowed block waits for work on it, unless other code got the block here.
 QueueSet Allocation::awaited_queues() const noexcept {
   return busy_queues(was_handed_out() || own_queue_);
 }
@@ -262,7 +262,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
 }
 
 bool Allocation::settle(bool wait, bool told) const {
-  // Before the queues are chosen: who comes and goes meanwhile is asked about the next time.
+  // Before the queues are chosen: later holders are asked about the next time.
   const std::int64_t gone = gone_.load(std::memory_order_acquire);
   for (const Queue* queue : busy_queues()) {
     const bool is_idle = queue->is_idle();
@@ -283,7 +283,7 @@ bool Allocation::is_idle() const {
 
 namespace {
 
-// For a block of `size` bytes, of which `nbytes` are wanted.
+// For a block of `size` bytes for an allocation of `nbytes`.
 void require_room(const Entry& entry, UsmKind kind, std::size_t size, std::size_t nbytes) {
   const Entry* const passed = passed_limit(entry, kind, size);
   if (!passed) return;
@@ -302,7 +302,7 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
     data = fresh_usm(size, wanted, entry);
   };
   if (!data) try_again();
-  // The missing memory may be in blocks that are freed when the work on them is done.
+  // Blocks with pending work may have the memory.
   const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
   while (!data && may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
     const WithoutGil released;
@@ -314,7 +314,7 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
   return {data, size};
 }
 
-// `size`: of a block that comes from no pool; 0: one of the pools may have it.
+// `size`: of a block without a pool; 0: from a pool if possible.
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, std::size_t size,
                 Queue queue) {
   require_usm(entry, kind);

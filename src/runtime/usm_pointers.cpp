@@ -18,12 +18,11 @@ const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind)
   return kind == UsmKind::host ? entry : allocating_entry(pointer, entry);
 }
 
-// Memory of the extension sycl_ext_oneapi_virtual_mem is address space that is reserved, and mapped
-// to physical memory of a device.  Drivers before 2025 say that it is unknown when they are asked
-// for the type of a pointer.
+// Memory of the extension sycl_ext_oneapi_virtual_mem is reserved address space that is mapped to
+// physical memory of a device.  Drivers before 2025 do not know the type of such a pointer.
 namespace experimental = sycl::ext::oneapi::experimental;
 
-// Raises for what was never reserved.  Level Zero answers for a reservation as a whole.
+// Throws for addresses that were never reserved.  Level Zero answers for a whole reservation.
 bool is_accessible(const Entry& entry, const std::byte* first, std::size_t nbytes) {
   return experimental::get_access_mode(first, nbytes, entry.sycl->context) !=
          experimental::address_access_mode::none;
@@ -34,14 +33,14 @@ bool is_page_mapped(const Entry& entry, const std::byte* page) {
   return found ? found->error == 0 : is_accessible(entry, page, 1);
 }
 
-// How much of a range is mapped in the entry's context: none of it lies in a reservation, or not
-// all of it is mapped, or all is.
+// Whether a range is mapped in the entry's context: it is not in a reservation, or not all of it is
+// mapped, or all is.
 enum class Mapped { none, partly, wholly };
 Mapped mapped(const Entry& entry, const std::byte* first, std::size_t nbytes) noexcept {
   if (!entry.virtual_memory) return Mapped::none;
   try {
     (void)is_accessible(entry, first, 1);
-  } catch (...) {  // it is no such memory
+  } catch (...) {  // it is other memory
     return Mapped::none;
   }
   try {
@@ -60,7 +59,7 @@ Mapped mapped(const Entry& entry, const std::byte* first, std::size_t nbytes) no
 }  // namespace
 
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
-  // A device without USM makes the runtime throw here, at some cost.
+  // The runtime throws for a device without USM, which is slow.
   const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
   if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return false;
   try {
@@ -77,7 +76,7 @@ bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
 }
 
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
-  const Entry* const first = first_searched();  // raises: there is no table to be had
+  const Entry* const first = first_searched();  // throws if the enumeration fails
   try {
     const Entry* const ours = private_entry_at(pointer);
     if (ours && classify(pointer, *ours, kind)) return &owning_entry(pointer, *ours, *kind);
@@ -91,7 +90,7 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
     }
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (...) {  // nobody that we could name
+  } catch (...) {  // an unknown owner
   }
   return nullptr;
 }
@@ -189,8 +188,9 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   if (is_usm && &allocating_entry(last, entry) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
   }
-  // A root device's entry stands for all of it, and a composite device's for root devices: the
-  // owner is more exact.  Any other entry came with a context that its memory is bound to.
+  // The entry of a root device stands for all of it, and that of a composite device for root
+  // devices: the owner is more exact.  Any other entry came with a context that its memory is bound
+  // to.
   const bool stands_for_others = entry.kind == EntryKind::root || !entry.components.empty();
   return stands_for_others ? owner : entry;
 }

@@ -9,26 +9,26 @@
 
 namespace sycl_ext {
 
-// The kind of the USM that contains `pointer`, as the runtime sees it from the entry's context.
+// The kind of the USM that contains `pointer`, as the runtime knows it in the entry's context.
 // False: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero the
-// runtime answers for the driver's allocation, which may be a slab with many blocks: a pointer past
-// the end of its block, or into a block that was freed, still has a kind.
+// answer is for the allocation of the driver, which may be a slab with many blocks: a pointer
+// beyond its block, or into a freed block, still has a kind.
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept;
 
-// Where a bare pointer is looked up: in the default contexts, those that were registered, and the
-// blocks of others that we hold; or in every context of the table, which takes long where there are
-// many, to say why something is refused.
+// The contexts in which a pointer is looked up: the default ones, those that were registered, and
+// those of live blocks of this package; or all of the table, which is slow with many, for the text
+// of an error.
 enum class Search { ours, every_context };
 
 // Entry of the block that contains the pointer; nullptr: plain host memory, or USM of a context
 // that was not searched.
 //
 // On Level Zero every context of a driver knows every pointer.  So one context of the driver is
-// asked, and the memory counts as that of the default context, unless it lies in a block of a
-// private context that we hold: one of our own, or one that came with its context.
+// asked, and the memory counts as that of the default context, unless it is in a live block of a
+// private context that this package allocated or that came with its context.
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::ours);
 
-// The owner of a pointer as part of a message: "it is 'device' USM of the private context of ...".
+// The owner of a pointer for a message: "it is 'device' USM of the private context of ...".
 std::string describe_owner(const void* pointer);
 
 // The entry for the device that a USM pointer of the entry's context was allocated on (on Level
@@ -36,12 +36,11 @@ std::string describe_owner(const void* pointer);
 const Entry& allocating_entry(const void* pointer, const Entry& entry);
 
 // The entry of a block in the context at an address: of the device that it was allocated on, which
-// is the way to find it when a context has several devices.  Error(buffer): no USM of that context.
+// distinguishes the devices of the context.  Error(buffer): not USM of that context.
 const Entry& entry_in_context(const void* pointer, const void* context);
 
 // Entry and kind of a block of USM, given its first byte and its size, checked at both ends. `what`
-// names its producer in the Error(buffer).  On Level Zero the entry may turn out to be a tile of
-// `entry`.
+// names its producer in the Error(buffer).  On Level Zero the entry may be a tile of `entry`.
 const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nbytes,
                         const Entry& entry, UsmKind* kind);
 
