@@ -19,16 +19,10 @@ import dpctl, dpctl.memory, numpy as np
 import sycl_ext as sx
 
 from level_zero import control
+from producers import Bytes
 
 gpus = [device for device in sx.devices() if device.backend == "level_zero"]
 control = control.loaded()
-
-class Described:
-    def __init__(self, pointer, nbytes, queue):
-        self.__sycl_usm_array_interface__ = {
-            "data": (pointer, False), "shape": (nbytes,), "strides": None, "typestr": "|u1",
-            "version": 1, "offset": 0, "syclobj": queue,
-        }
 
 ze = ctypes.CDLL(os.path.join(os.environ["ZEL_LIBRARY_PATH"], "libze_loader.so.1"))
 
@@ -57,7 +51,7 @@ def native_gpus():
 """
 
 
-@pytest.fixture(params=["level_zero_v1", "level_zero_v2"])
+@pytest.fixture(params=[pytest.param("level_zero_v1", marks=pytest.mark.long), "level_zero_v2"])
 def adapter(request):
     return request.param
 
@@ -76,7 +70,7 @@ def test_memory_of_a_tile_that_this_process_has_not_partitioned(run):
     run("""
 cards = native_gpus()
 tiles = handles(ze.zeDeviceGetSubDevices, cards[1])
-tensor = sx.as_tensor(Described(native_block(tiles[1]), 4096, gpus[1].sycl_queue))
+tensor = sx.as_tensor(Bytes(native_block(tiles[1]), 4096, gpus[1].sycl_queue))
 tile = tensor.device
 assert (tile.kind, tile.parent, tile.root_id) == ("sub_device", gpus[1], gpus[1].id), tile
 assert tile.name == "Fake GPU 1.1"
@@ -154,7 +148,7 @@ root = ctypes.c_void_p()
 assert ze.zeDeviceGetRootDevice(native_gpus()[0], ctypes.byref(root)) == 0
 pointer = native_block(root)
 for tile in gpus[:2]:
-    tensor = sx.as_tensor(Described(pointer, 4096, tile.sycl_queue))
+    tensor = sx.as_tensor(Bytes(pointer, 4096, tile.sycl_queue))
     assert tensor.device.name == "Fake GPU 0"
     assert (tensor.device.kind, tensor.device.root_id) == ("context", gpus[0].id)
     tensor.copy_from(np.full(4096, 3 + tile.id, "uint8"))
@@ -163,7 +157,7 @@ for tile in gpus[:2]:
     assert handed.device is gpus[0] and (handed.to_numpy() == 3 + tile.id).all()
 for tile in gpus[2:]:  # of the other card
     try:
-        sx.as_tensor(Described(pointer, 4096, tile.sycl_queue))
+        sx.as_tensor(Bytes(pointer, 4096, tile.sycl_queue))
     except BufferError as error:
         assert "was allocated on device" in str(error), error
     else:
@@ -183,7 +177,7 @@ for tile in gpus[:2]:
     for usm_type in ("device", "shared"):
         memory = sx.zeros(4096, "uint8", usm_type=usm_type, device=tile)
         memory.copy_from(np.full(4096, 3 + tile.id, "uint8"))
-        found = sx.as_tensor(Described(memory.ptr, 4096, queue))
+        found = sx.as_tensor(Bytes(memory.ptr, 4096, queue))
         assert (found.device, found.usm_type, found.ptr) == (tile, usm_type, memory.ptr)
         assert found.__dlpack_device__() == (14, tile.id)
         assert sx.from_dlpack(found.__dlpack__(copy=False)).device is tile
@@ -192,9 +186,9 @@ for tile in gpus[:2]:
         more = dpctl.memory.MemoryUSMHost(4096, queue=queue)
         memoryview(more)[:] = bytes([9]) * 4096
         control.fakegpu_set_delay_us(50_000)
-        late = dpctl.memory.as_usm_memory(Described(memory.ptr, 4096, queue))
+        late = dpctl.memory.as_usm_memory(Bytes(memory.ptr, 4096, queue))
         event = queue.memcpy_async(late, more, 4096)
-        found = sx.as_tensor(Described(memory.ptr, 4096, queue))
+        found = sx.as_tensor(Bytes(memory.ptr, 4096, queue))
         capsule = found.__dlpack__(stream=tile.sycl_queue)
         assert (sx.from_dlpack(capsule).to_numpy(copy=True) == 9).all()
         control.fakegpu_set_delay_us(0)
@@ -202,7 +196,7 @@ for tile in gpus[:2]:
 for tile in gpus[2:]:  # of the other card
     memory = sx.zeros(4096, "uint8", device=tile)
     try:
-        sx.as_tensor(Described(memory.ptr, 4096, queue))
+        sx.as_tensor(Bytes(memory.ptr, 4096, queue))
     except BufferError as error:
         assert f"was allocated on device (14, {tile.id})" in str(error), error
     else:
@@ -229,7 +223,7 @@ assert sx.from_dlpack(tensor).device is part
 assert sx.from_dlpack(tensor.__dlpack__()).device is part
 block = dpctl.memory.MemoryUSMDevice(4096, queue=part.sycl_queue)
 assert sx.as_tensor(block).device is part
-assert sx.as_tensor(Described(block._pointer, 4096, gpus[0].sycl_queue)).device is tile
+assert sx.as_tensor(Bytes(block._pointer, 4096, gpus[0].sycl_queue)).device is tile
 tensor.copy_from(np.arange(1000, dtype="float32"))
 assert tensor.to_device(gpus[1], copy=True).to_numpy()[999] == 999
 """,
@@ -242,7 +236,7 @@ def test_a_slice_of_a_tile_that_this_process_has_not_partitioned(run):
     run(
         """
 tiles = handles(ze.zeDeviceGetSubDevices, native_gpus()[0])
-tensor = sx.as_tensor(Described(native_block(tiles[0]), 4096, gpus[0].sycl_queue))
+tensor = sx.as_tensor(Bytes(native_block(tiles[0]), 4096, gpus[0].sycl_queue))
 part = tensor.device.create_sub_devices("cslice")[1]
 assert (part.parent, part.root_id) == (tensor.device, gpus[0].id)
 assert sx.zeros(5, device=part).__dlpack_device__() == (14, gpus[0].id)

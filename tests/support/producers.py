@@ -141,6 +141,21 @@ def as_strided(tensor: Any, shape: tuple, strides: tuple, offset: int = 0) -> An
     return sx.from_dlpack(over(tensor, data=data, shape=shape, strides=strides).capsule())
 
 
+class Bytes:
+    """Shows bytes at an address as USM, by ``__sycl_usm_array_interface__`` and nothing else."""
+
+    def __init__(self, address: int, nbytes: int, syclobj: object) -> None:
+        self.__sycl_usm_array_interface__ = {
+            "data": (address, False),
+            "shape": (nbytes,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 1,
+            "offset": 0,
+            "syclobj": syclobj,
+        }
+
+
 # ---- producers -----------------------------------------------------------------------------------
 
 
@@ -344,6 +359,13 @@ def with_table(table: Table) -> type[Producer]:
     # Its own __dlpack__ counts only in front of the table.
     cls.__dlpack__ = Producer.__dlpack__
     return cls
+
+
+def read(capsule: object) -> tuple[tuple[int, int], int, int | None]:
+    """The device, the flags and the address of a versioned capsule."""
+    managed = managed_in(capsule)
+    dl = managed.dl_tensor
+    return (dl.device.device_type, dl.device.device_id), managed.flags, dl.data
 
 
 # ---- the contract of an export -------------------------------------------------------------------

@@ -2,36 +2,24 @@
 """Exports: capsules, every field in them, and every answer to ``__dlpack__``'s keywords."""
 
 import inspect
-import threading
 
-import dpctl
 import numpy as np
 import pytest
 
-import environments
 import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import (
     IS_COPIED,
     READ_ONLY,
-    call_deleter,
     capsule_name,
     lengths,
     managed_in,
-    take,
 )
-from producers import check_export
+from producers import check_export, read
 from samples import LAYOUTS, bits, values
 
 VERSIONED = {"max_version": (1, 0)}
 HOST = {"dl_device": (1, 0), **VERSIONED}
-
-
-def read(capsule):
-    """The device, flags and address in a versioned capsule."""
-    managed = managed_in(capsule)
-    dl = managed.dl_tensor
-    return (dl.device.device_type, dl.device.device_id), managed.flags, dl.data
 
 
 def content(capsule):
@@ -102,43 +90,6 @@ def test_no_version(version):
 # ---- the export table (R1) -----------------------------------------------------------------------
 
 
-def test_root_memory(usm_type):
-    tensor = sx.empty((2, 3), usm_type=usm_type).copy_from(values((2, 3)))
-    for device in (None, (14, 0), [14, 0]):
-        for copy in (None, False):
-            asked = {"dl_device": device, "copy": copy, **VERSIONED}
-            assert read(tensor.__dlpack__(**asked)) == ((14, 0), 0, tensor.ptr)
-        capsule = tensor.__dlpack__(dl_device=device, copy=True, **VERSIONED)
-        found, flags, pointer = read(capsule)
-        assert (found, flags) == ((14, 0), IS_COPIED)
-        assert pointer != tensor.ptr
-        assert content(capsule) == bits(values((2, 3)))
-
-
-@pytest.mark.parametrize("where", ["private", "sub-device"])
-def test_memory_of_another_context(where, private, halves, usm_type):
-    entry = {"private": private, "sub-device": halves[0]}[where]
-    tensor = sx.empty((2, 3), usm_type=usm_type, device=entry).copy_from(values((2, 3)))
-    for device in (None, (14, 0)):
-        for copy in (None, True):
-            capsule = tensor.__dlpack__(dl_device=device, copy=copy, **VERSIONED)
-            found, flags, pointer = read(capsule)
-            assert (found, flags) == ((14, 0), IS_COPIED)
-            assert pointer != tensor.ptr
-            assert content(capsule) == bits(values((2, 3)))
-        with pytest.raises(BufferError, match="copy=False.*default context.*pass copy=None"):
-            tensor.__dlpack__(dl_device=device, copy=False, **VERSIONED)
-    for copy in (None, False):
-        asked = {"dl_device": (14, entry.id), "copy": copy, **VERSIONED}
-        assert read(tensor.__dlpack__(**asked)) == ((14, entry.id), 0, tensor.ptr)
-    other = halves[1].id
-    capsule = tensor.__dlpack__(dl_device=(14, other), **VERSIONED)
-    assert read(capsule)[:2] == ((14, other), IS_COPIED)
-    assert content(capsule) == bits(values((2, 3)))
-    with pytest.raises(BufferError, match="copy=False"):
-        tensor.__dlpack__(dl_device=(14, other), copy=False, **VERSIONED)
-
-
 def test_system_memory():
     array = values((2, 3))
     tensor = sx.from_dlpack(array)
@@ -154,18 +105,6 @@ def test_system_memory():
         with pytest.raises(BufferError, match="copy=False"):
             tensor.__dlpack__(dl_device=device, copy=False, **VERSIONED)
     assert read(tensor.__dlpack__(**HOST)) == ((1, 0), 0, tensor.ptr)
-
-
-def test_to_the_host(usm_type):
-    tensor = sx.empty((2, 3), usm_type=usm_type).copy_from(values((2, 3)))
-    for copy in (None, False):
-        assert read(tensor.__dlpack__(copy=copy, **HOST)) == ((1, 0), 0, tensor.ptr)
-    capsule = tensor.__dlpack__(copy=True, **HOST)
-    device, flags, pointer = read(capsule)
-    assert (device, flags) == ((1, 0), IS_COPIED)
-    assert pointer != tensor.ptr
-    assert pointer % 4096 == 0
-    assert content(capsule) == bits(values((2, 3)))
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -247,120 +186,10 @@ def test_read_only_memory():
             tensor.__dlpack__(**asked)
 
 
-def test_a_copy_of_read_only_memory_is_its_owners_own():
-    tensor = sx.zeros(3, usm_type="shared").as_readonly()
-    for asked in ({"copy": True}, {"copy": True, "dl_device": (1, 0)}):
-        assert read(tensor.__dlpack__(**asked, **VERSIONED))[1] == IS_COPIED
-        assert capsule_name(tensor.__dlpack__(**asked)) == "dltensor"
-        assert not sx.from_dlpack(tensor.__dlpack__(**asked)).readonly
-
-
 # ---- streams (R3) --------------------------------------------------------------------------------
 
 
-class LikeTorchStream:
-    """``torch.xpu.Stream``: the address of a ``sycl::queue`` as an int."""
-
-    def __init__(self, queue):
-        self.sycl_queue = queue.addressof_ref()
-
-
-class WithCapsule:
-    def __init__(self, queue):
-        self._queue = queue
-
-    def _get_capsule(self):
-        return self._queue._get_capsule()
-
-
-STREAMS = {
-    "None": lambda queue: None,
-    "-1": lambda queue: -1,
-    "SyclQueue": lambda queue: queue,
-    "capsule": lambda queue: queue._get_capsule(),
-    "object with a capsule": WithCapsule,
-    "address": lambda queue: queue.addressof_ref(),
-    "torch.xpu.Stream": LikeTorchStream,
-}
-
-
-@pytest.mark.parametrize("form", STREAMS)
-@pytest.mark.parametrize("order", ["in_order", "enable_profiling"])
-def test_streams(form, order, private):
-    queues = [
-        dpctl.SyclQueue(property=order),
-        dpctl.SyclQueue(private.sycl_context, private.sycl_device, property=order),
-    ]
-    assert {queue.is_in_order for queue in queues} == {order == "in_order"}
-    for tensor in (sx.zeros(3), sx.zeros(3, device=private), sx.zeros(3, device=queues[0])):
-        for queue in queues:
-            for copy in (None, True):
-                stream = STREAMS[form](queue)
-                capsule = tensor.__dlpack__(stream=stream, copy=copy, **VERSIONED)
-                assert read(capsule)[0] == (14, 0)
-
-
-@pytest.mark.parametrize(
-    ("stream", "error"),
-    [
-        (0, ValueError),
-        (1, ValueError),
-        (2, ValueError),
-        (-2, ValueError),
-        (4096, ValueError),
-        (2**63, ValueError),
-        (2**70, ValueError),
-        (True, TypeError),
-        (1.5, TypeError),
-        ("stream", TypeError),
-        ({}, TypeError),
-        (object(), TypeError),
-        (dpctl.SyclDevice(), TypeError),
-        (dpctl.SyclQueue().sycl_context._get_capsule(), TypeError),
-    ],
-)
-def test_no_stream(stream, error):
-    tensor = sx.zeros(3)
-    for asked in ({}, VERSIONED, {"copy": True}, {"copy": False}):
-        with pytest.raises(error, match="[qQ]ueue"):
-            tensor.__dlpack__(stream=stream, **asked)
-
-
-def test_an_address_that_holds_no_queue():
-    """Readable memory that is not a ``sycl::queue`` is told from one that is."""
-    context, junk = dpctl.SyclQueue().sycl_context, np.zeros(64)
-    for address in (context.addressof_ref(), junk.ctypes.data, sx.zeros(64).ptr, id(junk)):
-        with pytest.raises(ValueError, match="no sycl::queue"):
-            sx.zeros(3).__dlpack__(stream=address)
-
-
-def test_no_stream_to_the_host():
-    for tensor in (sx.zeros(3, usm_type="shared"), sx.host_view(np.zeros(3))):
-        for stream in (-1, dpctl.SyclQueue(), 7):
-            with pytest.raises(BufferError, match="stream=None"):
-                tensor.__dlpack__(stream=stream, **HOST)
-    with pytest.raises(BufferError, match="stream=None"):
-        sx.host_view(np.zeros(3)).__dlpack__(stream=-1)
-
-
 # ---- deleters ------------------------------------------------------------------------------------
-
-
-def test_the_deleter_needs_no_gil():
-    """torch and jax call it without; here threads that Python does not know of do."""
-    live = sx.memory.live_exports()
-    owned = [take(sx.zeros(3).__dlpack__(**VERSIONED)) for _ in range(50)]
-    owned += [take(sx.host_view(np.zeros(3)).__dlpack__()) for _ in range(50)]
-    assert sx.memory.live_exports() == live + 100
-    threads = [
-        threading.Thread(target=call_deleter, args=(address,), kwargs={"versioned": versioned})
-        for address, versioned in owned
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sx.memory.live_exports() == live
 
 
 def test_the_deleter_keeps_a_pending_exception():
@@ -371,28 +200,6 @@ def test_the_deleter_keeps_a_pending_exception():
         with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
             np.from_dlpack(source)
     assert sx.memory.live_exports() == live
-
-
-def test_the_deleter_works_after_the_interpreter():
-    environments.python("""
-import ctypes, numpy as np
-import sycl_ext as sx
-from dlpack_conformance.structs import STRUCTS, take
-
-libc = ctypes.CDLL(None)
-for source in (sx.zeros(3), sx.host_view(np.zeros(3)), sx.as_tensor(np.zeros(1000))):
-    address, versioned = take(source.__dlpack__(max_version=(1, 0)))
-    deleter = STRUCTS[versioned].from_address(address).deleter
-    # C calls it at exit, when the interpreter is gone
-    assert libc.__cxa_atexit(ctypes.c_void_p(deleter), ctypes.c_void_p(address), None) == 0
-""")
-
-
-def test_an_export_keeps_the_memory():
-    capsule = sx.zeros(100_000, "uint8").copy_from(values(100_000, "uint8")).__dlpack__(**VERSIONED)
-    others = [sx.empty(100_000, "uint8").copy_from(np.zeros(100_000, "uint8")) for _ in range(5)]
-    assert content(capsule) == bits(values(100_000, "uint8"))
-    del others
 
 
 def test_live_exports():

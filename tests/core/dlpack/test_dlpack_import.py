@@ -9,7 +9,6 @@ import dpctl.memory
 import numpy as np
 import pytest
 
-import samples
 import sycl_ext as sx
 from dlpack_conformance.structs import (
     IS_COPIED,
@@ -23,39 +22,11 @@ from producers import (
     Ignoring,
     Managed,
     Producer,
-    StreamStrict,
-    WithoutKeywords,
     over,
 )
-from samples import LAYOUTS, assert_same_view, bits, numbers, values
+from samples import bits, numbers, values
 
 # ---- round trips ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("exhibit", [Producer, BeforeVersions, WithoutKeywords, StreamStrict])
-def test_host_producers(exhibit, name):
-    for dtype in samples.DTYPE_NAMES:
-        if exhibit is BeforeVersions:
-            array = values((3, 4), dtype)  # it has no strides
-        else:
-            array = np.array(LAYOUTS[name].arrays(dtype)[1], order="K", subok=False)
-        producer = exhibit(array)
-        tensor = sx.from_dlpack(producer)
-        assert_same_view(tensor, array)
-        assert tensor.usm_type == "system" or not array.size
-        assert producer.deleted == [0]
-        del tensor
-        assert producer.deleted == [1]
-
-
-def test_usm_producers(usm_type):
-    for exhibit in (Producer, BeforeVersions, WithoutKeywords):
-        tensor = numbers(usm_type)
-        producer = exhibit(tensor)
-        again = sx.from_dlpack(producer)
-        assert (again.ptr, again.usm_type, again.device) == (tensor.ptr, usm_type, tensor.device)
-        assert again.base is None or again.base is producer
 
 
 # ---- how a producer is asked ---------------------------------------------------------------------
@@ -292,18 +263,6 @@ def test_a_capsule_is_consumed_once(versioned):
     del capsule
     assert managed.deleted == 0
     del tensor
-    assert managed.deleted == 1
-
-
-def test_the_last_view_frees_the_memory(versioned):
-    managed = over(numbers(), versioned=versioned)
-    tensor = sx.from_dlpack(managed.capsule())
-    views = [tensor[0], tensor.T, tensor.as_readonly(), np.asarray(tensor), memoryview(tensor)]
-    views.append(sx.from_dlpack(tensor))
-    del tensor
-    while views:
-        assert managed.deleted == 0
-        views.pop()
     assert managed.deleted == 1
 
 

@@ -12,16 +12,13 @@ import pytest
 
 import sycl_ext as sx
 from dlpack_conformance.structs import (
-    CPU,
     IS_COPIED,
     ONE_API,
     DLDataType,
     DLDevice,
-    DLManagedTensorVersioned,
     DLTensor,
     SetError,
     exchange_api,
-    new_capsule,
 )
 from producers import Producer, Table, over, with_table
 from samples import bits, values
@@ -43,58 +40,10 @@ def to_object(address):
 # ---- ours ----------------------------------------------------------------------------------------
 
 
-def prototype(shape, device, dtype=(2, 32, 1)):
-    numbers = (ctypes.c_int64 * len(shape))(*shape)
-    pointer = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int64))
-    return DLTensor(None, DLDevice(*device), len(shape), DLDataType(*dtype), pointer, None, 0)
-
-
-def allocate(dl_tensor):
-    """The managed tensor, or kind and text of the error."""
-    out, errors = ctypes.c_void_p(), []
-    tell = SetError(lambda _, kind, text: errors.append((kind.decode(), text.decode())))
-    failed = ours.allocate(ctypes.byref(dl_tensor), ctypes.byref(out), None, tell)
-    assert failed == (-1 if errors else 0)
-    return errors.pop() if errors else out.value
-
-
-def test_allocate_on_each_entry(private, halves):
-    for device in (CPU, *((ONE_API, entry.id) for entry in (sx.device(), private, *halves))):
-        address = allocate(prototype((2, 3), device))
-        managed = DLManagedTensorVersioned.from_address(address)
-        label = managed.dl_tensor.device
-        assert (label.device_type, label.device_id) == device
-        assert managed.dl_tensor.data
-        tensor = sx.from_dlpack(new_capsule(address, b"dltensor_versioned"))
-        assert (tensor.shape, tensor.dtype) == ((2, 3), np.float32)
-        if device != CPU:
-            assert tensor.device.id == device[1]
-        tensor.copy_from(np.ones((2, 3), np.float32))
-
-
-@pytest.mark.parametrize(
-    ("kind", "words", "made"),
-    [
-        ("BufferError", "on the device (2, 0)", lambda: prototype((2,), (2, 0))),
-        ("BufferError", "on the device (1, 7)", lambda: prototype((2,), (1, 7))),
-        ("BufferError", "there is no device 999", lambda: prototype((2,), (ONE_API, 999))),
-        ("BufferError", "shape[0] is -1", lambda: prototype((-1,), CPU)),
-        ("BufferError", "lanes 2", lambda: prototype((2,), CPU, (2, 32, 2))),
-        ("BufferError", "-3 dimensions", lambda: DLTensor(None, DLDevice(1, 0), -3, F32)),
-        ("BufferError", "NULL shape", lambda: DLTensor(None, DLDevice(1, 0), 3, F32)),
-        ("MemoryError", "1125899906842624 bytes", lambda: prototype((1 << 50,), CPU, (1, 8, 1))),
-    ],
-)
-def test_what_cannot_be_allocated(kind, words, made):
-    found, text = allocate(made())
-    assert found == kind
-    assert words in text
-
-
 def test_nobody_to_tell():
     out = ctypes.c_void_p(1)
     nobody = ctypes.cast(None, SetError)
-    wanted = prototype((2,), (2, 0))
+    wanted = DLTensor(None, DLDevice(2, 0), 0, F32)
     assert ours.allocate(ctypes.byref(wanted), ctypes.byref(out), None, nobody) == -1
     assert out.value is None
 

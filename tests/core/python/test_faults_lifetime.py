@@ -83,27 +83,6 @@ print(resident() - before)
 # ---- cycles --------------------------------------------------------------------------------------
 
 
-def test_cycles_through_a_producer_are_collected():
-    """The tensor holds its producer, and the producer the tensor."""
-    environments.python("""
-import gc, weakref
-import sycl_ext as sx
-
-class Producer:
-    def __init__(self):
-        self.memory = sx.zeros(3, usm_type="shared")
-        self.__sycl_usm_array_interface__ = self.memory.__sycl_usm_array_interface__
-
-producer = Producer()
-producer.mine = sx.as_tensor(producer)
-producer.mine.device
-reference = weakref.ref(producer)
-del producer
-gc.collect()
-assert reference() is None
-""")
-
-
 # ---- the end of the process ----------------------------------------------------------------------
 
 

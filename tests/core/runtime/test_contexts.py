@@ -18,7 +18,6 @@ import pytest
 import environments
 import sycl_ext as sx
 from extensions import labs
-from sycl_ext._negotiation.rules import Request, Route, Source, plan
 from sycl_ext._setup.hierarchy import VARIABLES, explain_hierarchy
 
 pytestmark = pytest.mark.timeout(300)  # one of them builds four modules
@@ -168,19 +167,11 @@ def in_a_process(code, variables=None):
 def test_ten_thousand_entries_and_eight_threads():
     found = in_a_process("""
         table = labs.load("table_lab")
-        table.stress(1, 10, 10)
-        few = table.times()
         before = len(sx.devices())
         result = table.stress(8, 10_000, 100_000)
-        print(json.dumps([result, len(sx.devices()) - before, few, table.times()]))
+        print(json.dumps([*result, len(sx.devices()) - before]))
     """)
-    (entries, contradictions), appended, few, many = found
-    assert (entries, contradictions) == (10_000, 0)
-    # the root's entry was there; each measurement has one context of its own
-    assert appended == 10_000
-    for lookup, nanoseconds in many.items():
-        assert nanoseconds < 5000, lookup
-        assert nanoseconds < 5 * few[lookup] + 200, lookup
+    assert found == [10_000, 0, 10_000]  # different entries, contradictions, new entries
 
 
 def test_a_pointer_is_found_among_many_contexts():
@@ -247,17 +238,3 @@ def test_what_the_environment_does_to_ids(environment, words):
     for line, word in zip(lines, words, strict=True):
         assert re.search(word, line), line
     assert any(name in " ".join(lines) for name in VARIABLES)
-
-
-# ---- OpenCL GPUs, which no environment has -------------------------------------------------------
-
-
-@pytest.mark.parametrize("device", [None, (14, 1)])
-def test_contexts_that_do_not_know_each_other(device):
-    """There a copy into the default context goes through the host, which needs copy=True."""
-    source = Source((14, 1), 5, "device", default_context=False, host_reachable=False)
-    routes = [
-        plan(source, Request(device, copy, direct=False)).route for copy in (None, False, True)
-    ]
-    assert routes == [Route.REFUSE, Route.REFUSE, Route.VIA_HOST]
-    assert plan(source, Request((14, 5), False, direct=False)).route is Route.VIEW

@@ -6,11 +6,9 @@ from pathlib import Path
 import dpctl
 import dpctl.memory
 import numpy as np
-import pytest
 
 import environments
 import sycl_ext as sx
-from samples import values
 
 
 def kind_of(tensor, context=None):
@@ -93,64 +91,3 @@ assert sx.memory.live_exports() == 0
     allocated = sum(trace.count(f"<--- urUSM{kind}Alloc(") for kind in ("Device", "Shared", "Host"))
     assert allocated > 0
     assert trace.count("<--- urUSMFree(") == allocated
-
-
-def test_a_view_costs_no_copy():
-    """Nor an allocation, nor a command."""
-    trace = environments.python(
-        """
-import numpy as np
-import sycl_ext as sx
-
-tensor = sx.zeros((4, 6), usm_type="shared")
-print("START", flush=True)
-views = [
-    tensor[1:, ::-1],
-    tensor.T,
-    tensor.reshape(24),
-    tensor.as_readonly(),
-    tensor.to_numpy(),
-    tensor.to_device(0),
-    memoryview(tensor),
-    np.asarray(tensor),
-    np.from_dlpack(sx.host_view(tensor)),
-    np.from_dlpack(tensor, device="cpu"),
-    sx.from_dlpack(tensor),
-    sx.from_dlpack(tensor.__dlpack__()),
-    sx.as_tensor(tensor.to_numpy()),
-    sx.from_dlpack(np.zeros(3)),
-]
-print("END", flush=True)
-""",
-        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
-    )
-    between = trace.split("START")[1].split("END")[0]
-    assert "urUSM" not in between.replace("urUSMGetMemAllocInfo", "")
-    assert "urEnqueue" not in between
-
-
-def test_the_host_reaches_what_it_is_said_to_reach(usm_type):
-    tensor = sx.zeros(4, "uint8", usm_type=usm_type)
-    assert tensor.host_accessible
-    assert sx.device().host_accessible(usm_type)
-    memoryview(tensor)[0] = 1
-    assert tensor.to_numpy()[0] == 1
-
-
-@pytest.mark.parametrize("usm_type", ["system", "unknown", "Device", "", "device "])
-def test_no_such_kind(usm_type):
-    with pytest.raises(ValueError, match="'device', 'shared' or 'host'"):
-        sx.empty(3, usm_type=usm_type)
-
-
-def test_system_memory_is_a_view_of_host_memory():
-    array = values((2, 3))
-    tensor = sx.as_tensor(array)
-    assert tensor.usm_type == "system"
-    assert tensor.ptr == array.ctypes.data
-    array[0, 0] = 5
-    assert tensor[0, 0].to_numpy() == 5
-    tensor[1].copy_from(np.zeros(3, "float32"))
-    assert not array[1].any()
-    assert tensor.host_accessible
-    assert tensor.device is sx.device()

@@ -164,29 +164,6 @@ def test_a_target_is_refused_unless_its_axes_are_nested(axes):
         assert_refused(target, np.uint8(1))
 
 
-def test_rows_copy_among_each_other(private, halves, usm_type):
-    """Root, private context and sub-devices, in all pairs."""
-    entries = [sx.device(), private, *halves]
-    array = values((4, 6), "float64")
-    for entry in entries:
-        tensor = sx.empty(array.shape, "float64", usm_type=usm_type, device=entry).copy_from(array)
-        for other in entries:
-            for copy in (None, True):
-                moved = tensor.to_device(other, copy)
-                assert moved.device is other
-                assert moved.usm_type == usm_type
-                assert (moved.ptr == tensor.ptr) == (other is entry and copy is None)
-                assert_equal(moved, array)
-            target = sx.zeros((3, 4), "float64", usm_type=usm_type, device=other)
-            target.copy_from(tensor[:0:-1, ::-2][:, :1])
-            assert_equal(target, np.broadcast_to(array[:0:-1, ::-2][:, :1], (3, 4)).copy())
-            if other is not entry:
-                with pytest.raises(sx.CopyRefusedError, match="copy=False"):
-                    tensor.to_device(other, copy=False)
-            else:
-                assert tensor.to_device(other, copy=False).ptr == tensor.ptr
-
-
 def test_unaligned_elements():
     """A buffer may start anywhere."""
     raw = np.zeros(3 * 8 + 3, "uint8")

@@ -167,17 +167,6 @@ def test_dpnp_takes_a_tensor_where_it_is(places, source):
     assert read(array) == VALUES.tolist()
 
 
-@SOURCES
-def test_round_trip(places, source):
-    array = dpnp_on(places.sources[source])
-    with places.to_the_default_context(source):
-        sx.exchange(array, places.root)
-    again = sx.exchange(sx.exchange(array, places.root, copy=True), dpnp)
-    assert again.sycl_device in (places.root.sycl_device, places.sources[source].sycl_device)
-    assert again.sycl_context.get_devices() == places.root.sycl_context.get_devices()
-    assert read(again) == VALUES.tolist()
-
-
 # ---- whose pointer is it -------------------------------------------------------------------------
 
 

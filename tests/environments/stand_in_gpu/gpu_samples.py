@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on GPUs, and what an export of one says."""
+"""Tensors on GPUs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import sycl_ext as sx
-from dlpack_conformance.structs import managed_in
 from samples import values
 
 VERSIONED: dict[str, Any] = {"max_version": (1, 0)}
@@ -21,10 +20,3 @@ def numbers(
 ) -> sx.Tensor:
     """A tensor of `values`."""
     return sx.empty(shape, dtype, usm_type=usm_type, device=device).copy_from(values(shape, dtype))
-
-
-def read(capsule: object) -> tuple[tuple[int, int], int, int | None]:
-    """The device, the flags and the address of a versioned capsule."""
-    managed = managed_in(capsule)
-    dl = managed.dl_tensor
-    return (dl.device.device_type, dl.device.device_id), managed.flags, dl.data

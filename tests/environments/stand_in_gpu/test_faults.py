@@ -41,6 +41,7 @@ class World:
         self.tiles = self.gpu.create_sub_devices("next_partitionable")
         self.private = sx.register_context(dpctl.SyclContext([self.gpu.sycl_device]))
         self.secret = sx.as_tensor(self.small, device=self.private)
+        self.common = sx.ipc.empty(SMALL, "int16", device=self.gpu).copy_from(self.small)
         self.foreign = dpctl.memory.MemoryUSMDevice(64, queue=self.queue)
 
     def sources(self):
@@ -55,6 +56,12 @@ def copied_into(shape, view, source, device):
     target = sx.zeros(shape, "int16", device=device)
     view(target).copy_from(source)
     return target.to_numpy()
+
+
+def begun(source, device):
+    target = sx.zeros(source.shape, "int16", device=device)
+    target.copy_from(source, wait=False).wait()
+    return target.to_numpy(wait=False).result()
 
 
 def seen(found):
@@ -102,6 +109,9 @@ OPERATIONS = {
     "copy_from, large": lambda w: bits(copied_into(LARGE, lambda t: t[:, ::-1], w.large, w.gpu)),
     "copy_from, another GPU": lambda w: bits(copied_into(SMALL, lambda t: t.T.T, w.a, w.other)),
     "copy_from, itself": lambda w: bits(copied_into(SMALL, lambda t: t, w.a[::-1], w.gpu)),
+    "copy_from, large, wait=False": lambda w: bits(begun(w.large, w.gpu)),
+    "copy_from, another GPU, wait=False": lambda w: bits(begun(w.b, w.other)),
+    "ipc": lambda w: bits(sx.ipc.open(sx.ipc.handle(w.common)).to_numpy()),
     "as_tensor of a NumPy array": lambda w: bits(sx.as_tensor(w.large, device=w.gpu).to_numpy()),
     "as_tensor of dpctl.memory": lambda w: sx.as_tensor(w.foreign).nbytes,
     "from_dlpack to a device": lambda w: bits(sx.from_dlpack(w.small, device=w.gpu).to_numpy()),

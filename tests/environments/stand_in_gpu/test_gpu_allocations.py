@@ -12,6 +12,7 @@ import pytest
 import sycl_ext as sx
 from dlpack_conformance.structs import ONE_API, DLManagedTensorVersioned
 from extensions import labs
+from producers import Bytes
 from sycl_ext import _core
 from sycl_ext.memory import limit, statistics
 
@@ -22,20 +23,6 @@ HERE, _, OTHER_THREAD = range(3)
 @pytest.fixture(scope="module")
 def lab():
     return labs.load("allocator_lab")
-
-
-class Raw:
-    """Device memory that SYCL code has as a pointer, with the queue that it works on."""
-
-    def __init__(self, pointer, nbytes, queue):
-        self.__sycl_usm_array_interface__ = {
-            "data": (pointer, False),
-            "shape": (nbytes,),
-            "strides": None,
-            "typestr": "|u1",
-            "version": 1,
-            "syclobj": queue,
-        }
 
 
 @pytest.mark.parametrize("place", [HERE, OTHER_THREAD])
@@ -58,7 +45,7 @@ def test_freed_on_another_thread_while_work_is_pending(lab, gpu, hold):
     assert lab.stream(sx.Tensor, (ONE_API, gpu.id))
     pointer = DLManagedTensorVersioned.from_address(address).dl_tensor.data
     with hold() as held:
-        raw = dpctl.memory.as_usm_memory(Raw(pointer, nbytes, queue))
+        raw = dpctl.memory.as_usm_memory(Bytes(pointer, nbytes, queue))
         event = queue.memcpy_async(raw, dpctl.memory.as_usm_memory(source), nbytes)
         lab.delete_at(address, OTHER_THREAD)
         another = lab.allocate(sx.Tensor, OTHER_THREAD, (ONE_API, gpu.id), U8, (nbytes,))

@@ -66,12 +66,6 @@ def test_every_way(way, usm_type, gpus):
     assert bits(t.to_numpy()) == bits(LARGE)
 
 
-@pytest.mark.parametrize("key", [slice(None), slice(None, None, -3), (slice(1, 9), slice(2, 5))])
-def test_to_the_host(key, gpu):
-    t = sx.as_tensor(LARGE, device=gpu)[key]
-    assert bits(t.to_numpy(wait=False).result()) == bits(LARGE[key])
-
-
 # ---- held ----------------------------------------------------------------------------------------
 
 
@@ -386,61 +380,6 @@ def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
     with pytest.raises(sx.SyclError):
         bad.wait()
     b.to_numpy()
-
-
-def test_an_error_that_another_wait_was_told_arrives(gpu, adapter, hold):
-    """A driver skips the commands behind a failed one, and tells the first wait only."""
-    a, b = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), sx.zeros(16 << 20, "uint8", device=gpu)
-    source = pinned(SMALL, gpu)
-    until_nobody_waits()
-
-    def read():  # in blocks: some are asked for when those before them are there
-        with contextlib.suppress(sx.SyclError):
-            b.to_numpy()
-
-    with hold() as held:
-        thread, _ = blocked(read)
-        adapter.fakegpu_async_error_next()
-        a.copy_from(source, wait=False)
-        held.release()
-        thread.join()
-    with pytest.raises(sx.SyclError):
-        a.to_numpy()
-    a.copy_from(source, wait=False)
-    assert bits(a.to_numpy()) == bits(SMALL)
-
-
-def test_each_call_of_the_runtime_may_fail(gpu, adapter, allocations_left):
-    """At the call, or at the wait, never both, and nothing is left behind."""
-
-    def scenario():
-        t = sx.zeros(LARGE.shape, LARGE.dtype, device=gpu)
-        t.copy_from(LARGE, wait=False).wait()
-        t[:30].copy_from(pinned(LARGE[:30], gpu), wait=False).wait()
-        return bits(t.to_numpy(wait=False).result())
-
-    wanted = scenario()
-    until_nobody_waits()
-    allocations = allocations_left()
-    before = adapter.fakegpu_calls()
-    assert scenario() == wanted
-    until_nobody_waits()
-    calls = adapter.fakegpu_calls() - before
-    assert calls > 5
-    errors = 0
-    for number in range(1, calls + 1):
-        _core.release_cached_memory()
-        adapter.fakegpu_fail_at(number)
-        try:
-            assert scenario() == wanted
-        except (MemoryError, sx.SyclError):
-            errors += 1
-        finally:
-            adapter.fakegpu_fail_at(0)
-        until_nobody_waits()
-        assert allocations_left() <= allocations
-    assert errors >= calls // 3
-    assert scenario() == wanted
 
 
 @pytest.mark.parametrize("number", range(1, 13))

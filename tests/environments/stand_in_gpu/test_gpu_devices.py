@@ -11,43 +11,12 @@ import tvm_ffi
 
 import environments
 import sycl_ext as sx
-from dlpack_conformance.structs import IS_COPIED
-from gpu_samples import VERSIONED, numbers, read
-from producers import Liar, Producer, over
+from gpu_samples import numbers
+from producers import Liar, over
 from samples import bits, values
 from sycl_ext import _core
 
 # ---- two devices ---------------------------------------------------------------------------------
-
-
-def test_to_the_other_gpu(gpus, peers):
-    """Directly where they reach each other; else through the host, and only when told so."""
-    tensor = numbers(gpus[0])
-    target = (14, gpus[1].id)
-    if peers:
-        moved = tensor.to_device(gpus[1])
-        assert bits(moved.to_numpy()) == bits(values((2, 3)))
-        assert read(tensor.__dlpack__(dl_device=target, **VERSIONED))[:2] == (target, IS_COPIED)
-    else:
-        for refused in (
-            lambda: tensor.to_device(gpus[1]),
-            lambda: tensor.__dlpack__(dl_device=target, **VERSIONED),
-            lambda: sx.from_dlpack(Producer(tensor), device=gpus[1]),
-        ):
-            with pytest.raises(BufferError, match="two copies.*through the host.*copy=True"):
-                refused()
-    moved = tensor.to_device(gpus[1], copy=True)
-    assert (moved.device, moved.usm_type) == (gpus[1], "device")
-    assert bits(moved.to_numpy()) == bits(values((2, 3)))
-    capsule = tensor.__dlpack__(dl_device=target, copy=True, **VERSIONED)
-    assert read(capsule)[:2] == (target, IS_COPIED)
-    assert bits(sx.from_dlpack(capsule).to_numpy()) == bits(values((2, 3)))
-    for refused in (
-        lambda: tensor.to_device(gpus[1], copy=False),
-        lambda: tensor.__dlpack__(dl_device=target, copy=False),
-    ):
-        with pytest.raises(sx.CopyRefusedError, match="copy=False"):
-            refused()
 
 
 def test_a_device_is_found_by_what_it_is(gpus, tiles):
@@ -57,24 +26,6 @@ def test_a_device_is_found_by_what_it_is(gpus, tiles):
     assert len({device.uuid for device in (*gpus, *tiles)}) == 4
     assert sx.device(f"uuid:{tiles[1].uuid}") is tiles[1]
     assert gpus[0].pci_address != gpus[1].pci_address
-
-
-def test_shared_memory_reaches_the_other_gpu_directly(gpus):
-    for usm_type in ("shared", "host"):
-        moved = numbers(gpus[0], usm_type).to_device(gpus[1])
-        assert (moved.device, moved.usm_type) == (gpus[1], usm_type)
-        assert bits(moved.to_numpy()) == bits(values((2, 3)))
-
-
-def test_gpu_and_cpu(gpu, cpu):
-    """One copy each way: the CPU's memory is the host's."""
-    tensor = numbers(gpu)
-    down = tensor.to_device(cpu)
-    assert down.device is cpu
-    assert bits(down.to_numpy()) == bits(values((2, 3)))
-    up = down.to_device(gpu)
-    assert up.device is gpu
-    assert bits(up.to_numpy()) == bits(values((2, 3)))
 
 
 def test_memory_under_the_wrong_id(gpus, cpu):
@@ -143,47 +94,9 @@ assert np.asarray(view).tolist() == [0, 0, 0]
 # ---- tiles and private contexts ------------------------------------------------------------------
 
 
-def test_tiles(gpu, tiles, usm_type):
-    assert len(tiles) == 2
-    for tile in tiles:
-        assert (tile.kind, tile.root_id, tile.parent) == ("sub_device", gpu.id, gpu)
-        tensor = numbers(tile, usm_type)
-        assert tensor.device is tile
-        assert tensor.__dlpack_device__() == (14, gpu.id)
-        assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-        own = tensor.__dlpack__(dl_device=(14, tile.id), **VERSIONED)
-        assert read(own) == ((14, tile.id), 0, tensor.ptr)
-        again = sx.from_dlpack(own)
-        assert (again.device, again.ptr) == (tile, tensor.ptr)
-        assert tile.default_context  # Level Zero: tiles live in that of their GPU
-        assert read(tensor.__dlpack__(**VERSIONED)) == ((14, gpu.id), 0, tensor.ptr)
-        assert sx.from_dlpack(tensor.__dlpack__()).ptr == tensor.ptr
-        for other in (gpu, *tiles):
-            assert bits(tensor.to_device(other, copy=True).to_numpy()) == bits(values((2, 3)))
-
-
 def test_a_tile_is_always_the_same_entry(gpu, tiles):
     assert gpu.create_sub_devices("next_partitionable") == tiles
     assert gpu.create_sub_devices("numa") == tiles
-
-
-def test_a_private_context(gpu, usm_type):
-    private = sx.register_context(dpctl.SyclContext([gpu.sycl_device]))
-    assert (private.kind, private.root_id) == ("context", gpu.id)
-    tensor = numbers(private, usm_type)
-    own = tensor.__dlpack__(dl_device=(14, private.id), **VERSIONED)
-    assert read(own) == ((14, private.id), 0, tensor.ptr)
-    assert sx.from_dlpack(own).device is private
-    if gpu.backend == "opencl" and usm_type == "device":  # whose contexts share no memory
-        with pytest.raises(BufferError, match="two copies, through the host.*pass copy=True"):
-            tensor.__dlpack__(**VERSIONED)
-        taken = sx.from_dlpack(tensor.__dlpack__(copy=True, **VERSIONED))
-        assert bits(taken.to_numpy()) == bits(values((2, 3)))
-        return
-    assert read(tensor.__dlpack__(**VERSIONED))[:2] == ((14, gpu.id), IS_COPIED)
-    taken = sx.from_dlpack(tensor.__dlpack__(**VERSIONED))
-    assert taken.device is gpu
-    assert bits(taken.to_numpy()) == bits(values((2, 3)))
 
 
 @pytest.mark.parametrize("on_card", [True, False], ids=["the card's queue", "the tile's queue"])

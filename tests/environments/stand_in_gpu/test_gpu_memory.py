@@ -3,30 +3,17 @@
 
 import os
 
-import dpctl
-import dpctl.memory
-import dpnp
 import numpy as np
 import pytest
 
 import samples
 import sycl_ext as sx
-from dlpack_conformance.structs import IS_COPIED, READ_ONLY, managed_in
-from gpu_samples import HOST, VERSIONED, numbers, read
-from producers import Foreign, Producer, as_strided, check_export
-from samples import LAYOUTS, SAME_SHAPE, assert_equal, assert_same_view, bits, values
+from dlpack_conformance.structs import READ_ONLY, managed_in
+from gpu_samples import VERSIONED, numbers
+from producers import Foreign, as_strided, check_export
+from samples import LAYOUTS, SAME_SHAPE, bits, values
 
 # ---- the table -----------------------------------------------------------------------------------
-
-
-def test_ids_are_those_of_dpctl(gpus):
-    assert len(gpus) == 2
-    for ours, theirs in zip(
-        [d for d in sx.devices() if d.kind == "root"], dpctl.get_devices(), strict=True
-    ):
-        assert ours.id == theirs.get_device_id()
-        assert ours.filter_string == theirs.filter_string
-        assert ours.sycl_device == theirs
 
 
 def test_what_a_gpu_has(gpu, cpu):
@@ -43,45 +30,6 @@ def test_one_context_for_both(gpus):
 
 
 # ---- round trips ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("number", [0, 1])
-def test_round_trip(gpus, number, usm_type):
-    for layout in LAYOUTS.values():
-        for dtype in samples.DTYPE_NAMES:
-            tensor, array = layout.tensor(dtype, usm_type, device=gpus[number])
-            check_export(tensor)
-            for again in (
-                sx.from_dlpack(tensor.__dlpack__(**VERSIONED)),
-                sx.from_dlpack(tensor.__dlpack__()),
-                sx.from_dlpack(Producer(tensor)),
-            ):
-                assert_same_view(again, array)
-                assert again.device is gpus[number]
-                if array.size:
-                    assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
-            readonly = sx.from_dlpack(tensor.as_readonly().__dlpack__(**VERSIONED))
-            assert readonly.readonly
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_copies(gpus, cpu, name):
-    """Host and device, device and device, GPU and CPU, in every dtype."""
-    for dtype in samples.DTYPE_NAMES:
-        tensor, array = LAYOUTS[name].tensor(dtype, "device", device=gpus[0])
-        for order in "CF":
-            assert_equal(tensor.copy(order), array)
-        assert bits(tensor.to_numpy()) == bits(array)
-        assert bits(np.asarray(sx.host_view(tensor))) == bits(array)
-        for other in (cpu, gpus[1]):
-            assert_equal(tensor.to_device(other, copy=True), array)
-            assert_equal(
-                sx.empty(array.shape, dtype, device=other, order="F").copy_from(tensor), array
-            )
-            assert_equal(
-                LAYOUTS[name].tensor(dtype, "shared", other)[0].to_device(gpus[0], copy=True), array
-            )
-        assert_equal(sx.as_tensor(array, device=gpus[0]), array)
 
 
 @pytest.mark.parametrize("name", SAME_SHAPE)
@@ -187,63 +135,7 @@ def test_zeros(gpu, usm_type):
         assert not tensor.to_numpy().any()
 
 
-def test_number_of_copies(gpu, cpu, adapter):
-    """One command where one does it, none where a view does it."""
-    tensor, shared = numbers(gpu), numbers(gpu, "shared")
-    array = values((2, 3))
-
-    def copies(call):
-        before = adapter.fakegpu_copies()
-        result = call()
-        assert result is not None
-        return adapter.fakegpu_copies() - before
-
-    assert copies(lambda: tensor.copy()) == 1
-    assert copies(lambda: tensor.to_numpy()) == 1
-    assert copies(lambda: sx.host_view(tensor)) == 1
-    assert copies(lambda: tensor.copy_from(array)) == 1
-    assert copies(lambda: tensor.to_device(cpu)) == 1
-    assert copies(lambda: tensor.__dlpack__(**HOST)) == 1
-    assert copies(lambda: tensor.__dlpack__(copy=True)) == 1
-    assert copies(lambda: sx.from_dlpack(Producer(tensor), copy=True)) == 1
-    assert copies(lambda: sx.from_dlpack(array, device=gpu)) == 1
-    for view in (
-        lambda: tensor[1:],
-        lambda: tensor.T,
-        lambda: sx.from_dlpack(tensor),
-        lambda: sx.from_dlpack(Producer(tensor)),
-        lambda: sx.as_tensor(tensor),
-        lambda: tensor.to_device(gpu),
-        lambda: tensor.__dlpack__(),
-        lambda: shared.to_numpy(),
-        lambda: np.from_dlpack(sx.host_view(shared)),
-        lambda: np.from_dlpack(shared, device="cpu", copy=False),
-        lambda: memoryview(shared),
-        lambda: sx.from_dlpack(shared.to_numpy()),
-    ):
-        assert copies(view) == 0
-
-
 # ---- to the host ---------------------------------------------------------------------------------
-
-
-def test_to_the_host(gpu):
-    tensor = numbers(gpu)
-    for copy in (None, True):
-        capsule = tensor.__dlpack__(copy=copy, **HOST)
-        device, flags, pointer = read(capsule)
-        assert (device, flags) == ((1, 0), IS_COPIED)
-        assert pointer % 4096 == 0
-        assert bits(sx.from_dlpack(capsule, device="cpu").to_numpy()) == bits(values((2, 3)))
-        assert bits(np.from_dlpack(tensor, device="cpu", copy=copy)) == bits(values((2, 3)))
-    for refused in (
-        lambda: tensor.__dlpack__(copy=False, **HOST),
-        lambda: np.from_dlpack(tensor, device="cpu", copy=False),
-        lambda: tensor.to_numpy(copy=False),
-        lambda: sx.host_view(tensor, copy=False),
-    ):
-        with pytest.raises(sx.CopyRefusedError, match="copy=False.*(cannot reach|host)"):
-            refused()
 
 
 def test_numpy_is_told_what_to_do(gpu):
@@ -287,37 +179,7 @@ def test_a_host_view_that_copies_read_only_memory(gpu):
     assert not managed_in(view.__dlpack__(**VERSIONED)).flags & READ_ONLY
 
 
-def test_a_host_view_keeps_its_source(gpu):
-    view = sx.host_view(numbers(gpu))
-    noise = [sx.zeros((2, 3), device=gpu) for _ in range(20)]
-    assert bits(np.asarray(view)) == bits(values((2, 3)))
-    del noise
-
-
-def test_shared_and_host_memory_is_seen_as_it_is(gpu):
-    for usm_type in ("shared", "host"):
-        tensor = numbers(gpu, usm_type)
-        view = sx.host_view(tensor)
-        assert not view.is_copy
-        assert view.ptr == tensor.ptr
-        again = sx.from_dlpack(np.from_dlpack(view))
-        assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
-        assert again.device.root_id in (gpu.id, gpu.id + 1)  # host USM belongs to a context
-
-
 # ---- from the host -------------------------------------------------------------------------------
-
-
-def test_host_memory_is_copied(gpu):
-    """The GPU does not read it (no system USM)."""
-    array = values((2, 3))
-    for take in (sx.from_dlpack, sx.as_tensor):
-        for copy in (None, True):
-            tensor = take(array, device=gpu, copy=copy)
-            assert (tensor.usm_type, tensor.device) == ("device", gpu)
-            assert bits(tensor.to_numpy()) == bits(array)
-        with pytest.raises(sx.CopyRefusedError, match="copy=False.*host memory"):
-            take(array, device=gpu, copy=False)
 
 
 def test_no_second_hop_is_hidden(gpu):
@@ -331,46 +193,6 @@ def test_no_second_hop_is_hidden(gpu):
 
 
 # ---- other libraries -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("number", [0, 1])
-def test_dpnp(gpus, number, usm_type):
-    gpu = gpus[number]
-    queue = dpctl.SyclQueue(gpu.sycl_device)
-    array = dpnp.asarray(values((2, 3)), usm_type=usm_type, sycl_queue=queue)
-    for way in (sx.from_dlpack, sx.as_tensor):
-        tensor = way(array)
-        assert (tensor.device, tensor.usm_type) == (gpu, usm_type)
-        assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-        again = dpnp.from_dlpack(tensor)
-        assert again.__sycl_usm_array_interface__["data"][0] == tensor.ptr
-        if usm_type != "host":  # that belongs to both devices of the context
-            assert again.sycl_device == gpu.sycl_device
-
-
-def test_dpctl_memory(gpu, usm_type):
-    memory = getattr(dpctl.memory, f"MemoryUSM{usm_type.title()}")(24, queue=gpu.sycl_queue)
-    memory.copy_from_host(np.frombuffer(bits(values((2, 3))), "uint8"))
-    tensor = sx.as_tensor(memory)
-    assert (tensor.ptr, tensor.usm_type, tensor.device) == (memory._pointer, usm_type, gpu)
-    assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-    assert not tensor.readonly
-    out = dpctl.memory.as_usm_memory(numbers(gpu, usm_type))
-    assert out.copy_to_host().tobytes() == bits(values((2, 3)))
-
-
-def test_torch_and_numpy_take_device_memory(gpu):
-    import torch
-
-    for layout in LAYOUTS.values():
-        tensor, array = layout.tensor("float32", "device", device=gpu)
-        assert bits(np.from_dlpack(sx.host_view(tensor))) == bits(array)
-        assert torch.from_dlpack(sx.host_view(tensor)).numpy().tobytes() == bits(array)
-        assert sx.exchange(tensor, torch).numpy().tobytes() == bits(array)
-        assert bits(sx.exchange(tensor, np)) == bits(array)
-        back = sx.from_dlpack(torch.from_dlpack(sx.host_view(tensor)), device=gpu)
-        assert back.device is gpu
-        assert bits(back.to_numpy()) == bits(array)
 
 
 def test_explain_names_what_the_device_cannot_do(gpu):

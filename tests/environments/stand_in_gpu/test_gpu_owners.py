@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+from producers import Bytes
 from sycl_ext import _core
 from waiting import eventually
 
@@ -110,19 +111,6 @@ def test_private_memory_where_none_was(gpu, private):
     assert found.device.root_id == gpu.id
 
 
-class Part:
-    """Some bytes of a block, with the queue of its context."""
-
-    def __init__(self, tensor, offset, nbytes):
-        self.__sycl_usm_array_interface__ = {
-            "data": (tensor.ptr + offset, False),
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "version": 1,
-            "syclobj": tensor.sycl_queue,
-        }
-
-
 @pytest.mark.parametrize("part", [None, (64, 64)])
 @until_an_address_comes_again
 def test_inside_of_a_private_block_where_nothing_was(gpu, part):
@@ -143,5 +131,5 @@ def test_inside_of_a_private_block_where_nothing_was(gpu, part):
         queue,
         lambda: sx.zeros(NBYTES, "uint8", usm_type="shared", device=private),
     )
-    taken_in = sx.as_tensor(Part(tensor, *part)) if part else tensor
+    taken_in = sx.as_tensor(Bytes(tensor.ptr + part[0], part[1], queue)) if part else tensor
     assert sx.as_tensor(tensor.to_numpy(copy=False)[4096:]).device is taken_in.device is private

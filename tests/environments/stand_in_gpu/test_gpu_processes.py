@@ -17,7 +17,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from generated import alive
-from samples import LAYOUTS, assert_equal, values
+from samples import assert_equal, values
 from sycl_ext import _core
 from sycl_ext._ipc import records
 from sycl_ext._ipc.shared_memory import open_block
@@ -31,30 +31,6 @@ def numbers(device, usm_type="device", shape=(4, 6), dtype="int32"):
 
 
 # ---- pickles -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", ["C", "F", "size 0"])
-def test_device_memory_travels_with_one_copy_each_way(layout, gpu, adapter):
-    tensor, array = LAYOUTS[layout].tensor("float32", device=gpu)
-    buffers = []
-    before = adapter.fakegpu_copies()
-    data = pickle.dumps(tensor, 5, buffer_callback=buffers.append)
-    out = adapter.fakegpu_copies()
-    arrived = pickle.loads(data, buffers=buffers)
-    into = adapter.fakegpu_copies()
-    assert (out - before, into - out) == ((1, 1) if array.size else (0, 0))
-    assert_equal(arrived, array)
-    assert (arrived.device, arrived.usm_type) == (gpu, "device")
-
-
-@pytest.mark.parametrize("usm_type", ["shared", "host"])
-def test_memory_that_the_host_reaches_is_sent_from_where_it_is(usm_type, gpu, adapter):
-    tensor = numbers(gpu, usm_type)
-    buffers = []
-    before = adapter.fakegpu_copies()
-    pickle.dumps(tensor, 5, buffer_callback=buffers.append)
-    assert adapter.fakegpu_copies() == before
-    assert np.frombuffer(buffers[0], np.uint8).__array_interface__["data"][0] == tensor.ptr
 
 
 def test_a_tile_is_found_again(tiles, gpus):
@@ -93,30 +69,11 @@ def test_device_memory_is_staged_in_pinned_memory(gpu, adapter):
 # ---- work that is not done yet -------------------------------------------------------------------
 
 
-def pickled(tensor):
-    return pickle.loads(pickle.dumps(tensor)).to_numpy()
-
-
-def staged(tensor):
-    with sx.staged(tensor, "r") as memory:
-        return np.from_dlpack(memory).copy()
-
-
 def write_ones(tensor):
     ones = dpctl.memory.MemoryUSMHost(tensor.nbytes, queue=tensor.sycl_queue)
     memoryview(ones)[:] = b"\1" * tensor.nbytes
     tensor.sycl_queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), ones, tensor.nbytes)
     return ones
-
-
-@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-@pytest.mark.parametrize("way", [pickled, staged])
-def test_pending_work_is_waited_for(way, usm_type, gpu, adapter):
-    tensor = sx.zeros(4096, "uint8", usm_type=usm_type, device=gpu)
-    adapter.fakegpu_set_delay_us(50_000)
-    kept = write_ones(tensor)
-    assert (way(tensor) == 1).all()
-    del kept
 
 
 def test_a_handle_is_given_when_pending_work_is_done(gpu, adapter, hold):
@@ -397,23 +354,6 @@ del opened
     child, parent = shown.split("in the child")[1].split("in the parent")
     assert "IPCCloseMemHandle" in parent
     assert "IPCCloseMemHandle" not in child
-
-
-@pytest.mark.parametrize("call", [1, 2])
-def test_failures_of_the_runtime(call, gpu, with_ipc, adapter):
-    t = shared_numbers(gpu)
-    t.sycl_queue.wait()
-    alive()  # the thread that frees also asks the driver
-    if call == 1:
-        adapter.fakegpu_fail_at(1)
-        with pytest.raises(sx.SyclError, match="getting an inter-process handle failed"):
-            sx.ipc.handle(t)
-        return
-    handle = sx.ipc.handle(t)
-    adapter.fakegpu_fail_at(1)
-    with pytest.raises(sx.SyclError, match="opening an inter-process handle failed"):
-        sx.ipc.open(handle)
-    assert_equal(sx.ipc.open(handle), values((4, 6), "int32"))  # and the next time it works
 
 
 def test_shared_host_memory_and_a_gpu(gpu, cpu):

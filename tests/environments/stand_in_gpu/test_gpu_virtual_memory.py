@@ -11,7 +11,7 @@ import environments
 import sycl_ext as sx
 from dlpack_conformance.structs import ONE_API
 from level_zero.sycl_memory import PAGE, READ, VirtualMemory
-from producers import over
+from producers import Bytes, over
 
 
 @pytest.fixture(autouse=True)
@@ -30,22 +30,10 @@ def reserved(gpus):
     memory.close()
 
 
-class Interface:
-    def __init__(self, address, nbytes, syclobj):
-        self.__sycl_usm_array_interface__ = {
-            "data": (address, False),
-            "shape": (nbytes,),
-            "strides": None,
-            "typestr": "|u1",
-            "version": 1,
-            "syclobj": syclobj,
-        }
-
-
 def test_it_is_device_memory(reserved, gpus):
     gpu = gpus[1]
     for syclobj in (gpu.sycl_queue, gpu.sycl_context, dpctl.SyclQueue(gpu.sycl_device)):
-        tensor = sx.as_tensor(Interface(reserved.ptr + 10, 3 * PAGE - 10, syclobj))
+        tensor = sx.as_tensor(Bytes(reserved.ptr + 10, 3 * PAGE - 10, syclobj))
         assert (tensor.device, tensor.usm_type, tensor.ptr) == (gpu, "device", reserved.ptr + 10)
     numbers = np.arange(tensor.size, dtype="uint8")
     tensor.copy_from(numbers)  # over the border of two mappings
@@ -71,7 +59,7 @@ def test_a_capsule_of_somebody_else(reserved, gpus):
 )
 def test_all_of_it_must_be_mapped(reserved, gpus, offset, nbytes):
     with pytest.raises(BufferError, match="not all of them are mapped to memory"):
-        sx.as_tensor(Interface(reserved.ptr + offset, nbytes, gpus[1].sycl_queue))
+        sx.as_tensor(Bytes(reserved.ptr + offset, nbytes, gpus[1].sycl_queue))
 
 
 def test_a_hole_between_two_mappings(gpu):
@@ -79,24 +67,24 @@ def test_a_hole_between_two_mappings(gpu):
     memory.map(0, PAGE, gpu)
     memory.map(2 * PAGE, PAGE, gpu)
     with pytest.raises(BufferError, match="not all of them are mapped"):
-        sx.as_tensor(Interface(memory.ptr, 3 * PAGE, gpu.sycl_queue))
-    assert sx.as_tensor(Interface(memory.ptr + 2 * PAGE, PAGE, gpu.sycl_queue)).nbytes == PAGE
+        sx.as_tensor(Bytes(memory.ptr, 3 * PAGE, gpu.sycl_queue))
+    assert sx.as_tensor(Bytes(memory.ptr + 2 * PAGE, PAGE, gpu.sycl_queue)).nbytes == PAGE
     memory.close()
 
 
 def test_memory_that_is_only_read(gpu):
     memory = VirtualMemory(gpu, PAGE)
     memory.map(0, PAGE, gpu, READ)
-    assert sx.as_tensor(Interface(memory.ptr, PAGE, gpu.sycl_queue)).to_numpy().nbytes == PAGE
+    assert sx.as_tensor(Bytes(memory.ptr, PAGE, gpu.sycl_queue)).to_numpy().nbytes == PAGE
     memory.close()
 
 
 def test_what_was_never_reserved(gpu):
     array = np.zeros(100, "uint8")
     with pytest.raises(BufferError, match="is not USM"):
-        sx.as_tensor(Interface(array.ctypes.data, 100, gpu.sycl_queue))
+        sx.as_tensor(Bytes(array.ctypes.data, 100, gpu.sycl_queue))
     with pytest.raises(BufferError, match="is not USM of the context that came with it"):
-        sx.as_tensor(Interface(array.ctypes.data, 100, gpu.sycl_context))
+        sx.as_tensor(Bytes(array.ctypes.data, 100, gpu.sycl_context))
 
 
 def test_newer_drivers_know_it(gpu):
@@ -104,15 +92,14 @@ def test_newer_drivers_know_it(gpu):
         """
 import sycl_ext as sx
 from level_zero.sycl_memory import PAGE, VirtualMemory
-from test_gpu_virtual_memory import Interface
+from producers import Bytes
 
 gpu = sx.device("gpu")
 memory = VirtualMemory(gpu, 2 * PAGE)
 memory.map(0, 2 * PAGE, gpu)
-tensor = sx.as_tensor(Interface(memory.ptr, 2 * PAGE, gpu.sycl_queue))
+tensor = sx.as_tensor(Bytes(memory.ptr, 2 * PAGE, gpu.sycl_queue))
 assert (tensor.usm_type, tensor.device) == ("device", gpu)
 memory.close()
 """,
         {**os.environ, "FAKEGPU_VIRTUAL_KNOWN": "1"},
-        near=__file__,
     )

@@ -4,9 +4,7 @@
 // eight threads really run at once.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
-#include <functional>
 #include <future>
 #include <sycl/backend.hpp>
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
@@ -17,8 +15,6 @@
 namespace {
 
 using sycl_ext::device_entry;
-
-std::vector<sycl::context> contexts;  // those of the last call of stress()
 
 // Runs `body`; an exception becomes the Python exception.
 template <class Body>
@@ -43,7 +39,7 @@ PyObject* stress(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "iii", &n_threads, &n_contexts, &n_lookups)) return nullptr;
   return guarded([&] {
     const device_entry root = device_entry::default_device();
-    contexts.clear();
+    std::vector<sycl::context> contexts;
     for (int i = 0; i < n_contexts; ++i) {
       contexts.emplace_back(std::vector<sycl::device>{root.device()});
     }
@@ -70,45 +66,6 @@ PyObject* stress(PyObject*, PyObject* args) {
     std::sort(entries.begin(), entries.end());
     entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
     return Py_BuildValue("ni", static_cast<Py_ssize_t>(entries.size()), contradictions.load());
-  });
-}
-
-// Nanoseconds of one call, the least of many.
-double least(const std::function<void()>& call) {
-  double best = 1e9;
-  for (int round = 0; round < 200; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 20; ++i) call();
-    const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
-    best = std::min(best, time.count() / 20);
-  }
-  return best;
-}
-
-// times() -> {kind of lookup: nanoseconds}, for the context that was made last
-PyObject* times(PyObject*, PyObject*) {
-  return guarded([&] {
-    const sycl::device device = device_entry::default_device().device();
-    const sycl::context context = contexts.empty() ? sycl::context(device) : contexts.back();
-    const sycl::queue queue(context, device, [](sycl::exception_list) {});
-    const device_entry entry = device_entry::of(queue);
-    const device_entry root = device_entry::default_device();
-    void* const block = sycl::malloc_shared(64, device, root.context());
-    const std::vector<char> host(64);
-    const sycl_ext_api& api = sycl_ext::api();
-    const double pair = least([&] { api.entry_of(&device, &context, nullptr); });
-    const double by_queue = least([&] { api.entry_of_queue(&queue, nullptr); });
-    const double by_id = least([&] {
-      sycl_ext_entry found;
-      api.get_entry(entry.id(), &found, nullptr);
-    });
-    const int owner = api.entry_of_pointer(block, nullptr, nullptr);
-    const double pointer = least([&] { api.entry_of_pointer(block, nullptr, nullptr); });
-    const double host_pointer = least([&] { api.entry_of_pointer(host.data(), nullptr, nullptr); });
-    sycl::free(block, root.context());
-    if (owner != root.id()) throw std::runtime_error("the pointer was found in another entry");
-    return Py_BuildValue("{sdsdsdsdsd}", "context and device", pair, "queue", by_queue, "id", by_id,
-                         "pointer", pointer, "host pointer", host_pointer);
   });
 }
 
@@ -334,7 +291,6 @@ PyMethodDef methods[] = {
     {"entry_of_native_device", entry_of_native_device, METH_O, nullptr},
     {"entry_of_second_context", entry_of_second_context, METH_O, nullptr},
     {"stress", stress, METH_VARARGS, nullptr},
-    {"times", times, METH_NOARGS, nullptr},
     {"block", block, METH_VARARGS, nullptr},
     {"over", over, METH_O, nullptr},
     {"make", make, METH_VARARGS, nullptr},
