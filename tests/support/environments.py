@@ -42,7 +42,6 @@ PREFIXES = (
     "CL_CONFIG_",
     "FAKEGPU_",
     "OPENCL_",
-    "POSING_",
 )
 #: And those among them that are about the tests.
 OURS = (
@@ -85,8 +84,8 @@ def level_zero(adapter: str = "v2", **settings: object) -> dict[str, str]:
 def posing(backend: str) -> dict[str, str]:
     """Two GPUs that pose as those of "cuda" or "hip"."""
     folder = ROOT / "build" / "posing_adapter"
-    posing_adapter.build(folder)
-    return posing_adapter.environment(folder, backend)
+    posing_adapter.build(folder, backend)
+    return {**level_zero(tiles=0), **posing_adapter.environment(folder, backend)}
 
 
 def _out_of_memory(_scratch: Path) -> dict[str, str]:
@@ -115,23 +114,25 @@ class Environment:
     also: tuple[str, ...] = ()  # tests of other folders
 
 
+#: Tests of the CPU device that take a GPU where there is one.
+ON_GPUS = tuple(f"../package/test_roundtrips.py::test_{name}" for name in ("tensors", "writes"))
 ENVIRONMENTS = {
     "two_platforms": Environment("two_platforms", _two_platforms),
     "opencl_gpu": Environment(
         "opencl_gpu",
         lambda scratch: _opencl_gpu(scratch, gpus=2),
-        also=("stand_in_gpu",),
+        also=("stand_in_gpu", *ON_GPUS),
     ),
     "opencl_gpu_kernels": Environment(
         "../ordering/test_pending.py",
         lambda scratch: _opencl_gpu(scratch),
         also=("../ordering/test_pending_faults.py", "../ordering/test_sync_dpnp.py"),
     ),
-    "level_zero_v1": Environment("stand_in_gpu", lambda _scratch: level_zero("v1")),
-    "level_zero_v2": Environment("stand_in_gpu", lambda _scratch: level_zero("v2")),
+    "level_zero_v1": Environment("stand_in_gpu", lambda _scratch: level_zero("v1"), ON_GPUS),
+    "level_zero_v2": Environment("stand_in_gpu", lambda _scratch: level_zero("v2"), ON_GPUS),
     # The driver sees each block; GPUs that reach each other's memory, without double precision.
     "level_zero_no_pools": Environment(
-        "stand_in_gpu", lambda _scratch: level_zero(pools=False, p2p=1, fp64=0)
+        "stand_in_gpu", lambda _scratch: level_zero(pools=False, p2p=1, fp64=0), ON_GPUS
     ),
     "cuda": Environment("native_backends", lambda _scratch: posing("cuda")),
     "hip": Environment("native_backends", lambda _scratch: posing("hip")),

@@ -30,14 +30,14 @@ def is_current(library: Path, inputs: Iterable[Path]) -> bool:
     return library.stat().st_mtime > max(file.stat().st_mtime for file in inputs)
 
 
-def compile_library(library: Path, source: Path, header: Path) -> Path:
+def compile_library(library: Path, source: Path, header: Path, *link: str) -> Path:
     """Compile one file with the folder of `header`, unless the library is newer than these."""
     if is_current(library, (source, header, Path(__file__))):
         return library
     library.parent.mkdir(parents=True, exist_ok=True)
     unfinished = library.with_name(f"{library.name}.{os.getpid()}")
     command = [*compiler(), "-O1", "-std=c++17", "-shared", "-fPIC", "-pthread"]
-    run([*command, "-isystem", str(header.parents[1]), str(source), "-o", str(unfinished)])
+    run([*command, "-isystem", str(header.parents[1]), str(source), *link, "-o", str(unfinished)])
     unfinished.replace(library)  # a process that runs keeps the file it has loaded
     return library
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices of CUDA and HIP under the names that DLPack has for them, without such hardware.
 
-The stand-in adapter poses as the backend: what a driver of these does is not tested here.
+An adapter poses as the backend: what a driver of these does is not tested here.
 """
 
 import os
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from dlpack_conformance.structs import IS_COPIED, READ_ONLY, DLManagedTensorVersioned, managed_in
+from dlpack_conformance.structs import IS_COPIED, READ_ONLY, DLManagedTensorVersioned
 from extensions import labs
-from posing_adapter.build import set_delay_us
-from producers import over
+from level_zero import control
+from producers import over, read
 from samples import bits, values
 from sycl_ext import _core
 
@@ -34,13 +34,6 @@ def gpus():
 
 def numbers(device, usm_type="device"):
     return sx.empty((4, 5), "int32", usm_type=usm_type, device=device).copy_from(NUMBERS)
-
-
-def read(capsule):
-    """The device in a capsule, its flags, and its address."""
-    managed = managed_in(capsule)
-    dl = managed.dl_tensor
-    return (dl.device.device_type, dl.device.device_id), managed.flags, dl.data
 
 
 class Array:
@@ -157,6 +150,7 @@ def test_streams(gpus):
     t = numbers(gpus[0])
     asked = (TYPES["device"], 0)
     source = sx.empty((4, 5), "int32", usm_type="host", device=gpus[0]).copy_from(NUMBERS + 1)
+    set_delay_us = control.loaded().fakegpu_set_delay_us
     for stream in (None, 0, 1, 2, 0x7F00DEADBEEF):
         t.copy_from(NUMBERS)
         set_delay_us(20_000)

@@ -3,34 +3,30 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 from pathlib import Path
 
-from stand_in_build import built, compile_library, installed, opencl
+from stand_in_build import built, compile_library, installed
 
-# The runtime looks for adapters by name; this is one that no wheel fills.
-LIBRARY = "libur_adapter_native_cpu.so.0"
 SOURCE = Path(__file__).parent / "adapter.cpp"
 
 
-def build(out_dir: Path) -> Path:
+def library(backend: str) -> str:
+    """The name by which the runtime looks for the adapter of a backend; no wheel fills it."""
+    return f"libur_adapter_{backend}.so.0"
+
+
+def build(out_dir: Path, backend: str) -> Path:
     """Compile the adapter into `out_dir`, unless it is newer than all it is made of."""
     headers = installed("intel-sycl-rt", "include/unified-runtime/ur_api.h")
-    return compile_library(Path(out_dir) / LIBRARY, SOURCE, headers)
+    real = installed("intel-sycl-rt", "lib/libur_adapter_level_zero_v2.so.0")
+    flags = ["-Wl,--no-as-needed", f"-L{real.parent}", f"-l:{real.name}"]
+    flags += [f"-Wl,-rpath,{real.parent}", f"-DPOSING_BACKEND=UR_BACKEND_{backend.upper()}"]
+    return compile_library(Path(out_dir) / library(backend), SOURCE, headers, *flags)
 
 
 def environment(out_dir: Path, backend: str) -> dict[str, str]:
-    """The variables of a process that sees the CPU device, and two GPUs of "cuda" or "hip"."""
+    """What a process needs besides the stand-in driver: it sees the CPU, and GPUs of `backend`."""
     return {
-        **opencl(installed("intel-opencl-rt", "lib/libintelocl.so")),
-        "UR_ADAPTERS_SEARCH_PATH": str(built(out_dir, LIBRARY).parent),
-        "POSING_BACKEND": backend,
+        "UR_ADAPTERS_SEARCH_PATH": str(built(out_dir, library(backend)).parent),
+        "ONEAPI_DEVICE_SELECTOR": f"opencl:cpu;{backend}:gpu",  # not these GPUs as what they are
     }
-
-
-def set_delay_us(microseconds: int) -> None:
-    """Pause so long before each command, in a process that has enumerated its devices."""
-    path = Path(os.environ["UR_ADAPTERS_SEARCH_PATH"]) / LIBRARY
-    library = ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_NOW)  # not a second copy
-    library.posing_set_delay_us(ctypes.c_long(microseconds))
