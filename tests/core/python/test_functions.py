@@ -100,7 +100,7 @@ THINGS = {
     "ignores": (lambda: producers.Ignoring(tensor()), "device"),
     "list for a device": (lambda: producers.Liar(tensor(), [14, sx.device().id]), "device"),
 }  # fmt: skip
-#: What is refused, and the error with its cause and its words.
+#: Arguments that are refused, and the error with its cause and its words.
 REFUSED = {
     "stream is refused": (
         lambda: producers.StreamStrict(tensor()), sx.ExchangeError, RuntimeError, "only stream",
@@ -127,7 +127,7 @@ REFUSED = {
     "number": (lambda: 3, TypeError, None, "type int"),
     "list": (lambda: [1, 2], TypeError, None, "type list"),
 }  # fmt: skip
-#: What a producer may raise: it is the cause of one kind of error.
+#: Exceptions of a producer, which are the cause of one kind of error.
 for error in (
     *(BufferError, RuntimeError, ValueError, NotImplementedError, AssertionError, AttributeError),
     *(MemoryError, OSError, ZeroDivisionError),

@@ -338,7 +338,7 @@ WEAK = {
     "a description": lambda: described(numbers(usm_type="shared")),
 }
 
-#: What takes it, and gives its elements.
+#: Functions that take it, and give its elements.
 TAKEN = (ways.VIEW, ways.HOST, ways.COPY)
 TAKERS = {
     **{name: way.call for name, way in WAYS.items() if way.any and way.gives in TAKEN},

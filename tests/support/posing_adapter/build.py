@@ -25,7 +25,7 @@ def build(out_dir: Path, backend: str) -> Path:
 
 
 def environment(out_dir: Path, backend: str) -> dict[str, str]:
-    """What a process needs besides the stand-in driver: it sees the CPU, and GPUs of `backend`."""
+    """The variables, besides those of the driver, for the CPU and two GPUs of `backend`."""
     return {
         "UR_ADAPTERS_SEARCH_PATH": str(built(out_dir, library(backend)).parent),
         "ONEAPI_DEVICE_SELECTOR": f"opencl:cpu;{backend}:gpu",  # not these GPUs as what they are
