@@ -81,6 +81,11 @@ def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any
     try:
         # The arguments that dpnp takes only by name have this order in NumPy.
         return own(*args[:first], **dict(zip(names, args[first:], strict=False)), **named)
+    except TypeError:
+        if np.ndarray not in types:
+            raise
+        # Without these protocols, NumPy answers: ``np.array_equal`` is False with dpnp's array.
+        return function._implementation(*args, **named)
     finally:
         _within.dpnp = False
 

@@ -23,6 +23,8 @@ from sycl_ext._doctor import command as doctor
 COMMANDS: list[Any] = [devices, doctor]
 with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
     COMMANDS.append(import_module("sycl_ext_demo"))  # in examples/demo of the repository
+#: The exit code of a program that Ctrl-C has ended, for shells.
+INTERRUPTED = 130
 #: The console script that pip installs (``project.scripts``).
 SCRIPT = "sycl-ext"
 
@@ -71,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(arguments)
         finally:
             print(end="", flush=True)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of the output, such as ``head``, has ended
         # The interpreter writes the rest when it ends, which would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

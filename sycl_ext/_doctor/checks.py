@@ -248,8 +248,8 @@ def own_runtime(machine: Machine) -> Iterator[Finding]:
 @check("package")
 def packages_load(machine: Machine) -> Iterator[Finding]:
     """Find other packages that cannot be imported together with sycl_ext."""
-    if machine.devices_without_selector and not machine.devices:
-        return  # without a device some of them cannot, and `nothing_hidden` says why
+    if not machine.devices and (machine.devices_without_selector or not were_listed(machine)):
+        return  # without a device some of them cannot, and another check says why
     ours = machine.went_wrong("import sycl_ext")
     for package, cure in UPGRADES.items():
         step = machine.went_wrong(f"import {package}")
@@ -308,7 +308,8 @@ def listing_works(machine: Machine) -> Iterator[Finding]:
     step = machine.went_wrong("list devices")
     explained = machine.devices_without_selector or any(paths_have_no_space(machine))
     if step is not None and not explained:
-        cure = with_requirements(REINSTALL_RUNTIME, machine)
+        wrong = [name for name in SELECTORS if f"{name} parsing error" in step.detail]
+        cure = f"unset {wrong[0]}" if wrong else with_requirements(REINSTALL_RUNTIME, machine)
         yield Finding(f"listing the devices {how(step)}", step.detail, cure)
 
 

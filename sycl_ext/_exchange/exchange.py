@@ -201,7 +201,9 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
         )
     elif offer.device is not None:
         handed = as_tensor(source, device=offer.device, copy=True if copies else copy)
-    elif copy is True or offer.compact or (copies and (source.entry_id is None or who.root_only)):
+    elif (
+        copy is True or offer.compact or (copies and (source.usm_type == "system" or who.root_only))
+    ):
         handed = sources.copy_to(source, copy_entry(source, who))
     else:  # its export makes the copy if requested: `dpnp.asarray` reads the description
         handed = as_tensor(source)
@@ -241,7 +243,11 @@ class _EmptyProducer:
         usm_type = kind_of_copy(tensor.usm_type, entry.usm_types, moves=moves)
         anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
         readonly = tensor.readonly and not moves
-        self._view = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor, readonly)
+        self._view: Tensor = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor, readonly)
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        return self._view.__sycl_usm_array_interface__
 
     def __dlpack_device__(self) -> DLDevice:
         return self._view.__dlpack_device__()

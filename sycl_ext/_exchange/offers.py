@@ -29,7 +29,7 @@ class Offer(NamedTuple):
 
     plan: Plan
     device: Any = None  # as in `as_tensor`, or HOST; None: the device for an unaware consumer
-    compact: bool = False  # the plan is a copy only because of the consumer
+    compact: bool = False  # the consumer needs a compact, writable copy
 
 
 class Decision(NamedTuple):
@@ -168,8 +168,8 @@ def _offers_to_library(
     facts = sources.facts_of(source)
 
     def offer(device: Any, found: Plan) -> Offer:
-        compact = needed is not None and found.error is None and found.copies == 0
-        if compact:
+        compact = needed is not None and found.error is None
+        if compact and found.copies == 0:
             found = _compacted(found, device, str(needed), copy)
         elif needed is not None:
             found = found.noting(needed)

@@ -17,6 +17,7 @@ import sycl_ext as sx
 import sycl_ext_demo as demo
 from sycl_ext._cli import devices as devices_command
 from sycl_ext._cli import main
+from sycl_ext._doctor import command as doctor_command
 from sycl_ext_demo import picture
 from sycl_ext_demo.drawing import pen_drawing
 
@@ -82,6 +83,15 @@ def test_the_reader_of_the_output_has_ended(command, unbuffered):
     assert done.stderr == b""
 
 
+def test_ctrl_c_ends_a_command_without_a_traceback(monkeypatch, capsys):
+    def interrupted(_machine):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor_command, "examine", interrupted)
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("command", ["devices", "demo", "doctor"])
 def test_the_working_directory_was_deleted(command, tmp_path, monkeypatch, capsys):
     """The SYCL runtime would list no device, and hang at its end."""
@@ -120,6 +130,7 @@ def test_the_doctor_needs_no_numpy():
 import sys
 sys.modules["numpy"] = None
 from sycl_ext._cli import main
+from sycl_ext._doctor import command as doctor_command
 assert main(["devices"]) == 1
 main([])
 """)

@@ -95,6 +95,7 @@ NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._native'"
 NO_LIBSYCL = "ImportError: libsycl.so.9: cannot open shared object file: No such file or directory"
 TWO = (RUNTIME, Library("/opt/intel/lib/libsycl.so.8", "", "import torch"))
 ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}
+WRONG_SELECTOR = "SyclError: ONEAPI_DEVICE_SELECTOR parsing error. Backend is required"
 #: Drivers that are not there.
 NAMED_NOWHERE = Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file")
 FILE_NOWHERE = Driver("/no.so", "/etc/a.icd", "OSError: no file")
@@ -289,6 +290,19 @@ BROKEN = {
             devices_without_selector=(CPU,),
         ),
         "hidden-devices",
+        "parsing error",
+        "unset ONEAPI_DEVICE_SELECTOR",
+    ),
+    "a selector that is none, and no device besides": (
+        no_device(
+            steps=(
+                *steps_with("list devices", "failed", WRONG_SELECTOR)[:2],
+                Step("import dpnp", "crashed", "SIGABRT"),
+                Step("list devices", "failed", WRONG_SELECTOR),
+            ),
+            environment={"ONEAPI_DEVICE_SELECTOR": "bogus:garbage"},
+        ),
+        "list",
         "parsing error",
         "unset ONEAPI_DEVICE_SELECTOR",
     ),

@@ -100,10 +100,20 @@ def test_dpnp_asks_numpy_as_before():
     assert np.real(dpnp.ones(2)).shape == (2,)
 
 
+def test_comparisons_with_numpy_stay_false():
+    """NumPy answers so when it cannot convert an argument."""
+    x = dpnp.asarray(NUMBERS)
+    assert np.array_equal(x, x)
+    for pair in ((x, NUMBERS), (NUMBERS, x)):
+        assert np.array_equal(*pair) is False
+        assert np.array_equiv(*pair) is False
+
+
 @pytest.mark.parametrize(
     "call",
     [
         lambda x: np.add(x, NUMBERS),
+        lambda x: np.concatenate([x, NUMBERS]),
         lambda x: NUMBERS * x,
         lambda x: np.percentile(x, 50),  # dpnp has none
         lambda x: np.multiply.outer(x, x),

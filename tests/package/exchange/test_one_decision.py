@@ -74,6 +74,20 @@ def test_a_device(consumer, kind, private):
         compare(layout(source), consumer, {"copy": copy, "host_copy": host_copy})
 
 
+#: Functions of real libraries, which read DLPack or a description of the memory.
+FUNCTIONS = ("dpnp.asarray", "dpnp.from_dlpack", "numpy.from_dlpack")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_a_library(name, kind, private):
+    """Arrays without elements as well, whose memory has no address."""
+    module, _, function = name.rpartition(".")
+    call, source = getattr(pytest.importorskip(module), function), make(kind, private)
+    for layout, readonly, copy in itertools.product(LAYOUTS.values(), (False, True), COPIES):
+        compare(layout(source.as_readonly() if readonly else source), call, {"copy": copy})
+
+
 def named(where, private):
     if isinstance(where, list):
         return [named(one, private) for one in where]
