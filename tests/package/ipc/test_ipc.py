@@ -175,8 +175,6 @@ def test_no_elements_are_no_memory():
 
 
 def test_wrong_arguments():
-    with pytest.raises(BufferError, match="not in memory that processes can share"):
-        sx.ipc.handle(np.zeros(3))
     with pytest.raises(TypeError, match="it must be a Handle or bytes"):
         sx.ipc.open("handle")
     with pytest.raises(TypeError, match="bytes say neither device nor shape"):
@@ -185,14 +183,6 @@ def test_wrong_arguments():
         sx.ipc.open(sx.ipc.handle(shared()), shape=24)
     with pytest.raises(ValueError, match="is not empty"):
         sx.ipc.open(b"handle", device="cpu", shape=0)
-    with pytest.raises(BufferError, match="has no inter-process handles"):
-        sx.ipc.open(b"handle", device="cpu", shape=3)
-    with pytest.raises(TypeError):
-        sx.ipc.handle("no array")
-    with pytest.raises(ValueError, match="order is 'K'"):
-        sx.ipc.empty(3, device="cpu", order="K")
-    with pytest.raises(ValueError, match="negative"):
-        sx.ipc.empty(-3, device="cpu")
     with pytest.raises(BufferError, match="inter-process handles"):
         _core.IpcExport(sx.zeros(3))
 

@@ -16,25 +16,6 @@ from samples import numbered
 # ---- NumPy ---------------------------------------------------------------------------------------
 
 
-def test_to_numpy_shows_later_writes(usm_type):
-    tensor = sx.zeros(3, "int32", usm_type=usm_type)
-    view, copy = tensor.to_numpy(), tensor.to_numpy(copy=True)
-    tensor.copy_from(np.array([1, 2, 3], "int32"))
-    assert view.tolist() == [1, 2, 3]
-    assert copy.tolist() == [0, 0, 0]
-    view[0] = 9
-    assert tensor[0].to_numpy() == 9
-
-
-def test_read_only_to_numpy():
-    view = sx.zeros(3).as_readonly()
-    assert not view.to_numpy().flags.writeable
-    assert not view.to_numpy(copy=False).flags.writeable
-    assert view.to_numpy(copy=True).flags.writeable
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        view.to_numpy().flags.writeable = True
-
-
 def test_array(usm_type):
     tensor, array = numbered((2, 3), usm_type=usm_type)
     for x in (tensor, sx.host_view(tensor)):
