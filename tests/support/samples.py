@@ -46,9 +46,11 @@ def bits(array: Any) -> bytes:
     return np.asarray(array).tobytes()
 
 
-def numbers(usm_type: str = "shared", shape: tuple[int, ...] | int = (2, 3)) -> sx.Tensor:
+def numbers(
+    usm_type: str = "shared", shape: tuple[int, ...] | int = (2, 3), device: Any = None
+) -> sx.Tensor:
     """A tensor of `values`."""
-    return sx.empty(shape, usm_type=usm_type).copy_from(values(shape))
+    return sx.empty(shape, usm_type=usm_type, device=device).copy_from(values(shape))
 
 
 def numbered(shape: tuple[int, ...] | int, dtype: str = "int32", **where: Any) -> tuple:

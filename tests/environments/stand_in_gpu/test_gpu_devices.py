@@ -11,9 +11,8 @@ import tvm_ffi
 
 import environments
 import sycl_ext as sx
-from gpu_samples import numbers
 from producers import Liar, over
-from samples import bits, values
+from samples import bits, numbers, values
 from sycl_ext import _core
 
 # ---- two devices ---------------------------------------------------------------------------------
@@ -29,7 +28,7 @@ def test_a_device_is_found_by_what_it_is(gpus, tiles):
 
 
 def test_memory_under_the_wrong_id(gpus, cpu):
-    tensor = numbers(gpus[0])
+    tensor = numbers("device", device=gpus[0])
     for wrong, words in ((gpus[1].id, rf"\(14, {gpus[0].id}\)"), (cpu.id, "not USM")):
         managed = over(tensor, device=(14, wrong))
         with pytest.raises(BufferError, match=words):
@@ -72,7 +71,7 @@ def test_an_extent_from_one_gpu_to_the_other(gpus):
 
 def test_device_memory_called_host_memory(gpu):
     """A producer that calls device USM (1, 0): it is taken for what it is, and never touched."""
-    tensor = numbers(gpu)
+    tensor = numbers("device", device=gpu)
     managed = over(tensor, device=(1, 0))
     taken = sx.from_dlpack(managed.capsule())
     assert (taken.usm_type, taken.device) == ("device", gpu)

@@ -42,6 +42,14 @@ ur_result_t device_native_handle(ur_device_handle_t device, ur_native_handle_t* 
   return result;
 }
 
+// Without handles for other processes.
+ur_result_t device_info(ur_device_handle_t device, ur_device_info_t name, size_t capacity,
+                        void* target, size_t* size) {
+  const ur_result_t result = real.Device.pfnGetInfo(device, name, capacity, target, size);
+  if (name == UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP && target) std::memset(target, 0, capacity);
+  return result;
+}
+
 // Of a stream, which nobody follows.
 ur_result_t queue_native_handle(ur_queue_handle_t queue, ur_queue_native_desc_t*,
                                 ur_native_handle_t* out) {
@@ -62,6 +70,7 @@ urGetAdapterProcAddrTable(ur_api_version_t version, ur_adapter_dditable_t* out) 
   real = table;
   table.Adapter.pfnGetInfo = out->pfnGetInfo = adapter_info;
   table.Platform.pfnGetInfo = platform_info;
+  table.Device.pfnGetInfo = device_info;
   table.Device.pfnGetNativeHandle = device_native_handle;
   table.Queue.pfnGetNativeHandle = queue_native_handle;
   return UR_RESULT_SUCCESS;
