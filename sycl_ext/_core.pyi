@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Written by hand; tests/package/test_stub.py compares it with what the module says of itself.
+# Written by hand; tests/package/test_stub.py compares it with the docstrings of the module.
 """The C++ core of sycl_ext: literal classes and functions for the package itself."""
 
 from collections.abc import Sequence

@@ -267,7 +267,7 @@ class Bench:
     def refused(self, call: Callable[[], Any]) -> None:
         """There is no right result: an exception that does not leak is required."""
         if (result := self.taken(call)) is not None:
-            raise BrokenError(f"taken without a word: {describe(result)}")
+            raise BrokenError(f"accepted silently: {describe(result)}")
 
     def taken(self, call: Callable[[], Any]) -> Any:
         """Return a result, or None for an exception that does not leak."""

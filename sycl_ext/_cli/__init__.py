@@ -36,7 +36,7 @@ ANSWERS = (
 
 
 class Answer(argparse.Action):
-    """Prints what a function returns, and ends the program."""
+    """Prints the result of a function, and ends the program."""
 
     def __call__(
         self,

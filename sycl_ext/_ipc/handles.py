@@ -148,7 +148,7 @@ def _check_handle(handle: Handle) -> Handle:
     return replace(handle, _key=BlockKey(*handle._key), _device=words)
 
 
-#: The fields of a handle, but what it keeps.
+#: The fields of a handle, except the kept memory.
 _KINDS: dict[str, type] = {
     "mechanism": str,
     "shape": tuple,

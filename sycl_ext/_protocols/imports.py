@@ -233,7 +233,7 @@ _REFUSED: Final = object()
 
 
 def _ask(refusals: list[Exception], question: Callable[[], Any]) -> Any:
-    """Return what a producer answers; `_REFUSED`: it raised, which is a refusal now."""
+    """Return the answer of a producer; `_REFUSED`: it raised, which is now a refusal."""
     try:
         return question()
     except RecursionError:  # tried again at every level, an endless recursion would not end

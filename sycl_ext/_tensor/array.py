@@ -137,7 +137,7 @@ class Array(_core.TensorBase, metaclass=_Listed):
             )
         return operator.index(_element_of(self))
 
-    # ---- what it does not do ---------------------------------------------------------------------
+    # ---- unsupported operations ------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if other is self:

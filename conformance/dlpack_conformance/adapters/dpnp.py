@@ -58,7 +58,7 @@ adapter = Adapter(
             "work that is pending is not waited for",
             sometimes=True,
         ),
-        Known("producer-readonly_needs_a_version", "a read-only array is exported without a word"),
+        Known("producer-readonly_needs_a_version", "a read-only array is exported silently"),
         Known("producer-no_synchronisation_on_request", "stream=-1 is refused"),
         Known("producer-address_of_a_queue_is_a_stream", "stream takes only a dpctl.SyclQueue"),
         Known(

@@ -33,7 +33,7 @@ adapter = Adapter(
         Known(
             "consumer-negative_length consumer-null_shape_of_a_matrix consumer-strides_overflow "
             "consumer-offset_overflows consumer-null_data",
-            "copies what it is told to",
+            "trusts the struct, and copies",
         ),
         *(*NANOBIND, NO_ELEMENTS, STREAMS, UNKNOWN_DEVICE, DAEMON),
     ),

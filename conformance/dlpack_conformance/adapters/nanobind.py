@@ -69,7 +69,7 @@ adapter = Adapter(
     write=lambda taken, value: taken.fill(value),
     known=(
         Known("producer-copies_on_request", "copy=True is refused"),
-        Known("producer-readonly_needs_a_version", "a read-only array is exported without a word"),
+        Known("producer-readonly_needs_a_version", "a read-only array is exported silently"),
         Known("producer-copy_is_a_text", "arguments are ignored"),
         Known("consumer-readonly_is_taken", "nb::ndarray<> is of writable memory: nb::ro takes it"),
         Known("consumer-lanes", UNCHECKED.reason),

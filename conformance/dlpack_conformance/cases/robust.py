@@ -264,7 +264,7 @@ def producer_recurses(b: Bench) -> None:
     hands: Hands = _hands(b, again)
     result = b.taken(lambda: b.take(hands))
     expect(len(hands.calls) < most, "each error is answered with another call, without end")
-    expect(result is None, "taken without a word")
+    expect(result is None, "accepted silently")
 
 
 @consumer("hostile producer", NONE)
