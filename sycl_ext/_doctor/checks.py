@@ -11,9 +11,21 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
-from sycl_ext._doctor.machine import ONCE, SELECTORS, DeviceFacts, Machine, Node, Severity, Step
+from sycl_ext._doctor.machine import (
+    ONCE,
+    SELECTORS,
+    DeviceFacts,
+    Machine,
+    Node,
+    Severity,
+    Step,
+    family_of,
+    name_in_requirement,
+)
 from sycl_ext._setup import icd
 from sycl_ext._setup.hierarchy import explain_hierarchy
 from sycl_ext._setup.icd import INSTALL_CPU
@@ -96,12 +108,7 @@ CHECKS: dict[str, Check] = {}
 
 def check(name: str) -> Callable[[Check], Check]:
     """Put a function into `CHECKS`."""
-
-    def add(function: Check) -> Check:
-        CHECKS[name] = function
-        return function
-
-    return add
+    return partial(CHECKS.setdefault, name)
 
 
 def examine(machine: Machine) -> list[Finding]:
@@ -146,7 +153,7 @@ def requirements_are_there(machine: Machine) -> Iterator[Finding]:
         else:
             wanted = f", which {one.wanted_by} needs," if one.wanted_by else ""
             yield Finding(
-                f"{package_in(one.requirement)}{wanted} is not installed",
+                f"{name_in_requirement(one.requirement)}{wanted} is not installed",
                 "it was left out (--no-deps), or uninstalled",
                 f"python -m pip install {shlex.quote(one.requirement)}",
             )
@@ -171,7 +178,7 @@ def runtime_loads(machine: Machine) -> Iterator[Finding]:
     if step is None or machine.source_tree or machine.unreadable:
         return
     for one in machine.missing:  # another check has named it
-        words = (f"module named '{package_in(one.requirement)}", *one.files)
+        words = (f"module named '{name_in_requirement(one.requirement)}", *one.files)
         if any(word in step.detail for word in words):
             return
     cause, cure = next(rest for pattern, *rest in LOAD_ERRORS if re.search(pattern, step.detail))
@@ -190,13 +197,13 @@ def runtime_loads(machine: Machine) -> Iterator[Finding]:
 def one_runtime(machine: Machine) -> Iterator[Finding]:
     """Find libraries of which there are two."""
     for family, severity in ONCE.items():
-        copies = [library for library in machine.libraries if library.family == family]
+        copies = [library for library in machine.libraries if family_of(library.path) == family]
         if len(copies) < 2:
             continue
         verb, _, package = copies[1].loaded_by.partition(" ")
         cause = f"{copies[1].loaded_by} loads another one"
         cure, then = with_requirements(REINSTALL_RUNTIME, machine), ""
-        if overrides := overriding(machine, {folder_of(library.path) for library in copies}):
+        if overrides := overriding(machine, {Path(library.path).parent for library in copies}):
             cause = f"{' and '.join(overrides)} leads to another one than this environment has"
             cure = f"unset {' '.join(overrides)}"
         elif verb == "import" and package != "sycl_ext":
@@ -231,7 +238,7 @@ def one_runtime_wanted(machine: Machine) -> Iterator[Finding]:
 @check("other-runtime")
 def own_runtime(machine: Machine) -> Iterator[Finding]:
     """Find a runtime that is not the one of this environment."""
-    loaded = [library for library in machine.libraries if library.family == "libsycl"]
+    loaded = [library for library in machine.libraries if family_of(library.path) == "libsycl"]
     if len(loaded) != 1 or "intel-sycl-rt" not in machine.packages:
         return
     path = loaded[0].path
@@ -568,23 +575,13 @@ def when_others_work(machine: Machine) -> Severity:
     return "warning" if machine.devices else "problem"
 
 
-def overriding(machine: Machine, folders: set[str] | None = None) -> list[str]:
+def overriding(machine: Machine, folders: set[Path] | None = None) -> list[str]:
     """Return the variables that put a runtime (in one of these folders) before our own."""
     return [
         name
         for name, paths in machine.overrides.items()
-        if folders is None or any(folder_of(path) in folders for path in paths)
+        if folders is None or any(Path(path).parent in folders for path in paths)
     ]
-
-
-def folder_of(path: str) -> str:
-    """Return the folder of a file."""
-    return path.rpartition("/")[0]
-
-
-def package_in(requirement: str) -> str:
-    """Return the name of the package in a requirement, as it is written."""
-    return re.split(r"[^\w.-]", requirement)[0]
 
 
 def how(step: Step) -> str:

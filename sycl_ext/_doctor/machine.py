@@ -81,11 +81,6 @@ class Library:
     package: str = ""
     loaded_by: str = ""
 
-    @property
-    def family(self) -> str:
-        """Return ``"libsycl"`` for any version of it."""
-        return family_of(self.path)
-
 
 @dataclass(frozen=True)
 class Runtime:

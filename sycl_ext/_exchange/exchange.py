@@ -48,17 +48,7 @@ def exchange(
 @overload
 def exchange(
     x: Any,
-    consumer: _Library[Result],
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
-) -> Result: ...
-@overload
-def exchange(
-    x: Any,
-    consumer: Callable[[Any], Result],
+    consumer: _Library[Result] | Callable[[Any], Result],
     /,
     *,
     copy: bool | None = None,

@@ -212,7 +212,7 @@ def empty(
     _require_system_usm(where.device)
     block = make_block(max(prod(lengths), 1) * ITEMSIZES[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
-    return _view_of_block(block, where.device, name, 0, lengths, strides_of(lengths, axes), False)
+    return _view_of_block(block, where.device, 0, name, lengths, strides_of(lengths, axes), False)
 
 
 def _require_system_usm(device: Device) -> None:
@@ -226,8 +226,8 @@ def _require_system_usm(device: Device) -> None:
 def _view_of_block(
     block: Block,
     device: Device,
-    dtype: str,
     offset: int,
+    dtype: str,
     shape: Sequence[int],
     strides: Sequence[int],
     readonly: bool,
@@ -402,33 +402,16 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
         raise TypeError("a Handle knows its shape and dtype; pass them only with bytes")
     handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
+    layout = handle._offset, handle.dtype, handle.shape, handle._strides, handle.readonly
     try:
         if handle.mechanism == "shared memory":
             where = wanted or nearest(handle._device) or place(None).device
             _require_system_usm(where)
             block = open_block(handle._key, handle._nbytes, handle.readonly)
-            return _view_of_block(
-                block,
-                where,
-                handle.dtype,
-                handle._offset,
-                handle.shape,
-                handle._strides,
-                handle.readonly,
-            )
+            return _view_of_block(block, where, *layout)
         entry = _exact(handle, wanted)._entry
         data, lease = records.borrow(handle._key, handle._nbytes)
-        return _core.open_ipc(
-            entry,
-            data,
-            handle._nbytes,
-            handle._offset,
-            handle.dtype,
-            handle.shape,
-            handle._strides,
-            handle.readonly,
-            lease,
-        )
+        return _core.open_ipc(entry, data, handle._nbytes, *layout, lease)
     except ValueError as error:
         raise BufferError(f"the handle contradicts itself: {error}") from error
 

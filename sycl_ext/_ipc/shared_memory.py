@@ -140,12 +140,11 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
         if fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS:
             raise BufferError(f"{path} is not shared memory of this package")
         return Block(descriptor, nbytes, readonly)
-    except OSError as error:
+    except (OSError, BufferError) as error:
         os.close(descriptor)
+        if isinstance(error, BufferError):
+            raise
         raise BufferError(f"{path} is not shared memory of this package: {error}") from error
-    except BufferError:
-        os.close(descriptor)
-        raise
 
 
 def _check_file(found: os.stat_result, key: BlockKey, nbytes: int) -> None:

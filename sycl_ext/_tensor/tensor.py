@@ -34,7 +34,7 @@ from sycl_ext._tensor.indexing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import dpctl
     from numpy.typing import DTypeLike, NDArray
@@ -113,7 +113,14 @@ class Tensor(Array):
     @property
     def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
         """The view with its axes reversed."""
-        return _core.view(self, 0, self.shape[::-1], self.strides[::-1], sources.root_of(self))
+        return self._with_axes(range(self.ndim)[::-1])
+
+    def _with_axes(self, axes: Sequence[int]) -> Tensor:
+        """Return the view with these axes, in this order."""
+        shape, strides = (
+            tuple(numbers[axis] for axis in axes) for numbers in (self.shape, self.strides)
+        )
+        return _core.view(self, 0, shape, strides, sources.root_of(self))
 
     def transpose(self, *axes: Any) -> Tensor:
         """Return the view with its axes in another order.
@@ -135,15 +142,7 @@ class Tensor(Array):
         >>> sx.empty((2, 3, 4)).transpose(1, 2, 0).shape
         (3, 4, 2)
         """
-        order = transposed_axes(self.ndim, axes)
-        shape, strides = self.shape, self.strides
-        return _core.view(
-            self,
-            0,
-            tuple(shape[axis] for axis in order),
-            tuple(strides[axis] for axis in order),
-            sources.root_of(self),
-        )
+        return self._with_axes(transposed_axes(self.ndim, axes))
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """Return the view without axes of length 1.
@@ -164,15 +163,7 @@ class Tensor(Array):
         >>> sx.empty((1, 3, 1)).squeeze().shape
         (3,)
         """
-        left = squeezed_axes(self.shape, axis)
-        shape, strides = self.shape, self.strides
-        return _core.view(
-            self,
-            0,
-            tuple(shape[axis] for axis in left),
-            tuple(strides[axis] for axis in left),
-            sources.root_of(self),
-        )
+        return self._with_axes(squeezed_axes(self.shape, axis))
 
     def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
         """Return the elements in another shape, in C order, as a view where the strides allow it.
