@@ -41,22 +41,6 @@ def test_there_and_back(gpu, usm_type, way, taken):
     assert np.array_equal(back.to_numpy(), WANTED)
 
 
-def test_the_result_on_the_host(gpu):
-    def computed():
-        return compute(sx.exchange(sx.as_tensor(VALUES, device=gpu), dpnp))
-
-    for host in (
-        sx.exchange(computed(), np),
-        np.from_dlpack(sx.host_view(computed())),
-        np.asarray(sx.host_view(computed(), copy=True)),
-        sx.as_tensor(computed()).to_numpy(),
-        np.asarray(sx.exchange(computed(), memoryview)),
-    ):
-        assert np.array_equal(host, WANTED)
-    with pytest.raises(sx.CopyRefusedError, match="host cannot reach"):
-        sx.host_view(computed(), copy=False)
-
-
 def test_from_one_gpu_to_the_other():
     first, second = sx.device("opencl:gpu:0"), sx.device("opencl:gpu:1")
     array = compute(sx.exchange(sx.as_tensor(VALUES, device=first), dpnp))
