@@ -16,7 +16,7 @@
 
 namespace sycl_ext {
 
-// Held for a few instructions at a time, where a mutex would cost more than what it guards.
+// Held for a few instructions at a time, less than the cost of a mutex.
 class SpinLock {
  public:
   void lock() noexcept {

@@ -25,7 +25,7 @@ Mutex& mutex = *new Mutex(Rank::waits);
 // A detached thread that waits in the place of the main thread, one wait after the other.
 class Helper {
  public:
-  // Throws std::system_error when there is no thread to be had.
+  // Throws std::system_error if no thread can be started.
   static std::shared_ptr<Helper> start() {
     auto helper = std::make_shared<Helper>();
     std::thread([helper] { helper->serve(); }).detach();
@@ -64,7 +64,7 @@ class Helper {
       } catch (...) {
         error_ = std::current_exception();
       }
-      wait_ = nullptr;  // what it owns goes before the wait counts as over
+      wait_ = nullptr;  // its captures are destroyed before the wait counts as over
       lock.lock();
       if (is_dismissed_) --*interrupted;
       is_busy_ = false;

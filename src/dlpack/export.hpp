@@ -22,12 +22,11 @@ struct ExportOptions {
 template <class Managed>
 Managed* export_managed(const Tensor& tensor, ExportOptions options);
 
-// The memory behind a managed tensor that was exported here; nullptr: somebody else made it.
+// The memory of a managed tensor that was exported here; nullptr: other code made it.
 template <class Managed>
 const Memory* exported_memory(const Managed* managed) noexcept;
 
-// Says of a managed tensor that nobody has submitted work on its memory; of one of somebody else's,
-// nothing.
+// No work was submitted on the memory of a managed tensor; ignored for one of other code.
 template <class Managed>
 void was_not_used(Managed* managed) noexcept;
 

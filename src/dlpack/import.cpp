@@ -63,7 +63,7 @@ Layout read_layout(const DLTensor& dl) {
        "has: ask the producer for a host copy");
 }
 
-// A view of an export of our own, which went through somebody's hands.
+// A view of an export of this package, which other code returned.
 Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
                   DLDevice device, const NamedDevice& named, bool readonly,
                   const ImportOptions& options) {

@@ -16,15 +16,8 @@ namespace sycl_ext {
 namespace {
 
 const char* kind_of(const Entry& entry) noexcept {
-  switch (entry.kind) {
-    case EntryKind::root:
-      return "root";
-    case EntryKind::sub_device:
-      return "sub_device";
-    case EntryKind::context:
-      break;
-  }
-  return "context";
+  constexpr const char* names[] = {"root", "sub_device", "context"};
+  return names[static_cast<int>(entry.kind)];
 }
 
 py::tuple usm_types_of(const Entry& entry) {

@@ -14,7 +14,7 @@ ByteRange bytes_of(const Tensor& tensor) {
   return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
 }
 
-// What Python holds of a registration of host memory.
+// The registration of host memory for Python.
 class HostRegistrationObject {
  public:
   explicit HostRegistrationObject(const Tensor& tensor) {

@@ -14,7 +14,8 @@ namespace sycl_ext {
 
 namespace {
 
-// What Python holds of commands that go on: each call, and their end, is without the GIL.
+// Commands that run while their caller continues, for Python: each call, and their end, is without
+// the GIL.
 class Commands {
  public:
   explicit Commands(std::vector<Event> events) : events_(std::move(events)) {}

@@ -26,7 +26,7 @@ bool is_fresh(PyObject* capsule) noexcept {
   return PyCapsule_IsValid(capsule, fresh_name<Managed>);
 }
 
-// Runs the deleter of a capsule that nobody consumed.
+// Runs the deleter of a capsule that was not consumed.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
   if (!is_fresh<Managed>(capsule)) return;

@@ -17,7 +17,7 @@ DLManagedTensorVersioned* take_managed(PyObject* capsule);
 // A new capsule over a managed tensor that C code made; takes it over.
 PyObject* capsule_from_pointer(void* managed, bool versioned);
 
-// Whether nobody has consumed a DLPack capsule.
+// Whether a DLPack capsule was not consumed.
 bool is_fresh(PyObject* capsule) noexcept;
 
 // Consumes a "dltensor" or "dltensor_versioned" capsule: it is renamed before anything is read, so

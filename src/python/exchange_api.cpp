@@ -21,8 +21,8 @@ DLManagedTensorVersioned* export_as(const Tensor& tensor, DLDevice device) {
   return export_managed<DLManagedTensorVersioned>(tensor, {device, false});
 }
 
-// What can be asked for: host memory, device USM of an entry, and what DLPack names of CUDA and
-// ROCm, which says the kind of USM as well.
+// Allocates host memory, device USM of an entry, or memory of a device type of CUDA and ROCm, which
+// includes the kind of USM.
 Tensor make_like(const DLTensor& prototype) {
   const DType& dtype = dtype_from_dlpack(prototype.dtype);
   if (prototype.ndim > 0 && !prototype.shape) {

@@ -33,7 +33,7 @@ void tell(sycl_ext_error* error, Error::Kind kind, const char* message) noexcept
   error->message[sizeof error->message - 1] = '\0';
 }
 
-// Runs `body` without Python; what it throws goes into `error`.
+// Runs `body` without Python; its exceptions become `error`.
 template <class Result, class Body>
 Result answered(sycl_ext_error* error, Result failed, Body&& body) noexcept {
   try {

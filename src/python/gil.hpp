@@ -147,7 +147,7 @@ inline PyRef take_exception() {
   return PyRef(value);
 }
 
-// Whether a signal may end what this thread waits for: Python handles signals in the main thread.
+// Whether a signal may end a wait of this thread: Python handles signals in the main thread.
 inline bool takes_signals() noexcept {
   if (!ReleasedGil::current() || !python_is_alive()) return false;
   return is_main_thread();

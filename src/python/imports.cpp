@@ -102,8 +102,8 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
 
 // ---- the order, as far as views go --------------------------------------------------------------
 
-// `heard`: what came of the question for a view: a tensor, an exception, true (the C exchange table
-// was asked in vain), or nothing.
+// `heard`: the result of the request for a view: a tensor, an exception, true (the C exchange table
+// returned nothing), or nullptr.
 PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* heard) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
   return PyObject_CallFunctionObjArgs(hooks().import_slowly, x, heard ? heard : Py_None,
@@ -168,8 +168,9 @@ unsigned version_of(PyTypeObject* type) noexcept {
 
 }  // namespace
 
-// Remembered under the version that CPython gives a class, which is another one as soon as somebody
-// changes the class or one that it is made from.
+// Cached under the version that CPython gives a class, which changes as soon as the class or one of
+// its bases is changed.
+//
 // https://docs.python.org/3/c-api/typeobj.html#c.PyTypeObject.tp_version_tag
 ProducerClass producer_class(PyTypeObject* type) {
   struct Line {

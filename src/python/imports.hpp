@@ -24,9 +24,9 @@ struct ImportRequest {
 // A new instance; nullptr with an exception set, or another exception.
 PyObject* import_object(PyObject* x, const ImportRequest& request);
 
-// What can be known of a producer by its class.
+// Properties of a producer's class.
 struct ProducerClass {
-  // imports.facts_of_class: what the core may do without Python, and what it must check.
+  // The bits of imports.facts_of_class.
   static constexpr long from_dlpack = 1, as_tensor = 2, shows_queue = 4, has_lazy_state = 8,
                         is_base = 16, has_table = 32;
   long facts;
@@ -39,7 +39,7 @@ struct CapsuleRequest {
   DLDevice device;             // the announced or requested device
   bool never_copy = false;     // Error(copy_refused) for a copy
   bool readonly = false;       // whatever the capsule says
-  Queue queue{};               // which the producer shows; empty: everybody's
+  Queue queue{};               // of the producer; empty: the shared queue
   PyObject* base = nullptr;    // the base of the tensor (borrowed)
   ImportOptions options = {};  // settle and host_reader
 };

@@ -279,8 +279,8 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// Whether Python started this thread.  Others may be the runtime's, where dpctl drops what a
-// command has used: Python code that runs in there may make and drop tensors of its own.
+// Whether Python started this thread.  A thread of the runtime, in which dpctl drops the arguments
+// of a command, may also run Python code that makes and drops tensors.
 bool is_python_thread() {
   if (is_main_thread()) return true;
   const SavedException saved;

@@ -51,7 +51,7 @@ inline Hooks& hooks() noexcept { return hook_table; }
 // The base type, made once.  nullptr with an exception set when that fails.
 PyTypeObject* tensor_base_type();
 
-// Spares the instances of a subclass what the end of an instance of a Python class costs.  For a
+// Instances of a subclass are deallocated directly, without the cost for a Python class.  For a
 // class without a dict and slots of its own.
 void end_directly(PyObject* type) noexcept;
 

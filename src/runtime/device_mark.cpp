@@ -3,7 +3,7 @@
 //
 // A barrier of SYCL would do harm there, and would not even be right.  libsycl has it wait for all
 // host tasks of the queue, and has everything that is submitted later wait for it; dpctl's host
-// tasks want the GIL, which somebody may hold who waits for a later command.  And once a barrier
+// tasks want the GIL, which a thread may hold that waits for a later command.  And once a barrier
 // has passed, the next one may miss commands that libsycl still holds back.
 // (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
 // https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)

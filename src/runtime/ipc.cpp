@@ -59,7 +59,7 @@ void close_ipc(void* state) {
   const RuntimeCall call("closing an inter-process handle");
   try {
     ipc::close(opened->pointer, opened->context);
-  } catch (...) {  // nobody is left to be told
+  } catch (...) {  // a deleter does not raise
   }
 }
 
@@ -105,7 +105,7 @@ IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
          memory_->entry()->id, "), ", memory_->entry()->name, ", gave none");
   }
-  handle_ = std::move(handle);  // the last step: who has a handle gives it back
+  handle_ = std::move(handle);  // the last step: the destructor gives it back
 }
 
 IpcExport::~IpcExport() {
@@ -146,8 +146,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
     fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",
          entry.id, "), ", entry.name, ", mapped nothing");
   }
-  // What is not mapped there is not closed either: the runtime goes by the pointer, and would close
-  // another mapping.
+  // Only a valid mapping is closed: the runtime uses the pointer, and would close another mapping.
   require_one_allocation("the inter-process handle", entry, data, nbytes);
   Owner owner(opened.release(), close_ipc);
   UsmKind kind;

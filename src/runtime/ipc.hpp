@@ -17,11 +17,10 @@ bool has_ipc(const Entry& entry);
 // The handle of `nbytes` bytes in a block, which keeps the block.  Every function of this class and
 // open_ipc() take locks of the runtime and may wait: call them without the GIL.
 //
-// A handle exports the allocation of the driver around these bytes, and holds their offset in it:
-// the Level Zero adapters put what is smaller than 4 MiB into slabs with other blocks, all of which
-// whoever opens the handle can reach.  The adapters keep the driver's handle until the allocation
-// is freed, whatever becomes of this object.  In a process that was forked, the handle is left
-// alone: it is the parent's.
+// A handle exports the allocation of the driver that contains these bytes, and their offset in it.
+// The Level Zero adapters put blocks of less than 4 MiB into slabs with other blocks, which a
+// process that opens the handle can access.  The adapters keep the handle of the driver until the
+// allocation is freed.  A forked process leaves the handle to its parent.
 class IpcExport {
  public:
   // Error(buffer) unless the bytes are 'device' USM in an allocation that the driver knows.
@@ -31,7 +30,7 @@ class IpcExport {
   IpcExport& operator=(const IpcExport&) = delete;
 
   std::string bytes() const;
-  // Size of the driver's allocation; 0: there is no driver that could be asked.
+  // Size of the driver's allocation; 0: unknown.
   std::size_t exposed() const noexcept { return exposed_; }
 
  private:
@@ -53,15 +52,15 @@ class Descriptor {
   int number_;
 };
 
-// The `nbytes` bytes behind a handle of another process, which must have made it on the entry's
-// device.  `lease` is closed when the memory is: its maker sees by a lock on it that somebody has
-// the memory open.  Error(runtime): the runtime does not take the handle; Error(buffer): what it
-// leads to is not device USM of at least that size.
+// The `nbytes` bytes of a handle of another process, which must have made it on the entry's device.
+// `lease` is closed with the memory: its maker detects by a lock on it that the memory is open.
+// Error(runtime): the runtime does not accept the handle; Error(buffer): it is not device USM of at
+// least that size.
 //
-// The bytes are believed: they hold a process, a descriptor and an offset that the runtime follows
-// without a check.  They must come from that process itself, not from a message (see
-// sycl_ext/_ipc/handles.py).  Closing releases the GIL; the adapters keep the mapping for the next
-// time the allocation is opened.
+// The bytes of the handle are trusted: they contain a process, a descriptor and an offset that the
+// runtime uses without a check.  They must come from that process itself, not from a message
+// (sycl_ext/_ipc/handles.py).  Closing releases the GIL; the adapters keep the mapping for the next
+// time.
 Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes,
                 Descriptor lease = Descriptor());
 

@@ -23,8 +23,8 @@ void* symbol(const char* name) noexcept {
   return found;
 }
 
-// The answer of `ask`, which gets a function of the loader; `unknown`, where there is no such
-// driver behind the entry, or no such function, or the adapter has no native handles.
+// The result of `ask`, which gets a function of the loader; `unknown` if the entry has no such
+// driver, or if there is no such function or no native handle.
 template <class Function, class Answer, class Ask>
 Answer ask_driver(const Entry& entry, const char* name, Answer unknown, const Ask& ask) noexcept {
   if (entry.backend != "level_zero") return unknown;
@@ -62,7 +62,7 @@ bool shares_memory(const Entry& entry) noexcept {
 }
 
 std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* pointer) noexcept {
-  // What the functions of a loader answer that is loaded, and that the adapters do not use.
+  // Errors of a loader that is loaded, but not used by the adapters.
   constexpr std::uint32_t uninitialized = 0x78000001, unsupported = 0x78000003;
   using GetRange = std::uint32_t (*)(ze_context_handle_t, const void*, void**, std::size_t*);
   using Answer = std::optional<DriverAllocation>;

@@ -8,14 +8,14 @@
 
 namespace sycl_ext {
 
-// Whether the driver shares memory between processes; the aspect of the device does not ask it.
-// True: there is nobody to be asked.
+// Whether the driver shares memory between processes, which the aspect of the device does not say.
+// True: there is no such driver.
 bool shares_memory(const Entry& entry) noexcept;
 
 // Whether the driver of the entry has imported the byte of host memory, and from which address on
 // (zexDriverGetHostPointerBaseAddress).
 struct ImportedFrom {
-  bool is_known;      // false: there is no such driver, or it does not say
+  bool is_known;      // false: there is no such driver or answer
   const void* first;  // nullptr: it is not imported
 };
 ImportedFrom imported_from(const Entry& entry, const void* pointer) noexcept;
@@ -26,11 +26,11 @@ struct DriverAllocation {
   const std::byte* begin;
   std::size_t nbytes;
 };
-// The one that holds the byte; nullopt: there is no driver to ask.
+// The one that contains the byte; nullopt: there is no such driver.
 std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* pointer) noexcept;
 
-// The entry in the same context of the device that the memory is on, as the driver says, which
-// knows more of it than SYCL; nullptr: it does not say, or has no such entry.
+// The entry, in the same context, of the device of the memory, from the driver, which knows more
+// about it than SYCL; nullptr: there is no answer or no such entry.
 const Entry* device_of_memory(const Entry& entry, const void* pointer) noexcept;
 
 }  // namespace sycl_ext

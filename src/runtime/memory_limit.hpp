@@ -52,13 +52,14 @@ MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept;
 // and of its private contexts.
 std::int64_t bytes_on(const Entry& entry) noexcept;
 
-// Whom an allocation asks before it fails; true: it is to try again.  It is asked without a lock,
-// and may throw.
+// The function that an allocation calls before it fails; true: it is to try again.  It is called
+// without a lock, and may throw.
 using PressureHandler = bool (*)(const Entry& limited, std::size_t nbytes);
 void set_pressure_handler(PressureHandler handler) noexcept;
 
-// An allocation of so many bytes on the entry does not fit: asks for the device of the entry and
-// for its root device.  False: nobody makes room.  Not for an allocation of the handler itself.
+// An allocation of so many bytes on the entry does not fit: calls the handler for the device of the
+// entry and for its root device.  False: no memory was freed.  Not for an allocation of the handler
+// itself.
 bool is_room_made(const Entry& entry, std::size_t nbytes);
 
 // The limit that the allocation would pass; nullptr: there is room, which may have been made.

@@ -35,7 +35,7 @@ class WaitForWork {
   WaitForWork(const WaitForWork&) = delete;
   WaitForWork& operator=(const WaitForWork&) = delete;
 };
-// What else waits for work, without being in the runtime.
+// Counts waits that are not calls of the runtime.
 void add_unfinished_work(int count) noexcept;
 
 // Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.

@@ -88,51 +88,40 @@ inline __m128i interleave(__m128i a, __m128i b, bool upper) noexcept {
   return upper ? _mm_unpackhi_epi64(a, b) : _mm_unpacklo_epi64(a, b);
 }
 
-// Transposes a square whose lines are contiguous vectors on both sides.  Interleaving line i with
+#endif
+
+// Transposes a square, whose lines are contiguous vectors on both sides.  Interleaving line i with
 // line i + side / 2 moves one bit of the row number into the column number; after log2(side) rounds
 // rows and columns have changed places.
 template <std::size_t Size>
 inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byte* from,
                              std::int64_t from_line) noexcept {
   constexpr int side = square_side<Size>;
-  __m128i lines[side], next[side];
-  for (int i = 0; i < side; ++i) {
-    lines[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_line));
-  }
-  for (int round = 1; round < side; round *= 2) {
-    for (int i = 0; i < side / 2; ++i) {
-      next[2 * i] = interleave<Size>(lines[i], lines[i + side / 2], false);
-      next[2 * i + 1] = interleave<Size>(lines[i], lines[i + side / 2], true);
+#if defined(__SSE2__)
+  if constexpr (Size < 16) {
+    __m128i lines[side], next[side];
+    for (int i = 0; i < side; ++i) {
+      lines[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_line));
     }
-    std::copy_n(next, side, lines);
+    for (int round = 1; round < side; round *= 2) {
+      for (int i = 0; i < side / 2; ++i) {
+        next[2 * i] = interleave<Size>(lines[i], lines[i + side / 2], false);
+        next[2 * i + 1] = interleave<Size>(lines[i], lines[i + side / 2], true);
+      }
+      std::copy_n(next, side, lines);
+    }
+    for (int i = 0; i < side; ++i) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_line), lines[i]);
+    }
+    return;
   }
+#endif
   for (int i = 0; i < side; ++i) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_line), lines[i]);
-  }
-}
-
-template <>
-inline void transpose_square<16>(std::byte* to, std::int64_t to_line, const std::byte* from,
-                                 std::int64_t from_line) noexcept {
-  for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 2; ++j)
-      std::memcpy(to + i * to_line + 16 * j, from + j * from_line + 16 * i, 16);
-  }
-}
-
-#else
-
-template <std::size_t Size>
-inline void transpose_square(std::byte* to, std::int64_t to_line, const std::byte* from,
-                             std::int64_t from_line) noexcept {
-  for (int i = 0; i < square_side<Size>; ++i) {
-    for (int j = 0; j < square_side<Size>; ++j) {
+    for (int j = 0; j < side; ++j) {
       std::memcpy(to + i * to_line + j * Size, from + j * from_line + i * Size, Size);
     }
   }
 }
-
-#endif
 
 struct Tile {
   std::int64_t i_begin, i_end, j_begin, j_end;

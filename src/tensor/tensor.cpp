@@ -11,10 +11,15 @@ std::size_t bytes_of(const DType& dtype, const Layout& layout) {
   return static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
 }
 
+Tensor view_of(Memory memory, std::byte* data, const DType& dtype, Layout layout, bool readonly) {
+  if (!memory->data) data = nullptr;
+  const bool on_host = !memory->entry();
+  return {std::move(memory), data, &dtype, std::move(layout), readonly, on_host};
+}
+
 Tensor over(Memory memory, const DType& dtype, const Layout& layout) {
   std::byte* const data = memory->data;
-  const bool on_host = !memory->entry();
-  return {std::move(memory), data, &dtype, layout, false, on_host};
+  return view_of(std::move(memory), data, dtype, layout, false);
 }
 
 }  // namespace
@@ -57,15 +62,13 @@ Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entr
   const Entry& home = locate_usm("the array", range.begin, range.nbytes, entry, &kind);
   Memory memory =
       borrow(range.begin, range.nbytes, kind, &home, std::move(queue), std::move(owner));
-  return {
-      std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, false};
+  return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
 }
 
 Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   Memory memory = borrow(range.begin, range.nbytes, UsmKind::system, nullptr, {}, std::move(owner));
-  return {
-      std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly, true};
+  return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
 }
 
 Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
@@ -86,8 +89,7 @@ Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool read
   }
   if (!entry) entry = reader;
   Memory memory = borrow(range.begin, range.nbytes, kind, entry, {}, std::move(owner));
-  return {std::move(memory), range.begin ? data : nullptr, &dtype, std::move(layout), readonly,
-          entry == nullptr};
+  return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
 }
 
 bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,

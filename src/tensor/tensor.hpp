@@ -25,7 +25,7 @@ struct Tensor {
   bool host_accessible() const noexcept {
     return sycl_ext::host_accessible(memory->kind(), memory->entry());
   }
-  // What __dlpack_device__ answers.
+  // The result of __dlpack_device__.
   DLDevice dl_device() const noexcept {
     if (on_host) return {kDLCPU, 0};
     return {kDLOneAPI, memory->entry()->root_id};
