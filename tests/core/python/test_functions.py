@@ -108,7 +108,7 @@ REFUSED = {
     "homeless": (
         lambda: producers.Homeless(tensor()), sx.ExchangeError, ValueError, "could not determine",
     ),
-    "a liar": (lambda: saying(1, 0), BufferError, None, r"\(14, 0\).*\(1, 0\)"),
+    "a liar": (lambda: saying(1, 0), BufferError, None, r"\(14, \d\).*\(1, 0\)"),
     "no capsule": (lambda: producers.NoCapsule(tensor(), 3), BufferError, None, "int.*capsule"),
     "no capsule, but an array": (
         lambda: producers.NoCapsule(array(), array()), BufferError, None, "ndarray.*capsule",
