@@ -272,7 +272,10 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
     if (next->failures < errors.failures) failure = errors.failure;
     next->failure = failure;
     // The failure of a copy that nobody may wait for stays for whoever reads its target.
-    if (failure.empty() || !next->goes_on) next->finish();
+    if (failure.empty())
+      next->finish();
+    else if (!next->goes_on)
+      next->abandon();
   }
 }
 
@@ -282,7 +285,7 @@ void settle(const std::shared_ptr<EventState>& command) {
   const std::string failure = failure_of(*command);
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
   command->failure = failure;
-  command->finish();
+  failure.empty() ? command->finish() : command->abandon();
 }
 
 // Of a command that is settled.
@@ -292,8 +295,9 @@ void raise_failure(EventState* command) {
     const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
     failure = command->failure;
   }
-  command->finish();
-  if (!failure.empty()) fail(Error::Kind::runtime, "a command has failed: ", failure);
+  if (failure.empty()) return;
+  command->abandon();
+  fail(Error::Kind::runtime, "a command has failed: ", failure);
 }
 
 // Before anybody waits for a command of ours; a third party's queue has no list.
@@ -615,7 +619,7 @@ std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, 
     if (copy->is_done || copy->failure.empty()) continue;
     if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
     failure = copy->failure;
-    if (told) copy->finish();
+    if (told) copy->abandon();
   }
   return failure;
 }

@@ -75,17 +75,19 @@ struct EventState {
   EventState(sycl::event event, std::shared_ptr<QueueState> queue,
              std::uint64_t failures = no_failure_counts) noexcept
       : event(std::move(event)), queue(std::move(queue)), failures(failures) {}
-  ~EventState() {
-    if (is_done || !queue) return;
-    ++queue->abandoned;
-    --queue->pending;
-  }
+  ~EventState() { abandon(); }
   EventState(const EventState&) = delete;
   EventState& operator=(const EventState&) = delete;
 
-  // Somebody has waited for it, or been told of its failure.
+  // Somebody has waited for it.
   void finish() noexcept {
     if (!is_done.exchange(true) && queue) --queue->pending;
+  }
+  // Nobody will wait for it any more, and it may go on: its event is dropped, or the wait failed.
+  void abandon() noexcept {
+    if (is_done.exchange(true) || !queue) return;
+    ++queue->abandoned;
+    --queue->pending;
   }
 
   const sycl::event event;
