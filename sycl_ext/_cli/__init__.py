@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line, ``python -m sycl_ext`` or ``sycl-ext``: one module per subcommand.
 
-Exit codes: 0 success, 1 failure (the message has the reason and the way out), 2 wrong usage.
+Exit codes: 0 success, 1 failure (the message has the reason and the way out), 2 wrong usage,
+130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from sycl_ext._doctor import command as doctor
 COMMANDS: list[Any] = [devices, doctor]
 with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
     COMMANDS.append(import_module("sycl_ext_demo"))  # in examples/demo of the repository
-#: The exit code of a program that Ctrl-C has ended, for shells.
-INTERRUPTED = 130
 #: The console script that pip installs (``project.scripts``).
 SCRIPT = "sycl-ext"
 
@@ -74,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             print(end="", flush=True)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return 130
     except BrokenPipeError:  # the reader of the output, such as ``head``, has ended
         # The interpreter writes the rest when it ends, which would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

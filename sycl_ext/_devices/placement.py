@@ -152,10 +152,7 @@ def _by_pair(pair: Any) -> Device:
         raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
     device_type, entry_id = (int(x) for x in pair)
     if device_type == HOST[0]:
-        raise ValueError(
-            f"device is {(device_type, entry_id)}, the host, which is not a SYCL device; use "
-            'host_view() or to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
-        )
+        raise _is_host((device_type, entry_id))
     if device_type != DeviceType.ONE_API:
         fits = all(0 <= number < 1 << 31 for number in (device_type, entry_id))
         native = _core.resolve(device_type, entry_id) if fits else None
@@ -166,6 +163,13 @@ def _by_pair(pair: Any) -> Device:
             )
         return by_id(native[0].id)
     return by_id(entry_id)
+
+
+def _is_host(spec: object) -> ValueError:
+    return ValueError(
+        f"device is {spec!r}, the host, which is not a SYCL device; use host_view() or to_numpy() "
+        'to reach the host, and "cpu" for the SYCL CPU device'
+    )
 
 
 _FILTER = (
@@ -199,10 +203,7 @@ def _of_torch(spec: Any) -> Device:
     if spec.type == "xpu":
         return _by_xpu(spec.index)
     if spec.type == "cpu":
-        raise ValueError(
-            f"device is {spec!r}, the host, which is not a SYCL device; use host_view() or "
-            'to_numpy() to reach the host, and "cpu" for the SYCL CPU device'
-        )
+        raise _is_host(spec)
     raise ValueError(f"device is {spec!r}; of the devices of torch only 'xpu' is one of SYCL")
 
 
