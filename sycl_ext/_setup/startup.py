@@ -25,7 +25,8 @@ OLDEST_NUMPY = (1, 26)
 loading = _thread.RLock()
 
 #: The modules that a fork waits for: those of the package, and the one that its functions import.
-WAITED_FOR = (f"{PACKAGE}.", "dpctl")
+#: Modules of other code use the package while they are loaded, so waiting for them could deadlock.
+WAITED_FOR = (f"{PACKAGE}.", "dpctl.")
 
 
 def load_core() -> None:
@@ -37,8 +38,13 @@ def load_core() -> None:
 def _finish_imports() -> None:
     """Wait before a fork: its child would keep the locks of imports of other threads for ever."""
     loading.acquire()
-    for name in [name for name in sys.modules.copy() if name.startswith(WAITED_FOR)]:
-        __import__(name)  # waits if another thread imports it
+    for name, module in sys.modules.copy().items():
+        if module is None or not (name == "dpctl" or name.startswith(WAITED_FOR)):
+            continue
+        try:
+            __import__(name)  # waits if another thread imports it
+        except Exception:  # the import failed in the other thread, which reports the error
+            continue
 
 
 os.register_at_fork(

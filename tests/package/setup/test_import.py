@@ -286,6 +286,30 @@ def test_a_fork_waits_for_a_first_use(entry):
         """)
 
 
+def test_a_fork_waits_for_no_module_of_other_code(tmp_path):
+    """That module uses the package while it is loaded, which waits for the fork: a deadlock."""
+    (tmp_path / "dpctl_of_a_user.py").write_text(
+        "import time, sycl_ext as sx; time.sleep(0.5); sx.zeros(3)"
+    )
+    first_uses(f"""
+        sys.modules["dpctl.absent"] = None  # as tests hide a module; its import raises
+        raised = []
+        sys.unraisablehook = raised.append
+        sys.path.insert(0, {str(tmp_path)!r})
+        thread = threading.Thread(target=__import__, args=("dpctl_of_a_user",))
+        thread.start()
+        while "dpctl_of_a_user" not in sys.modules:
+            time.sleep(0.001)
+        signal.alarm(30)  # a hang
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        thread.join()
+        assert not raised, raised
+        """)
+
+
 # ---- in a source tree ----------------------------------------------------------------------------
 
 SHOW = """
