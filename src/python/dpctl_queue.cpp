@@ -75,7 +75,7 @@ bool add_noted_events(const void* queue, const std::function<void(const void*)>&
   if (!noted) return false;
   const PyRef events(PyObject_GetAttrString(noted.get(), "submitted_events"));
   if (!events) return false;
-  const PyRef list(PySequence_Fast(events.get(), "submitted_events is no sequence"));
+  const PyRef list(PySequence_Fast(events.get(), "submitted_events is not a sequence"));
   if (!list) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
     const std::uintptr_t address = address_in(PySequence_Fast_GET_ITEM(list.get(), i));

@@ -117,14 +117,14 @@ inline Interpreter::Released release_gil_if_held() noexcept {
 // Thrown where a call into Python has failed: the Python exception is set already.
 struct PythonError {};
 
-// Drops a reference, with the GIL.  What runs in there may be Python, which may release the GIL and
+// Drops a reference, with the GIL.  That may run Python code, which may release the GIL and
 // be ended when it asks for it again.
 inline void drop(PyObject* object) noexcept {
   hang_at_thread_end([object] { Py_XDECREF(object); });
 }
 
 // Of a PyRef.  Where the interpreter is ending and this thread does not hold the GIL, its stack is
-// being unwound (forced_unwind.hpp), and the reference is left alone.
+// being unwound (forced_unwind.hpp), and the reference is kept.
 struct DecRef {
   void operator()(PyObject* object) const noexcept {
     if (!python_is_gone()) drop(object);
@@ -133,7 +133,7 @@ struct DecRef {
 using PyRef = std::unique_ptr<PyObject, DecRef>;
 
 // The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like,
-// and RecursionError, are no answers of others: they stay set, and PythonError is thrown.  (Endless
+// and RecursionError, are not answers of others: they stay set, and PythonError is thrown. (Endless
 // recursion would not end if it were a refusal, after which something else is tried.)
 inline PyRef take_exception() {
   if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_RecursionError)) {

@@ -3,7 +3,7 @@
 // dispatch and instance bookkeeping cost several times what an exchange may cost here.
 //
 // The type holds a Tensor, answers its attributes, speaks the buffer protocol and the two DLPack
-// methods.  What has to be negotiated it hands to a Python function (`Hooks`), so that no rule of
+// methods.  Requests that need a negotiation go to a Python function (`Hooks`), so that no rule of
 // the exchange is written twice.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace sycl_ext {
 // The functions of the Python package that the core calls, and four objects, which the package
 // passes at import (sycl_ext/_tensor/hooks.py): each by its name here.
 //
-// One continuation for each verb does what is no view, with the arguments of the call: an import
-// (imports.hpp), __dlpack__, host_view, to_numpy, and empty or zeros.
+// One continuation for each verb does everything but views, with the arguments of the call: an
+// import (imports.hpp), __dlpack__, host_view, to_numpy, and empty or zeros.
 //
 // facts_of_class: (class) -> the bits of ProducerClass; decide: (facts of a tensor and a request)
 // -> place in Route, see routes.hpp; shared_queue: (entry id) -> the dpctl.SyclQueue that everybody

@@ -104,7 +104,7 @@ RegisteredMemory::~RegisteredMemory() {
       }
     }
   }
-  memory_.reset();  // whoever waits for the range may close the memory at once
+  memory_.reset();  // a waiter for the range may close the memory at once
   if (nbytes == 0) return;
   const std::lock_guard<Mutex> lock(changing);
   const auto range = ranges.find(data);

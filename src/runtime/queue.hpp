@@ -4,9 +4,9 @@
 // `Queue` is a shared handle.  It remembers whether anybody but us can submit to it.  On a queue to
 // which only we submit, work is pending only for as long as one of our own commands is.
 //
-// What takes the queue's lock or can wait is a RuntimeCall (runtime_call.hpp): the caller does not
-// hold the GIL.  Waits are for events: the v1 Level Zero adapter keeps a queue locked while the
-// queue itself is waited for.
+// A call that takes the queue's lock or can wait is a RuntimeCall (runtime_call.hpp): the caller
+// does not hold the GIL.  Waits are for events: the v1 Level Zero adapter keeps a queue locked
+// while the queue itself is waited for.
 #pragma once
 
 #include <cstddef>
@@ -99,7 +99,7 @@ class Queue {
   // The same for a copy of this in-order queue that goes on by itself: it has been handed to the
   // device.
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
-  // What went wrong in such copies to these bytes that are over, when nobody has been told of it.
+  // The error of such finished copies to these bytes, if it was not reported yet.
   // `told`: from now on somebody has.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   void fill_zero(void* to, std::size_t nbytes) const;

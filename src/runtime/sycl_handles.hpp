@@ -31,8 +31,9 @@ namespace sycl_ext {
 
 struct EventState;
 
-// What the next wait() for a queue raises, where the async handler of the queue leaves its text;
-// and our commands on the queue that write or mark, oldest first, until they are known to be done.
+// The error that the next wait() for a queue raises, where the async handler of the queue leaves
+// its text; and our commands on the queue that write or mark, oldest first, until they are known to
+// be done.
 struct AsyncErrors {
   static inline Mutex& mutex = *new Mutex(Rank::async_errors);
   std::string first;  // the first of several is the cause

@@ -116,8 +116,8 @@ Image examined(const void* address, const Anatomy& ours) {
          file_name(own), ", or stream=None, which waits for the data on the host");
   }
   fail(Error::Kind::value, "there is no ", ours.name, " of this process's SYCL runtime at address ",
-       address, is_ours ? " (one was, and is gone, or the bytes are no object)" : "", "; pass a ",
-       ours.in_dpctl, ", or the address of a live ", ours.name);
+       address, is_ours ? " (one was, and is gone, or the bytes are not an object)" : "",
+       "; pass a ", ours.in_dpctl, ", or the address of a live ", ours.name);
 }
 
 }  // namespace

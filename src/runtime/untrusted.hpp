@@ -5,7 +5,7 @@
 // Nothing at such an address is followed before it is checked, and no memory is read before a
 // system call has said that it can be.  A SYCL object of libstdc++ is one shared_ptr; its control
 // block must be one of our libsycl, count owners, and lead to an object that refers to it.  Freed,
-// overwritten and foreign objects are refused.  A forgery is not: whoever can make one can write
+// overwritten and foreign objects are refused.  A forgery is not: code that can make one can write
 // anywhere in this process.
 #pragma once
 

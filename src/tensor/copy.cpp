@@ -385,7 +385,7 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 
 void order_after(const Queue& queue, const Memory& memory) {
   const QueueSet producers = memory->busy_queues();
-  // What an in-order queue is given later comes after what it has been given anyway.
+  // Later work of an in-order queue comes after its earlier work anyway.
   if (std::all_of(producers.begin(), producers.end(), [&queue](const Queue* producer) {
         return queue.in_order() && queue == *producer;
       })) {

@@ -172,7 +172,7 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
         const Tile tile{i0, end, j0, j};
         inner.from % 1024 == 0 ? copy_squares<Size, 16>(to, from, outer, inner, tile)
                                : copy_squares<Size, side>(to, from, outer, inner, tile);
-        for (i = i0; i < end && j < j1; ++i) {  // what is left of these lines
+        for (i = i0; i < end && j < j1; ++i) {  // the rest of these lines
           copy_line<Size>(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from,
                           {j1 - j, inner.to, inner.from});
         }

@@ -82,7 +82,7 @@ PLAIN = {
 NOT_PLAIN = (
     "CHANGELOG.md",
     "CODE_OF_CONDUCT.md",
-    "src/*",
+    "src/runtime/queue.cpp",
     "tests/project/test_words.py",
 )
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
