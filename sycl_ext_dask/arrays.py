@@ -4,8 +4,8 @@
 Dask computes with NumPy's functions, and relies on the protocols by which NumPy dispatches a call
 to the library of its argument (NEP 13 and NEP 18).  dpnp does not implement them, so this module
 adds them to its class: ``np.exp(x)``, which was a TypeError, calls ``dpnp.exp(x)``.  A function
-that dpnp does not have is still a TypeError.  A NumPy array as an operand is also a TypeError,
-because it would need a copy.
+that dpnp does not have is still a TypeError.  A NumPy array with dimensions as an operand is also a
+TypeError, because it would need a copy.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ def _array_ufunc(_self: Any, ufunc: Any, method: str, *inputs: Any, **named: Any
         named.setdefault("axis", 0)  # the functions reduce all axes if none is given
     function = getattr(dpnp, name, None)
     outputs = named.pop("out", ())
-    # ``np.float64(2) < x`` passes the number as an array of 0 dimensions.
-    inputs = tuple(x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs)
+    inputs = tuple(map(_number, inputs))
     if function is None or not all(
         isinstance(x, (dpnp.ndarray, Number, np.generic)) for x in (*inputs, *outputs)
     ):
@@ -63,6 +62,14 @@ def _array_ufunc(_self: Any, ufunc: Any, method: str, *inputs: Any, **named: Any
     if outputs:
         named["out"] = outputs if len(outputs) > 1 else outputs[0]
     return function(*inputs, **named)
+
+
+def _number(x: Any) -> Any:
+    """Return the number in an array of 0 dimensions, and other objects unchanged.
+
+    ``np.float64(2) < x`` passes such an array, and so does xarray to ``np.where``.
+    """
+    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
 
 
 def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any) -> Any:
@@ -80,6 +87,7 @@ def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any
     _within.dpnp = True
     try:
         # The arguments that dpnp takes only by name have this order in NumPy.
+        args = tuple(map(_number, args))
         return own(*args[:first], **dict(zip(names, args[first:], strict=False)), **named)
     except TypeError:
         if np.ndarray not in types:

@@ -93,6 +93,17 @@ def test_numbers_of_numpy_compare_from_the_left(compare, number):
     assert np.array_equal(dpnp.asnumpy(found), compare(number, NUMBERS))
 
 
+def test_functions_take_numbers_in_arrays_of_numpy():
+    """xarray fills missing values with an array of 0 dimensions."""
+    x = dpnp.asarray(NUMBERS)
+    for found in (
+        np.where(x > 2, x, np.array(0.0)),
+        da.where(da.from_array(x, asarray=False) > 2, x, np.array(0.0)).compute(),
+    ):
+        assert type(found) is dpnp.ndarray
+        assert np.array_equal(dpnp.asnumpy(found), np.where(NUMBERS > 2, NUMBERS, 0))
+
+
 def test_dpnp_asks_numpy_as_before():
     """It calls these of NumPy for its own, which may not come back to it."""
     assert not dpnp.iscomplexobj(dpnp.ones(2))
