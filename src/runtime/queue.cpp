@@ -264,6 +264,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
       const OnlyWait only(&errors, &lock);
       if (!wait && !is_over(*next)) return;
       failure = failure_of(*next);
+      (void)collect_errors(state);  // of a command that the runtime could not submit
     }
     if (!failure.empty()) {
       ++errors.failures;
@@ -348,6 +349,8 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
       const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
       if (errors->first.empty()) errors->first = text;
       errors->any = true;
+      ++errors->failures;
+      errors->failure = text;
     }
   };
   return sycl_call("creating a queue", [&] {
@@ -616,8 +619,10 @@ std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, 
   if (!state_->errors) return failure;
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
   for (const auto& copy : state_->errors->begun) {
-    if (copy->is_done || copy->failure.empty()) continue;
+    const bool counts_as_failed = copy->failures < state_->errors->failures;
+    if (copy->is_done || (copy->failure.empty() && !counts_as_failed)) continue;
     if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
+    if (copy->failure.empty()) copy->failure = state_->errors->failure;
     failure = copy->failure;
     if (told) copy->abandon();
   }

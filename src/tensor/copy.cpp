@@ -366,9 +366,10 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
   const Entry* const target = to.memory->entry();
   const Entry* const source = from.memory->entry();
   if (target && source && !same_context(*target, *source)) return nullptr;
-  if (!is_usm(to) || (is_usm(from) && to.memory->kind() == UsmKind::host)) {
-    return is_usm(from) ? source : nullptr;
-  }
+  if (!is_usm(to)) return is_usm(from) ? source : nullptr;
+  // Whoever reads the target asks the queue of its entry whether the copy has failed.
+  if (is_usm(from) && to.memory->kind() == UsmKind::host)
+    return target == source ? source : nullptr;
   const bool is_on_devices =
       to.memory->kind() == UsmKind::device && from.memory->kind() == UsmKind::device;
   return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;
@@ -447,6 +448,11 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   const KeptWhileBusy kept(queue, queue, to.memory, from.memory, KeptWhileBusy::always,
                            registrations_of(*entry, to, from));
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
+  // Now: a failure that is told later is one of this copy as well.
+  const std::string failure = queue.failure_of_copies(from.memory->data, from.memory->nbytes, true);
+  if (!failure.empty()) {
+    fail(Error::Kind::runtime, "a copy to the source of this copy has failed: ", failure);
+  }
   let_follow(copy, *entry, to.memory);
   let_follow(copy, *entry, from.memory);
   return copy;

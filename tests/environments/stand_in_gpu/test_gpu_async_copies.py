@@ -480,3 +480,41 @@ for copy in copies:
 """,
         inherit=True,
     )
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_an_error_that_another_wait_was_told_arrives(gpu, adapter, hold, wait):
+    """A driver skips the commands behind a failed one, and tells the first wait only."""
+    a, b = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu), sx.zeros(16 << 20, "uint8", device=gpu)
+    source = pinned(SMALL, gpu)
+    until_nobody_waits()
+
+    def read():  # in blocks: some are asked for when those before them are there
+        with contextlib.suppress(sx.SyclError):
+            b.to_numpy()
+
+    with hold() as held:
+        thread, _ = blocked(read)
+        adapter.fakegpu_async_error_next()
+        a.copy_from(source, wait=False)
+        held.release()
+        thread.join()
+    with pytest.raises(sx.SyclError):
+        _ = a.to_numpy() if wait else a.to_numpy(wait=False).result()
+    a.copy_from(source, wait=False)
+    assert bits(a.to_numpy()) == bits(SMALL)
+
+
+def test_an_error_of_a_copy_from_another_gpu_arrives(gpus, adapter):
+    """The command is one of the source's queue, and a reader of the target asks another."""
+    source = sx.as_tensor(SMALL, device=gpus[0])
+    t = sx.empty(SMALL.shape, SMALL.dtype, usm_type="host", device=gpus[1])
+    until_nobody_waits()
+    adapter.fakegpu_async_error_next()
+
+    def copied():
+        t.copy_from(source, wait=False)
+        return t.to_numpy()
+
+    with pytest.raises(sx.SyclError):
+        copied()
