@@ -280,6 +280,13 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
   }
 }
 
+// The newest of the commands that are listed; nullptr: none is.
+std::shared_ptr<EventState> last_command(const QueueState& state) {
+  if (!state.errors) return nullptr;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  return state.errors->begun.empty() ? nullptr : state.errors->begun.back();
+}
+
 // Blocks until it is known what has become of a command.
 void settle(const std::shared_ptr<EventState>& command) {
   if (command->is_listed) return look_at_commands(*command->queue, true, command.get());
@@ -508,7 +515,8 @@ void Queue::wait() const {
     sycl_call("waiting for a queue", [&] {
       require_executing(*state);
       const std::int64_t abandoned = state->abandoned;
-      look_at_commands(*state, true);
+      // Up to the last one of now: other threads may submit for ever.
+      if (const auto last = last_command(*state)) look_at_commands(*state, true, last.get());
       // First these: then the device has been given whatever came after them.
       for (const Event& event : events) settle(event.state_);
       if (!is_empty_after_a_while(*state)) {
