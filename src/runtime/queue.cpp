@@ -287,8 +287,19 @@ std::shared_ptr<EventState> last_command(const QueueState& state) {
   return state.errors->begun.empty() ? nullptr : state.errors->begun.back();
 }
 
+// Before anybody waits for a command of ours; a third party's queue has no list.
+Event list(std::shared_ptr<EventState> command) {
+  if (AsyncErrors* const errors = command->queue->errors.get()) {
+    command->is_listed = true;
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    errors->begun.push_back(command);
+  }
+  return Event(std::move(command));
+}
+
 // Blocks until it is known what has become of a command.
 void settle(const std::shared_ptr<EventState>& command) {
+  if (!command->is_listed && command->queue) list(command);
   if (command->is_listed) return look_at_commands(*command->queue, true, command.get());
   const std::string failure = failure_of(*command);
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
@@ -306,16 +317,6 @@ void raise_failure(EventState* command) {
   if (failure.empty()) return;
   command->abandon();
   fail(Error::Kind::runtime, "a command has failed: ", failure);
-}
-
-// Before anybody waits for a command of ours; a third party's queue has no list.
-Event list(std::shared_ptr<EventState> command) {
-  if (AsyncErrors* const errors = command->queue->errors.get()) {
-    command->is_listed = true;
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-    errors->begun.push_back(command);
-  }
-  return Event(std::move(command));
 }
 
 std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& state, void* to,
