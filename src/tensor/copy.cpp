@@ -367,7 +367,7 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
   const Entry* const source = from.memory->entry();
   if (target && source && !same_context(*target, *source)) return nullptr;
   if (!is_usm(to)) return is_usm(from) ? source : nullptr;
-  // Whoever reads the target asks the queue of its entry whether the copy has failed.
+  // A reader of the target asks the queue of its entry whether the copy has failed.
   if (is_usm(from) && to.memory->kind() == UsmKind::host)
     return target == source ? source : nullptr;
   const bool is_on_devices =

@@ -7,6 +7,7 @@ takes a third of the time of this package.
 
 from __future__ import annotations
 
+import _frozen_importlib
 import _thread
 import os.path
 import sys
@@ -38,8 +39,9 @@ def load_core() -> None:
 def _finish_imports() -> None:
     """Wait before a fork: its child would keep the locks of imports of other threads for ever."""
     loading.acquire()
-    for name, module in sys.modules.copy().items():
-        if module is None or not (name == "dpctl" or name.startswith(WAITED_FOR)):
+    # A module that is still being found has a lock, and is not in sys.modules.
+    for name in [*sys.modules, *getattr(_frozen_importlib, "_module_locks", ())]:
+        if name != "dpctl" and not name.startswith(WAITED_FOR):
             continue
         try:
             __import__(name)  # waits if another thread imports it
