@@ -342,16 +342,16 @@ t = sx.ipc.empty(3, device=sx.device("gpu"))
 opened = sx.ipc.open(sx.ipc.handle(t))
 child = os.fork()
 if child == 0:
-    print("in the child", flush=True)
+    print("child:", flush=True)
     del opened
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-print("in the parent", flush=True)
+print("parent:", flush=True)
 del opened
 """,
         {**os.environ, "SYCL_UR_TRACE": "2"},
     )
-    child, parent = shown.split("in the child")[1].split("in the parent")
+    child, parent = shown.split("child:")[1].split("parent:")
     assert "IPCCloseMemHandle" in parent
     assert "IPCCloseMemHandle" not in child
 

@@ -214,7 +214,7 @@ HOSTILE = {
     "strides beyond int64": ({"strides": (2**70, 1)}, "1180591620717411303424"),
     # Far enough that no other block of the process is there.
     "offset beyond the allocation": ({"offset": 2**38}, "USM"),
-    "negative offset": ({"offset": -(2**38)}, "USM|no address"),
+    "negative offset": ({"offset": -(2**38)}, "USM|no address|not an address"),
     "offset that is not an int": ({"offset": 1.5}, "TypeError|offset"),
     "extent beyond the allocation": ({"shape": (2**38,), "strides": None}, "beyond"),
     "extent that overflows": ({"shape": (2**40, 2**40), "strides": None}, "overflow|address"),
