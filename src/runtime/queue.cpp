@@ -40,7 +40,7 @@ std::shared_ptr<EventState> submit(const std::shared_ptr<QueueState>& state, con
   try {
     const std::uint64_t failures = state->errors ? state->errors->failures.load() : 0;
     return std::make_shared<EventState>(submit(state->queue), state, failures);
-  } catch (...) {  // nobody knows whether it was submitted
+  } catch (...) {  // it is unknown whether it was submitted
     ++state->abandoned;
     --state->pending;
     throw;
@@ -92,8 +92,8 @@ bool is_recording(const QueueState& state) {
   });
 }
 
-// What a queue records does not run, and a barrier there would be a node of the graph, as would all
-// that is ordered after it.
+// A command that a queue records does not run, and a barrier there would be a node of the graph, as
+// would all that is ordered after it.
 void require_executing(const QueueState& state) {
   if (!is_recording(state)) return;
   fail(Error::Kind::buffer,
@@ -110,7 +110,7 @@ std::optional<sycl::event> mark(const QueueState& state) {
   try {
     if (!state.answers_at_once && is_empty(state)) return std::nullopt;
   } catch (const sycl::exception&) {
-    // A command has failed, and Level Zero says so until somebody has waited.
+    // A command has failed, and Level Zero repeats the error until a thread has waited.
   }
   const RuntimeCall call("submitting a barrier");
   if (!state.in_order) return mark_device(state.queue);
@@ -167,8 +167,9 @@ void wait_for(sycl::event event, const QueueState& state) {
 void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::event>& events) {
   if (events.empty()) return;
   state->follows_others = true;
-  // As dependencies, too: what is only in a barrier's list is waited for when the barrier leaves
-  // a host task behind, by the thread of that host task, and may be behind the next one.
+  // As dependencies as well: an event that is only in a barrier's list is waited for when the
+  // barrier leaves a host task behind, by the thread of that host task, and may be behind the next
+  // one.
   submit(state, [&](sycl::queue& queue) {
     return queue.submit([&](sycl::handler& barrier) {
       barrier.depends_on(events);
@@ -189,7 +190,7 @@ bool is_empty_after_a_while(const QueueState& state) {
   return true;
 }
 
-// Waits for a command; what went wrong in it, or nothing.  A command of other code is not waited
+// Waits for a command; the text of its error, or nothing.  A command of other code is not waited
 // for in the runtime: its errors belong to that code.
 std::string failure_of(const EventState& state) {
   if (!state.queue) {
@@ -210,7 +211,7 @@ std::string failure_of(const EventState& state) {
   }
 }
 
-// Somebody waits until it is known what has become of a command.  A child has none of the threads.
+// A thread waits until the outcome of a command is known.  A child has none of the threads.
 PerProcess<std::condition_variable_any>& is_known = *new PerProcess<std::condition_variable_any>;
 
 // One thread waits for the oldest command of a queue while this lives, without the lock.
@@ -233,13 +234,13 @@ class OnlyWait {
   std::unique_lock<Mutex>* const lock_;
 };
 
-// Learns what has become of the commands that are listed, and forgets those that are done.  `wait`:
+// Learns the outcome of the commands that are listed, and forgets those that are done.  `wait`:
 // of all, or of those up to `last`.
 //
-// After a failed command a driver may skip those behind it, and it tells the failure once, to
-// whoever waits for one of them.  So one thread at a time waits for the commands of a queue, oldest
-// first; and those that had been submitted when a wait failed, and were not known to be done, count
-// as failed, because nobody will be told of them.
+// After a failed command a driver may skip those behind it, and it reports the failure once, to
+// the first thread that waits for one of them.  So one thread at a time waits for the commands of a
+// queue, oldest first; and those that had been submitted when a wait failed, and were not known to
+// be done, count as failed, because no wait will report them.
 void look_at_commands(const QueueState& state, bool wait, const EventState* last = nullptr) {
   if (!state.errors) return;
   AsyncErrors& errors = *state.errors;
@@ -272,7 +273,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
     }
     if (next->failures < errors.failures) failure = errors.failure;
     next->failure = failure;
-    // The failure of a copy that nobody may wait for stays for whoever reads its target.
+    // The failure of a copy that goes on stays for the readers of its target.
     if (failure.empty())
       next->finish();
     else if (!next->goes_on)
@@ -297,7 +298,7 @@ Event list(std::shared_ptr<EventState> command) {
   return Event(std::move(command));
 }
 
-// Blocks until it is known what has become of a command.
+// Blocks until the outcome of a command is known.
 void settle(const std::shared_ptr<EventState>& command) {
   if (!command->is_listed && command->queue) list(command);
   if (command->is_listed) return look_at_commands(*command->queue, true, command.get());
@@ -493,7 +494,7 @@ bool Queue::is_device_idle() const noexcept {
     state_->settle(abandoned);  // not after an unreported error: the queue is not idle then
     return true;
   } catch (...) {
-    return false;  // wait() says what is wrong
+    return false;  // wait() reports the error
   }
 }
 
@@ -504,7 +505,7 @@ bool Queue::has_pending_work() const {
     const WithoutGil released;
     return !are_done(noted) || !marker().is_done() || collect_errors(*state_);
   } catch (...) {
-    return true;  // wait() says what is wrong
+    return true;  // wait() reports the error
   }
 }
 
