@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from processes import ROOT, variables
+import environments
+from processes import ROOT, kept
 
 REPORTS = ROOT / "docs" / "reports"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -54,7 +55,7 @@ def test_a_defect_is_still_there(report, number, tmp_path):
     for _ in range(ATTEMPTS):
         done = subprocess.run(
             [sys.executable, "-c", programs(report)[number]],
-            env=variables(),
+            env=kept() | environments.cpu(),  # the only device with kernels of dpnp
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -96,6 +96,6 @@ def line_of(name: str, counts: dict[str, int]) -> str:
 def test_suite(suite, tmp_path):
     done, counts = run(suite, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert counts["asked"] > counts["passed"] / 2, "the adapter is not in use"
+    assert counts["asked"] > counts["passed"] / 4, "the adapter is not in use"
     line = line_of(suite, counts)
     assert line in PAGE.read_text(), f"docs/conformance.md needs {line}"

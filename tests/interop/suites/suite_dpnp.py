@@ -25,8 +25,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return from_ours(sx.from_dlpack(x, device=device, copy=copy))
 
 
+def tensor_of(array: Any) -> Any:
+    """Return the memory of dpnp's array, whose own DLPack methods are replaced below."""
+    return sx.as_tensor(array.get_array())
+
+
 def pytest_configure() -> None:
-    dpnp.ndarray.__dlpack_device__ = lambda self: sx.as_tensor(self).__dlpack_device__()
-    dpnp.ndarray.__dlpack__ = lambda self, **keywords: sx.as_tensor(self).__dlpack__(**keywords)
+    dpnp.ndarray.__dlpack_device__ = lambda self: tensor_of(self).__dlpack_device__()
+    dpnp.ndarray.__dlpack__ = lambda self, **keywords: tensor_of(self).__dlpack__(**keywords)
     dpnp.from_dlpack = from_dlpack
     np.from_dlpack = suite_numpy.from_dlpack
