@@ -37,7 +37,7 @@ def add_to(subparsers: _SubParsers) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="test each device for half a minute: bandwidth, sub-devices, another process, Ctrl-C",
+        help="also test sub-devices, and memory that another process opens",
     )
     parser.add_argument(
         "--root",

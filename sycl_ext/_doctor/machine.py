@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from sycl_ext._doctor.processes import Probed, run_probe, test_fully
+from sycl_ext._doctor.processes import Probed, run_probe
 from sycl_ext._ipc import peers
 from sycl_ext._setup import icd
 
 #: The version of the JSON report.
-SCHEMA = 1
+SCHEMA = 2
 
 #: The packages whose versions matter.
 PACKAGES = (
@@ -155,7 +155,7 @@ class Step:
     """Something that was tried in a process of its own.
 
     Its name is ``"import dpnp"``, ``"list devices"`` or ``"device 0: copy"``.  The detail is an
-    error, why it was skipped, or what the full self-test has found out.
+    error, why it was skipped, or what the test has found out.
     """
 
     name: str
@@ -183,7 +183,7 @@ class Machine:
     quick : bool
         Leave out the packages that take long to import.
     full : bool
-        Test each device for half a minute, in a process of its own.
+        Also test sub-devices, and the memory of a second process.
     **known
         Facts that are not looked for.
     """
@@ -386,37 +386,14 @@ class Machine:
 
     @cached_property
     def _probed(self) -> Probed:
-        order = {"packages": self._packages, "tests": "" if self.full else "SHORT"}
+        packages = PROBED[:2] if self.quick else PROBED
+        order = {"packages": packages, "tests": "FULL" if self.full else "SHORT"}
         return run_probe(order, os.environ, self.timeout)
-
-    @cached_property
-    def _packages(self) -> tuple[str, ...]:
-        return PROBED[:2] if self.quick else PROBED
-
-    @cached_property
-    def _tested(self) -> Probed:
-        if not self.full:
-            return Probed()
-        devices = {device.id: bool(device.usm_types) for device in self.devices}
-        return test_fully(devices, self._packages, self.timeout)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps that were tried, in order."""
-        return tuple(
-            Step(name, *found)
-            for probed in (self._probed, self._tested)
-            for name, found in probed.outcomes().items()
-        )
-
-    @cached_property
-    def measurements(self) -> tuple[dict[str, Any], ...]:
-        """How fast the copies of the full self-test were, and one plain memcpy command each."""
-        return tuple(
-            {"device": device.id, **measured}
-            for device in self.devices
-            for measured in self._tested.found(f"device {device.id}: bandwidth")
-        )
+        return tuple(Step(name, *found) for name, found in self._probed.outcomes().items())
 
     @cached_property
     def libraries(self) -> tuple[Library, ...]:

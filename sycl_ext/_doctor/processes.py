@@ -14,14 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-#: Seconds after which the full self-test of a device begins no further test, at least.
-FULL_SECONDS = 30
-
 #: How lines begin that a dying process adds to what it has to say.
 NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
-
-#: How a process is described that had to be ended.
-HANG = "it did not end within"
 
 #: The step in which a process died that had done everything.
 AT_EXIT = "exit"
@@ -64,35 +58,12 @@ class Probed:
         )
 
 
-def test_fully(devices: Mapping[int, bool], packages: tuple[str, ...], timeout: float) -> Probed:
-    """Test each device (id: whether it has USM) after the other, in a process of its own."""
-    found = Probed()
-    for device, has_usm in devices.items():
-        prefix = f"device {device}: "
-        if not has_usm:
-            found.add(f"{prefix}all", "skipped", "the device has no USM")
-            continue
-        seconds = max(FULL_SECONDS, timeout / 4)
-        order = {"packages": packages, "tests": "FULL", "device": device, "seconds": seconds}
-        for record in run_probe(order, os.environ, timeout, after_hang=False).records:
-            if record["step"] == AT_EXIT:
-                record["step"] = prefix + AT_EXIT
-            if record["step"].startswith(prefix):
-                found.records.append(record)
-    return found
-
-
 def run_probe(
     order: Mapping[str, Any],
     environment: Mapping[str, str],
     timeout: float,
-    *,
-    after_hang: bool = True,
 ) -> Probed:
-    """Run `probe`, and again without the step that it died in, until it comes to its end.
-
-    After a step that hangs only with `after_hang`.
-    """
+    """Run `probe`, and again without the step that it died in, until it comes to its end."""
     probed = Probed()
     skip: list[str] = []
     while True:
@@ -105,7 +76,7 @@ def run_probe(
         crashed = AT_EXIT if not records or records[-1] in done else records[-1]["begin"]
         detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
         probed.add(crashed, "crashed", detail)
-        if crashed == AT_EXIT or (end.startswith(HANG) and not after_hang):
+        if crashed == AT_EXIT:
             return probed
         # A test need not run again; an import has to be made again.
         names = (record["step"] for record in done)
@@ -125,7 +96,7 @@ def run_once(
             try:
                 end = how_it_ended(run_alone(command, environment, stderr, timeout))
             except subprocess.TimeoutExpired:
-                end = f"{HANG} {timeout:g} s"
+                end = f"it did not end within {timeout:g} s"
         lines = [line.strip()[:300] for line in log.read_text(errors="replace").splitlines()]
         records = [json.loads(line) for line in report.read_text().splitlines()]
         return records, [line for line in lines if line], end

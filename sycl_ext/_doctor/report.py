@@ -35,8 +35,6 @@ def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
         "devices": device_lines,
         "self-test": self_test_lines,
     }
-    if machine.full:
-        sections["full self-test"] = full_lines
     parts = [f"sycl_ext {machine.packages.get('sycl_ext', '?')} in {machine.prefix}"]
     for title, lines_of in sections.items():
         lines = "\n".join(lines_of(machine)).splitlines()
@@ -139,38 +137,17 @@ def self_test_lines(machine: Machine) -> Iterator[str]:
         groups.setdefault(group, []).append(step)
     width = max(map(len, groups), default=0)
     for group, steps in groups.items():
-        done = ", ".join(MARKS[step.outcome].format(name_in(step, group)) for step in steps)
+        done = ", ".join(mark(step, group) for step in steps)
         wrong = any(step.went_wrong for step in steps)
         yield wrapped(done, f"{'WRONG' if wrong else 'ok':5}  {group.ljust(width)}  ")
 
 
-def full_lines(machine: Machine) -> Iterator[str]:
-    """Describe what the full self-test found out, device by device."""
-    for device in machine.devices:
-        yield f"device {device.id}: {device.name} ({device.filter_string}, {device.driver_version})"
-        group = f"device {device.id}"
-        for step in machine.steps:
-            if step.name.startswith(f"{group}: ") and step.detail:
-                outcome = "" if step.outcome == "ok" else f"{step.outcome}: "
-                yield wrapped(f"{name_in(step, group)}: {outcome}{step.detail}", "  ", "    ")
-        rows = []
-        for one in machine.measurements:
-            if one["device"] == device.id:
-                ours, plain = one["gb_per_s"], one["plain_gb_per_s"]
-                what = f"{one['what']}, {one['nbytes'] / (1 << 20):g} MiB"
-                rows.append(
-                    (what, f"{ours:.2f}", f"{plain:.2f}", f"{ours / plain:.2f}" if plain else "")
-                )
-        if rows:
-            header = ("copy", "GB/s", "memcpy", "ratio")
-            yield "\n".join(
-                f"  {line}" for line in table(header, rows, right="GB/s memcpy ratio").splitlines()
-            )
-
-
-def name_in(step: Step, group: str) -> str:
-    """Return the name of a step without that of its group."""
-    return step.name.removeprefix(group).lstrip(": ") or step.name
+def mark(step: Step, group: str) -> str:
+    """Return the name of a step without that of its group, and how it went."""
+    name = step.name.removeprefix(group).lstrip(": ") or step.name
+    if step.detail and not step.went_wrong:
+        name += f": {step.detail}"
+    return MARKS[step.outcome].format(name)
 
 
 # ---- words ---------------------------------------------------------------------------------------

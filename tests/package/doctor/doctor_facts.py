@@ -45,7 +45,7 @@ STEPS = (
 )
 #: The facts of a machine where all is well.
 WELL = {
-    **dict.fromkeys(("missing", "unreadable", "measurements", "other_runtimes"), ()),
+    **dict.fromkeys(("missing", "unreadable", "other_runtimes"), ()),
     **dict.fromkeys(("devices_without_selector", "runtime_messages"), ()),
     **dict.fromkeys(("torch_devices", "ptrace_scope")),
     "python": "3.11.7",
