@@ -49,9 +49,15 @@ ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 
 #: How the loader complains of a library that it found.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
+PERMISSION = "Permission denied"
 #: Errors of an import of sycl_ext: a pattern of the error, the cause, the cure.
-#: "{name}" is what this package requires of another package.
+#: `with_requirements` fills in the braces.
 LOAD_ERRORS = (
+    (
+        PERMISSION,
+        "this user may not read the files of the package, or of the runtime",
+        "chmod -R a+rX {prefix}/lib",
+    ),
     (
         r"libsycl\.so\S*: cannot open shared object",
         "the SYCL runtime that the package intel-sycl-rt brings is not in this environment",
@@ -65,7 +71,12 @@ LOAD_ERRORS = (
     (r"No module named 'dpctl", "dpctl is not installed", "python -m pip install {dpctl}"),
     (r"No module named 'numpy", "numpy is not installed", "python -m pip install {numpy}"),
     (r"needs NumPy >=", "numpy is older than sycl_ext needs", "python -m pip install {numpy}"),
-    (r"No module named 'sycl_ext|_native", "the extension module is not there", REINSTALL_US),
+    (
+        r"No module named 'sycl_ext|_native",
+        "the extension module is not there: it was removed, or these are the sources, and it was "
+        "not built",
+        REINSTALL_US,
+    ),
     (
         r"^(TypeError|AttributeError)|cannot import name",
         "the extension module is of another version than the Python files of the package",
@@ -126,20 +137,6 @@ def examine(machine: Machine) -> list[Finding]:
 # ---- the runtime ---------------------------------------------------------------------------------
 
 
-@check("source-tree")
-def source_tree_is_built(machine: Machine) -> Iterator[Finding]:
-    """Find Python files that are imported from a source tree without an extension module."""
-    if machine.source_tree:
-        folder = shlex.quote(machine.source_tree)
-        yield Finding(
-            "import sycl_ext finds a source tree, and no extension module",
-            f"Python looks in {machine.source_tree} first, where nothing is built, and the package "
-            "is not installed in this environment",
-            f"python -m pip install {folder}",
-            "or, to work on the sources: python -m pip install --editable " + folder,
-        )
-
-
 @check("missing")
 def requirements_are_there(machine: Machine) -> Iterator[Finding]:
     """Find packages that are not installed, or that have lost a library."""
@@ -159,29 +156,19 @@ def requirements_are_there(machine: Machine) -> Iterator[Finding]:
             )
 
 
-@check("unreadable")
-def libraries_are_readable(machine: Machine) -> Iterator[Finding]:
-    """Find libraries of the runtime that this user may not read."""
-    if machine.unreadable:
-        yield Finding(
-            f"{machine.user.name or 'this user'} may not read {' '.join(machine.unreadable)}",
-            "the mode of these files forbids it, so the loader cannot load them",
-            f"chmod a+r {' '.join(map(shlex.quote, machine.unreadable))}",
-            "as their owner, or with sudo",
-        )
-
-
 @check("runtime")
 def runtime_loads(machine: Machine) -> Iterator[Finding]:
     """Find out why sycl_ext cannot be imported."""
     step = machine.went_wrong("import sycl_ext")
-    if step is None or machine.source_tree or machine.unreadable:
+    if step is None:
         return
     for one in machine.missing:  # another check has named it
         words = (f"module named '{name_in_requirement(one.requirement)}", *one.files)
         if any(word in step.detail for word in words):
             return
     cause, cure = next(rest for pattern, *rest in LOAD_ERRORS if re.search(pattern, step.detail))
+    if cure == REINSTALL_US and "sycl_ext" not in machine.packages:
+        cure = "python -m pip install {sycl_ext}"
     overrides = overriding(machine)
     if overrides and (step.outcome == "crashed" or re.search(WRONG_LIBRARY, step.detail)):
         cause = f"{' and '.join(overrides)} puts another runtime before that of this environment"
@@ -275,16 +262,18 @@ def nothing_hidden(machine: Machine) -> Iterator[Finding]:
     if machine.devices or not hidden:
         return
     names = [name for name in SELECTORS if name in machine.environment]
-    listing = machine.went_wrong("list devices")
-    lines = explain_hierarchy(machine.environment)
-    traps = [line for line in lines if line.startswith("warning: ")]
-    reason = traps[0].removeprefix("warning: ") if traps else "no device fits that"
     assignments = " ".join(f"{name}={shlex.quote(machine.environment[name])}" for name in names)
+    reason = "no device fits that"
+    for line in explain_hierarchy(machine.environment):
+        if line.startswith("warning: "):
+            reason = line.removeprefix("warning: ")
+    if listing := machine.went_wrong("list devices"):
+        reason = listing.detail
     there = ", ".join(f"{device.name} ({device.filter_string})" for device in hidden)
     kinds = dict.fromkeys(device.device_type for device in hidden)
     yield Finding(
         f"every device is hidden; without {' and '.join(names)} there would be {there}",
-        f"{assignments}: {reason if listing is None else listing.detail}",
+        f"{assignments}: {reason}",
         f"unset {' '.join(names)}",
         "or, for a part of them: "
         + " or ".join(f"export ONEAPI_DEVICE_SELECTOR='*:{kind}'" for kind in kinds),
@@ -315,7 +304,7 @@ def listing_works(machine: Machine) -> Iterator[Finding]:
     step = machine.went_wrong("list devices")
     explained = machine.devices_without_selector or any(paths_have_no_space(machine))
     if step is not None and not explained:
-        wrong = [name for name in SELECTORS if f"{name} parsing error" in step.detail]
+        wrong = [name for name in SELECTORS if name in machine.environment and name in step.detail]
         cure = f"unset {wrong[0]}" if wrong else with_requirements(REINSTALL_RUNTIME, machine)
         yield Finding(f"listing the devices {how(step)}", step.detail, cure)
 
@@ -325,21 +314,20 @@ def drivers_load(machine: Machine) -> Iterator[Finding]:
     """Find OpenCL drivers that are named and cannot be loaded."""
     works = any(device.backend == "opencl" for device in machine.devices)
     for driver in machine.drivers:
-        if not driver.error or driver.named_by == "Level Zero" or driver.path in machine.unreadable:
+        if not driver.error or driver.named_by == "Level Zero":
             continue
-        from_file = driver.named_by.endswith(".icd")
-        if driver.named_by == "OCL_ICD_FILENAMES":
-            cure = "unset OCL_ICD_FILENAMES"
-            if not machine.embedded_driver:
-                cure += f" && {INSTALL_CPU}"
-        elif not from_file:
-            cure = "python -m pip install --force-reinstall intel-opencl-rt"
-        elif works:
-            cure = f"sudo rm {shlex.quote(driver.named_by)}"
-        elif machine.embedded_driver:
-            cure = f"export OCL_ICD_FILENAMES={shlex.quote(machine.embedded_driver)}"
-        else:
-            cure = INSTALL_CPU
+        from_file, embedded = driver.named_by.endswith(".icd"), machine.embedded_driver
+        by_variable = driver.named_by == "OCL_ICD_FILENAMES"
+        cures = (
+            (PERMISSION in driver.error, f"chmod a+r {shlex.quote(driver.path)}"),
+            (by_variable and embedded, "unset OCL_ICD_FILENAMES"),
+            (by_variable, f"unset OCL_ICD_FILENAMES && {INSTALL_CPU}"),
+            (not from_file, "python -m pip install --force-reinstall intel-opencl-rt"),
+            (works, f"sudo rm {shlex.quote(driver.named_by)}"),
+            (embedded, f"export OCL_ICD_FILENAMES={shlex.quote(embedded)}"),
+            (True, INSTALL_CPU),
+        )
+        cure = next(cure for applies, cure in cures if applies)
         yield Finding(
             f"the OpenCL driver {driver.path} cannot be loaded, so its devices are missing",
             f"{driver.named_by} names it, but: {driver.error}",
@@ -478,31 +466,6 @@ def self_tests_pass(machine: Machine) -> Iterator[Finding]:
         )
 
 
-@check("torch-devices")
-def torch_counts_alike(machine: Machine) -> Iterator[Finding]:
-    """Find a torch that lists other GPUs than SYCL, or in another order."""
-    step = machine.went_wrong("list devices of torch")
-    gpus = [one for one in machine.devices if (one.backend, one.device_type) == LEVEL_ZERO_GPU]
-    ours, theirs = tuple(gpu.id for gpu in gpus), machine.torch_devices
-    if step is not None:
-        cure = UPGRADES["torch"]
-        yield Finding(f"torch {how(step)} to list its devices", step.detail, cure)
-    elif theirs is not None and theirs != ours:
-        by_id = {device.id: device.name for device in machine.devices}
-        names = [f"xpu:{n} is {by_id.get(one, '?')} ({one})" for n, one in enumerate(theirs)]
-        count = f"{len(theirs)} device{'s' * (len(theirs) != 1)}"
-        yield Finding(
-            f"torch says {count}{' in this order: ' * bool(theirs)}{', '.join(names)}; SYCL says "
-            f"{len(ours)} in that: {named(gpus) or 'none'}",
-            "each numbers GPUs for itself: torch may leave some out, such as those inside of a "
-            "processor, and torch.xpu's number n is not the device n of sycl_ext",
-            "python -m sycl_ext devices",
-            'and name a device by its UUID, sycl_ext.device("uuid:..."), or by torch\'s own name, '
-            'sycl_ext.device("xpu:0"), which asks torch',
-            "warning",
-        )
-
-
 @check("ptrace-scope")
 def processes_share(machine: Machine) -> Iterator[Finding]:
     """Find a kernel that keeps processes from opening each other's device memory."""
@@ -562,8 +525,6 @@ def unexplained(machine: Machine) -> Finding:
 
 # ---- what several checks ask, and words ----------------------------------------------------------
 
-LEVEL_ZERO_GPU = ("level_zero", "gpu")
-
 
 def were_listed(machine: Machine) -> bool:
     """Say whether a device that is not in the table is missing."""
@@ -599,12 +560,11 @@ def with_requirements(command: str, machine: Machine) -> str:
 
     {sycl_ext} becomes what it was installed from: it may be on no index.
     """
+    known = {"sycl_ext": machine.origin or ".", "prefix": shlex.quote(machine.prefix)}
 
     def requirement(match: re.Match[str]) -> str:
         name = match[1]
-        if name == "sycl_ext":
-            return machine.origin or "."
         found = (text for text in machine.requirements if re.match(rf"{name}\b", text))
-        return shlex.quote(next(found, name))
+        return known.get(name) or shlex.quote(next(found, name))
 
     return re.sub(r"\{([\w-]+)\}", requirement, command)

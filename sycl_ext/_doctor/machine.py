@@ -8,7 +8,6 @@ them raises `SCHEMA`.  Code that can crash or hang, such as the runtime, is in `
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import platform
@@ -38,8 +37,6 @@ PACKAGES = (
 )
 #: The packages whose imports and exchanges are tested, in order.
 PROBED = ("sycl_ext", "dpctl", "dpnp", "torch")
-#: The packages that bring the runtime and its CPU driver.
-BRINGING = ("intel-sycl-rt", "intel-cmplr-lib-ur", "umf", "intel-opencl-rt")
 #: The packages of SYCL runtimes: their versions are years, and a year has a libsycl of its own.
 RUNTIMES = ("intel-sycl-rt", "dpcpp-cpp-rt")
 #: A SYCL runtime, as compilers and wheels name it.
@@ -239,14 +236,11 @@ class Machine:
     @cached_property
     def origin(self) -> str:
         """The source of this package as arguments of pip; empty if it is not known."""
-        ours = installed("sycl_ext")
+        ours, folder = installed("sycl_ext"), Path(__file__).parents[2]
+        if ours is None and (folder / "pyproject.toml").exists():
+            return shlex.quote(str(folder))
         text = ours.read_text("direct_url.json") if ours else None
         return origin_in(json.loads(text)) if text else ""
-
-    @cached_property
-    def source_tree(self) -> str:
-        """The source tree that this package is imported from, when no core was built for it."""
-        return source_tree(Path(__file__).parents[2])
 
     @cached_property
     def missing(self) -> tuple[Missing, ...]:
@@ -275,16 +269,6 @@ class Machine:
             needed = (one for one in distribution.requires or [] if ";" not in one)
             todo += [(re.sub(r"[ ()]", "", one), name) for one in needed]
         return tuple(found)
-
-    @cached_property
-    def unreadable(self) -> tuple[str, ...]:
-        """The libraries of the runtime and its CPU driver that this user may not read."""
-        files = (path for name in BRINGING for path in libraries_of(installed(name)))
-        return tuple(
-            os.path.normpath(path)
-            for path in files
-            if path.exists() and not os.access(path, os.R_OK)
-        )
 
     @cached_property
     def environment(self) -> Mapping[str, str]:
@@ -434,12 +418,6 @@ class Machine:
         return as_devices(run_probe({"packages": PROBED[:1]}, kept, self.timeout))
 
     @cached_property
-    def torch_devices(self) -> tuple[int, ...] | None:
-        """The id of each device of torch, in torch's order; None: torch has no XPU, or failed."""
-        found: list[list[int]] = self._probed.found("list devices of torch")
-        return tuple(found[0]) if found else None
-
-    @cached_property
     def runtime_messages(self) -> tuple[str, ...]:
         """The lines of the test process on stderr, each once."""
         return tuple(dict.fromkeys(self._probed.stderr))
@@ -517,14 +495,6 @@ def origin_in(direct_url: Mapping[str, Any]) -> str:
     path = unquote(url.removeprefix("file://"))
     editable = direct_url.get("dir_info", {}).get("editable", False)
     return f"{'--editable ' if editable else ''}{shlex.quote(path)}"
-
-
-def source_tree(folder: Path) -> str:
-    """Return a folder that is a source tree of this package, when no core was built for it."""
-    project = folder / "pyproject.toml"
-    if not project.exists() or 'name = "sycl_ext"' not in project.read_text():
-        return ""
-    return "" if importlib.util.find_spec("sycl_ext._native") else str(folder)
 
 
 # ---- files ---------------------------------------------------------------------------------------

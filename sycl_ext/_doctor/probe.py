@@ -74,8 +74,6 @@ class Probe:
             if self.step(f"import {package}", partial(import_package, package)):
                 if package == "sycl_ext":
                     self.step("list devices", self.list_devices)
-                if package == "torch" and has_xpu():
-                    self.step("list devices of torch", list_devices_of_torch)
                 if tests := self.order.get("tests"):
                     self.test(tests, package)
 
@@ -129,19 +127,6 @@ def load(path: str) -> None:
 def import_package(name: str) -> None:
     """Import a package, for what that does; ours loads its core at the first use."""
     getattr(importlib.import_module(name), "Tensor", None)
-
-
-def has_xpu() -> bool:
-    """Say whether torch is built for GPUs of SYCL."""
-    return getattr(sys.modules["torch"].version, "xpu", None) is not None
-
-
-def list_devices_of_torch() -> list[list[int]]:
-    """Return the ids of the devices of torch, in its order, as one thing that was found."""
-    import sycl_ext as sx
-
-    count = sys.modules["torch"].xpu.device_count()
-    return [[sx.device(f"xpu:{number}").id for number in range(count)]]
 
 
 if __name__ == "__main__":

@@ -45,9 +45,9 @@ STEPS = (
 )
 #: The facts of a machine where all is well.
 WELL = {
-    **dict.fromkeys(("missing", "unreadable", "other_runtimes"), ()),
+    **dict.fromkeys(("missing", "other_runtimes"), ()),
     **dict.fromkeys(("devices_without_selector", "runtime_messages"), ()),
-    **dict.fromkeys(("torch_devices", "ptrace_scope")),
+    "ptrace_scope": None,
     "python": "3.11.7",
     "executable": "/env/bin/python",
     "prefix": "/env",
@@ -56,7 +56,6 @@ WELL = {
     "packages": {"sycl_ext": "0.1.0", "intel-sycl-rt": "2026.2.0", "dpctl": "0.22.1"},
     "requirements": ("dpctl>=0.22", "intel-sycl-rt<2027,>=2026.0", "numpy>=1.26"),
     "origin": "/src/sycl_ext",
-    "source_tree": "",
     "environment": {},
     "overrides": {},
     "embedded_driver": "/env/lib/libintelocl.so",
@@ -96,6 +95,7 @@ NO_LIBSYCL = "ImportError: libsycl.so.9: cannot open shared object file: No such
 TWO = (RUNTIME, Library("/opt/intel/lib/libsycl.so.8", "", "import torch"))
 ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}
 WRONG_SELECTOR = "SyclError: ONEAPI_DEVICE_SELECTOR parsing error. Backend is required"
+INCOMPLETE_SELECTOR = "SyclError: Incomplete selector! ONEAPI_DEVICE_SELECTOR is 'level_zero'"
 #: Drivers that are not there.
 NAMED_NOWHERE = Driver("/no.so", "OCL_ICD_FILENAMES", "OSError: no file")
 FILE_NOWHERE = Driver("/no.so", "/etc/a.icd", "OSError: no file")
@@ -103,9 +103,16 @@ FILE_NOWHERE = Driver("/no.so", "/etc/a.icd", "OSError: no file")
 #: Facts, the check that fires, and words of its cause and of its cure.
 BROKEN = {
     "a source tree": (
-        fails("import sycl_ext", NO_CORE, source_tree="/my code/sycl_ext", devices=()),
-        "source-tree",
-        "nothing is built",
+        fails(
+            "import sycl_ext",
+            NO_CORE,
+            origin="'/my code/sycl_ext'",
+            devices=(),
+            packages={},
+            requirements=(),
+        ),
+        "runtime",
+        "these are the sources, and it was not built",
         "python -m pip install '/my code/sycl_ext'",
     ),
     "NumPy is not installed": (
@@ -137,13 +144,16 @@ BROKEN = {
         "python -m pip install --force-reinstall --no-deps umf==1.2.0",
     ),
     "a CPU driver that only root may read": (
-        no_device(
-            unreadable=("/env/lib/libintelocl.so",),
-            drivers=(replace(ICD, error="OSError: libintelocl.so: Permission denied"),),
-        ),
-        "unreadable",
-        "mode of these files",
+        no_device(drivers=(replace(ICD, error="OSError: libintelocl.so: Permission denied"),)),
+        "driver",
+        "Permission denied",
         "chmod a+r /env/lib/libintelocl.so",
+    ),
+    "a runtime that only root may read": (
+        fails("import sycl_ext", "ImportError: libsycl.so.9: cannot open: Permission denied"),
+        "runtime",
+        "may not read the files",
+        "chmod -R a+rX /env/lib",
     ),
     "a space": (
         fails(
@@ -306,6 +316,15 @@ BROKEN = {
         "parsing error",
         "unset ONEAPI_DEVICE_SELECTOR",
     ),
+    "an incomplete selector, and no device besides": (
+        no_device(
+            steps=steps_with("list devices", "failed", INCOMPLETE_SELECTOR)[:5],
+            environment={"ONEAPI_DEVICE_SELECTOR": "level_zero"},
+        ),
+        "list",
+        "Incomplete selector",
+        "unset ONEAPI_DEVICE_SELECTOR",
+    ),
     "a list that fails": (
         fails("list devices", "SyclError: no platform", devices=()),
         "list",
@@ -434,12 +453,6 @@ BROKEN = {
         "self-test",
         "SIGSEGV",
         "python -m pip install --upgrade intel-opencl-rt",
-    ),
-    "a torch that lists no GPU": (
-        well(torch_devices=()),
-        "torch-devices",
-        "torch may leave some out",
-        "python -m sycl_ext devices",
     ),
     "no fp64": (
         well(devices=(CPU, replace(GPU, fp64=False))),

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from doctor_facts import BROKEN, CPU, GPU, ICD, STEPS, WELL, steps_with, well
+from doctor_facts import BROKEN, CPU, GPU, ICD, WELL, steps_with, well
 from sycl_ext._doctor import checks, command, report
 from sycl_ext._doctor.checks import Finding
-from sycl_ext._doctor.machine import Driver, Library, Step
+from sycl_ext._doctor.machine import Driver, Library
 
 
 def test_a_machine_where_all_is_well():
@@ -63,35 +63,3 @@ def test_problems_come_before_warnings():
 def test_exit_codes(severities, codes):
     found = [Finding("problem", "cause", "cure", severity=severity) for severity in severities]
     assert (command.exit_code(found, strict=False), command.exit_code(found, strict=True)) == codes
-
-
-# ---- torch's list of devices ---------------------------------------------------------------------
-
-OTHER = replace(GPU, id=2, filter_string="level_zero:gpu:1", name="Arc A770")
-
-
-@pytest.mark.parametrize(
-    ("theirs", "says"),
-    [
-        (None, None),
-        ((1, 2), None),
-        ((2, 1), "2 devices in this order: xpu:0 is Arc A770 (2), xpu:1 is Max 1550 (1)"),
-        ((2,), "1 device in this order: xpu:0 is Arc A770 (2)"),
-        ((), "0 devices"),
-    ],
-)
-def test_torch_lists_other_devices(theirs, says):
-    found = checks.examine(well(devices=(CPU, GPU, OTHER), torch_devices=theirs))
-    assert [one.id for one in found] == ([] if says is None else ["torch-devices"])
-    for one in found:
-        there = "SYCL says 2 in that: 1 (Max 1550), 2 (Arc A770)"
-        assert one.problem == f"torch says {says}; {there}"
-        assert one.severity == "warning"
-        assert "uuid:" in one.then
-
-
-def test_torch_cannot_list_its_devices():
-    step = Step("list devices of torch", "failed", "RuntimeError: no XPU")
-    (found,) = checks.examine(well(steps=(*STEPS, step)))
-    assert (found.id, found.cause) == ("torch-devices", "RuntimeError: no XPU")
-    assert found.cure == "python -m pip install --upgrade torch"
