@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import CapsuleType
 
-__all__ = ["VERSION", "ExportOrigin", "capsule_from_pointer", "live_exports"]
-
 #: The supported version of DLPack: (major, minor).
 VERSION = _core.DLPACK_VERSION
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 
-__all__ = ["cached", "release_cached", "released_with"]
-
 #: Other functions that release memory.
 released_with: list[Callable[[], object]] = []
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["TO_COMPOSITE", "Cut", "DeviceWords", "choose", "read_partition", "read_words"]
-
 #: One step from a device to a sub-device: the partition (`Device.partition`) and the number in it.
 Cut = tuple[str, int]
 

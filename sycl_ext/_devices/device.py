@@ -16,8 +16,6 @@ from sycl_ext._negotiation.kinds import USM_TYPES, is_int
 if TYPE_CHECKING:
     import dpctl
 
-__all__ = ["Device", "by_id", "devices", "ids"]
-
 
 class Device:
     """One entry of the device table: a device, a context and a queue.

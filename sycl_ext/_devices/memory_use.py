@@ -11,8 +11,6 @@ from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 
-__all__ = ["Statistics", "limit", "statistics"]
-
 
 class Statistics(NamedTuple):
     """Allocations of one kind of USM on one device.

@@ -14,16 +14,6 @@ from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_fro
 from sycl_ext._negotiation.dlpack import HOST, DeviceType
 from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 
-__all__ = [
-    "Placement",
-    "device",
-    "is_absent",
-    "is_torch_device",
-    "names_device",
-    "place",
-    "register_context",
-]
-
 
 class Placement:
     """The place of a tensor: a device, and the queue that was given in its place, if any."""

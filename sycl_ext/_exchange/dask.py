@@ -13,8 +13,6 @@ from sycl_ext._exchange import libraries
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
-__all__ = ["register_serializers", "register_sizeof"]
-
 
 def register_sizeof(library: str | None = None) -> None:
     """Tell Dask the number of bytes of a tensor or of a library's array, for memory limits."""

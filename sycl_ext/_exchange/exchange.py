@@ -22,8 +22,6 @@ from sycl_ext._tensor.tensor import Tensor, as_tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["exchange", "explain"]
-
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 

@@ -19,8 +19,6 @@ from sycl_ext._tensor.tensor import as_tensor
 if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["LIBRARIES", "class_of", "from_tensor", "reducer_of", "register"]
-
 
 #: Libraries, and the places of their array classes; `exchange` can pass a tensor to each.
 LIBRARIES = {"dpnp": "dpnp.ndarray"}

@@ -25,8 +25,6 @@ from sycl_ext._tensor.tensor import empty, zeros
 if TYPE_CHECKING:
     from sycl_ext._devices.device import Device
 
-__all__ = ["Check", "check"]
-
 #: One is sent with the message, one is fetched by the receiver (or goes from GPU to GPU).
 SIZES = (1000, 4 << 20)
 #: The names of MPI's memory kinds (MPI 4.1, "Memory Allocation Kinds"), by backend of SYCL.

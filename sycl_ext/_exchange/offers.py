@@ -21,8 +21,6 @@ from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest, kind_of_copy
 from sycl_ext._protocols import imports, sources
 
-__all__ = ["Decision", "Offer", "copy_entry", "decide"]
-
 
 class Offer(NamedTuple):
     """One object to pass to a consumer."""

@@ -15,8 +15,6 @@ from sycl_ext._tensor.host_view import HostView, host_view
 if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["StagedRequest", "staged", "staged_request"]
-
 Mode = Literal["r", "w", "rw"]
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["Handle", "empty", "handle", "offer_of", "open"]
-
 
 @dataclass(frozen=True)
 class Handle:

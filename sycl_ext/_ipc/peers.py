@@ -17,8 +17,6 @@ import weakref
 from pathlib import Path
 from typing import SupportsIndex
 
-__all__ = ["PTRACE_SCOPE", "Permission", "refusal", "require_descriptor"]
-
 #: The setting of Linux's security module Yama: a number. Without Yama there is no such file.
 PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 

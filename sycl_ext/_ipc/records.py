@@ -27,8 +27,6 @@ from sycl_ext._devices.cached_memory import released_with
 from sycl_ext._ipc.peers import require_descriptor
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 
-__all__ = ["Offer", "borrow", "mark_as_arrived", "reclaim", "waiting"]
-
 #: Magic, state, bytes of memory, length of the handle; followed by the handle.
 _RECORD = struct.Struct("<15s?QQ")
 _MARK = b"sycl_ext IPC 2\0"

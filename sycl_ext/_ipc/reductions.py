@@ -11,8 +11,6 @@ from sycl_ext._ipc import handles, records
 from sycl_ext._ipc.shared_memory import BlockKey
 from sycl_ext._tensor.tensor import Tensor
 
-__all__ = ["register_multiprocessing"]
-
 
 def register_multiprocessing(*libraries: str) -> None:
     """Make ``multiprocessing`` send handles instead of bytes, in this process.

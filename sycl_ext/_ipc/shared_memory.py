@@ -25,8 +25,6 @@ try:
 except ImportError:  # pragma: no cover: Windows, which has no memfd_create either
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Block", "BlockKey", "make_block", "open_block"]
-
 
 class BlockKey(NamedTuple):
     """The information to open a block in another process: place and identity of its file."""

@@ -19,8 +19,6 @@ import numpy as np
 
 from sycl_ext._negotiation.kinds import ALLOCATED, loaded
 
-__all__ = ["CONSUMERS", "Consumer", "consumer_for", "find_consumer"]
-
 FP8 = (
     "float8_e3m4",
     "float8_e4m3",

@@ -7,14 +7,6 @@ import operator
 from enum import Enum, IntEnum
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-__all__ = [
-    "HOST",
-    "DLDevice",
-    "DeviceType",
-    "SupportsDLPack",
-    "as_dl_device",
-]
-
 #: A DLPack device: (device type, device id).
 DLDevice: TypeAlias = tuple[int, int]
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CopyRefusedError", "ExchangeError", "SyclError", "message_of", "refusal_by"]
-
 
 class ExchangeError(BufferError):
     """A producer or consumer refused; its own exception is the ``__cause__``."""

@@ -7,8 +7,6 @@ import sys
 from numbers import Integral
 from typing import Any, Literal, TypeAlias, TypeGuard
 
-__all__ = ["ALLOCATED", "USM_TYPES", "UsmType", "is_capsule", "is_int", "loaded"]
-
 UsmType: TypeAlias = Literal["device", "shared", "host"]
 #: The kinds that a driver allocates.
 ALLOCATED: tuple[UsmType, ...] = ("device", "shared", "host")

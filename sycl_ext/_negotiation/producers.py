@@ -9,8 +9,6 @@ protocol.
 
 from typing import NamedTuple
 
-__all__ = ["PRODUCERS", "Producer", "is_of", "known"]
-
 
 class Producer(NamedTuple):
     """One producer library.

@@ -18,21 +18,6 @@ from typing import Any, NamedTuple
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
 
-__all__ = [
-    "RULES",
-    "Plan",
-    "Relation",
-    "Request",
-    "Route",
-    "Source",
-    "cheapest",
-    "decide",
-    "kind_of_copy",
-    "plan",
-    "refusal_of",
-    "relation",
-]
-
 
 class Route(Enum):
     """The kind of transfer. The value is a text for users."""

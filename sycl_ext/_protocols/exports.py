@@ -13,8 +13,6 @@ from sycl_ext._negotiation.dlpack import HOST, as_dl_device
 from sycl_ext._negotiation.kinds import is_int
 from sycl_ext._protocols.sources import carry_out, check_copy, facts_of, native_entry, plan_for
 
-__all__ = ["export"]
-
 
 @traced
 def export(

@@ -44,14 +44,6 @@ from sycl_ext._protocols.sources import (
 )
 from sycl_ext._protocols.usm_interface import from_usm_interface
 
-__all__ = [
-    "facts_of_class",
-    "import_slowly",
-    "move",
-    "those_here",
-]
-
-
 # ---- the order of the protocols ------------------------------------------------------------------
 
 

@@ -11,19 +11,6 @@ from sycl_ext._devices.device import Device, by_id
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.rules import Plan, Request, Route, Source, kind_of_copy, plan
 
-__all__ = [
-    "carry_out",
-    "check_copy",
-    "copy_to",
-    "facts_of",
-    "is_tensor",
-    "native_entry",
-    "plan_for",
-    "root_of",
-    "strong",
-    "tensor_device",
-]
-
 
 def facts_of(tensor: _core.TensorBase) -> Source:
     """Describe a tensor to the negotiation; makes no copy."""

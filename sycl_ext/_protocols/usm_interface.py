@@ -19,8 +19,6 @@ from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import known
 from sycl_ext._protocols.dtypes import name_from_typestr, typestr
 
-__all__ = ["from_usm_interface", "usm_interface_of"]
-
 
 def usm_interface_of(tensor: Any) -> dict[str, Any]:
     """Describe a `Tensor` in version 1 of the protocol.

@@ -13,8 +13,6 @@ from sycl_ext._negotiation.dlpack import HOST
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Array"]
-
 _Number = TypeVar("_Number", int, float, complex)
 
 #: Methods of other arrays that compute; errors name a replacement.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import dpctl
     from numpy.typing import NDArray
 
-__all__ = ["AsyncCopy", "check_wait", "to_numpy"]
-
 Result = TypeVar("Result")
 
 #: Seconds between two polls of ``await``: a fraction of the time that it has waited, up to the last

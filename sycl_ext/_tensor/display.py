@@ -14,8 +14,6 @@ import numpy as np
 
 from sycl_ext import _native as _core
 
-__all__ = ["as_html", "as_text", "describe"]
-
 
 def as_text(tensor: _core.TensorBase) -> str:
     """Return the ``repr``: elements and properties."""

@@ -12,8 +12,6 @@ from sycl_ext._protocols import sources
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["HostRegistration", "register_host"]
-
 
 class HostRegistration:
     """A registration of host memory with drivers, made by `register_host` and ended by `close`.

@@ -19,8 +19,6 @@ from sycl_ext._tensor.display import describe
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["HostView", "host_view", "make_host_view"]
-
 
 class HostView(Array):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.

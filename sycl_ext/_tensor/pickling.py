@@ -35,17 +35,6 @@ from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES
 from sycl_ext._setup import startup
 
-__all__ = [
-    "copy_as_it_lies",
-    "load",
-    "nearest",
-    "part_of",
-    "reduce",
-    "strides_of",
-    "to_device",
-    "words_of",
-]
-
 #: The layout of what `reduce` returns.
 FORMAT = 1
 

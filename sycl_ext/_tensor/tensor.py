@@ -39,17 +39,6 @@ if TYPE_CHECKING:
     import dpctl
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = [
-    "Tensor",
-    "as_tensor",
-    "empty",
-    "empty_like",
-    "from_dlpack",
-    "new_tensor",
-    "zeros",
-    "zeros_like",
-]
-
 
 class Tensor(Array):
     """A typed, strided view of USM that every DLPack library can import.
