@@ -5,11 +5,8 @@ Every public name is loaded when it is first used; the first one also loads the 
 of the package loads neither NumPy nor the SYCL runtime.
 """
 
+from sycl_ext._setup import icd as _icd
 from sycl_ext._setup import startup as _startup
-
-_startup.leave_source_tree(__path__)  # before the other modules are loaded
-
-from sycl_ext._setup import icd as _icd  # noqa: E402
 
 _icd.add_embedded_cpu()  # before the SYCL runtime lists devices
 

@@ -12,13 +12,7 @@ import _thread
 import os.path
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 PACKAGE = "sycl_ext"
-EXTENSION = "_native"
-INIT = "__init__.py"
 OLDEST_NUMPY = (1, 26)
 
 #: Held while a public name is loaded. A module that is being loaded does not take it, so it is
@@ -79,57 +73,6 @@ def _is_main() -> bool:
     return bool(own() == main())
 
 
-def leave_source_tree(path: list[str]) -> None:
-    """Load the modules of the package from its installation.
-
-    In a source tree, Python finds these files before the installed ones, but the source tree has no
-    compiled core. Using the installed package is harmless if both have the same version.
-
-    Parameters
-    ----------
-    path : list of str
-        The ``__path__`` of the package; changed if it has no core.
-    """
-    # Like importlib.util.find_spec, without loading that module.
-    finders = [finder for finder in sys.meta_path if hasattr(finder, "find_spec")]
-    if any(finder.find_spec(f"{PACKAGE}.{EXTENSION}", path) is not None for finder in finders):
-        return
-    found = installed_package(path[0], sys.path)
-    if found is None or not same_file(*(os.path.join(one, INIT) for one in (path[0], found))):
-        return
-    path[:] = [found]
-    for name in [name for name in sys.modules.copy() if name.startswith(f"{PACKAGE}.")]:
-        del sys.modules[name]
-
-
-def installed_package(here: str, search_path: Iterable[str]) -> str | None:
-    """Return the first other folder of the package that has a core."""
-    folders = (os.path.realpath(os.path.join(entry, PACKAGE)) for entry in search_path)
-    others = (folder for folder in folders if folder != os.path.realpath(here))
-    # An editable installation has a core there, and no Python files.
-    return next(
-        (one for one in others if has_core(one) and os.path.exists(os.path.join(one, INIT))), None
-    )
-
-
-def has_core(folder: str) -> bool:
-    """Return whether the extension module is in a folder."""
-    from importlib.machinery import EXTENSION_SUFFIXES
-
-    return any(
-        os.path.exists(os.path.join(folder, f"{EXTENSION}{suffix}"))
-        for suffix in EXTENSION_SUFFIXES
-    )
-
-
-def same_file(one: str, other: str) -> bool:
-    """Return whether two files have the same content; False if one is missing."""
-    if not (os.path.exists(one) and os.path.exists(other)):
-        return False
-    with open(one, "rb") as first, open(other, "rb") as second:
-        return first.read() == second.read()
-
-
 def require_numpy() -> None:
     """Raise ImportError if NumPy is missing or too old."""
     from numpy import __version__ as version
@@ -147,22 +90,13 @@ def require_numpy() -> None:
 def remedy(error: ImportError) -> str:
     """Return the text of an ImportError of the core."""
     here = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-    is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}.{EXTENSION}"
-    if not is_there and os.path.exists(os.path.join(here, "pyproject.toml")):
-        return in_source_tree(here, installed_package(os.path.join(here, PACKAGE), sys.path))
-    return f"{error}; python -m sycl_ext doctor names the problem and the command that fixes it"
-
-
-def in_source_tree(here: str, installed: str | None) -> str:
-    """Return the text for an import of the sources without a built core."""
+    is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}._native"
+    if is_there or not os.path.exists(os.path.join(here, "pyproject.toml")):
+        return f"{error}; python -m sycl_ext doctor names the problem and the command that fixes it"
     import shlex
 
-    what = f"you are in the source tree of sycl_ext, {here}, where no extension module is built"
-    install = f"python -m pip install {shlex.quote(here)}"
-    if installed is None:
-        return f"{what}; install it: {install}"
-    elsewhere = os.path.dirname(installed)
     return (
-        f"{what}, and {elsewhere} has another version of it; use that one, from another folder or "
-        f"as sycl-ext, or install this one: {install}"
+        f"you are in the source tree of sycl_ext, {here}, where no extension module is built; "
+        "leave this folder to use an installed sycl_ext, or install this one: "
+        f"python -m pip install {shlex.quote(here)}"
     )
