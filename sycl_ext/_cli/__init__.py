@@ -18,8 +18,8 @@ from typing import Any
 
 from sycl_ext import __version__, get_cmake_dir, get_include
 from sycl_ext._cli import devices
-from sycl_ext._cli.text import CommandError
 from sycl_ext._doctor import command as doctor
+from sycl_ext._negotiation.errors import SyclError
 
 COMMANDS: list[Any] = [devices, doctor]
 with contextlib.suppress(ImportError):  # without NumPy there is the doctor, which says so
@@ -27,27 +27,12 @@ with contextlib.suppress(ImportError):  # without NumPy there is the doctor, whi
 #: The console script that pip installs (``project.scripts``).
 SCRIPT = "sycl-ext"
 
-#: Options that print one line, for the builds of C++ extensions.
+#: Options that print one line.
 ANSWERS = (
-    ("--include", get_include, "print the folder of the C++ headers"),
-    ("--cmakedir", get_cmake_dir, "print the folder of the CMake package, for sycl_ext_DIR"),
+    ("--version", f"sycl_ext {__version__}", "print the version"),
+    ("--include", get_include(), "print the folder of the C++ headers"),
+    ("--cmakedir", get_cmake_dir(), "print the folder of the CMake package, for sycl_ext_DIR"),
 )
-
-
-class Answer(argparse.Action):
-    """Prints the result of a function, and ends the program."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        """Print the value unchanged; the version action of argparse would wrap its lines."""
-        del namespace, values, option_string
-        print(self.const())
-        parser.exit()
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -55,10 +40,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=SCRIPT if Path(sys.argv[0]).name == SCRIPT else "python -m sycl_ext",
         description="Share SYCL Unified Shared Memory between Python libraries through DLPack.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # a long path stays one line
     )
-    parser.add_argument("--version", action="version", version=f"sycl_ext {__version__}")
     for option, answer, what in ANSWERS:
-        parser.add_argument(option, action=Answer, const=answer, nargs=0, help=what)
+        parser.add_argument(option, action="version", version=answer, help=what)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         command.add_to(subparsers)
@@ -89,20 +74,20 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         _require_folder()
         return int(options.run(options))
-    except (CommandError, ImportError) as error:  # ImportError: the core cannot be loaded
+    except (SyclError, ImportError) as error:  # ImportError: the core cannot be loaded
         print(f"error: {error}", file=sys.stderr)
         return 1
 
 
 def _require_folder() -> None:
-    """Raise CommandError in a working directory that was deleted.
+    """Raise SyclError in a working directory that was deleted.
 
     The SYCL runtime of 2026.2 finds no device there, and hangs when the process ends.
     """
     try:
         Path.cwd()
     except FileNotFoundError:
-        raise CommandError(
+        raise SyclError(
             "the working directory was deleted, and the SYCL runtime finds no device in a deleted "
             "directory; change to an existing one (cd ~)"
         ) from None

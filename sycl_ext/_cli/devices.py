@@ -6,11 +6,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import sycl_ext as sx
-from sycl_ext._cli.text import CommandError
 from sycl_ext._doctor.machine import read, vendor_folders
 from sycl_ext._doctor.text import table, wrap
 from sycl_ext._setup import icd
@@ -32,6 +31,13 @@ HEADER = (
 )
 
 
+#: The facts that have the names of a device's attributes.
+FACTS = (
+    *("id", "kind", "filter_string", "backend", "device_type", "driver_version", "uuid"),
+    *("pci_address", "usm_types", "has_fp64"),
+)
+
+
 def add_to(subparsers: _SubParsers) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
@@ -45,62 +51,43 @@ def add_to(subparsers: _SubParsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, and the settings of the environment that change it."""
-    try:
-        devices = sx.devices()
-    except sx.SyclError as error:
-        raise CommandError(str(error)) from error
+    devices, lines = [facts_of(device) for device in sx.devices()], environment_lines(os.environ)
     if options.json:
-        print(json.dumps(as_json(devices, os.environ), indent=2))
+        print(json.dumps({"devices": devices, "environment": lines}, indent=2))
         return 0 if devices else 1
     print(table(HEADER, [row(device) for device in devices], right="id") if devices else NO_DEVICE)
-    sentences = [wrap(line, "- ") for line in environment_lines(os.environ)]
-    print("\nwhat decides the ids:", *sentences, sep="\n")
+    print("\nwhat decides the ids:", *(wrap(line, "- ") for line in lines), sep="\n")
     return 0 if devices else 1
 
 
-def row(device: sx.Device) -> tuple[str, ...]:
-    """Describe one device."""
+def facts_of(device: sx.Device) -> dict[str, Any]:
+    """Describe one device for programs."""
     parent = device.parent
-    reached = [kind for kind in device.usm_types if device.host_accessible(kind)]
-    return (
-        str(device.id),
-        device.kind,
-        device.filter_string if parent is None else f"of {parent.id}",
-        device.name.strip(),
-        device.backend,
-        device.driver_version,
-        " ".join(device.usm_types) or "none",
-        "all of it" if reached and reached == list(device.usm_types) else " ".join(reached) or "-",
-        "yes" if device.has_fp64 else "no",
-        device.pci_address or "-",
-        device.uuid or "-",
-    )
-
-
-def as_json(devices: Sequence[sx.Device], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return what `run` prints, for programs."""
     return {
-        "devices": [
-            {
-                "id": device.id,
-                "kind": device.kind,
-                "parent": None if device.parent is None else device.parent.id,
-                "root": device.root_id,
-                "filter_string": device.filter_string,
-                "name": device.name.strip(),
-                "backend": device.backend,
-                "device_type": device.device_type,
-                "driver_version": device.driver_version,
-                "uuid": device.uuid,
-                "pci_address": device.pci_address,
-                "usm_types": list(device.usm_types),
-                "host_accessible": [k for k in device.usm_types if device.host_accessible(k)],
-                "has_fp64": device.has_fp64,
-            }
-            for device in devices
-        ],
-        "environment": environment_lines(environment),
+        **{name: getattr(device, name) for name in FACTS},
+        "name": device.name.strip(),
+        "parent": None if parent is None else parent.id,
+        "root": device.root_id,
+        "host_accessible": [k for k in device.usm_types if device.host_accessible(k)],
     }
+
+
+def row(facts: dict[str, Any]) -> tuple[str, ...]:
+    """Describe one device for people."""
+    kinds, reached = list(facts["usm_types"]), facts["host_accessible"]
+    return (
+        str(facts["id"]),
+        facts["kind"],
+        facts["filter_string"] if facts["parent"] is None else f"of {facts['parent']}",
+        facts["name"],
+        facts["backend"],
+        facts["driver_version"],
+        " ".join(kinds) or "none",
+        "all of it" if reached and reached == kinds else " ".join(reached) or "-",
+        "yes" if facts["has_fp64"] else "no",
+        facts["pci_address"] or "-",
+        facts["uuid"] or "-",
+    )
 
 
 def environment_lines(environment: Mapping[str, str]) -> list[str]:

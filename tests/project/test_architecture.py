@@ -30,7 +30,7 @@ PYTHON_ARROWS = {
     "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
     "_ipc": ("_core", "_devices", "_protocols", "_tensor", "_exchange"),
     "_doctor": ("_setup", "_negotiation", "_ipc", "sycl_ext"),
-    "_cli": ("_setup", "_doctor", "sycl_ext"),
+    "_cli": ("_negotiation", "_setup", "_doctor", "sycl_ext"),
     # The public names; those of the package itself are loaded by a table of names.
     "ipc": ("_ipc", "_setup"),
     "mpi": ("_exchange", "_setup"),

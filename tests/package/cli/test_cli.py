@@ -203,7 +203,7 @@ def test_the_script_is_the_module():
 
 def test_a_part_names_its_parent():
     part = sx.device(0).create_sub_devices(1)[0]
-    described = devices_command.row(part)
+    described = devices_command.row(devices_command.facts_of(part))
     assert described[:3] == (str(part.id), "sub_device", "of 0")
 
 
