@@ -14,7 +14,6 @@ from functools import partial
 import dpctl
 import dpctl.memory
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -321,32 +320,6 @@ def test_device_specs(spec):
     assert sx.devices() == before
 
 
-KEYS = st.recursive(
-    st.one_of(
-        st.integers(-7, 7),
-        st.integers(-(2**70), 2**70),
-        st.slices(6),
-        st.builds(slice, *[st.one_of(st.none(), st.integers(-(2**70), 2**70))] * 3),
-        st.sampled_from([None, Ellipsis, True, np.int8(1), 1.0, "x", [0], np.zeros(2, bool)]),
-        THINGS,
-    ),
-    lambda inner: st.lists(inner, max_size=4).map(tuple),
-    max_leaves=6,
-)
-
-
-@cases(150)
-@given(key=KEYS, shape=SHAPES)
-def test_index_expressions(key, shape):
-    """The result of NumPy for a basic index, or an error."""
-    array = np.arange(np.prod(shape, dtype=int), dtype="int16").reshape(shape)
-    tensor = sx.as_tensor(array)
-    found = attempt(lambda: tensor[key], *THEIRS, IndexError)
-    if found is not None:
-        assert bits(found.to_numpy()) == bits(array[key])
-        assert found.shape == np.shape(array[key])
-
-
 @cases(150)
 @given(
     shape=st.one_of(
@@ -367,23 +340,3 @@ def test_shapes(shape, dtype, usm_type, order, make):
         assert make is sx.empty or not any(bits(tensor.to_numpy()))
     del tensor
     assert alive() == before
-
-
-@cases(150)
-@given(
-    array=hnp.arrays("uint8", SHAPES, elements=st.integers(0, 255)),
-    shape=st.lists(st.integers(-2, 30), max_size=5),
-    order=st.permutations(range(4)),
-)
-def test_reshapes(array, shape, order):
-    array = array.transpose([axis for axis in order if axis < array.ndim])
-    tensor = sx.as_tensor(array)
-    try:
-        wanted = array.reshape(shape)
-        if min(shape, default=0) < -1:
-            raise ValueError("NumPy takes it for -1")
-    except ValueError:
-        with pytest.raises(ValueError, match=r"elements do not fit|one length|be negative"):
-            tensor.reshape(tuple(shape))
-        return
-    assert bits(tensor.reshape(tuple(shape)).to_numpy()) == bits(wanted)

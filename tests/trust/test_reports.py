@@ -57,22 +57,6 @@ def test_dpctl_2120_to_the_host_without_a_copy(usm_type):
     assert np.array_equal(array.asnumpy(), VALUES + 2)
 
 
-def test_dpctl_1929_a_pair_becomes_a_device_and_back():
-    for device in dpctl.get_devices():
-        entry = sx.device(device)
-        assert sx.device(entry.__dlpack_device__()) is entry
-        assert entry.sycl_device == device
-
-
-@pytest.mark.parametrize("stream", [None, -1])
-def test_mpi4py_493_what_an_mpi_library_asks_for(stream):
-    with pytest.raises(TypeError, match="SyclQueue"):
-        dpnp.zeros(3).__dlpack__(stream=-1, max_version=(1, 0), copy=False)
-    tensor = sx.as_tensor(dpnp.asarray(VALUES))
-    capsule = tensor.__dlpack__(stream=stream, max_version=(1, 0), copy=False)
-    assert sx.from_dlpack(capsule).ptr == tensor.ptr
-
-
 # ---- PyTorch -------------------------------------------------------------------------------------
 
 

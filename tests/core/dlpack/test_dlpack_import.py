@@ -26,9 +26,6 @@ from producers import (
 )
 from samples import bits, numbers, values
 
-# ---- round trips ---------------------------------------------------------------------------------
-
-
 # ---- how a producer is asked ---------------------------------------------------------------------
 
 
@@ -48,13 +45,6 @@ def test_a_usm_producer_gets_a_stream():
     (call,) = producer.calls
     assert call["stream"] is dpctl.get_device_cached_queue(sx.device().sycl_device)
     assert call["dl_device"] is None
-
-
-def test_an_old_producer_is_asked_twice():
-    producer = BeforeVersions(numbers())
-    sx.from_dlpack(producer)
-    assert len(producer.calls) == 1
-    assert producer.deleted == [1]
 
 
 class OwnTypeError(Producer):
@@ -99,28 +89,6 @@ def test_a_producer_that_ignores_copy_and_dl_device():
     assert copied.ptr != tensor.ptr
     assert sx.from_dlpack(producer, copy=False).ptr == tensor.ptr
     assert sx.from_dlpack(producer, device=0).ptr == tensor.ptr
-
-
-def test_device(private, usm_type):
-    """A producer's memory, wanted on another entry."""
-    for source in (numbers(usm_type), Producer(numbers(usm_type)), Producer(values((2, 3)))):
-        tensor = sx.from_dlpack(source, device=private)
-        assert tensor.device is private
-        assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-    with pytest.raises(ValueError, match="copy=False"):
-        sx.from_dlpack(numbers(usm_type), device=private, copy=False)
-
-
-def test_a_queue_as_device():
-    queue = dpctl.SyclQueue(property="in_order")
-    for source in (values(3), Producer(values(3))):
-        assert sx.from_dlpack(source, device=queue, copy=True).sycl_queue == queue
-
-
-def test_device_of_the_host():
-    for source in (numbers(), values(3)):
-        with pytest.raises(ValueError, match=r"host_view\(\)"):
-            sx.from_dlpack(source, device=(1, 0))
 
 
 # ---- a producer elsewhere ------------------------------------------------------------------------
@@ -323,11 +291,6 @@ def test_flags():
         assert not sx.from_dlpack(over(array, flags=1 << 40, version=(1, 99)).capsule()).readonly
 
 
-def test_versions():
-    for version in ((1, 0), (1, 3), (1, 99)):
-        sx.from_dlpack(over(numbers(), version=version).capsule())
-
-
 # ---- capsules out of C ---------------------------------------------------------------------------
 
 
@@ -348,11 +311,3 @@ def test_capsule_from_pointer_is_versioned_by_default():
     managed = over(numbers())
     assert capsule_name(sx.dlpack.capsule_from_pointer(managed.address)) == "dltensor_versioned"
     assert managed.deleted == 1
-
-
-def test_capsule_from_no_pointer():
-    with pytest.raises(ValueError, match="address 0"):
-        sx.dlpack.capsule_from_pointer(0)
-    for address in (-1, 2**64, 1.5, "x", None):
-        with pytest.raises((TypeError, ValueError, OverflowError)):
-            sx.dlpack.capsule_from_pointer(address)

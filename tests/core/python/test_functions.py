@@ -202,92 +202,12 @@ def test_an_import_says_why_it_refuses(function, name, wish):
     assert sx.memory.live_exports() == alive
 
 
-@pytest.mark.parametrize("function", [sx.as_tensor, sx.host_view])
-def test_a_buffer_that_speaks_no_dlpack(function):
-    assert np.asarray(sx.host_view(function(bytearray(b"sycl")))).tobytes() == b"sycl"
-    with pytest.raises(TypeError):
-        sx.from_dlpack(bytearray(b"sycl"))
-
-
 @pytest.mark.parametrize("function", IMPORTS)
 def test_a_producer_that_always_copies(function):
     thing = producers.AlwaysCopying(array())
     assert np.asarray(sx.host_view(function(thing))).tolist() == array().tolist()
     with pytest.raises(sx.ExchangeError):
         function(thing, copy=False)
-
-
-@pytest.mark.parametrize("name", ["tensor", "tensor the host reads", "view", "read-only"])
-@pytest.mark.parametrize("copy", [None, True, False])
-def test_to_numpy(name, copy):
-    t = THINGS[name][0]()
-    if copy is False and t.usm_type == "device" and sx.device().device_type != "cpu":
-        with pytest.raises(sx.CopyRefusedError):
-            t.to_numpy(copy=copy)
-        return
-    same = not copy and (t.usm_type != "device" or sx.device().device_type == "cpu")
-    for found in (t.to_numpy(copy=copy), t.to_numpy(copy)):
-        assert found.tolist() == np.asarray(sx.host_view(t)).tolist()
-        assert (address_of(found) == t.ptr) is same
-        assert found.flags.writeable is not (same and t.readonly)
-
-
-@pytest.mark.parametrize("wish", [{"copie": True}, {"copy": 1}, {"copy": "no"}], ids=str)
-@pytest.mark.parametrize("function", [*IMPORTS, sx.Tensor.to_numpy])
-def test_wishes_that_are_none(function, wish):
-    with pytest.raises(TypeError):
-        function(tensor(usm_type="shared"), **wish)
-
-
-SHAPES = (3, 0, (), (2, 3), (0, 5), [2, 3], -1, (2, -1), 2.0, True, "3", None, 1 << 70, (1,) * 65)
-DTYPES = ("float32", "int8", np.int16, np.dtype("bool"), float, "bfloat16", "float31", None, [])
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_zeros_are_those_of_numpy(shape, dtype):
-    """Where NumPy has an answer; a float or a bool is not a size here, and None is not a shape."""
-    for arguments, keywords in (((dtype,), {}), ((), {"dtype": dtype})):
-        try:
-            if isinstance(shape, (bool, float, str)) or shape is None:
-                raise TypeError
-            same = "float32" if dtype in (None, "bfloat16") else dtype
-            expected = np.zeros(shape, same if same != [] else "float31")
-        except (TypeError, ValueError):
-            with pytest.raises((TypeError, ValueError), match="."):
-                sx.zeros(shape, *arguments, **keywords)
-            continue
-        found = sx.zeros(shape, *arguments, **keywords)
-        wanted = str(expected.dtype) if dtype != "bfloat16" else dtype
-        assert (found.shape, str(found.dtype)) == (expected.shape, wanted)
-        assert not any(np.asarray(sx.host_view(found)).tobytes())
-
-
-@pytest.mark.parametrize("make", [sx.empty, sx.zeros])
-@pytest.mark.parametrize(
-    ("device", "refused"),
-    [(None, None), ("Device", None), ("number", None), ("pair", None)]
-    + [(999, ValueError), ("gpux", ValueError)]
-    + [(wrong, TypeError) for wrong in ([], 1.5, 0.0, False)],
-    ids=str,
-)
-@pytest.mark.parametrize(
-    "kind", ["device", "shared", "host", "system", "Device", None, []], ids=str
-)
-def test_devices_and_kinds(make, device, refused, kind):
-    here = sx.device()
-    spelled = {"Device": here, "number": here.id, "pair": (14, here.id)}
-    device = spelled.get(device, device) if isinstance(device, str) else device
-    if not isinstance(kind, str):
-        refused = TypeError
-    elif kind not in ("device", "shared", "host"):
-        refused = refused or ValueError
-    if refused:
-        with pytest.raises(refused, match="."):
-            make(0, device=device, usm_type=kind)
-        return
-    found = make(0, device=device, usm_type=kind)
-    assert (found.device, found.usm_type) == (here, kind)
 
 
 @pytest.mark.parametrize("function", [*IMPORTS, sx.empty, sx.zeros])

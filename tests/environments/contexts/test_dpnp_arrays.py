@@ -96,17 +96,6 @@ def test_a_dpnp_array_comes_in_as_a_view(places, source, way, arguments):
     assert read(array) == (VALUES + 1).tolist()
 
 
-@SOURCES
-@pytest.mark.parametrize("way", [sx.as_tensor, sx.from_dlpack])
-def test_a_dpnp_array_comes_to_another_entry(places, source, way):
-    array = dpnp_on(places.sources[source])
-    for target in (places.root, places.tile, places.private, places.other_platform):
-        tensor = way(array, device=target, copy=True)
-        assert tensor.device is target
-        assert tensor.ptr != pointer(array)
-        assert tensor.to_numpy().tolist() == VALUES.tolist()
-
-
 def test_rows_are_registered_on_the_way(places):
     """A queue of dpctl's own on a tile has a context of its own; nobody has to register it."""
     part = places.tile.sycl_device

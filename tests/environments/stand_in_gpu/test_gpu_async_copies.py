@@ -42,30 +42,6 @@ def until_nobody_waits():
         time.sleep(0.01)
 
 
-# ---- values --------------------------------------------------------------------------------------
-
-#: How a tensor on a GPU gets LARGE: name -> (gpu, other gpu) -> copy
-WAYS = {
-    "one command": lambda t, other: t.copy_from(pinned(LARGE, t.device), wait=False),
-    "pageable": lambda t, other: t.copy_from(LARGE, wait=False),
-    "gaps": lambda t, other: t[::2, ::-1].copy_from(LARGE[::2, ::-1], wait=False),
-    "on the device": lambda t, other: t.copy_from(sx.as_tensor(LARGE, device=t.device), wait=False),
-    "the other GPU": lambda t, other: t.copy_from(sx.as_tensor(LARGE, device=other), wait=False),
-    "the CPU": lambda t, other: t.copy_from(sx.as_tensor(LARGE, device="opencl:cpu:0"), wait=False),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-def test_every_way(way, usm_type, gpus):
-    t = sx.as_tensor(LARGE, device=gpus[0], copy=True)
-    t = sx.empty(LARGE.shape, LARGE.dtype, usm_type=usm_type, device=gpus[0]).copy_from(t)
-    copy = WAYS[way](t, gpus[1])
-    assert bits(t.to_numpy(copy=True, wait=False).result()) == bits(LARGE)
-    copy.wait()
-    assert bits(t.to_numpy()) == bits(LARGE)
-
-
 # ---- held ----------------------------------------------------------------------------------------
 
 

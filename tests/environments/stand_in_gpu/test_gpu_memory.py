@@ -105,13 +105,6 @@ def test_a_target_of_one_element_many_times_is_refused(gpu, shape):
                 target.copy_from(source, wait=wait)
 
 
-def test_zeros(gpu, usm_type):
-    for shape in ((), (0,), (3, 5), 3_000_000):
-        sx.empty(shape, usm_type=usm_type, device=gpu).copy_from(np.float32(7))
-        tensor = sx.zeros(shape, usm_type=usm_type, device=gpu)
-        assert not tensor.to_numpy().any()
-
-
 # ---- to the host ---------------------------------------------------------------------------------
 
 

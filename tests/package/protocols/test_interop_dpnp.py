@@ -21,16 +21,6 @@ def address(array):
     return interface["data"][0] + interface.get("offset", 0) * array.itemsize
 
 
-def test_size_0(usm_type):
-    """dpnp 0.20 fails on the NULL pointer; when it no longer does, add them to `FORWARD`."""
-    for shape in ((0,), (0, 3)):
-        tensor = sx.zeros(shape, usm_type=usm_type)
-        with pytest.raises(TypeError):
-            dpnp.from_dlpack(tensor)
-        taken = sx.exchange(tensor, dpnp)
-        assert (taken.shape, taken.dtype, taken.usm_type) == (shape, tensor.dtype, usm_type)
-
-
 def test_to_the_host(usm_type):
     tensor = sx.empty(3, usm_type=usm_type).copy_from(values(3))
     taken = dpnp.from_dlpack(tensor, device=(1, 0))
@@ -89,21 +79,6 @@ def test_the_queue_is_not_waited_for(in_order, usm_type):
     sx.host_view(array)
     sx.explain(array, np)
     sx.empty(12).copy_from(array)
-    assert array.reads == 0
-
-
-@pytest.mark.parametrize("writable", [True, False])
-def test_flags_tell_whether_a_number_is_writable(writable, usm_type):
-    """dpnp's capsules of 0 dimensions say that none is."""
-    number = dpnp.asarray(7, usm_type=usm_type)
-    number.flags["W"] = writable
-    array = watched(number)
-    array.flags = number.flags
-    for way in (sx.as_tensor, sx.from_dlpack):
-        tensor = way(array)
-        assert (tensor.item(), tensor.readonly) == (7, not writable)
-    assert sx.as_tensor(array).sycl_queue == number.sycl_queue
-    assert sx.as_tensor(array).base is array
     assert array.reads == 0
 
 

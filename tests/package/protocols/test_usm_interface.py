@@ -118,25 +118,6 @@ def test_a_private_context(form, private, usm_type):
     assert (found.ptr, found.usm_type, found.device) == (tensor.ptr, usm_type, private)
 
 
-def test_a_context_that_was_not_registered():
-    context = dpctl.SyclContext([dpctl.SyclDevice()])
-    entries = len(sx.devices())
-    memory = dpctl.memory.MemoryUSMShared(16, queue=dpctl.SyclQueue(context, dpctl.SyclDevice()))
-    tensor = sx.as_tensor(memory)
-    assert tensor.device is sx.devices()[entries]
-    assert tensor.device.kind == "context"
-    assert tensor.sycl_context == context
-    assert tensor.ptr == memory._pointer
-
-
-def test_a_sub_device(halves, usm_type):
-    for half in halves:
-        memory = MEMORIES[usm_type](16, queue=half.sycl_queue)
-        tensor = sx.as_tensor(memory)
-        assert tensor.device is half
-        assert (tensor.ptr, tensor.usm_type) == (memory._pointer, usm_type)
-
-
 def test_optional_fields():
     tensor = numbers()
     for names in (("strides",), ("offset",), ("version",), ("strides", "offset", "version")):
@@ -269,26 +250,6 @@ def test_plain_memory_is_no_usm():
     array = np.zeros(16, "float32")
     with pytest.raises(BufferError, match="not USM"):
         sx.as_tensor(Described(numbers(), data=(array.ctypes.data, False)))
-
-
-def test_a_description_keeps_its_object():
-    class Mortal(Described):
-        alive = 0
-
-        def __init__(self, tensor):
-            super().__init__(tensor)
-            Mortal.alive += 1
-
-        def __del__(self):
-            Mortal.alive -= 1
-
-    tensor = sx.as_tensor(Mortal(numbers()))
-    assert Mortal.alive == 1
-    view = tensor[1:]
-    del tensor
-    assert Mortal.alive == 1
-    del view
-    assert Mortal.alive == 0
 
 
 # ---- dpctl.memory --------------------------------------------------------------------------------

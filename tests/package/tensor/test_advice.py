@@ -102,17 +102,3 @@ def test_dtypes_of_torch():
         assert sx.zeros(2, getattr(torch, name)).dtype_name == name
     with pytest.raises(ValueError, match="dtype torch.qint8 is not exchanged; convert it"):
         sx.zeros(2, torch.qint8)
-
-
-class WithArray:
-    def __array__(self):
-        return np.ones(2)
-
-
-def test_what_offers_no_memory_has_a_way():
-    with pytest.raises(TypeError, match="object of type object offers no memory.*pass an array"):
-        sx.as_tensor(object())
-    for x in ([1, 2], WithArray()):
-        with pytest.raises(TypeError, match=r"of type \w+ offers no memory.*numpy.asarray"):
-            sx.as_tensor(x)
-        assert sx.as_tensor(np.asarray(x)).shape == (2,)

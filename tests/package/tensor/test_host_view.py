@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`host_view`: the bytes of anything, offered as host memory."""
 
-import dpctl
-import dpnp
 import numpy as np
 import pytest
 
 import environments
 import sycl_ext as sx
-from producers import AlwaysCopying, BeforeVersions, Producer, check_export
+from producers import check_export
 from samples import bits, values
 from sycl_ext import _core
 
@@ -39,38 +37,6 @@ def test_a_host_view_with_negative_strides(usm_type):
     assert bits(np.asarray(view)) == bits(values((2, 3))[::-1])
     with pytest.raises(sx.CopyRefusedError, match="negative stride"):
         sx.host_view(given, copy=False)
-
-
-def private_queue():
-    device = dpctl.SyclDevice()
-    return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
-
-
-SOURCES = {
-    "array": lambda array: array,
-    "bytes": lambda array: array.tobytes(),
-    "memoryview": memoryview,
-    "dpnp": dpnp.asarray,
-    "tensor": lambda array: sx.as_tensor(array).copy(),
-    "system tensor": sx.as_tensor,
-    "host view": sx.host_view,
-    "producer": Producer,
-    "old producer": BeforeVersions,
-    "producer of USM": lambda array: Producer(sx.as_tensor(array).copy()),
-    "producer of copies": lambda array: AlwaysCopying(sx.as_tensor(array).copy()),
-    "dpnp in a private context": lambda array: dpnp.asarray(array, sycl_queue=private_queue()),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_source(source):
-    array = values((2, 3), "int32")
-    view = sx.host_view(SOURCES[source](array))
-    assert bits(np.asarray(view)) == bits(array)
-    assert bits(np.from_dlpack(view)) == bits(array) or source == "bytes"
-    assert bits(memoryview(view)) == bits(array)
-    assert not view.is_copy
-    assert repr(view).startswith("HostView(shape=")
 
 
 def test_base():
