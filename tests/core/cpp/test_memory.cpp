@@ -29,6 +29,25 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
+TEST(layout_copies_and_moves) {
+  for (const int ndim : {0, 1, 4, 5, 64}) {  // inline and on the heap
+    Layout layout(ndim);
+    for (int i = 0; i < ndim; ++i) {
+      layout.shape()[i] = i;
+      layout.strides()[i] = -i;
+    }
+    Layout copy = layout, assigned;
+    assigned = copy;
+    const Layout moved = std::move(copy);
+    CHECK(copy.ndim() == 0);
+    for (const Layout* one : {static_cast<const Layout*>(&assigned), &moved}) {
+      CHECK(one->ndim() == ndim);
+      CHECK(std::equal(one->shape(), one->shape() + ndim, layout.shape()));
+      CHECK(std::equal(one->strides(), one->strides() + ndim, layout.strides()));
+    }
+  }
+}
+
 TEST(device_entries) {
   CHECK(root_count() >= 1 && entry_count() >= root_count());
   for (int id = 0; id < entry_count(); ++id) {
