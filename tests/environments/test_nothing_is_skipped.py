@@ -10,9 +10,9 @@ import pytest
 import environments
 
 SKIPPED = {
-    "a test": "def test_it():\n    pytest.skip('no such thing here')\n",
-    "a mark": "@pytest.mark.skip('no such thing here')\ndef test_it():\n    pass\n",
-    "a module": "pytest.importorskip('no_such_thing_here')\ndef test_it():\n    pass\n",
+    "test": "def test_it():\n    pytest.skip('no such thing here')\n",
+    "mark": "@pytest.mark.skip('no such thing here')\ndef test_it():\n    pass\n",
+    "module": "pytest.importorskip('no_such_thing_here')\ndef test_it():\n    pass\n",
 }
 
 
@@ -34,15 +34,25 @@ def run(*arguments, required, **how):
     )
 
 
-@pytest.mark.parametrize("code", SKIPPED.values(), ids=SKIPPED.keys())
-def test_a_skip_is_a_failure_where_all_is_required(code, tmp_path):
-    (tmp_path / "test_skipped.py").write_text(f"import pytest\n{code}")
-    options = ("-p", "conftest", "--rootdir=.", "test_skipped.py")
-    done = run(*options, required="1", cwd=tmp_path)
-    assert done.returncode != pytest.ExitCode.OK, done.stdout
-    assert "SYCL_EXT_REQUIRE_ALL=1, and" in done.stdout
+def test_a_skip_is_a_failure_where_all_is_required(tmp_path):
+    for name, code in SKIPPED.items():
+        (tmp_path / f"test_{name}.py").write_text(f"import pytest\n{code}")
+    options = ("-p", "conftest", "--rootdir=.")
     done = run(*options, required="0", cwd=tmp_path)
     assert "failed" not in done.stdout, done.stdout
+    done = run(*options, required="1", cwd=tmp_path)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
+    assert "1 failed, 1 skipped" in done.stdout
+    assert "1 error" in done.stdout  # of the mark
+    assert "test_module.py" in done.stdout.rpartition("=1, and these were skipped")[2]
+
+
+def test_a_module_that_is_skipped_is_a_failure_as_well(tmp_path):
+    (tmp_path / "test_module.py").write_text(f"import pytest\n{SKIPPED['module']}")
+    (tmp_path / "test_passing.py").write_text("def test_it():\n    pass\n")
+    done = run("-p", "conftest", "--rootdir=.", required="1", cwd=tmp_path)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
+    assert "1 passed" in done.stdout
 
 
 def test_an_environment_that_is_missing_is_a_failure():

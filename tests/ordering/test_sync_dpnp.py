@@ -124,7 +124,7 @@ def read(name, tensor):
 def pending_ones():
     """An array that becomes all ones some milliseconds after it was returned."""
     x = dpnp.full(1 << 18, 0.5, dtype="float32")
-    for _ in range(12):
+    for _ in range(3):
         x = dpnp.maximum(dpnp.sin(x), 1)
     return x
 

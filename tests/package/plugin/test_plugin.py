@@ -32,8 +32,11 @@ def session(folder, *arguments):
     )
 
 
-@pytest.mark.parametrize("plugin", [(), ("-p", "sycl_ext")], ids=["by entry point", "-p sycl_ext"])
-@pytest.mark.parametrize(("device", "kinds"), [("cpu", ["cpu"]), ("gpu", ["cpu", "gpu"])])
+@pytest.mark.parametrize(
+    ("device", "kinds", "plugin"),
+    [("cpu", ["cpu"], ()), ("gpu", ["cpu", "gpu"], ("-p", "sycl_ext"))],
+    ids=["by entry point", "-p sycl_ext"],
+)
 def test_devices_of_a_session(device, kinds, plugin, tmp_path):
     (tmp_path / "test_sample.py").write_text(SAMPLE.format(kinds=kinds))
     done = session(tmp_path, *plugin, f"--sycl-device={device}")

@@ -75,7 +75,7 @@ def check(tensor, nbytes):
             tensor.to_numpy(copy=True)
 
 
-@cases(400)
+@cases(150)
 @given(PARTS, BUFFERS)
 def test_parts_of_a_pickle(parts, buffer):
     before = alive()
