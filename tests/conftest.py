@@ -49,7 +49,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 #: without other work at the end.
 #: The one that takes longest is the first.
 WAITING = (
-    "test_contexts_extension.py",
+    "test_usm_view.py",
+    "test_extension_examples.py",
+    "test_extension_table.py",
     "test_environments.py",
     "test_doctor_full.py",
     "test_sync.py",
@@ -58,7 +60,12 @@ WAITING = (
     "test_level_zero_devices.py",
 )
 #: Files whose tests share what one of them builds.
-TOGETHER = ("test_contexts_extension.py", "test_level_zero_devices.py", "test_pending.py")
+TOGETHER = (
+    "test_usm_view.py",
+    "test_extension_table.py",
+    "test_level_zero_devices.py",
+    "test_pending.py",
+)
 
 
 def pytest_addoption(parser):

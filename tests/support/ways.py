@@ -2,17 +2,15 @@
 """The registry: every public way into and out of the memory of a tensor, each of them once.
 
 A row of `WAYS` says how something is done with a tensor, and what that gives.  A promise (new data,
-read-only, a fault at any call, ...) is a loop over the rows; the functions below read, write and
-look at whatever a row gives.  A row's name begins with the public name that it uses, and
-``package/setup/test_ways.py`` compares these with the package, so that none is forgotten.
+read-only, a fault at any call, ...) is a loop over the rows; `way_results` reads, writes and looks
+at whatever a row gives, and `way_parts` has the functions of the rows.  A row's name begins with
+the public name that it uses, and ``package/setup/test_ways.py`` compares these with the package, so
+that none is forgotten.
 """
 
 from __future__ import annotations
 
 import copy
-import ctypes
-import functools
-import importlib
 import pickle
 import re
 from collections.abc import Callable, Iterator
@@ -24,19 +22,56 @@ import dpctl
 import dpctl.memory
 import numpy as np
 
-import producers
-import samples
 import sycl_ext as sx
-from dlpack_conformance.structs import (
-    READ_ONLY,
-    Deleter,
-    DLManagedTensorVersioned,
-    DLTensor,
-    exchange_api,
-    managed_in,
+from way_parts import (
+    V1,
+    HandedOn,
+    WithoutStream,
+    as_bytes,
+    behind_a_table,
+    borrowed_from_table,
+    by_stream,
+    can_hold_each,
+    consumer,
+    described,
+    first_command,
+    folds,
+    from_table,
+    handed,
+    has_axes,
+    is_compact,
+    is_forward,
+    is_known_compact,
+    numpy_knows,
+    on_queue,
+    others,
+    part,
+    private,
+    receive,
+    requested,
+    root,
+    stage,
+    staged,
+    staged_for_aware_mpi,
+    target,
+    through_pickle,
+    torch_knows,
+    waited_for,
+    with_buffers,
+)
+from way_results import (
+    Address,
+    Described,
+    address_of,
+    content,
+    is_within,
+    is_writable,
+    module,
+    write,
 )
 
-V1 = {"max_version": (1, 0)}
+__all__ = ("V1", "Described", "address_of", "content", "is_within", "is_writable", "write")
+
 HOST_V1 = {"dl_device": (1, 0), **V1}
 
 #: The result of a way: the memory itself, wherever it is; a host view, a copy where the host
@@ -68,395 +103,6 @@ class Way:
     @property
     def is_view(self) -> bool:
         return self.gives in (VIEW, HOST)
-
-
-# ---- what a way gives ----------------------------------------------------------------------------
-
-
-class Address:
-    """Memory that a consumer knows by its address, for the first command of a queue or the host."""
-
-    def __init__(
-        self, address: int, like: sx.Tensor, on: Any = None, keep: Any = None, readonly: bool = True
-    ) -> None:
-        self.address, self.on, self.keep, self.readonly = address or 0, on, keep, readonly
-        self.nbytes, self.dtype, self.shape = like.nbytes, like.dtype, like.shape
-
-    def _memory(self) -> Any:
-        description = {"data": (self.address, False), "shape": (self.nbytes,), "strides": None}
-        description |= {"offset": 0, "version": 1, "typestr": "|u1", "syclobj": self.on}
-        return dpctl.memory.as_usm_memory(Described(description))
-
-    def read(self) -> np.ndarray:
-        if self.on is None or self.nbytes == 0:
-            raw = ctypes.string_at(self.address, self.nbytes)
-        else:
-            landing = dpctl.memory.MemoryUSMHost(self.nbytes, queue=self.on)
-            self.on.memcpy_async(landing, self._memory(), self.nbytes).wait()
-            raw = ctypes.string_at(landing._pointer, self.nbytes)
-        return np.frombuffer(raw, self.dtype).reshape(self.shape)
-
-    def write(self, array: np.ndarray) -> None:
-        if self.on is None:
-            ctypes.memmove(self.address, array.tobytes(), self.nbytes)
-            return
-        source = dpctl.memory.MemoryUSMHost(self.nbytes, queue=self.on)
-        ctypes.memmove(source._pointer, array.tobytes(), self.nbytes)
-        self.on.memcpy_async(self._memory(), source, self.nbytes).wait()
-
-
-def module(name: str) -> Any:
-    """Of a library that not every process of the tests shall load."""
-    return importlib.import_module(name)
-
-
-def _library(x: Any) -> str:
-    return type(x).__module__.partition(".")[0]
-
-
-def content(x: Any) -> np.ndarray:
-    """The elements of the result of a way, on the host."""
-    if isinstance(x, sx.memory.AsyncCopy):
-        return content(x.result())
-    if isinstance(x, Address):
-        return x.read()
-    if isinstance(x, sx.Tensor):
-        return x.to_numpy()
-    if type(x).__name__ == "PyCapsule":
-        return sx.from_dlpack(x).to_numpy()
-    if isinstance(x, dpctl.memory._memory._Memory):
-        return x.copy_to_host()
-    if _library(x) == "dpnp":
-        return module("dpnp" if hasattr(x, "asnumpy") else "dpnp.tensor").asnumpy(x)
-    if _library(x) == "tvm_ffi":
-        return np.from_dlpack(x)
-    if _library(x) == "torch" and str(x.dtype)[6:] not in samples.NUMPY_DTYPES:  # its bytes
-        return x.contiguous().reshape(-1).view(module("torch").uint8).numpy()
-    return np.asarray(x)
-
-
-def address_of(x: Any) -> int:
-    """Of the first element of what a way has given; 0: it has none."""
-    if isinstance(x, sx.memory.AsyncCopy):
-        return address_of(x.result())
-    if isinstance(x, Address):
-        return x.address
-    if isinstance(x, (sx.Tensor, sx.HostView)):
-        return x.ptr
-    if type(x).__name__ == "PyCapsule":
-        return managed_in(x).dl_tensor.data or 0
-    if isinstance(x, dpctl.memory._memory._Memory):
-        return x._pointer
-    if _library(x) == "dpnp":
-        description = x.__sycl_usm_array_interface__
-        return description["data"][0] + description.get("offset", 0) * x.itemsize
-    if _library(x) in ("torch", "tvm_ffi"):
-        return x.data_ptr()
-    return np.asarray(x).__array_interface__["data"][0]
-
-
-def is_writable(x: Any) -> bool:
-    """Whether its owner may write to what a way has given, by what that says of itself."""
-    if isinstance(x, sx.memory.AsyncCopy):
-        return is_writable(x.result())
-    if isinstance(x, (Address, sx.Tensor, sx.HostView, memoryview)):
-        return not x.readonly
-    if type(x).__name__ == "PyCapsule":
-        return not getattr(managed_in(x), "flags", 0) & READ_ONLY
-    if _library(x) == "dpnp":
-        return bool(x.flags.writable)
-    return x.flags.writeable if isinstance(x, np.ndarray) else True
-
-
-def write(x: Any, array: np.ndarray) -> None:
-    """Write an array, whose elements are one number, to what a way has given."""
-    if isinstance(x, sx.memory.AsyncCopy):
-        write(x.result(), array)
-    elif isinstance(x, Address):
-        x.write(array)
-    elif isinstance(x, sx.Tensor):
-        x.copy_from(array)
-    elif type(x).__name__ == "PyCapsule":
-        write(sx.from_dlpack(x), array)
-    elif _library(x) == "tvm_ffi":
-        write(np.from_dlpack(x), array)
-    elif isinstance(x, dpctl.memory._memory._Memory):
-        x.copy_from_host(np.frombuffer(array.tobytes(), "uint8"))
-    elif _library(x) == "dpnp":
-        x[...] = array.flat[0]  # all of them are one number
-        x.sycl_queue.wait()
-    elif _library(x) == "torch":
-        x[...] = module("torch").from_numpy(array)
-    else:
-        np.asarray(x)[...] = array
-
-
-def is_within(address: int, tensor: sx.Tensor) -> bool:
-    """Whether an address is in the memory of a tensor of positive strides."""
-    return tensor.ptr <= address < tensor.ptr + max(tensor.nbytes, 1)
-
-
-# ---- what the rows are made of -------------------------------------------------------------------
-
-
-def root(tensor: sx.Tensor) -> sx.Device:
-    return sx.device(tensor.device.root_id)
-
-
-@functools.cache
-def _queue(root_id: int, *properties: str) -> dpctl.SyclQueue:
-    device = sx.device(root_id)
-    return dpctl.SyclQueue(device.sycl_context, device.sycl_device, property=list(properties))
-
-
-def consumer(tensor: sx.Tensor, in_order: bool) -> dpctl.SyclQueue:
-    """A queue of a consumer, in the default context, which nobody else uses."""
-    return _queue(tensor.device.root_id, *(["in_order"] if in_order else []))
-
-
-def part(tensor: sx.Tensor) -> sx.Device:
-    return root(tensor).create_sub_devices(1)[0]
-
-
-@functools.cache
-def _private(root_id: int) -> sx.Device:
-    return sx.register_context(dpctl.SyclContext([sx.device(root_id).sycl_device]))
-
-
-class Described:
-    """Shows nothing but ``__sycl_usm_array_interface__``."""
-
-    def __init__(self, description: dict[str, Any], keep: Any = None) -> None:
-        self.__sycl_usm_array_interface__ = description
-        self.keep = keep
-
-
-def described(tensor: sx.Tensor, **fields: Any) -> Described:
-    return Described({**tensor.__sycl_usm_array_interface__, **fields}, tensor)
-
-
-def as_bytes(tensor: sx.Tensor) -> Described:
-    return described(tensor, typestr="|u1", shape=(tensor.nbytes,), strides=None)
-
-
-class HandedOn:
-    """A producer that hands on capsules, as a library would that has wrapped a tensor."""
-
-    def __init__(self, tensor: sx.Tensor) -> None:
-        self._tensor = tensor
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._tensor.__dlpack_device__()
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self._tensor.__dlpack__(**keywords)
-
-
-class WithoutStream(HandedOn):
-    """A producer from before ``stream``, and it waits for nothing."""
-
-    def __init__(self, tensor: sx.Tensor) -> None:
-        super().__init__(tensor)
-        self.sycl_queue = tensor.sycl_queue
-
-    def __dlpack__(self) -> Any:
-        return self._tensor.__dlpack__(stream=-1)
-
-
-def behind_a_table(tensor: sx.Tensor) -> producers.Producer:
-    """A producer whose C exchange table names the queue of its work."""
-    work = tensor.sycl_queue
-    table = producers.Table(stream=work.addressof_ref())
-    producer = producers.with_table(table)(tensor)
-    producer.keep = work, table
-    return producer
-
-
-def handed(capsule: object, tensor: sx.Tensor, on: Any = None) -> Address:
-    """The elements in a capsule, for the first command of a queue, or for the host."""
-    address = managed_in(capsule).dl_tensor.data
-    return Address(address, tensor, on, capsule, not is_writable(capsule))
-
-
-def first_command(tensor: sx.Tensor) -> Address:
-    """A tensor, for the first command of its queue, which took no part in its import.
-
-    The queue of a device is out of order, where a barrier has to say what comes first.
-    """
-    queue = tensor.sycl_queue
-    if not queue.is_in_order:
-        queue.submit_barrier().wait()
-    return Address(tensor.ptr, tensor, queue, tensor, tensor.readonly)
-
-
-def by_stream(form: Callable[[Any], Any], in_order: bool = True) -> Callable[[sx.Tensor], Address]:
-    """The elements for a consumer that gave its queue as ``stream``."""
-
-    def way(tensor: sx.Tensor) -> Address:
-        queue = consumer(tensor, in_order)
-        return handed(tensor.__dlpack__(stream=form(queue), **V1), tensor, queue)
-
-    return way
-
-
-def on_queue(take: Callable[..., sx.Tensor], in_order: bool) -> Callable[[sx.Tensor], Address]:
-    """The elements for a queue that was given as the device, and so became the tensor's."""
-
-    def way(tensor: sx.Tensor) -> Address:
-        queue = consumer(tensor, in_order)
-        found = take(tensor, queue)
-        assert found.sycl_queue == queue
-        return Address(found.ptr, found, queue, found, found.readonly)
-
-    return way
-
-
-def from_table(x: Any) -> Address:
-    """The memory for a consumer in C, by the exchange table, and the elements for its stream."""
-    out = ctypes.c_void_p()
-    assert exchange_api(type(x)).from_object(x, ctypes.byref(out)) == 0
-    managed = DLManagedTensorVersioned.from_address(out.value)
-    found = Address(managed.dl_tensor.data, x, _work_stream(x), readonly=managed.flags & READ_ONLY)
-    Deleter(managed.deleter)(out.value)
-    return found
-
-
-def borrowed_from_table(x: Any) -> Address:
-    out = DLTensor()
-    assert exchange_api(type(x)).borrow(x, ctypes.byref(out)) == 0
-    return Address(out.data, x, _work_stream(x), readonly=False)
-
-
-def _work_stream(x: Any) -> Any:
-    return root(x).sycl_queue if isinstance(x, sx.Tensor) else None
-
-
-def through_pickle(tensor: sx.Tensor) -> np.ndarray:
-    """Return the out-of-band bytes of a pickle, in the order of memory."""
-    buffers: list[Any] = []
-    pickle.dumps(tensor, 5, buffer_callback=buffers.append)
-    return np.asarray(buffers[0].raw()).view(tensor.dtype).reshape(tensor.shape)
-
-
-def with_buffers(tensor: sx.Tensor) -> sx.Tensor:
-    buffers: list[Any] = []
-    data = pickle.dumps(tensor, 5, buffer_callback=buffers.append)
-    return pickle.loads(data, buffers=buffers)
-
-
-class Request:
-    """A request of MPI that is done."""
-
-    def Wait(self) -> bool:  # noqa: N802
-        return True
-
-    Test = Wait
-
-
-def requested(tensor: sx.Tensor, finish: str) -> np.ndarray:
-    """The elements for MPI in the memory of a request."""
-    found = []
-    request = sx.mpi.staged_request(
-        tensor, "r", lambda memory: found.append(np.array(memory)) or Request()
-    )
-    getattr(request, finish)()
-    return found[0]
-
-
-def receive(tensor: sx.Tensor, array: np.ndarray, finish: str) -> None:
-    def start(memory: Any) -> Request:
-        np.asarray(memory)[...] = array
-        return Request()
-
-    getattr(sx.mpi.staged_request(tensor, "w", start), finish)()
-
-
-def staged(tensor: sx.Tensor) -> np.ndarray:
-    with sx.staged(tensor, "r") as memory:
-        return np.array(memory)
-
-
-class Aware:
-    """A communicator that takes memory of the device, as `mpi.check` found."""
-
-    def __init__(self, tensor: sx.Tensor) -> None:
-        self._checks = {tensor.device.root_id: sx.mpi.Check("", claimed=True)}
-
-    def Create_keyval(self) -> int:  # noqa: N802
-        return 0
-
-    def Get_attr(self, _key: int) -> dict[int, sx.mpi.Check]:  # noqa: N802
-        return self._checks
-
-
-def staged_for_aware_mpi(tensor: sx.Tensor) -> np.ndarray:
-    """As MPI reads it: at the address, and after nobody's queue."""
-    import pytest
-
-    from sycl_ext._exchange import mpi
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(mpi, "_keyvals", [])  # no key of this class for communicators of mpi4py
-        with sx.staged(tensor, "r", comm=Aware(tensor)) as memory:
-            assert type(memory) is sx.Tensor
-            assert memory.ptr == tensor.ptr
-            return Address(memory.ptr, tensor).read()
-
-
-def stage(tensor: sx.Tensor, array: np.ndarray, mode: str = "w") -> None:
-    with sx.staged(tensor, mode) as memory:
-        np.asarray(memory)[...] = array
-
-
-def target(x: Any, where: Any = None, order: str = "C") -> sx.Tensor:
-    return sx.empty(x.shape, x.dtype, device=where, order=order)
-
-
-def others(tensor: sx.Tensor, array: np.ndarray, where: Any = None) -> sx.Tensor:
-    """A tensor with the elements of an array."""
-    return target(tensor, where or root(tensor)).copy_from(array)
-
-
-def waited_for(tensor: sx.Tensor) -> Address:
-    tensor.wait()
-    return Address(tensor.ptr, tensor)
-
-
-# ---- which dtypes and layouts --------------------------------------------------------------------
-
-
-def numpy_knows(x: Any) -> bool:
-    return str(x.dtype) in samples.NUMPY_DTYPES
-
-
-def has_axes(x: Any) -> bool:
-    return len(x.shape) > 0 and 0 not in x.shape
-
-
-def is_compact(x: Any) -> bool:
-    return x.c_contiguous
-
-
-def is_known_compact(x: Any) -> bool:
-    return is_compact(x) and numpy_knows(x)
-
-
-def is_forward(x: Any) -> bool:
-    """As dpnp 0.20 takes them: no negative strides, no NULL of an empty array."""
-    return numpy_knows(x) and x.size > 0 and not x.reversed
-
-
-def folds(x: Any) -> bool:
-    return is_compact(x) and x.size > 0 and x.size % 4 == 0
-
-
-def can_hold_each(x: Any) -> bool:
-    """No index shares an element with another."""
-    return all(length < 2 or stride for length, stride in zip(x.shape, x.strides, strict=True))
-
-
-def torch_knows(x: Any) -> bool:
-    return hasattr(module("torch"), str(x.dtype))
 
 
 # fmt: off
@@ -505,7 +151,7 @@ WAYS: dict[str, Way] = {
     "Tensor.to_device(copy=True)": Way(lambda t: t.to_device(t.device, copy=True), COPY),
     "Tensor.to_device(part)": Way(lambda t: t.to_device(part(t), copy=True), COPY),
     "Tensor.to_device(private)": Way(
-        lambda t: t.to_device(_private(t.device.root_id), copy=True), COPY),
+        lambda t: t.to_device(private(t.device.root_id), copy=True), COPY),
     "Tensor.to_device(root)": Way(lambda t: t.to_device(root(t), copy=True), COPY),
     "Tensor.to_device(queue)": Way(
         on_queue(lambda t, q: t.to_device(q), True), VIEW, default=True, takes=is_compact),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C table for extensions, with invalid requests; see also test_contexts_extension."""
+"""The C table for extensions, with invalid requests; see also test_extension_table."""
 
 import ctypes
 import gc

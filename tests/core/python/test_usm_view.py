@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`usm_view` in C++ extensions: an argument of pybind11 and of nanobind, and a result."""
+
+import gc
+import re
+import sys
+
+import dpctl
+import dpctl.memory
+import dpnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+from extensions import labs
+from samples import LAYOUTS, bits, values
+from waiting import eventually
+
+pytestmark = pytest.mark.timeout(300)  # the first test builds the modules
+
+
+@pytest.fixture(scope="module", params=["views_pybind11", "views_nanobind"])
+def views(request):
+    return labs.load(request.param)
+
+
+def arrays():
+    """The same six numbers as an array of each library, and on each kind of entry."""
+    import torch
+
+    numbers = np.arange(6, dtype="float32").reshape(2, 3)
+    root = sx.device()
+    half = root.create_sub_devices(1)[0]
+    private = sx.register_context(dpctl.SyclContext([root.sycl_device]))
+    yield "NumPy", numbers.copy(), root
+    yield "torch", torch.arange(6, dtype=torch.float32).reshape(2, 3), root
+    yield "bytearray", bytearray(b"123456"), root
+    for name, device in (("root", root), ("half", half), ("private", private)):
+        for usm_type in ("device", "shared", "host"):
+            tensor = sx.empty((2, 3), usm_type=usm_type, device=device).copy_from(numbers)
+            yield f"sycl_ext {usm_type}, {name}", tensor, device
+        array = dpnp.asarray(numbers, sycl_queue=device.sycl_queue)
+        yield f"dpnp, {name}", array, device
+        memory = dpctl.memory.MemoryUSMShared(6, queue=device.sycl_queue)
+        yield f"dpctl.memory, {name}", memory, device
+
+
+def test_every_array_of_every_library_is_a_view(views):
+    for name, array, device in arrays():
+        expected = sx.as_tensor(array, copy=False)
+        found = views.facts(array)
+        pointer, shape, strides, entry, kind, readonly, compact, entry_of_queue, nbytes = found
+        assert pointer == expected.ptr, name
+        assert (tuple(shape), tuple(strides)) == (expected.shape, expected.strides)
+        assert entry == entry_of_queue == device.id == expected.device.id
+        assert ("device", "shared", "host", "system")[kind] == expected.usm_type
+        assert (readonly, compact, nbytes) == (False, True, expected.nbytes)
+
+
+def test_the_queue_is_the_one_of_the_array(views, root):
+    queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device)
+    for array in (dpnp.zeros(3, sycl_queue=queue), sx.zeros(3, device=queue)):
+        assert sx.as_tensor(array).sycl_queue == queue
+        assert views.same(array).sycl_queue == queue
+
+
+def test_work_that_ends_later(views):
+    """A reader that asks for the memory waits; NumPy does not ask, so its memory is complete."""
+    numbers = np.zeros(3, "float32")
+    views.add_one_later(numbers)
+    assert numbers.tolist() == [1, 1, 1]
+    tensor = sx.zeros(3, usm_type="shared")
+    views.add_one_later(tensor)
+    assert tensor.to_numpy().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts(views, name):
+    tensor, array = LAYOUTS[name].tensor("float32")
+    pointer, shape, strides, *_, compact, _, nbytes = views.facts(tensor)
+    assert (tuple(shape), tuple(strides)) == (tensor.shape, tensor.strides)
+    assert pointer == (tensor.ptr if tensor.size else 0)
+    assert (compact, nbytes) == (tensor.c_contiguous, array.nbytes)
+    clean = np.nan_to_num(array, nan=0, posinf=0, neginf=0)
+    expected = np.sum(clean, dtype="float64")
+    assert views.total(sx.as_tensor(clean)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("array", "overload"),
+    [
+        (np.zeros(3, "float32"), "float32"),
+        (np.broadcast_to(np.float32(1), 3), "const float32"),
+        (sx.zeros(3), "float32"),
+        (sx.zeros(3).as_readonly(), "const float32"),
+        (np.zeros(3, "complex128"), "complex128"),
+        (np.zeros(3, "bool"), "bool"),
+        (np.zeros(3, "float16"), "float16"),
+        (sx.zeros(3, "bfloat16"), "bfloat16"),
+        (np.zeros(3, ml_dtypes.bfloat16), "bfloat16"),
+        (b"123", "uint8"),
+        ("123", "text"),
+    ],
+)
+def test_overloads(views, array, overload):
+    assert views.which(array) == overload
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(3, "float64"), np.zeros(3, "int8"), None, 1, [1.0], object(), "x"]
+)
+def test_no_array_for_this_function(views, array):
+    with pytest.raises(TypeError, match=re.escape(": usm_view[float32]")):
+        views.total(array)
+
+
+def test_dimensions(views):
+    assert views.matrix(np.zeros((2, 3), "float32")) == 2
+    for shape in ((), (3,), (2, 3, 4)):
+        with pytest.raises(TypeError, match=re.escape(": usm_view[float32, 2]")):
+            views.matrix(np.zeros(shape, "float32"))
+
+
+def test_the_names_of_arguments_and_results(views):
+    assert ": usm_view[any]" in views.same.__doc__
+    assert views.same.__doc__.strip().endswith("-> sycl_ext.Tensor")
+    overloads = re.findall(
+        r"usm_view\[(.*?)\]", views.which.__doc__ or views.which.__nb_signature__
+    )
+    assert overloads == ["float32", "float32", "complex128", "bool", "float16", "bfloat16", "uint8"]
+
+
+def test_writing(views):
+    for name, array, _ in arrays():
+        if sx.as_tensor(array).dtype == "float32":
+            views.add_one(array)
+            written = np.asarray(sx.host_view(array))
+            assert written.tolist() == [[1, 2, 3], [4, 5, 6]], name
+
+
+def test_read_only_memory_is_not_written(views):
+    for array in (sx.zeros(3).as_readonly(), np.broadcast_to(np.float32(0), 3)):
+        assert views.total(array) == 0
+        with pytest.raises(BufferError, match="read-only, and this function writes to it"):
+            views.add_one(array)
+
+
+def test_a_producer_that_fails(views):
+    class Broken:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **_):
+            raise RuntimeError("no paper")
+
+    with pytest.raises(BufferError, match="no paper"):
+        views.total(Broken())
+
+
+def test_what_is_returned(views, root):
+    tensor = sx.zeros((2, 3), device=root)
+    assert views.same(tensor) is tensor
+    array = np.zeros(3)
+    same = views.same(array)
+    assert isinstance(same, sx.Tensor)
+    assert same.ptr == array.ctypes.data
+
+
+def test_on_another_entry(views, root, private, halves):
+    tensor = sx.empty((2, 3), device=root).copy_from(values((2, 3)))
+    for entry in (root, private, *halves):
+        moved = views.on(tensor, entry.id, -1)
+        assert moved.device is entry
+        assert (moved is tensor) == (entry is root)
+        assert bits(moved.to_numpy()) == bits(values((2, 3)))
+    assert views.on(tensor, root.id, 1).ptr != tensor.ptr
+    with pytest.raises(sx.CopyRefusedError, match="copy=False"):
+        views.on(tensor, private.id, 0)
+    with pytest.raises(ValueError, match="there is no device 999"):
+        views.on(tensor, 999, -1)
+
+
+def test_views_outlive_the_call_and_go_on_another_thread(views):
+    before = sx._core._test.live_allocations()
+    array = np.arange(3.0)
+    count = sys.getrefcount(array)
+    for kept in (sx.zeros(1000), sx.zeros((2,) * 6), array):
+        views.keep(kept)
+    del kept
+    gc.collect()
+    assert sx._core._test.live_allocations() >= before + 3
+    assert sys.getrefcount(array) > count
+    views.drop()
+    gc.collect()
+    assert eventually(lambda: sx._core._test.live_allocations() == before)
+    assert eventually(lambda: sys.getrefcount(array) == count)
