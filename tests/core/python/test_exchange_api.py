@@ -124,10 +124,13 @@ def test_a_table_that_fails():
     assert len(made.calls) == 1
 
 
-def test_a_table_that_copies():
+@pytest.mark.parametrize("module", ["of_anybody", "jaxlib.of_immutable_arrays"])
+def test_a_table_that_copies(module):
     """It has no way to be told copy=False; the method has."""
     table = Table()
-    made = with_table(table)(values(3), flags=IS_COPIED)
+    cls = with_table(table)
+    cls.__module__ = module
+    made = cls(values(3), flags=IS_COPIED)
     with pytest.raises(sx.CopyRefusedError, match="copy=False, and the WithTable made a copy"):
         sx.from_dlpack(made, copy=False)
     assert [call["copy"] for call in made.calls] == [False]

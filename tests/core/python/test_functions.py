@@ -290,6 +290,23 @@ def test_each_function_knows_its_own_arguments():
             function(tensor(), y=3)
 
 
+@pytest.mark.parametrize("device", [(14, 0), (2, 0)])
+@pytest.mark.parametrize("of_keywords", [True, False])
+def test_a_recursion_error_goes_through(device, of_keywords):
+    """Whatever is asked: a view, a copy to the host, or a capsule without keywords."""
+
+    class Endless:
+        def __dlpack_device__(self):
+            return device
+
+        def __dlpack__(self, **keywords):
+            raise RecursionError if of_keywords or not keywords else TypeError
+
+    for function in IMPORTS if of_keywords or device[0] == 14 else ():
+        with pytest.raises(RecursionError):
+            function(Endless())
+
+
 def test_recursion_is_no_refusal():
     class Endless:
         calls = 0

@@ -159,6 +159,12 @@ def test_what_is_offered_with_copy_and_host_copy(arguments, offered):
     assert forms(consumer, tensor) == offered
 
 
+def test_the_host_as_the_only_device_ends_with_a_copy():
+    tensor, consumer = usm(), Consumer(lambda x: x.is_copy)
+    sx.exchange(tensor, consumer, device=(1, 0))
+    assert forms(consumer, tensor) == [(HOST, True), (HOST, False)]
+
+
 # ---- to a device ---------------------------------------------------------------------------------
 
 
@@ -326,6 +332,19 @@ def test_a_copy_that_only_the_layout_needs():
     assert sx.exchange(compact, jax, host_copy=False).ctypes.data == compact.ptr
 
 
+def test_a_copy_that_only_the_address_needs(monkeypatch):
+    library = types.SimpleNamespace(from_dlpack=lambda capsule: sx.from_dlpack(capsule).ptr)
+    tensorflow = types.ModuleType("tensorflow")
+    tensorflow.experimental = types.SimpleNamespace(dlpack=library)
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    block = sx.zeros(33, usm_type="shared")
+    for tensor, copies in ((block, 0), (block[1:], 1)):
+        assert sx.explain(tensor, tensorflow).copies == copies
+        address = sx.exchange(tensor, tensorflow)
+        assert address % 64 == 0
+        assert (address == tensor.ptr) is not bool(copies)
+
+
 def export_of(x):
     """The export to an unaware consumer: its flags and its address."""
     managed = managed_in(x.__dlpack__(max_version=(1, 0)))
@@ -380,23 +399,26 @@ def test_this_package_takes_every_context(consumer, private, halves):
         assert copied.device is device
 
 
-def test_a_consumer_without_end_is_called_once_a_level():
+@pytest.mark.parametrize("is_library", [False, True])
+def test_a_consumer_without_end_is_called_once_a_level(is_library):
     """A form that is tried again at every level would double the calls with each of them."""
     calls = []
 
     def endless(x):
-        calls.append(x.shape)
-        return sx.exchange(x, endless)
+        calls.append(x.__dlpack_device__())
+        if len(calls) > 60:
+            raise SystemExit("it would not end")
+        return sx.exchange(x, consumer)
 
+    consumer = library_named("library", endless) if is_library else endless
     tensor = sx.zeros(3, usm_type="shared")
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 60)
     try:
         with pytest.raises(RecursionError):
-            sx.exchange(tensor, endless)
+            sx.exchange(tensor, consumer)
     finally:
         sys.setrecursionlimit(limit)
-    assert len(calls) < 60
 
 
 @pytest.mark.parametrize("name", [None, 3])
