@@ -5,7 +5,6 @@ The second one is ours under another name (``two_runtimes/build.py``);
 ``interop/test_older_runtime.py`` does the same with a real older one.
 """
 
-import subprocess
 import sys
 
 import pytest
@@ -34,29 +33,6 @@ def run(other):
         return environments.python(LAB + code, {**environment, **named})
 
     return run
-
-
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("libsycl.so.7", True),
-        ("libsycl-preview.so.7", True),
-        ("libsycl-01ab89ef.so.7", True),  # as auditwheel names it
-        ("libsycl-devicelib.so", False),
-        ("libsycl-fallback.so.7", False),
-    ],
-)
-def test_the_names_of_a_runtime(tmp_path, name, counts):
-    """Nobody looks into the file."""
-    library = tmp_path / name
-    subprocess.run(["g++", "-shared", "-x", "c++", "/dev/null", "-o", library], check=True)
-    environments.python(f"""
-import ctypes
-from sycl_ext import _core
-ctypes.CDLL({str(library)!r})
-assert _core.has_other_libsycl() == {counts}
-assert _core.loaded_libsycl()[1:] == [{str(library)!r}] * {counts}
-""")
 
 
 def test_the_first_use_says_so(run, other):

@@ -293,7 +293,7 @@ def test_each_function_knows_its_own_arguments():
 @pytest.mark.parametrize("device", [(14, 0), (2, 0)])
 @pytest.mark.parametrize("of_keywords", [True, False])
 def test_a_recursion_error_goes_through(device, of_keywords):
-    """Whatever is asked: a view, a copy to the host, or a capsule without keywords."""
+    """From a view, a copy to the host, or a capsule without keywords."""
 
     class Endless:
         def __dlpack_device__(self):

@@ -265,8 +265,7 @@ late.itself = late
 """)
 
 
-#: Ways to hand a view of a tensor to another library and back: each of them
-#: holds the one before it, by way of the other library's object.
+#: Ways to make a view of a view, by another library's object or by none.
 LINKS = {
     "to_numpy": "sx.as_tensor(t.to_numpy())",
     "memoryview": "sx.as_tensor(memoryview(t))",
@@ -278,12 +277,21 @@ LINKS = {
     "dpctl.memory": "sx.as_tensor(dpctl.memory.as_usm_memory(t))",
     "a class": "sx.as_tensor(Described(t))",
     "a producer": "sx.from_dlpack(Producer(t))",
+    "host_view": "sx.host_view(t)",
+    "host_view without a copy": "sx.host_view(t, copy=False)",
+    "there and back": "sx.host_view(sx.as_tensor(t))",
+    "as_tensor on a device": "sx.as_tensor(sx.host_view(t), device=device)",
+    "as_tensor on another device": "sx.as_tensor(sx.host_view(t), device=devices[i % 2])",
+    "from_dlpack": "sx.from_dlpack(sx.host_view(t), copy=False)",
+    "from_dlpack of a tensor": "sx.from_dlpack(sx.from_dlpack(t), copy=False)",
+    "a host capsule": "sx.host_view(t.__dlpack__(max_version=(1, 0), dl_device=(1, 0)))",
 }
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_a_chain_through_another_library_ends(link):
+def test_a_chain_of_views_ends(link):
     """Its links let each other go, thousands of them, on a stack that holds a few hundred."""
+    starts = "tensor" if link in ("dpctl.memory", "a class") else "tensor, *hosts"
     environments.python(f"""
 import dpctl.memory, numpy as np, sycl_ext as sx, threading, time
 from sycl_ext import _core
@@ -299,11 +307,19 @@ class Producer:
         self.__dlpack_device__ = tensor.__dlpack_device__
         self.__dlpack__ = tensor.__dlpack__
 
+device = sx.device()
+devices = device, device.create_sub_devices([1, 1])[0]
+
 def run():
-    t = sx.zeros(20_000, "uint8", usm_type="shared")
-    for _ in range(5000):
-        t = {LINKS[link]}
-    del t
+    tensor = sx.zeros(20_000, "uint8", usm_type="shared")
+    hosts = sx.as_tensor(bytearray(3)), sx.host_view(bytearray(3)), sx.host_view(tensor[::-1])
+    starts = [{starts}]
+    del tensor, hosts
+    while starts:
+        t = starts.pop()
+        for i in range(5000):
+            t = {LINKS[link]}
+        del t
 
 before = sx.memory.live_exports(), _core._test.live_allocations()
 threading.stack_size(256 << 10)

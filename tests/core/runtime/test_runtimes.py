@@ -14,6 +14,7 @@ from sycl_ext import _core
 before = _core.loaded_libsycl()
 ctypes.CDLL({path!r})
 after = _core.loaded_libsycl()
+assert _core.has_other_libsycl() == (len(after) > len(before))
 print(len(after) - len(before))
 """
 

@@ -9,6 +9,7 @@ import pytest
 
 import environments
 import sycl_ext as sx
+from test_dask import sent
 
 dpnp = pytest.importorskip("dpnp")
 
@@ -93,12 +94,6 @@ except TypeError as error:
 # ---- Dask ----------------------------------------------------------------------------------------
 
 protocol = pytest.importorskip("distributed.protocol")
-
-
-def sent(obj):
-    """As between two workers: through msgpack, in frames."""
-    serialized = protocol.dumps({"x": protocol.to_serialize(obj)})
-    return protocol.loads([bytes(frame) for frame in serialized])["x"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -4,7 +4,6 @@
 import numpy as np
 import pytest
 
-import environments
 import sycl_ext as sx
 from producers import check_export
 from samples import bits, values
@@ -47,44 +46,6 @@ def test_base():
     assert sx.host_view(sx.as_tensor(array)).base is array
     for copy in (None, False):
         assert sx.host_view(view, copy=copy).base is tensor
-
-
-#: Ways to make a view of a view; each of many is as near to the memory as the first.
-STEPS = {
-    "host_view": "v = sx.host_view(v)",
-    "host_view without a copy": "v = sx.host_view(v, copy=False)",
-    "there and back": "v = sx.host_view(sx.as_tensor(v))",
-    "as_tensor on a device": "v = sx.as_tensor(sx.host_view(v), device=device)",
-    "as_tensor on another device": "v = sx.as_tensor(sx.host_view(v), device=devices[i % 2])",
-    "from_dlpack": "v = sx.from_dlpack(sx.host_view(v), copy=False)",
-    "from_dlpack of a tensor": "v = sx.from_dlpack(sx.from_dlpack(v), copy=False)",
-    "a host capsule": "v = sx.host_view(v.__dlpack__(max_version=(1, 0), dl_device=(1, 0)))",
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_views_of_views_do_not_pile_up(step):
-    """A chain of them would end the process with a stack overflow when it is freed."""
-    environments.python(f"""
-import sycl_ext as sx, threading
-device = sx.device()
-devices = device, device.create_sub_devices([1, 1])[0]
-
-def run():
-    host = bytearray(3)
-    tensor = sx.zeros(3, "uint8")
-    starts = [tensor, sx.as_tensor(host), sx.host_view(host), sx.host_view(tensor[::-1])]
-    while starts:
-        v = starts.pop()
-        for i in range(5000):
-            {STEPS[step]}
-        del v
-
-threading.stack_size(256 << 10)
-thread = threading.Thread(target=run)
-thread.start()
-thread.join()
-""")
 
 
 def test_host_memory_is_on_no_device():

@@ -98,12 +98,8 @@ class Afternoon:
         assert "RESULT: all is well" in report, report
 
     def first_hour(self) -> None:
-        """The pages that are read first, and the errors that one makes first."""
+        """The pages that are read first."""
         self.python(HERE / "read.py", *(ROOT / page for page in PAGES))
-        self.python(HERE / "mistakes.py")
-
-    def share(self) -> None:
-        self.python(HERE / "share.py")
 
     def send(self) -> None:
         self.python(HERE / "send.py")
@@ -145,7 +141,6 @@ STEPS = (
     Afternoon.install,
     Afternoon.doctor,
     Afternoon.first_hour,
-    Afternoon.share,
     Afternoon.send,
     Afternoon.cluster,
     Afternoon.ranks,
