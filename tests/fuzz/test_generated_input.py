@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import sycl_ext as sx
+import ways
 from dlpack_conformance.structs import capsule_name
 from generated import alive, attempt, cases
 from producers import Producer, over
@@ -212,15 +213,10 @@ FIELDS = st.fixed_dictionaries(
 )
 
 
-class Described:
-    def __init__(self, interface, keep):
-        self.__sycl_usm_array_interface__, self.keep = interface, keep
-
-
 def is_usm(address, tensor):
     """Whether dpctl finds USM there, in the context of a tensor."""
     byte = {"data": (address, True), "shape": (1,), "strides": None, "typestr": "|u1"}
-    described = Described({**tensor.__sycl_usm_array_interface__, **byte}, tensor)
+    described = ways.Described({**tensor.__sycl_usm_array_interface__, **byte}, tensor)
     with contextlib.suppress(ValueError):
         return dpctl.memory.as_usm_memory(described)._pointer == address
     return False
@@ -242,7 +238,7 @@ def test_usm_interfaces(fields, missing, own_pointer, whole):
         interface["data"] = tensor.__sycl_usm_array_interface__["data"]
     for name in missing if len(missing) < 3 else ():
         interface.pop(name, None)
-    described = Described(interface if whole is None else whole, tensor)
+    described = ways.Described(interface if whole is None else whole, tensor)
     found = attempt(partial(sx.as_tensor, described), *THEIRS)
     if found is not None and found.size:
         array = found.to_numpy()

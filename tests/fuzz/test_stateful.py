@@ -28,6 +28,7 @@ from hypothesis.stateful import (
 )
 
 import sycl_ext as sx
+import ways
 from generated import alive, cases
 from samples import USM_TYPES, bits
 from sycl_ext import _core
@@ -47,12 +48,6 @@ class Handle:
     blocks: frozenset[int]
     readonly: bool = False
     on_host: bool = False  # a host copy, which a device takes over as system USM: one block more
-
-
-class Described:
-    def __init__(self, tensor):
-        self.__sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
-        self.keep = tensor
 
 
 def is_reversed(tensor) -> bool:
@@ -154,7 +149,8 @@ class Histories(RuleBasedStateMachine):
 
     @rule(target=tensors, source=tensors)
     def through_the_interface(self, source):
-        return self.same(sx.as_tensor(Described(source.thing)), source.model, source, more=True)
+        view = sx.as_tensor(ways.described(source.thing))
+        return self.same(view, source.model, source, more=True)
 
     # ---- exchange
 

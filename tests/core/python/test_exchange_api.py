@@ -6,7 +6,6 @@ tvm_ffi and torch use it in ``interop/``; here is what they do not do.
 
 import ctypes
 
-import dpctl
 import numpy as np
 import pytest
 
@@ -74,15 +73,6 @@ def test_what_has_no_table(private):
     with pytest.raises(BufferError, match="read-only"):
         ours.borrow(sx.zeros(3).as_readonly(), ctypes.byref(DLTensor()))
     assert out.value is None
-
-
-def test_work_on_a_queue_of_the_tensors_own(root):
-    """Later work on the queue that the table names comes after it."""
-    queue = dpctl.SyclQueue(root.sycl_context, root.sycl_device, property="in_order")
-    tensor = sx.zeros(3, device=queue)
-    borrowed = DLTensor()
-    assert ours.borrow(tensor, ctypes.byref(borrowed)) == 0
-    assert borrowed.data == tensor.ptr
 
 
 def test_the_stream_of_a_device(root):

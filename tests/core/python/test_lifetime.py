@@ -335,23 +335,13 @@ assert (sx.memory.live_exports(), _core._test.live_allocations()) == before
 # ---- objects that stand for others ---------------------------------------------------------------
 
 
-def described(tensor):
-    """An object that nothing but its description speaks for."""
-
-    class Described:
-        __sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
-        memory = tensor
-
-    return Described()
-
-
 #: The objects behind a weakref.proxy.
 WEAK = {
     "a tensor": lambda: numbers(usm_type="shared"),
     "a host view": lambda: sx.host_view(numbers()),
     "a NumPy array": lambda: values(1000, "uint8"),
     "a producer": lambda: Producer(numbers(usm_type="shared")),
-    "a description": lambda: described(numbers(usm_type="shared")),
+    "a description": lambda: ways.described(numbers(usm_type="shared")),
 }
 
 #: Functions that take it, and give its elements.

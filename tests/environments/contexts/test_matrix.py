@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
+import ways
 from dlpack_conformance.structs import IS_COPIED, managed_in
 from sycl_ext import Route
 from sycl_ext._protocols import sources
@@ -150,7 +151,7 @@ def test_move(places, count_copies, source, wish, number, copy):
     for way in (
         lambda: tensor.to_device(asked, copy),
         lambda: sx.from_dlpack(tensor, device=asked, copy=copy),
-        lambda: sx.as_tensor(Described(tensor), device=asked, copy=copy),
+        lambda: sx.as_tensor(ways.described(tensor), device=asked, copy=copy),
         lambda: sx.exchange(tensor, sx.device(asked), copy=copy),
     ):
         planned = sx.explain(tensor, asked, copy=copy)
@@ -167,14 +168,6 @@ def test_move(places, count_copies, source, wish, number, copy):
         # A view of a tile's memory under its root's id still is the tile's.
         assert moved.device.id == (asked[1] if COPIES[route] else tensor.device.id)
         assert moved.to_numpy().tobytes() == VALUES.tobytes()
-
-
-class Described:
-    """Shows nothing but ``__sycl_usm_array_interface__``."""
-
-    def __init__(self, tensor):
-        self._tensor = tensor
-        self.__sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])

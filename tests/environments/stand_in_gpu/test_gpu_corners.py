@@ -50,6 +50,17 @@ def test_no_copy_through_the_host(gpus, peers):
             sx.exchange(tensor, gpus[1], copy=True, host_copy=False)
 
 
+def test_what_a_consumer_said_is_not_lost(gpu):
+    """USM is tried first; a refusal without a way out is another error."""
+
+    def consumer(x):
+        raise NotImplementedError(x.__dlpack_device__())
+
+    with pytest.raises(sx.CopyRefusedError) as caught:
+        sx.exchange(sx.zeros(3, device=gpu), consumer, host_copy=False)
+    assert isinstance(caught.value.__cause__, NotImplementedError)
+
+
 def test_memory_that_waits_for_work(gpu, adapter, hold):
     """A full device: an allocation waits for memory that is about to be freed."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")

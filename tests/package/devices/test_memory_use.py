@@ -167,19 +167,3 @@ def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():
         sx.empty(3, device=private)
     sx.empty(3)
     limit(private, None)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        (("cpu", -1), ValueError),
-        (("cpu", 1.5), TypeError),
-        (("cpu", "1"), TypeError),
-        (("cpu", 1, 3), TypeError),
-        (("tpu", 1), ValueError),
-    ],
-)
-def test_wrong_arguments(arguments, error):
-    with pytest.raises(error):
-        limit(*arguments)
-    sx.empty(3)

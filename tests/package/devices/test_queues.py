@@ -10,28 +10,7 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-
-
-class Described:
-    """An array of a library that has ``__sycl_usm_array_interface__`` and no DLPack."""
-
-    def __init__(self, tensor):
-        self.__sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
-        self.tensor = tensor
-
-
-class Producer:
-    """An array of a library that has only DLPack."""
-
-    def __init__(self, tensor):
-        self.tensor = tensor
-
-    def __dlpack_device__(self):
-        return self.tensor.__dlpack_device__()
-
-    def __dlpack__(self, **keywords):
-        return self.tensor.__dlpack__(**keywords)
-
+import ways
 
 SOURCES = {
     "a tensor": lambda: sx.zeros((2, 3), "int32"),
@@ -41,8 +20,8 @@ SOURCES = {
     "a host view": lambda: sx.host_view(sx.zeros((2, 3), "int32", usm_type="shared")),
     "an array of no elements": lambda: sx.zeros((0, 3), "int32"),
     "dpnp": lambda: dpnp.zeros((2, 3), dtype="int32"),
-    "another producer": lambda: Producer(sx.zeros((2, 3), "int32")),
-    "a description": lambda: Described(sx.zeros((2, 3), "int32")),
+    "another producer": lambda: ways.HandedOn(sx.zeros((2, 3), "int32")),
+    "a description": lambda: ways.described(sx.zeros((2, 3), "int32")),
     "dpctl.memory": lambda: dpctl.memory.MemoryUSMShared(24),
     "NumPy": lambda: np.zeros((2, 3), "int32"),
 }
@@ -88,12 +67,6 @@ def test_a_view_has_the_queue(name, take, properties):
     assert as_it_is.sycl_queue != queue
 
 
-def test_dpnp_gets_the_queue():
-    queue = new_queue()
-    view = sx.as_tensor(sx.zeros(3), device=queue)
-    assert dpnp.asarray(view).sycl_queue == queue
-
-
 def test_the_queue_that_it_has():
     """The tensor itself, as for its own device."""
     queue = new_queue("in_order")
@@ -103,32 +76,6 @@ def test_the_queue_that_it_has():
     back = tensor.to_device(tensor.device.sycl_queue)
     assert back.sycl_queue == tensor.device.sycl_queue
     assert back.ptr == tensor.ptr
-
-
-def test_both_see_what_is_written():
-    first = sx.zeros(3, "int32")
-    second = first.to_device(new_queue())
-    second.copy_from(np.array([1, 2, 3], "int32"))
-    assert first.to_numpy().tolist() == [1, 2, 3]
-    first.copy_from(np.array([4, 5, 6], "int32"))
-    assert second.to_numpy().tolist() == [4, 5, 6]
-    assert second.base is first
-    assert sx.as_tensor(sx.host_view(second)).sycl_queue == second.sycl_queue != first.sycl_queue
-
-
-def test_the_view_keeps_the_memory():
-    first = sx.zeros(1000, "int32")
-    gone = weakref.ref(first)
-    view = first.to_device(new_queue())[1:]
-    del first
-    for _ in range(10):  # freed memory would be used again
-        sx.zeros(1000, "int32").copy_from(np.full(1000, 7, "int32"))
-    assert not view.to_numpy().any()
-    capsule = view.__dlpack__(max_version=(1, 0))
-    del view
-    assert gone() is not None
-    del capsule
-    assert gone() is None
 
 
 def test_from_queue_to_queue():
