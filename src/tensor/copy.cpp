@@ -443,6 +443,10 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
     return Event();
   }
   const Queue& queue = entry->commands();
+  // Only the queue of the source's entry tells whether a copy to the source has failed.
+  const Entry* const source = from.memory->entry();
+  const Queue* const copies = source && source != entry ? source->made_commands() : nullptr;
+  if (copies && copies->may_have_work()) from.memory->wait_for_work();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
   const KeptWhileBusy kept(queue, queue, to.memory, from.memory, KeptWhileBusy::always,

@@ -494,3 +494,26 @@ def test_an_error_of_a_copy_from_another_gpu_arrives(gpus, adapter):
 
     with pytest.raises(sx.SyclError):
         copied()
+
+
+def test_an_error_of_a_copy_to_the_source_arrives_at_a_copy_of_another_gpu(gpus, adapter, hold):
+    """The queue of the second copy does not know of the first one."""
+    source, t = (sx.zeros(SMALL.shape, SMALL.dtype, device=gpu) for gpu in gpus[:2])
+    given = pinned(SMALL, gpus[0])
+    until_nobody_waits()
+
+    def copied():
+        with hold():
+            adapter.fakegpu_async_error_next()
+            source.copy_from(given, wait=False)
+            thread = threading.Timer(0.2, adapter.fakegpu_set_delay_us, (0,))
+            thread.start()
+            copy = t.copy_from(source, wait=False)
+        thread.join()
+        copy.wait()
+        return t.to_numpy()
+
+    with pytest.raises(sx.SyclError):
+        copied()
+    source.copy_from(given, wait=False)
+    assert bits(t.copy_from(source, wait=False).result().to_numpy()) == bits(SMALL)
