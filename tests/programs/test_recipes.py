@@ -18,17 +18,28 @@ def marked(page):
     return pytest.param(page, marks=[pytest.mark.long] if page in LONG else [])
 
 
-@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
-def test_recipe(page, tmp_path):
-    settings = PAGES[page]
-    backend = settings.get("backend")
-    gpus = environments.posing(backend) if backend else environments.level_zero(tiles=0, **settings)
+def run(page, variables, folder, *device):
     done = subprocess.run(
-        [sys.executable, recipes.__file__, page],
-        env={**environments.clean_environment(), **gpus},
-        cwd=tmp_path,
+        [sys.executable, recipes.__file__, page, *device],
+        env={**environments.clean_environment(), **variables},
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
+def test_recipe(page, tmp_path):
+    settings = PAGES[page]
+    backend = settings.get("backend")
+    gpus = environments.posing(backend) if backend else environments.level_zero(tiles=0, **settings)
+    run(page, gpus, tmp_path)
+
+
+@pytest.mark.parametrize("page", ["copy_in_the_background.md", "hand_over_without_waiting.md"])
+def test_the_filter_string_can_be_changed(page, tmp_path):
+    """The pages say so: on the CPU device, the host can access all memory."""
+    assert "change the filter string" in (recipes.PAGES / page).read_text()
+    run(page, environments.cpu(), tmp_path, "cpu")

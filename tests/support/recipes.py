@@ -72,8 +72,11 @@ def compile_libraries(text: str) -> None:
         subprocess.run(command, check=True)
 
 
-def main(name: str) -> int:
+def main(name: str, device: str | None = None) -> int:
+    """Run a page; `device` takes the place of the stand-in GPU."""
     text = (PAGES / name).read_text()
+    if device is not None:
+        text = text.replace('"level_zero:gpu:0"', f'"{device}"')
     compile_libraries(text)
     if name == INTEROPERABILITY:
         text = "".join(_SETUP.findall(text)[:1] + _PYCON.findall(text))
@@ -84,4 +87,4 @@ def main(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))
