@@ -62,6 +62,12 @@ Value checked(Value value, Value failed) {
   return value;
 }
 
+// Without the GIL, the interpreter would crash.
+inline void require_gil() {
+  if (PyGILState_Check()) return;
+  throw std::logic_error("this function of sycl_ext needs the GIL; call it before you release it");
+}
+
 [[noreturn]] inline void rethrow(const sycl_ext_error& error) {
   switch (error.kind) {
     case sycl_ext_type_error:
@@ -348,6 +354,7 @@ class usm_view {
   // is.  Needs the GIL.  Throws a Python exception when the object does not fit.
   static usm_view from_python(PyObject* object, int entry = -1,
                               copying copy = writes ? copying::never : copying::if_needed) {
+    detail::require_gil();
     const std::unique_ptr<usm_view> view = open(detail::checked<PyObject*>(
         api().as_tensor(object, entry, static_cast<std::int32_t>(copy)), nullptr));
     if (!view) detail::throw_python_error()();
@@ -451,6 +458,7 @@ PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_ent
                std::shared_ptr<const void> owner, const sycl::queue* queue = nullptr,
                const std::vector<std::int64_t>& strides = {}) {
   using element = std::remove_const_t<T>;
+  detail::require_gil();
   if (!strides.empty() && strides.size() != shape.size()) {
     throw std::invalid_argument("shape and strides differ in length");
   }
@@ -470,6 +478,7 @@ template <class T>
 PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
                PyObject* owner, const sycl::queue* queue = nullptr,
                const std::vector<std::int64_t>& strides = {}) {
+  detail::require_gil();
   Py_INCREF(owner);
   return wrap(
       data, shape, entry,
@@ -482,6 +491,7 @@ PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_ent
 template <class T>
 usm_view<T> make(const std::vector<std::int64_t>& shape, const device_entry& entry,
                  usm_kind kind = usm_kind::device, const sycl::queue* queue = nullptr) {
+  detail::require_gil();
   sycl_ext_view view = detail::description(entry, dtype_of<T>::value, shape);
   view.usm_kind = static_cast<std::int32_t>(kind);
   const auto made =

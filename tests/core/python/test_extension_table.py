@@ -53,6 +53,14 @@ def test_a_read_only_block(table, root):
         tensor.copy_from(np.zeros(6, "float32"))
 
 
+def test_functions_that_need_the_gil_say_so(table):
+    """Without it, the interpreter crashed."""
+    tensor = sx.zeros(3, "float32")
+    references = sys.getrefcount(tensor)
+    assert table.needs_gil(tensor) == 4
+    assert sys.getrefcount(tensor) == references
+
+
 def test_a_block_of_another_context_is_refused_and_released(table, root, private):
     released = table.count_released()
     with pytest.raises(BufferError) as caught:

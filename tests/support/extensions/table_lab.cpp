@@ -112,12 +112,6 @@ PyObject* make(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* count_released(PyObject*, PyObject*) { return PyLong_FromLong(released_blocks); }
-
-// ---- usm_resource -------------------------------------------------------------------------------
-
-std::unique_ptr<sycl_ext::usm_resource> resource;
-
 // Runs `body` here with the GIL, or on a thread that Python does not know.
 template <class Body>
 auto run_at(int on_thread, Body body) {
@@ -128,6 +122,30 @@ auto run_at(int on_thread, Body body) {
   } released;
   return std::async(std::launch::async, body).get();
 }
+
+// needs_gil(tensor): how many of these calls throw std::logic_error with the GIL released.
+PyObject* needs_gil(PyObject*, PyObject* object) {
+  const device_entry entry = device_entry::default_device();
+  float element = 0;
+  const auto refuses = [](auto call) {
+    try {
+      return run_at(1, [&] { return static_cast<void>(call()), 0; });
+    } catch (const std::logic_error&) {
+      return 1;
+    }
+  };
+  const auto owner = std::make_shared<float>();
+  return PyLong_FromLong(refuses([&] { return sycl_ext::make<float>({2}, entry); }) +
+                         refuses([&] { return sycl_ext::wrap(&element, {1}, entry, owner); }) +
+                         refuses([&] { return sycl_ext::wrap(&element, {1}, entry, object); }) +
+                         refuses([&] { return sycl_ext::usm_view<float>::from_python(object); }));
+}
+
+PyObject* count_released(PyObject*, PyObject*) { return PyLong_FromLong(released_blocks); }
+
+// ---- usm_resource -------------------------------------------------------------------------------
+
+std::unique_ptr<sycl_ext::usm_resource> resource;
 
 // use_resource(entry, kind, queue): of the entry when the address of the queue is 0
 PyObject* use_resource(PyObject*, PyObject* args) {
@@ -294,6 +312,7 @@ PyMethodDef methods[] = {
     {"block", block, METH_VARARGS, nullptr},
     {"over", over, METH_O, nullptr},
     {"make", make, METH_VARARGS, nullptr},
+    {"needs_gil", needs_gil, METH_O, nullptr},
     {"count_released", count_released, METH_NOARGS, nullptr},
     {"entries", entries, METH_NOARGS, nullptr},
     {"entry_of_pointer", entry_of_pointer, METH_O, nullptr},
