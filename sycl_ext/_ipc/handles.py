@@ -273,7 +273,9 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     ValueError
         If there is no process `peer`.
 
-    Notes ----- A handle exposes the driver's allocation that contains the memory. The runtime puts
+    Notes
+    -----
+    A handle exposes the driver's allocation that contains the memory. The runtime puts
     blocks of less than 4 MiB into one allocation, so a process that opens the handle can also read
     and write other blocks (`ipc.Handle.exposed` bytes) with its own pointers. The tensor that
     `ipc.open` returns ends where `x` ends. Memory of `ipc.empty` is an allocation of its own.

@@ -33,7 +33,9 @@ def register_multiprocessing(*libraries: str) -> None:
     ImportError
         If it is not installed.
 
-    Notes ----- The sending process must live until the other one has received the array. Arrays
+    Notes
+    -----
+    The sending process must live until the other one has received the array. Arrays
     that are never received stay allocated until the sending process ends. Device USM needs a
     permission of the kernel, which a process has only for its descendants if
     ``kernel.yama.ptrace_scope`` is 1: see `peer` of `ipc.handle`.

@@ -25,5 +25,5 @@ def is_capsule(x: object) -> bool:
 
 
 def loaded(package: str, name: str) -> Any:
-    """Return an attribute of a package; None where it is not imported yet, which this is not."""
+    """Return an attribute of a package; None if it is not imported yet; does not import it."""
     return getattr(sys.modules.get(package), name, None)

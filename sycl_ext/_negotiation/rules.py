@@ -378,7 +378,7 @@ def _refusal(found: Relation, source: Source, request: Request) -> Plan:
             "(`python -m sycl_ext devices` lists them)",
             BufferError,
         )
-    where = f"from entry {source.entry} ({source.usm_type!r} USM) to {wanted}"
+    where = f"from device {source.entry} ({source.usm_type!r} USM) to {wanted}"
     if request.copy is False:
         return Plan(
             Route.REFUSE,
