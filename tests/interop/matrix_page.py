@@ -81,23 +81,6 @@ Written from USM and read into USM by the code of [the recipe](recipes/files.md)
 resident memory shows whether there was another array. zarr keeps a few chunks in memory.
 """
 
-FEATURES = """\
-## The same work with other libraries
-
-The same task with each library's own functions, on the simulated GPU or on one that is simulated as
-a CUDA device. torch is the CPU build. A cell says "yes" or "view", "copy", or the exception that
-the attempt raises.
-"""
-
-NOTES = """\
-- dpctl has `dpctl.ipc` after 0.22.1, for its own memory, and `sycl_ext` [takes and makes its
-  bytes](processes.md#bytes-of-dpctl-ipc).
-- torch sends host memory by handles. It moves memory that came from NumPy to other memory first.
-- dpctl and dpnp name the first available device by a filter string such as `"cuda,cpu"`.
-- dpctl copies bytes in the background and returns an event with a blocking `wait()`. dpnp waits for
-  its copies between the host and a device.
-"""
-
 ABSENT = """\
 ## Not in the matrix
 
@@ -117,7 +100,6 @@ def write() -> str:
     for way, text in SECTIONS.items():
         parts += [text, _table_of(way)]
     parts += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers(), FILES, _files()]
-    parts += [FEATURES, _features(), NOTES]
     parts += ["## Calls and versions\n", _versions(), ABSENT]
     return "\n".join(parts)
 
@@ -211,14 +193,6 @@ def _files() -> str:
             cells = (case["outcome"] for case in cases[way].values())
             rows.append([f"{name} {cases['version']}, {way}", *cells])
     return _table(["library", *cases["write"]], rows)
-
-
-def _features() -> str:
-    found = seen.features()
-    rows = [
-        [feature, *(case["outcome"] for case in cases.values())] for feature, cases in found.items()
-    ]
-    return _table(["feature", *next(iter(found.values()))], rows)
 
 
 def _versions() -> str:

@@ -68,73 +68,35 @@ LIBRARIES = {
     "numpy": Library("numpy", "numpy.ndarray", _numpy),
     "numpy, read-only": Library("numpy", "numpy.ndarray", lambda: _numpy(True), readonly=True),
     "numpy 1.26": Library("numpy", "numpy.ndarray", _numpy, environment=".venv-numpy1"),
-    "array_api_strict": Library(
-        "array-api-strict",
-        "array_api_strict.Array",
-        _of("array_api_strict", lambda xp: xp.asarray(VALUES, copy=True)),
-        "array_api_strict",
-    ),
-    "torch": Library(
-        "torch", "torch.Tensor", _of("torch", lambda t: t.from_numpy(VALUES.copy())), "torch"
-    ),
+    "array_api_strict": Library("array-api-strict", "array_api_strict.Array",
+        _of("array_api_strict", lambda xp: xp.asarray(VALUES, copy=True)), "array_api_strict"),
+    "torch": Library("torch", "torch.Tensor", _of("torch", lambda t: t.from_numpy(VALUES.copy())),
+        "torch"),
     # Immutable, though its capsules do not say so.
-    "jax": Library(
-        "jax", "jax.Array", _of("jax.numpy", lambda jnp: jnp.asarray(VALUES)), "jax", readonly=True
-    ),
-    "tensorflow": Library(
-        "tensorflow-cpu",
-        "tf.experimental.dlpack.to_dlpack(x)",
-        _of("tensorflow", lambda tf: tf.constant(VALUES)),
-        "tensorflow",
-        handed=Capsules,
-    ),
-    "onnxruntime": Library(
-        "onnxruntime",
-        "OrtValue",
-        _of("onnxruntime", lambda o: o.OrtValue.ortvalue_from_numpy(VALUES.copy())),
-        "onnxruntime",
-        handed=lambda value: value._ortvalue,
-    ),
-    "pyarrow": Library(
-        "pyarrow",
-        "pyarrow.Array",
-        _of("pyarrow", lambda arrow: arrow.array(VALUES.ravel())),
-        "pyarrow.Array",
-        readonly=True,
-    ),
-    "polars": Library(
-        "polars",
-        "polars.Series.to_numpy(allow_copy=False)",
+    "jax": Library("jax", "jax.Array", _of("jax.numpy", lambda jnp: jnp.asarray(VALUES)), "jax",
+        readonly=True),
+    "tensorflow": Library("tensorflow-cpu", "tf.experimental.dlpack.to_dlpack(x)",
+        _of("tensorflow", lambda tf: tf.constant(VALUES)), "tensorflow", handed=Capsules),
+    "onnxruntime": Library("onnxruntime", "OrtValue",
+        _of("onnxruntime", lambda o: o.OrtValue.ortvalue_from_numpy(VALUES.copy())), "onnxruntime",
+        handed=lambda value: value._ortvalue),
+    "pyarrow": Library("pyarrow", "pyarrow.Array", _of("pyarrow",
+        lambda arrow: arrow.array(VALUES.ravel())), "pyarrow.Array", readonly=True),
+    "polars": Library("polars", "polars.Series.to_numpy(allow_copy=False)",
         _of("polars", lambda p: p.Series(VALUES.ravel()).to_numpy(allow_copy=False)),
-        readonly=True,
-    ),
+        readonly=True),
     "openvino": Library("openvino", "openvino.Tensor.data", _openvino),
     "mlx": Library("mlx", "mlx.core.array", _of("mlx.core", lambda mx: mx.array(VALUES)), "mlx"),
-    "tvm_ffi": Library(
-        "apache-tvm-ffi",
-        "tvm_ffi.Tensor",
-        _of("tvm_ffi", lambda tvm: tvm.from_dlpack(VALUES.copy())),
-        "tvm_ffi",
-    ),
-    "dpnp": Library(
-        "dpnp",
-        "dpnp.ndarray on the CPU",
-        _of("dpnp", lambda np: np.asarray(VALUES, device="cpu", usm_type="device")),
-        "dpnp",
-    ),
-    "dpnp, GPU": Library(
-        "dpnp",
-        "dpnp.ndarray on the GPU",
+    "tvm_ffi": Library("apache-tvm-ffi", "tvm_ffi.Tensor",
+        _of("tvm_ffi", lambda tvm: tvm.from_dlpack(VALUES.copy())), "tvm_ffi"),
+    "dpnp": Library("dpnp", "dpnp.ndarray on the CPU",
+        _of("dpnp", lambda np: np.asarray(VALUES, device="cpu", usm_type="device")), "dpnp"),
+    "dpnp, GPU": Library("dpnp", "dpnp.ndarray on the GPU",
         _of("dpnp", lambda np: np.asarray(VALUES, device="level_zero:gpu:0", usm_type="device")),
-        "dpnp",
-    ),
-    "memoryview": Library(
-        "sycl_ext",
-        "memoryview",
-        lambda: memoryview(bytearray(VALUES.tobytes())).cast("f", VALUES.shape),
-        "memoryview",
-    ),
-}
+        "dpnp"),
+    "memoryview": Library("sycl_ext", "memoryview", lambda: memoryview(
+        bytearray(VALUES.tobytes())).cast("f", VALUES.shape), "memoryview"),
+}  # fmt: skip
 
 #: How an array is taken, and what the result must be: "view", "copy" or the name of an exception.
 WAYS: dict[str, Callable[[Any], Any]] = {

@@ -48,15 +48,6 @@ def files() -> dict[str, dict[str, Any]]:
     return _printed_by("files_worker.py")
 
 
-@functools.cache
-def features() -> dict[str, dict[str, Any]]:
-    """The output of features_worker.py: feature -> library -> outcome."""
-    return {
-        **_printed_by("features_worker.py"),
-        **_printed_by("features_worker.py", backend="cuda"),
-    }
-
-
 def _printed_by(script: str, **settings: object) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(

@@ -9,13 +9,13 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from install import MPI4PY_TESTS
-from processes import HERE, OPEN3D, ROOT, kept, libusb, python_in
+from processes import HERE, ROOT, kept
 from sycl_ext_pytest import devices
 
 SUITES_FOLDER = HERE / "suites"
@@ -29,8 +29,6 @@ class Suite:
     tests: tuple[str, ...]
     device: str = "cpu"
     folder: Path | None = None
-    python: Path = Path(sys.executable)
-    more: dict[str, str] = field(default_factory=dict)
 
 
 DPNP = ("--pyargs", "dpnp.tests.test_dlpack",
@@ -49,20 +47,6 @@ SUITES = {
     "dpnp.tensor on a GPU": Suite(DPNP_TENSOR, "gpu"),
     "mpi4py": Suite((str(MPI4PY_TESTS / "test_msgspec.py"), "-k", "DLPack"), folder=MPI4PY_TESTS),
 }
-#: In no package index: only where somebody names a checkout of it.
-if checkout := os.environ.get("SYCL_EXT_ARRAY_API_TESTS"):
-    SUITES["array-api-tests"] = Suite(
-        (str(Path(checkout) / "array_api_tests" / "test_dlpack.py"), "--disable-deadline"),
-        folder=Path(checkout),
-        more={"ARRAY_API_TESTS_MODULE": "suite_array_api_tests.xp"},
-    )
-if checkout := os.environ.get("SYCL_EXT_OPEN3D"):
-    SUITES["open3d"] = Suite(
-        # Its wheel has no sycl_demo.
-        (str(Path(checkout) / "python" / "test" / "core"), "-k", "not sycl_demo"),
-        python=python_in(OPEN3D),
-        more={**libusb(), "CI": "1"},  # without it these tests leave out the CPU device
-    )
 
 
 def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess, dict]:
@@ -72,14 +56,13 @@ def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedP
     seen = {
         **kept(),
         **devices.variables(suite.device),
-        **suite.more,
         "PYTHONPATH": str(SUITES_FOLDER),
         "SYCL_EXT_SUITE": name,
         "SYCL_EXT_SUITE_COUNTS": str(counts),
     }
     done = subprocess.run(
-        [suite.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "known",
-         "-p", f"suite_{plain.replace('.', '_').replace('-', '_')}", "-c", os.devnull,
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "known",
+         "-p", f"suite_{plain.replace('.', '_')}", "-c", os.devnull,
          *suite.tests, *arguments],
         env=seen, cwd=suite.folder or folder, capture_output=True, text=True,
     )  # fmt: skip

@@ -39,72 +39,37 @@ DPNP, TENSOR = r"dpnp( on a GPU)?", r"dpnp\.tensor.*"
 KNOWN: tuple[Known, ...] = (
     Known("numpy", "test_dunder_dlpack_stream", "a stream on the host is a BufferError"),
     Known("numpy", "test_dunder_dlpack_copy", "copy=array([1, 2, 3]) is a TypeError"),
-    Known(
-        "numpy",
-        r"test_from_dlpack_refcount\[.*\]",
-        "an import holds more than one reference to its producer; all are given back",
-    ),
-    Known(
-        "numpy",
-        "test_writeable",
-        "the struct of DLPack 0.x is of writable memory; NumPy takes it for read-only",
-    ),
-    Known(
-        DPNP,
-        r"test_invaid_stream\[scalar\]",
-        "an address without a queue is a ValueError",
-    ),
+    Known("numpy", r"test_from_dlpack_refcount\[.*\]",
+        "an import holds more than one reference to its producer; all are given back"),
+    Known("numpy", "test_writeable",
+        "the struct of DLPack 0.x is of writable memory; NumPy takes it for read-only"),
+    Known(DPNP, r"test_invaid_stream\[scalar\]", "an address without a queue is a ValueError"),
     Known(DPNP, "test_wrong_copy", "copy=array([1, 2, 3]) is a TypeError"),
-    Known(
-        TENSOR,
+    Known(TENSOR,
         r"test_from_dlpack_to_kdlcpu\[.*-shape[13]\]|test_from_dlpack_to_kdlcpu_strides\[.*\]"
-        "|test_legacy_dlpack_capsule_from_numpy",
-        REVERSED,
-    ),
-    Known(
-        TENSOR,
-        r"test_from_dlpack\[.*-shape2\]|test_dlpack_size_0|test_dlpack_size_0_on_kdlcpu",
-        EMPTY,
-    ),
+        "|test_legacy_dlpack_capsule_from_numpy", REVERSED),
+    Known(TENSOR, r"test_from_dlpack\[.*-shape2\]|test_dlpack_size_0|test_dlpack_size_0_on_kdlcpu",
+        EMPTY),
     Known(TENSOR, "test_used_dlpack_capsule(_from_numpy)?", USED),
     Known(TENSOR, "test_versioned_dlpack_capsule", "a copy of read-only memory is writable"),
-    Known(
-        TENSOR,
-        "test_dlpack_kwargs",
-        "copy=True is also kept in the struct of DLPack 0.x",
-    ),
+    Known(TENSOR, "test_dlpack_kwargs", "copy=True is also kept in the struct of DLPack 0.x"),
     Known(TENSOR, "test_dlpack_max_version_validation", "a TypeError with another text"),
     Known(TENSOR, "test_dlpack_dl_device", "a device is two numbers, and not a name"),
-    Known(
-        TENSOR,
-        "test_copy_via_host",
+    Known(TENSOR, "test_copy_via_host",
         "a device that reaches host memory views it, which is USM of no kind, and a device of "
-        "three numbers is a TypeError",
-    ),
+        "three numbers is a TypeError"),
     Known("dask", r"test_percentile(s.*)?", "dpnp has no percentile"),
-    Known(
-        "dask",
-        r"test_vindex|test_setitem_extended_API_2d(_rhs_func_of_lhs"
-        r"|\[index(3|14|15)--1\]|\[index(8|9|11|13)-value.*\])",
-        "dpnp takes no list as an index",
-    ),
+    Known("dask", r"test_vindex|test_setitem_extended_API_2d(_rhs_func_of_lhs"
+        r"|\[index(3|14|15)--1\]|\[index(8|9|11|13)-value.*\])", "dpnp takes no list as an index"),
     Known("dask", r"test_diff_(ap|pre)pend\[.\]", "dpnp.diff takes no list, nor n=0 with an edge"),
     Known("dask", "test_diagonal", "dpnp.diagonal takes no offset of numpy.int64"),
-    Known(
-        "dask", "test_view", "dpnp: the view of a slice with a dtype begins where the array does"
-    ),
-    Known(
-        "dask",
-        r"test_cholesky\[.*\]|test_lstsq\[.*\]|test_asanyarray\[like1-arr3\]"
-        "|test_cupy_unsupported",
-        "Dask asks for CuPy by name, and else takes SciPy or NumPy",
-    ),
-    Known(
-        r"dpnp\.tensor on a GPU",
-        "test_dlpack_capsule_readonly_array_to_kdlcpu",
-        "a copy of read-only memory is writable",
-    ),
-)
+    Known("dask", "test_view",
+        "dpnp: the view of a slice with a dtype begins where the array does"),
+    Known("dask", r"test_cholesky\[.*\]|test_lstsq\[.*\]|test_asanyarray\[like1-arr3\]"
+        "|test_cupy_unsupported", "Dask asks for CuPy by name, and else takes SciPy or NumPy"),
+    Known(r"dpnp\.tensor on a GPU", "test_dlpack_capsule_readonly_array_to_kdlcpu",
+        "a copy of read-only memory is writable"),
+)  # fmt: skip
 
 
 class Counts:

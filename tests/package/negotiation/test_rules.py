@@ -53,138 +53,100 @@ TABLE = {
     "default, shared": (usm("shared"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "default, host kind": (usm("host"), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY)),
     "default, other entry, direct": (usm("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
-    "default, other entry, indirect": (
-        usm("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
-    ),
+    "default, other entry, indirect": (usm("device"), OTHER, {"direct": False}, Relation.INDIRECT,
+        (NO, NO, VIA_HOST)),
     "default tile": (usm("device", entry=3), None, {}, Relation.SAME, (VIEW, VIEW, COPY)),
-    "default tile, by its own id": (
-        usm("device", entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
+    "default tile, by its own id": (usm("device", entry=3), OWN, {}, Relation.SAME,
+        (VIEW, VIEW, COPY)),
     # USM under a device type of CUDA or ROCm
-    "another kind": (
-        usm("shared"), ROOT, {"right_kind": False}, Relation.OTHER_KIND, (COPY, NO, COPY),
-    ),
-    "another kind, elsewhere": (
-        usm("shared"), OTHER, {"right_kind": False}, Relation.DIRECT, (COPY, NO, COPY),
-    ),
-    "another kind, private": (
-        elsewhere("device"), ROOT, {"right_kind": False}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
-    ),
+    "another kind": (usm("shared"), ROOT, {"right_kind": False}, Relation.OTHER_KIND,
+        (COPY, NO, COPY)),
+    "another kind, elsewhere": (usm("shared"), OTHER, {"right_kind": False}, Relation.DIRECT,
+        (COPY, NO, COPY)),
+    "another kind, private": (elsewhere("device"), ROOT, {"right_kind": False},
+        Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
     # USM of another context
-    "private, unaware consumer": (
-        elsewhere("device"), None, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
-    ),
+    "private, unaware consumer": (elsewhere("device"), None, {}, Relation.OTHER_CONTEXT,
+        (COPY, NO, COPY)),
     "private, its root": (elsewhere("device"), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
     "private, own entry": (elsewhere("device"), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY)),
-    "private, other entry, direct": (
-        elsewhere("device"), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
-    ),
-    "private, other entry, indirect": (
-        elsewhere("device"), OTHER, {"direct": False}, Relation.INDIRECT, (NO, NO, VIA_HOST),
-    ),
+    "private, other entry, direct": (elsewhere("device"), OTHER, {}, Relation.DIRECT,
+        (COPY, NO, COPY)),
+    "private, other entry, indirect": (elsewhere("device"), OTHER, {"direct": False},
+        Relation.INDIRECT, (NO, NO, VIA_HOST)),
     # host memory that a device reads: no other library takes it for USM
     "system, unaware consumer": (SYSTEM, None, {}, Relation.HOST_ONLY, (COPY, NO, COPY)),
     "system, its root": (SYSTEM, ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY)),
     "system, other entry": (SYSTEM, OTHER, {}, Relation.DIRECT, (COPY, NO, COPY)),
-    "system, to the host": (
-        SYSTEM, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
-    ),
+    "system, to the host": (SYSTEM, HOST, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY)),
     # a host view hands over its memory by the same rules
-    "host view of default, its root": (
-        usm("shared", device=HOST), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
-    "host view of default tile, its root": (
-        usm("shared", device=HOST, entry=3), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
-    "host view of default tile, own entry": (
-        usm("shared", device=HOST, entry=3), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
-    "host view of system, its root": (
-        usm("system", device=HOST), ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY),
-    ),
-    "host view of system, other entry": (
-        usm("system", device=HOST), OTHER, {}, Relation.DIRECT, (COPY, NO, COPY),
-    ),
-    "host view of private, its root": (
-        elsewhere("shared", device=HOST), ROOT, {}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
-    ),
-    "host view of private, own entry": (
-        elsewhere("shared", device=HOST), OWN, {}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
+    "host view of default, its root": (usm("shared", device=HOST), ROOT, {}, Relation.SAME,
+        (VIEW, VIEW, COPY)),
+    "host view of default tile, its root": (usm("shared", device=HOST, entry=3), ROOT, {},
+        Relation.SAME, (VIEW, VIEW, COPY)),
+    "host view of default tile, own entry": (usm("shared", device=HOST, entry=3), OWN, {},
+        Relation.SAME, (VIEW, VIEW, COPY)),
+    "host view of system, its root": (usm("system", device=HOST), ROOT, {}, Relation.HOST_ONLY,
+        (COPY, NO, COPY)),
+    "host view of system, other entry": (usm("system", device=HOST), OTHER, {}, Relation.DIRECT,
+        (COPY, NO, COPY)),
+    "host view of private, its root": (elsewhere("shared", device=HOST), ROOT, {},
+        Relation.OTHER_CONTEXT, (COPY, NO, COPY)),
+    "host view of private, own entry": (elsewhere("shared", device=HOST), OWN, {}, Relation.SAME,
+        (VIEW, VIEW, COPY)),
     # a consumer that takes only memory of root devices
-    "default tile, its root, only roots": (
-        usm("device", entry=3), ROOT, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
-    ),
-    "default tile, unaware, only roots": (
-        usm("device", entry=3), None, {"root_only": True}, Relation.SUB_DEVICE, (COPY, NO, COPY),
-    ),
-    "default root, only roots": (
-        usm("device"), None, {"root_only": True}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
-    "private, only roots": (
-        elsewhere("device"), None, {"root_only": True}, Relation.OTHER_CONTEXT, (COPY, NO, COPY),
-    ),
+    "default tile, its root, only roots": (usm("device", entry=3), ROOT, {"root_only": True},
+        Relation.SUB_DEVICE, (COPY, NO, COPY)),
+    "default tile, unaware, only roots": (usm("device", entry=3), None, {"root_only": True},
+        Relation.SUB_DEVICE, (COPY, NO, COPY)),
+    "default root, only roots": (usm("device"), None, {"root_only": True}, Relation.SAME,
+        (VIEW, VIEW, COPY)),
+    "private, only roots": (elsewhere("device"), None, {"root_only": True}, Relation.OTHER_CONTEXT,
+        (COPY, NO, COPY)),
     # we ourselves know the entries
     "ours, system, own entry": (SYSTEM, ROOT, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY)),
-    "ours, private, own entry": (
-        elsewhere("device"), OWN, {"ours": True}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
+    "ours, private, own entry": (elsewhere("device"), OWN, {"ours": True}, Relation.SAME,
+        (VIEW, VIEW, COPY)),
     # to the host
-    "device, to the host": (
-        usm("device"), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
-    ),
-    "shared, to the host": (
-        usm("shared"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
-    ),
-    "host kind, to the host": (
-        usm("host"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
-    ),
-    "device of a CPU, to the host": (
-        usm("device", host_reachable=True), HOST, {}, Relation.REACHABLE,
-        (HOST_VIEW, HOST_VIEW, HOST_COPY),
-    ),
-    "private shared, to the host": (
-        elsewhere("shared"), HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
-    ),
-    "private device, to the host": (
-        elsewhere("device"), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
-    ),
+    "device, to the host": (usm("device"), HOST, {}, Relation.UNREACHABLE,
+        (HOST_COPY, NO, HOST_COPY)),
+    "shared, to the host": (usm("shared"), HOST, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY)),
+    "host kind, to the host": (usm("host"), HOST, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY)),
+    "device of a CPU, to the host": (usm("device", host_reachable=True), HOST, {},
+        Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY)),
+    "private shared, to the host": (elsewhere("shared"), HOST, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY)),
+    "private device, to the host": (elsewhere("device"), HOST, {}, Relation.UNREACHABLE,
+        (HOST_COPY, NO, HOST_COPY)),
     # negative strides end the process of torch
-    "reversed, to the host": (
-        usm("shared", reversed=True), HOST, {}, Relation.REVERSED, (HOST_COPY, NO, HOST_COPY),
-    ),
-    "reversed device, to the host": (
-        usm("device", reversed=True), HOST, {}, Relation.UNREACHABLE, (HOST_COPY, NO, HOST_COPY),
-    ),
-    "reversed, own root": (
-        usm("shared", reversed=True), ROOT, {}, Relation.SAME, (VIEW, VIEW, COPY),
-    ),
+    "reversed, to the host": (usm("shared", reversed=True), HOST, {}, Relation.REVERSED,
+        (HOST_COPY, NO, HOST_COPY)),
+    "reversed device, to the host": (usm("device", reversed=True), HOST, {}, Relation.UNREACHABLE,
+        (HOST_COPY, NO, HOST_COPY)),
+    "reversed, own root": (usm("shared", reversed=True), ROOT, {}, Relation.SAME,
+        (VIEW, VIEW, COPY)),
     # from the host
-    "host memory, unaware consumer": (
-        HOST_MEMORY, None, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
-    ),
-    "host memory, to the host": (
-        HOST_MEMORY, HOST, {}, Relation.REACHABLE, (HOST_VIEW, HOST_VIEW, HOST_COPY),
-    ),
-    "host memory, to a device that reads it": (
-        HOST_MEMORY, ROOT, {"system_usm": True}, Relation.SYSTEM_USM, (VIEW, VIEW, COPY),
-    ),
-    "host memory, to a device that does not": (
-        HOST_MEMORY, ROOT, {}, Relation.HOST_ONLY, (COPY, NO, COPY),
-    ),
+    "host memory, unaware consumer": (HOST_MEMORY, None, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY)),
+    "host memory, to the host": (HOST_MEMORY, HOST, {}, Relation.REACHABLE,
+        (HOST_VIEW, HOST_VIEW, HOST_COPY)),
+    "host memory, to a device that reads it": (HOST_MEMORY, ROOT, {"system_usm": True},
+        Relation.SYSTEM_USM, (VIEW, VIEW, COPY)),
+    "host memory, to a device that does not": (HOST_MEMORY, ROOT, {}, Relation.HOST_ONLY,
+        (COPY, NO, COPY)),
     # a device without USM
-    "device, to one without USM": (
-        usm("device"), OTHER, {"has_usm": False}, Relation.NO_USM, (NO, NO, NO),
-    ),
-    "host memory, to one without USM": (
-        HOST_MEMORY, ROOT, {"has_usm": False}, Relation.NO_USM, (NO, NO, NO),
-    ),
+    "device, to one without USM": (usm("device"), OTHER, {"has_usm": False}, Relation.NO_USM,
+        (NO, NO, NO)),
+    "host memory, to one without USM": (HOST_MEMORY, ROOT, {"has_usm": False}, Relation.NO_USM,
+        (NO, NO, NO)),
     # no such device
     "no such entry": (usm("device"), NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO)),
     "another kind of device": (usm("device"), CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
-    "host memory, no such entry": (
-        HOST_MEMORY, NOBODY, {"known": False}, Relation.UNKNOWN, (NO, NO, NO),
-    ),
+    "host memory, no such entry": (HOST_MEMORY, NOBODY, {"known": False}, Relation.UNKNOWN,
+        (NO, NO, NO)),
     "host memory, another kind": (HOST_MEMORY, CUDA, {}, Relation.UNKNOWN, (NO, NO, NO)),
 }  # fmt: skip
 
