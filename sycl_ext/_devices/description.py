@@ -80,19 +80,10 @@ def read_partition(text: str) -> str | int | list[int] | None:
 
 
 def choose(wanted: DeviceWords, roots: Sequence[str]) -> int | None:
-    """Return the number of the root device that is most similar to the wanted one.
+    """Return the number of the filter string whose device is most similar to the wanted one.
 
-    Parameters
-    ----------
-    wanted : DeviceWords
-    roots : sequence of str
-        The filter strings of the root devices here, in id order.
-
-    Returns
-    -------
-    int or None
-        Its position in `roots`: a device of the same type, if possible of the same backend, and
-        with the nearest number. None if there is no device of that type.
+    It has the same type, if possible the same backend, and the nearest number. None: no device has
+    that type.
 
     Examples
     --------

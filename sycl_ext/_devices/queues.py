@@ -93,15 +93,7 @@ def producer_queue(x: Any) -> object:
 
 
 def queue_from(obj: Any) -> _core.Queue:
-    """Return the queue that `obj` describes.
-
-    Raises
-    ------
-    TypeError
-        If `obj` has no form of a queue.
-    ValueError
-        If an address is given at which there cannot be a ``sycl::queue``.
-    """
+    """Return the queue that `obj` describes; ValueError if it is an address without a queue."""
     address = queue_address(obj)
     if address is not None:
         return _core.queue_at(address)

@@ -169,20 +169,9 @@ class Step:
 
 
 class Machine:
-    """Everything that is known of a machine.
+    """Everything that is known of a machine, apart from facts that are `known` already.
 
-    Parameters
-    ----------
-    root : Path
-        The folder in which ``dev`` and ``sys`` are looked at.
-    timeout : float
-        How many seconds a process of the self-test may take.
-    quick : bool
-        Leave out the packages that take long to import.
-    full : bool
-        Also test sub-devices, and the memory of a second process.
-    **known
-        Facts that are not looked for.
+    ``dev``, ``proc`` and ``sys`` are looked at in `root`. The options are those of the command.
     """
 
     def __init__(

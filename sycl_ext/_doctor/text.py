@@ -10,15 +10,7 @@ WIDTH = 80
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> str:
-    """Return rows in aligned columns, each two spaces apart.
-
-    Parameters
-    ----------
-    header : sequence of str
-        Empty: a table without a header.
-    rows : sequence of sequence of str
-    right : str
-        The names of the columns to align to the right, in one string.
+    """Return rows in aligned columns; those that `right` names are aligned to the right.
 
     Examples
     --------
@@ -26,9 +18,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: str = "")
     id  name
      0  one
     11  two
-    >>> print(table((), [("one", "1"), ("eleven", "11")]))
-    one     1
-    eleven  11
     """
     lines = [header, *rows] if header else list(rows)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -47,18 +36,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: str = "")
 def wrap(text: str, first: str = "", rest: str | None = None, width: int = WIDTH) -> str:
     """Return a sentence in lines of so many columns; a word, such as a path, is never cut.
 
-    Parameters
-    ----------
-    text : str
-    first, rest : str
-        The beginnings of the first line and of the others; None: as many spaces as `first` has.
-    width : int
-
-    Examples
-    --------
-    >>> print(wrap("one two " * 12, first="- "))
-    - one two one two one two one two one two one two one two one two one two one
-      two one two one two
+    `first` and `rest` begin the first line and the others; None: as many spaces as `first` has.
     """
     return textwrap.fill(
         text,

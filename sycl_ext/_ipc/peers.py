@@ -128,13 +128,6 @@ class Permission:
 
     This is ``prctl(PR_SET_PTRACER)``, which also lets that process debug this one. The kernel
     allows only one such process, so a second one is refused.
-
-    Raises
-    ------
-    ValueError
-        If there is no such process.
-    BufferError
-        If another process is allowed already.
     """
 
     _lock = threading.Lock()

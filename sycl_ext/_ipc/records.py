@@ -60,14 +60,8 @@ _waiting: deque[_Withdrawn] = deque()
 class Offer:
     """Keeps memory that other processes may open; the memory outlives it while any process uses it.
 
-    Parameters
-    ----------
-    data
-        The bytes of a SYCL handle; empty: the record only counts.
-    nbytes
-        The number of bytes of the memory.
-    kept
-        The object to drop in the end.
+    `data` has the bytes of a SYCL handle; if it is empty, the record only counts. `kept` is dropped
+    in the end.
     """
 
     def __init__(self, data: bytes, nbytes: int, kept: object) -> None:
@@ -117,12 +111,6 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, int]:
     """Return the bytes of a SYCL handle, and a descriptor to close with the memory.
 
     As long as that descriptor is open in any process, the memory counts as open.
-
-    Raises
-    ------
-    BufferError
-        If its process has dropped it, if this process may not open it, or if it does not match the
-        handle.
     """
     record = open_block(key, _SIZE, readonly=True)
     if not record.lock(exclusive=False):

@@ -115,13 +115,7 @@ _SIZE_SEALS = 0 if fcntl is None else fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
 def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
-    """Return a block that another process has made.
-
-    Raises
-    ------
-    BufferError
-        If the block no longer exists, or if this process may not open it.
-    """
+    """Return a block that another process has made."""
     path = f"/proc/{key.process}/fd/{key.descriptor}"
     try:
         _check_file(Path(path).stat(), key, nbytes)  # before opening: a pipe would block

@@ -19,18 +19,12 @@ import numpy as np
 
 from sycl_ext._negotiation.kinds import ALLOCATED, loaded
 
-FP8 = (
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e4m3b11fnuz",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-)
 #: Those without a type in ONNX, and in torch.
 RARE_FP8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
+FP8 = (
+    *RARE_FP8,
+    *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+)
 NARROW = ("bfloat16", *FP8)
 COMPLEX = ("complex64", "complex128")
 SMALL = ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64", "float16")
@@ -39,72 +33,32 @@ WIDE = ("int64", "uint64", "float64", "complex128")
 
 @dataclass(frozen=True)
 class Consumer:
-    """One consumer library.
+    """One consumer library."""
 
-    Attributes
-    ----------
-    package : str
-        Import name of the library.
-    entry : str
-        Path of its importing function, from the package.
-    memory : {"any", "host", "usm"}
-        The accepted memory: only host memory, only USM, or both.
-    usm_types : callable
-        Kinds of USM that a consumer of host memory also takes, as it is configured now.
-    root_only : bool
-        Whether it refuses memory of a sub-device under the id of its root device.
-    drops_stream : bool
-        Whether it does not say on which queue it will use the memory, so that the export must wait
-        for pending work.
-    takes : {"producer", "capsule", "legacy capsule"}
-        The argument of its function.
-    strides : {"any", "nonnegative", "compact"}
-        The strides that it supports.
-    alignment : int
-        Every address must be a multiple of this number.
-    readonly : {"kept", "dropped", "refused"}
-        Its treatment of read-only memory. "dropped": it would write to it.
-    null_data : bool
-        Whether it accepts the NULL pointer of an array without elements.
-    zero_dim : bool
-        Whether it supports 0-dimensional arrays.
-    any_context : bool
-        Whether it gets the context of the memory, and so takes memory of a private context
-        directly.
-    is_library : bool
-        Whether every exception is a refusal, because the function only imports arrays.
-    lacks : tuple of str
-        Dtypes that it does not support.
-    narrows : callable
-        Dtypes that it would silently narrow, as it is configured now.
-    described : callable or None
-        Returns a function of the library that takes compact, writable USM of a root device, on its
-        shared queue, faster than `entry`: by ``__sycl_usm_array_interface__``.  None: it has none.
-    reason : str
-        The reason for the row, and the version in which it was seen.
-    since : str or None
-        First version of the row; None: every version before the next row's.
-    """
-
-    package: str
-    entry: str = "from_dlpack"
+    package: str  # its import name
+    entry: str = "from_dlpack"  # the path of its importing function, from the package
     memory: Literal["any", "host", "usm"] = "any"
+    #: Kinds of USM that a consumer of host memory also takes, as it is configured now.
     usm_types: Callable[[], tuple[str, ...]] = tuple
-    root_only: bool = False
+    root_only: bool = False  # whether it refuses a sub-device under the id of its root device
+    #: Whether it does not name the queue on which it will use the memory: so the export waits.
     drops_stream: bool = False
     takes: Literal["producer", "capsule", "legacy capsule"] = "producer"
     strides: Literal["any", "nonnegative", "compact"] = "any"
-    alignment: int = 1
-    readonly: Literal["kept", "dropped", "refused"] = "kept"
-    null_data: bool = True
-    zero_dim: bool = True
-    any_context: bool = False
-    is_library: bool = True
-    lacks: tuple[str, ...] = ()
+    alignment: int = 1  # every address must be a multiple of this number
+    readonly: Literal["kept", "dropped", "refused"] = "kept"  # "dropped": it would write to it
+    null_data: bool = True  # whether it accepts the NULL pointer of an array without elements
+    zero_dim: bool = True  # whether it supports 0-dimensional arrays
+    any_context: bool = False  # whether it gets the context, and so takes a private one's memory
+    is_library: bool = True  # whether every exception is a refusal: the function only imports
+    lacks: tuple[str, ...] = ()  # dtypes that it does not support
+    #: Dtypes that it would silently narrow, as it is configured now.
     narrows: Callable[[], tuple[str, ...]] = tuple
+    #: Returns a function of the library that takes compact, writable USM of a root device, on its
+    #: shared queue, faster than `entry`: by ``__sycl_usm_array_interface__``.
     described: Callable[[], Callable[[Any], Any] | None] | None = None
-    reason: str = ""
-    since: str | None = None
+    reason: str = ""  # for the row, with the version in which it was seen
+    since: str | None = None  # the first version of the row; None: those before the next row's
 
     def takes_usm(self, usm_type: str) -> bool:
         """Whether this consumer is tried with USM of that kind directly."""
@@ -345,19 +299,7 @@ def consumer_for(package: str, version: str) -> Consumer | None:
 
 
 def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
-    """Return the row of a consumer, and the function to call.
-
-    Parameters
-    ----------
-    consumer : module, str or callable
-        A module with ``from_dlpack`` (or one of the table), or its name; or any callable of one
-        argument.
-
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    """
+    """Return the row of a consumer: a module, its name, or a callable; and the function to call."""
     if isinstance(consumer, str):
         consumer = _module_named(consumer)
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)

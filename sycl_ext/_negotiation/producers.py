@@ -11,31 +11,17 @@ from typing import NamedTuple
 
 
 class Producer(NamedTuple):
-    """One producer library.
+    """One producer library."""
 
-    Attributes
-    ----------
-    package : str
-        Import name of the package, or of a package in it.
-    reason : str
-        The observation, with the version and a link to the report.
-    immutable : bool
-        Whether its arrays are read-only, which a capsule of DLPack 0.x cannot say.
-    inverted_readonly : bool
-        Whether the second value of ``data`` in its ``__sycl_usm_array_interface__`` is True for
-        writable memory.
-    has_negative_bit : bool
-        Whether memory may wait to be negated, which its capsule does not say: ``is_neg()`` does.
-    waits_in_description : bool
-        Whether reading ``__sycl_usm_array_interface__`` waits for the array's queue in a way that
-        two threads must not.
-    """
-
-    package: str
-    reason: str
-    immutable: bool = False
+    package: str  # its import name, or that of a package in it
+    reason: str  # the observation, with the version and a link to the report
+    immutable: bool = False  # its arrays are read-only, which a capsule of DLPack 0.x cannot say
+    #: The second value of ``data`` in its ``__sycl_usm_array_interface__`` is True for writable.
     inverted_readonly: bool = False
+    #: Memory may wait to be negated, which its capsule does not say: ``is_neg()`` does.
     has_negative_bit: bool = False
+    #: Reading ``__sycl_usm_array_interface__`` waits for the queue in a way that two threads must
+    #: not.
     waits_in_description: bool = False
 
 
@@ -72,15 +58,7 @@ PRODUCERS: tuple[Producer, ...] = (
 
 
 def known(cls: type, trait: str) -> bool:
-    """Return whether a row of the table has a trait for a class or one of its bases.
-
-    Examples
-    --------
-    >>> known(type("Array", (), {"__module__": "jaxlib._jax"}), "immutable")
-    True
-    >>> known(dict, "immutable")
-    False
-    """
+    """Return whether a row of the table has a trait for a class or one of its bases."""
     return any(is_of(base, trait) for base in cls.__mro__)
 
 

@@ -85,79 +85,32 @@ _COLUMN = {None: 0, False: 1, True: 2}
 
 
 class Source(NamedTuple):
-    """The facts of a producer's memory.
+    """The facts of a producer's memory."""
 
-    Attributes
-    ----------
-    device : DLDevice
-        The result of ``__dlpack_device__``: ``(14, root id)``, or ``(1, 0)`` for the host.
-    entry : int or None
-        Entry that the memory is bound to; None for plain host memory.
-    root : DLDevice or None
-        ``(14, root id)`` of that entry, also for a host view of USM; None for plain host memory.
-    usm_type : str
-        ``"device"``, ``"shared"``, ``"host"`` or ``"system"``.
-    default_context : bool
-        Whether the entry is bound to the default context of its root device.
-    host_reachable : bool
-        Whether the host may read the memory.
-    readonly : bool
-    reversed : bool
-        Whether a stride is negative.
-    """
-
-    device: DLDevice
-    entry: int | None
-    usm_type: str
-    default_context: bool
-    host_reachable: bool
+    device: DLDevice  # of ``__dlpack_device__``: ``(14, root id)``, or ``(1, 0)`` for the host
+    entry: int | None  # that the memory is bound to; None for plain host memory
+    usm_type: str  # "device", "shared", "host" or "system"
+    default_context: bool  # whether the entry is bound to the default context of its root device
+    host_reachable: bool  # whether the host may read the memory
     readonly: bool = False
-    reversed: bool = False
-    root: DLDevice | None = None
+    reversed: bool = False  # whether a stride is negative
+    root: DLDevice | None = None  # ``(14, root id)`` of the entry, also for a host view of USM
 
 
 class Request(NamedTuple):
-    """The request of a consumer.
+    """The request of a consumer."""
 
-    Attributes
-    ----------
-    device : DLDevice or None
-        The requested device; None: the device of the data.
-    copy : bool or None
-        True: a copy; False: never a copy; None: a copy only if there is no other way.
-    versioned : bool
-        Whether the consumer supports the versioned struct, which can say "read-only".
-    known : bool
-        Whether the device table has an entry for `device`.
-    direct : bool
-        Whether the runtime copies between the two entries with one command.
-    ours : bool
-        Whether this package itself takes the data: it knows the entries, while a third party knows
-        only root ids.
-    system_usm : bool
-        Whether plain host memory is acceptable, because the device can read it.
-    root_only : bool
-        Whether memory of a sub-device is unacceptable, although it is bound to the default context.
-    any_strides : bool
-        Whether a consumer of host memory takes negative strides, like NumPy and buffers.
-    right_kind : bool
-        Whether the memory has the requested kind of USM, which the device types of CUDA and ROCm
-        name.
-    has_usm : bool
-        Whether the device at `device` has USM at all.
-    """
-
-    device: DLDevice | None = None
-    copy: bool | None = None
-    versioned: bool = True
-    known: bool = True
-    direct: bool = True
-    ours: bool = False
-    system_usm: bool = False
-    root_only: bool = False
-    any_strides: bool = False
-    right_kind: bool = True
-    has_usm: bool = True
+    device: DLDevice | None = None  # None: the device of the data
+    copy: bool | None = None  # None: only if there is no other way
+    versioned: bool = True  # whether it supports the versioned struct, which can say "read-only"
+    known: bool = True  # whether the device table has an entry for the device
+    direct: bool = True  # whether the runtime copies between the two entries with one command
+    ours: bool = False  # whether this package takes the data, which knows more than root ids
+    system_usm: bool = False  # whether plain host memory will do, because the device can read it
+    root_only: bool = False  # whether it refuses memory of a sub-device, in the default context
+    any_strides: bool = False  # whether a consumer on the host takes negative strides
+    right_kind: bool = True  # the memory is of the kind that a device type of CUDA or ROCm names
+    has_usm: bool = True  # whether the device has USM at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,17 +231,7 @@ def plan(source: Source, request: Request) -> Plan:
 
 
 def cheapest(candidates: Sequence[Plan]) -> Plan:
-    """Return the plan for a request that names several devices.
-
-    It is the first without a copy, otherwise the first with the fewest; a refusal if all are
-    refused.
-
-    Examples
-    --------
-    >>> copy, view = Plan(Route.COPY, "elsewhere"), Plan(Route.VIEW, "it is there")
-    >>> cheapest([copy, view]).reason
-    'it is there'
-    """
+    """Return the first plan with the fewest copies; a refusal if all of them are refused."""
     best = min(candidates, key=lambda plan: plan.cost)
     if best.error is not None:
         best = refusal_of(candidates, f"none of the {len(candidates)} devices will do: ")
@@ -343,17 +286,9 @@ def decide(facts: int, wanted: int, copy: bool | None) -> int:
 
 
 def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool = True) -> str:
-    """Return the kind of USM of a copy on a device with the given kinds.
+    """Return the kind of USM of a copy on a device with the given kinds: that of the original.
 
-    It is the kind of the original. A copy of "system" memory is "device" memory on another device,
-    and "host" memory on the same one.
-
-    Examples
-    --------
-    >>> kind_of_copy("shared", ("device", "shared", "host"))
-    'shared'
-    >>> kind_of_copy("system", ("device", "shared", "host"))
-    'device'
+    A copy of "system" memory is "device" memory on another device, and "host" memory on the same.
     """
     if usm_type == "system":
         usm_type = "device" if moves else "host"
@@ -363,31 +298,22 @@ def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool = True)
 
 
 def _refusal(found: Relation, source: Source, request: Request) -> Plan:
-    wanted = request.device or source.device
-    if found is Relation.UNKNOWN:
-        return Plan(
-            Route.REFUSE,
-            f"dl_device={wanted} is asked for, and {found.value}; `python -m sycl_ext devices` "
-            "lists them, and (1, 0) is the host",
-            BufferError,
-        )
-    if found is Relation.NO_USM:
-        return Plan(
-            Route.REFUSE,
-            f"device {wanted[1]} is asked for, and {found.value}; choose another device "
-            "(`python -m sycl_ext devices` lists them)",
-            BufferError,
-        )
+    wanted, why = request.device or source.device, found.value
     where = f"from device {source.entry} ({source.usm_type!r} USM) to {wanted}"
-    if request.copy is False:
-        return Plan(
-            Route.REFUSE,
-            f"copy=False, and {where} takes a copy: {found.value}; pass copy="
-            + ("True" if found is Relation.INDIRECT else "None"),
-            CopyRefusedError,
+    error: type[BufferError] = BufferError
+    if found is Relation.UNKNOWN:
+        reason = (
+            f"dl_device={wanted} is asked for, and {why}; `python -m sycl_ext devices` lists them, "
+            "and (1, 0) is the host"
         )
-    return Plan(
-        Route.REFUSE,
-        f"{where} takes two copies, through the host: {found.value}; to allow it, pass copy=True",
-        BufferError,
-    )
+    elif found is Relation.NO_USM:
+        reason = (
+            f"device {wanted[1]} is asked for, and {why}; choose another device (`python -m "
+            "sycl_ext devices` lists them)"
+        )
+    elif request.copy is False:
+        error, allow = CopyRefusedError, found is Relation.INDIRECT or None
+        reason = f"copy=False, and {where} takes a copy: {why}; pass copy={allow}"
+    else:
+        reason = f"{where} takes two copies, through the host: {why}; to allow it, pass copy=True"
+    return Plan(Route.REFUSE, reason, error)

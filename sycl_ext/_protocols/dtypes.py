@@ -33,16 +33,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return the table entry of a dtype in any form.
-
-    Raises
-    ------
-    TypeError
-        If `dtype` does not name a dtype.
-    ValueError
-        If the dtype is not exchanged: non-native byte order, long double, strings, objects, records
-        and times.
-    """
+    """Return the table entry of a dtype in any form; ValueError if that dtype is not exchanged."""
     if isinstance(dtype, str) and dtype in _ROWS:
         return dtype
     if isinstance(dtype, _torch_class("dtype")):

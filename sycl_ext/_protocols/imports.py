@@ -48,23 +48,12 @@ from sycl_ext._protocols.usm_interface import from_usm_interface
 
 
 class Request(NamedTuple):
-    """The request of an import: ``ImportRequest`` of the core.
+    """The request of an import: ``ImportRequest`` of the core."""
 
-    Attributes
-    ----------
-    dlpack_only : bool
-        As in `from_dlpack`; otherwise any protocol.
-    in_place : bool
-        Whether the memory stays where it is; host memory that is not USM comes without an entry.
-    copy : bool or None
-    device : object
-        In any form of ``device=``.
-    """
-
-    dlpack_only: bool
-    in_place: bool
+    dlpack_only: bool  # as in `from_dlpack`; otherwise any protocol
+    in_place: bool  # the memory stays where it is; host memory that is not USM gets no entry
     copy: bool | None
-    device: Any
+    device: Any  # in any form of ``device=``
 
 
 def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
@@ -73,14 +62,9 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
     A producer is asked to copy only if it can neither export a usable view nor describe its memory:
     our own copy is ordered after the producer's work, while a producer's copy may not be.
 
-    Parameters
-    ----------
-    heard : TensorBase, Exception, True or None
-        The result of the core's request for a view: memory that must be moved or that may be
-        described wrongly; the exception of the producer; True: only the C exchange table was asked,
-        without success; None: nothing was asked.
-    fields
-        The fields of a `Request`.
+    `heard` is the result of the core's request for a view: memory that must be moved or that may be
+    described wrongly; the exception of the producer; True if only the C exchange table was asked,
+    without success; None if nothing was asked. `fields` are those of a `Request`.
     """
     request = Request(*fields)
     if isinstance(request.device, list):
@@ -476,13 +460,7 @@ def _import_to_first(
 
 
 def those_here(devices: list[Any]) -> list[Any]:
-    """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU.
-
-    Raises
-    ------
-    ValueError
-        If the list is empty, or if none of the devices exists.
-    """
+    """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU."""
     if not devices:
         raise ValueError("device is an empty list; name a device, or pass None for any")
     return [device for device in devices if not is_absent(device)] or [place(devices[0])]
@@ -514,13 +492,7 @@ def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
 
 
 def _from_buffer(x: Any) -> _core.TensorBase:
-    """Return the memory of an object with the buffer protocol.
-
-    Raises
-    ------
-    TypeError
-        If it has none.
-    """
+    """Return the memory of an object with the buffer protocol."""
     try:
         view = memoryview(x)
     except TypeError:

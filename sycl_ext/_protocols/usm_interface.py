@@ -44,13 +44,7 @@ def usm_interface_of(tensor: Any) -> dict[str, Any]:
 
 
 def from_usm_interface(obj: Any, interface: Any) -> _core.TensorBase:
-    """Return the memory that a description names, checked against the runtime.
-
-    Raises
-    ------
-    BufferError
-        If the description is inconsistent, or if it contradicts the runtime.
-    """
+    """Return the memory that a description names, checked against the runtime."""
     who = f"__sycl_usm_array_interface__ of the {type(obj).__name__}"
     try:
         return _read_interface(obj, dict(interface))

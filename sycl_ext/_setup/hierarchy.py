@@ -25,25 +25,10 @@ _DEFAULT_MODE = "FLAT"
 
 
 def explain_hierarchy(environment: Mapping[str, str]) -> list[str]:
-    r"""Return sentences about the effects of an environment on device ids.
+    """Return sentences about the effects of an environment, such as ``os.environ``, on device ids.
 
-    Parameters
-    ----------
-    environment : mapping of str to str
-        Such as ``os.environ``.
-
-    Returns
-    -------
-    list of str
-        One sentence for the hierarchy mode, one for each other variable that is set, and one
-        warning for each value that is known to go wrong.
-
-    Examples
-    --------
-    >>> from sycl_ext._setup.hierarchy import explain_hierarchy
-    >>> print(*explain_hierarchy({"ZE_AFFINITY_MASK": "1"}), sep="\n")  # doctest: +ELLIPSIS
-    ZE_FLAT_DEVICE_HIERARCHY is not set, which means FLAT with drivers since late 2023: each ...
-    ZE_AFFINITY_MASK=1 leaves of the Level Zero devices only device 1, and the ids start again ...
+    One is about the hierarchy mode, one about each other variable that is set, and a warning about
+    each value that is known to go wrong.
     """
     flat = _mode(environment) != "COMPOSITE"
     lines = [_explain_mode(environment)]

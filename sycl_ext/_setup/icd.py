@@ -43,10 +43,7 @@ def embedded_driver() -> str | None:
 def add_embedded_cpu() -> str | None:
     """Set ``OCL_ICD_FILENAMES`` to the embedded driver unless the environment decides otherwise.
 
-    Returns
-    -------
-    str or None
-        The value that was set, which is also in `added`.
+    The value that was set is returned, and also in `added`.
     """
     global added
     if any(os.environ.get(name) for name in DECIDED_BY):
@@ -67,17 +64,10 @@ def trouble(added: str | None, loaded: Iterable[str]) -> str:
 
 
 def listed_too_early(added: str, loaded: Iterable[str]) -> str:
-    """Return a text if the devices were listed before the driver was named, or "".
+    """Return a text if the process listed devices before the driver was named, or "".
 
     The SYCL runtime loads its adapters when it first lists the devices. The OpenCL loader reads the
     environment only then.
-
-    Parameters
-    ----------
-    added : str
-        The driver that `add_embedded_cpu` has named.
-    loaded : iterable of str
-        The libraries of the process, before this package lists devices.
     """
     names = [os.path.basename(path) for path in loaded]
     if os.path.basename(added) in names or not any(name.startswith(ADAPTER) for name in names):
@@ -113,15 +103,7 @@ def space_in_path(environment: Mapping[str, str]) -> str:
 
 
 def no_device_advice(trouble: str, driver: str | None) -> str:
-    """Return the advice of errors when there is no device.
-
-    Parameters
-    ----------
-    trouble : str
-        The known problem, or "".
-    driver : str or None
-        The result of `embedded_driver`.
-    """
+    """Return the advice of errors when there is no device, by the known trouble and the driver."""
     if trouble:
         return trouble
     doctor = "`python -m sycl_ext doctor` says why"

@@ -15,13 +15,7 @@ View: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
-    """Return the view that basic indexing selects: ints, slices, ``...`` and None.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of range or not basic, or if there are too many.
-    """
+    """Return the view that basic indexing selects: ints, slices, ``...`` and None."""
     keys = key if isinstance(key, tuple) else (key,)
     keys = _expand_ellipsis(keys, len(shape))
     offset, new_shape, new_strides, axis = 0, [], [], 0
@@ -152,13 +146,7 @@ def resolve_reshape(size: int, shape: Any) -> tuple[int, ...]:
 def broadcast_strides(
     shape: Sequence[int], strides: Sequence[int], target: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the strides that broadcast a view to `target` by NumPy's rules.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
-    """
+    """Return the strides that broadcast a view to `target` by NumPy's rules."""
     padding = len(target) - len(shape)
     fits = padding >= 0 and all(
         have in (1, want) for have, want in zip(shape, target[padding:], strict=True)

@@ -212,15 +212,7 @@ def load(
     device: Any,
     buffer: Any,
 ) -> _core.TensorBase:
-    """Make a tensor from the parts of a pickle, after checking all of them.
-
-    Raises
-    ------
-    pickle.UnpicklingError
-        If a part is not valid, or if the parts contradict each other.
-    MemoryError, BufferError
-        If the device does not have enough memory, or does not support USM.
-    """
+    """Make a tensor from the parts of a pickle, after checking all of them."""
     startup.load_core()  # this may be the first use of the package in the process
     if type(version) is not int or version != FORMAT:
         raise _refused(f"its format is {version!r}, and {FORMAT} is known: update sycl_ext")
