@@ -2,7 +2,7 @@
 """The conclusions of the doctor: one function for each check, in the order of the causes.
 
 A check looks at the facts, and yields a `Finding` for each thing that is wrong: what does not work,
-why, and the command that cures it.
+why, and the command that cures it. Its name is the id of its findings.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from sycl_ext._doctor.machine import (
     ONCE,
@@ -51,7 +49,6 @@ ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
 PERMISSION = "Permission denied"
 #: Errors of an import of sycl_ext: a pattern of the error, the cause, the cure.
-#: `with_requirements` fills in the braces.
 LOAD_ERRORS = (
     (
         PERMISSION,
@@ -88,57 +85,20 @@ LOAD_ERRORS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong.
-
-    Attributes
-    ----------
-    problem, cause : str
-        The defect, and its cause.
-    cure : str
-        The command that cures it.
-    then : str
-        Steps that a command cannot do, such as logging in again; often empty.
-    severity : {"problem", "warning"}
-        A problem makes the exit code 1.
-    id : str
-        Which check found it: that of its function, when it says nothing else.
-    """
+    """Something that is wrong."""
 
     problem: str
     cause: str
-    cure: str
-    then: str = ""
-    severity: Severity = "problem"
-    id: str = ""
-
-
-Check: TypeAlias = Callable[[Machine], Iterator[Finding]]
-#: The checks, by the id of what they find.
-CHECKS: dict[str, Check] = {}
-
-
-def check(name: str) -> Callable[[Check], Check]:
-    """Put a function into `CHECKS`."""
-    return partial(CHECKS.setdefault, name)
-
-
-def examine(machine: Machine) -> list[Finding]:
-    """Return the findings, problems before warnings."""
-    found = [
-        replace(one, id=one.id or name)
-        for name, function in CHECKS.items()
-        for one in function(machine)
-    ]
-    if not machine.devices and not any(one.severity == "problem" for one in found):
-        found.append(unexplained(machine))
-    return sorted(found, key=lambda one: one.severity != "problem")
+    cure: str  # a command; {dpctl} stands for what this package requires, see `examine`
+    then: str = ""  # steps that a command cannot do, such as logging in again
+    severity: Severity = "problem"  # which makes the exit code 1
+    id: str = ""  # of the check that found it: the name of its function, unless it says another
 
 
 # ---- the runtime ---------------------------------------------------------------------------------
 
 
-@check("missing")
-def requirements_are_there(machine: Machine) -> Iterator[Finding]:
+def missing(machine: Machine) -> Iterator[Finding]:
     """Find packages that are not installed, or that have lost a library."""
     for one in machine.missing:
         if one.files:
@@ -156,8 +116,7 @@ def requirements_are_there(machine: Machine) -> Iterator[Finding]:
             )
 
 
-@check("runtime")
-def runtime_loads(machine: Machine) -> Iterator[Finding]:
+def runtime(machine: Machine) -> Iterator[Finding]:
     """Find out why sycl_ext cannot be imported."""
     step = machine.went_wrong("import sycl_ext")
     if step is None:
@@ -173,15 +132,10 @@ def runtime_loads(machine: Machine) -> Iterator[Finding]:
     if overrides and (step.outcome == "crashed" or re.search(WRONG_LIBRARY, step.detail)):
         cause = f"{' and '.join(overrides)} puts another runtime before that of this environment"
         cure = f"unset {' '.join(overrides)}"
-    yield Finding(
-        f"import sycl_ext {how(step)}",
-        f"{cause} ({step.detail})",
-        with_requirements(cure, machine),
-    )
+    yield Finding(f"import sycl_ext {how(step)}", f"{cause} ({step.detail})", cure)
 
 
-@check("two")
-def one_runtime(machine: Machine) -> Iterator[Finding]:
+def two(machine: Machine) -> Iterator[Finding]:
     """Find libraries of which there are two."""
     for family, severity in ONCE.items():
         copies = [library for library in machine.libraries if family_of(library.path) == family]
@@ -189,7 +143,7 @@ def one_runtime(machine: Machine) -> Iterator[Finding]:
             continue
         verb, _, package = copies[1].loaded_by.partition(" ")
         cause = f"{copies[1].loaded_by} loads another one"
-        cure, then = with_requirements(REINSTALL_RUNTIME, machine), ""
+        cure, then = REINSTALL_RUNTIME, ""
         if overrides := overriding(machine, {Path(library.path).parent for library in copies}):
             cause = f"{' and '.join(overrides)} leads to another one than this environment has"
             cure = f"unset {' '.join(overrides)}"
@@ -197,23 +151,17 @@ def one_runtime(machine: Machine) -> Iterator[Finding]:
             cure = f"python -m pip install --upgrade {package}"
             then = f"or use {package} in a process of its own"
         paths = " and ".join(library.path for library in copies)
-        yield Finding(
-            f"two copies of {family} are loaded in one process: {paths}",
-            f"{cause}; the memory and the devices of one copy are unknown to the other",
-            cure,
-            then,
-            severity,
-            f"two-{family}",
-        )
+        problem = f"two copies of {family} are loaded in one process: {paths}"
+        cause += "; the memory and the devices of one copy are unknown to the other"
+        yield Finding(problem, cause, cure, then, severity, f"two-{family}")
 
 
-@check("another-runtime")
-def one_runtime_wanted(machine: Machine) -> Iterator[Finding]:
+def another_runtime(machine: Machine) -> Iterator[Finding]:
     """Find packages that will load a second SYCL runtime, before they do."""
-    for runtime in machine.other_runtimes:
-        name = runtime.package.partition(" ")[0]
+    for other in machine.other_runtimes:
+        name = other.package.partition(" ")[0]
         yield Finding(
-            f"{runtime.package} works with another SYCL runtime than sycl_ext ({runtime.wants})",
+            f"{other.package} works with another SYCL runtime than sycl_ext ({other.wants})",
             "two of them in one process share no queues and no contexts, and some pairs end the "
             "process at the first queue of the second one",
             f"python -m pip install --upgrade {shlex.quote(name)}",
@@ -222,16 +170,14 @@ def one_runtime_wanted(machine: Machine) -> Iterator[Finding]:
         )
 
 
-@check("other-runtime")
-def own_runtime(machine: Machine) -> Iterator[Finding]:
+def other_runtime(machine: Machine) -> Iterator[Finding]:
     """Find a runtime that is not the one of this environment."""
     loaded = [library for library in machine.libraries if family_of(library.path) == "libsycl"]
     if len(loaded) != 1 or "intel-sycl-rt" not in machine.packages:
         return
     path = loaded[0].path
     if not loaded[0].package and not path.startswith(f"{machine.prefix}/"):
-        cause = "the extension module was installed for another environment"
-        cure = with_requirements(REINSTALL_US, machine)
+        cause, cure = "the extension module was installed for another environment", REINSTALL_US
         if overrides := overriding(machine):
             cause = f"{' and '.join(overrides)} puts it before that of the package intel-sycl-rt"
             cure = f"unset {' '.join(overrides)}"
@@ -239,24 +185,21 @@ def own_runtime(machine: Machine) -> Iterator[Finding]:
         yield Finding(problem, cause, cure, severity=when_others_work(machine))
 
 
-@check("package")
-def packages_load(machine: Machine) -> Iterator[Finding]:
+def package(machine: Machine) -> Iterator[Finding]:
     """Find other packages that cannot be imported together with sycl_ext."""
     if not machine.devices and (machine.devices_without_selector or not were_listed(machine)):
         return  # without a device some of them cannot, and another check says why
     ours = machine.went_wrong("import sycl_ext")
-    for package, cure in UPGRADES.items():
-        step = machine.went_wrong(f"import {package}")
+    for name, cure in UPGRADES.items():
+        step = machine.went_wrong(f"import {name}")
         if step is not None and not (ours and ours.detail == step.detail):
-            problem = f"import {package} {how(step)}"
-            yield Finding(problem, step.detail, with_requirements(cure, machine))
+            yield Finding(f"import {name} {how(step)}", step.detail, cure)
 
 
 # ---- devices -------------------------------------------------------------------------------------
 
 
-@check("hidden-devices")
-def nothing_hidden(machine: Machine) -> Iterator[Finding]:
+def hidden_devices(machine: Machine) -> Iterator[Finding]:
     """Find variables that hide every device."""
     hidden = machine.devices_without_selector
     if machine.devices or not hidden:
@@ -271,17 +214,16 @@ def nothing_hidden(machine: Machine) -> Iterator[Finding]:
         reason = listing.detail
     there = ", ".join(f"{device.name} ({device.filter_string})" for device in hidden)
     kinds = dict.fromkeys(device.device_type for device in hidden)
+    parts = " or ".join(f"export ONEAPI_DEVICE_SELECTOR='*:{kind}'" for kind in kinds)
     yield Finding(
         f"every device is hidden; without {' and '.join(names)} there would be {there}",
         f"{assignments}: {reason}",
         f"unset {' '.join(names)}",
-        "or, for a part of them: "
-        + " or ".join(f"export ONEAPI_DEVICE_SELECTOR='*:{kind}'" for kind in kinds),
+        f"or, for a part of them: {parts}",
     )
 
 
-@check("space")
-def paths_have_no_space(machine: Machine) -> Iterator[Finding]:
+def space(machine: Machine) -> Iterator[Finding]:
     """Find a CPU driver that cannot work where it is."""
     for driver in machine.drivers:
         folder, _, name = driver.path.rpartition("/")
@@ -298,46 +240,42 @@ def paths_have_no_space(machine: Machine) -> Iterator[Finding]:
         )
 
 
-@check("list")
-def listing_works(machine: Machine) -> Iterator[Finding]:
+def list_(machine: Machine) -> Iterator[Finding]:
     """Find a runtime that cannot list its devices."""
     step = machine.went_wrong("list devices")
-    explained = machine.devices_without_selector or any(paths_have_no_space(machine))
-    if step is not None and not explained:
-        wrong = [name for name in SELECTORS if name in machine.environment and name in step.detail]
-        cure = f"unset {wrong[0]}" if wrong else with_requirements(REINSTALL_RUNTIME, machine)
-        yield Finding(f"listing the devices {how(step)}", step.detail, cure)
+    if step is None or machine.devices_without_selector or any(space(machine)):
+        return  # another check explains it
+    wrong = [name for name in SELECTORS if name in machine.environment and name in step.detail]
+    cure = f"unset {wrong[0]}" if wrong else REINSTALL_RUNTIME
+    yield Finding(f"listing the devices {how(step)}", step.detail, cure)
 
 
-@check("driver")
-def drivers_load(machine: Machine) -> Iterator[Finding]:
+def driver(machine: Machine) -> Iterator[Finding]:
     """Find OpenCL drivers that are named and cannot be loaded."""
     works = any(device.backend == "opencl" for device in machine.devices)
-    for driver in machine.drivers:
-        if not driver.error or driver.named_by == "Level Zero":
+    for one in machine.drivers:
+        if not one.error or one.named_by == "Level Zero":
             continue
-        from_file, embedded = driver.named_by.endswith(".icd"), machine.embedded_driver
-        by_variable = driver.named_by == "OCL_ICD_FILENAMES"
+        from_file, embedded = one.named_by.endswith(".icd"), machine.embedded_driver
+        by_variable = one.named_by == "OCL_ICD_FILENAMES"
         cures = (
-            (PERMISSION in driver.error, f"chmod a+r {shlex.quote(driver.path)}"),
+            (PERMISSION in one.error, f"chmod a+r {shlex.quote(one.path)}"),
             (by_variable and embedded, "unset OCL_ICD_FILENAMES"),
             (by_variable, f"unset OCL_ICD_FILENAMES && {INSTALL_CPU}"),
             (not from_file, "python -m pip install --force-reinstall intel-opencl-rt"),
-            (works, f"sudo rm {shlex.quote(driver.named_by)}"),
+            (works, f"sudo rm {shlex.quote(one.named_by)}"),
             (embedded, f"export OCL_ICD_FILENAMES={shlex.quote(embedded)}"),
             (True, INSTALL_CPU),
         )
-        cure = next(cure for applies, cure in cures if applies)
         yield Finding(
-            f"the OpenCL driver {driver.path} cannot be loaded, so its devices are missing",
-            f"{driver.named_by} names it, but: {driver.error}",
-            cure,
+            f"the OpenCL driver {one.path} cannot be loaded, so its devices are missing",
+            f"{one.named_by} names it, but: {one.error}",
+            next(cure for applies, cure in cures if applies),
             severity="warning" if from_file and works else "problem",
         )
 
 
-@check("no-driver")
-def some_driver(machine: Machine) -> Iterator[Finding]:
+def no_driver(machine: Machine) -> Iterator[Finding]:
     """Find out that no driver is named at all."""
     there = machine.devices or machine.devices_without_selector or machine.drivers or machine.gpus
     if there or not were_listed(machine):
@@ -361,8 +299,7 @@ def some_driver(machine: Machine) -> Iterator[Finding]:
 # ---- GPUs ----------------------------------------------------------------------------------------
 
 
-@check("permission")
-def nodes_accessible(machine: Machine) -> Iterator[Finding]:
+def permission(machine: Machine) -> Iterator[Finding]:
     """Find GPUs that this user may not open."""
     closed: dict[tuple[str, str, str], list[Node]] = {}
     for node in machine.nodes:
@@ -397,20 +334,13 @@ def how_to_open(node: Node, machine: Machine) -> tuple[str, str, str]:
     if group in user.groups:
         return f"{group} may, and something else forbids it", "getfacl {paths}", ""
     if group in user.groups_at_login:
-        return (
-            f"{user.name} is in the group {group}, but this session is older than that",
-            f"newgrp {group}",
-            "or log in again",
-        )
-    return (
-        f"{user.name} is not in the group {group}",
-        f"sudo usermod -aG {group} {user.name}",
-        "and log in again",
-    )
+        cause = f"{user.name} is in the group {group}, but this session is older than that"
+        return cause, f"newgrp {group}", "or log in again"
+    cause, cure = f"{user.name} is not in the group {group}", f"usermod -aG {group} {user.name}"
+    return cause, f"sudo {cure}", "and log in again"
 
 
-@check("no-node")
-def nodes_exist(machine: Machine) -> Iterator[Finding]:
+def no_node(machine: Machine) -> Iterator[Finding]:
     """Find GPUs on the bus that have no node."""
     if not machine.gpus or machine.nodes:
         return
@@ -423,8 +353,7 @@ def nodes_exist(machine: Machine) -> Iterator[Finding]:
     yield Finding(problem, cause, cure, then, when_others_work(machine))
 
 
-@check("no-gpu-driver")
-def gpu_has_driver(machine: Machine) -> Iterator[Finding]:
+def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
     """Find GPUs that can be opened, and that no driver shows."""
     listed = (*machine.devices, *machine.devices_without_selector)
     accessible = [node.path for node in machine.nodes if node.accessible]
@@ -448,8 +377,7 @@ def gpu_has_driver(machine: Machine) -> Iterator[Finding]:
 # ---- what a device can do ------------------------------------------------------------------------
 
 
-@check("self-test")
-def self_tests_pass(machine: Machine) -> Iterator[Finding]:
+def self_test(machine: Machine) -> Iterator[Finding]:
     """Find devices that fail their self-test."""
     kinds = {f"device {device.id}": device.device_type for device in machine.devices}
     for step in machine.steps:
@@ -459,15 +387,13 @@ def self_tests_pass(machine: Machine) -> Iterator[Finding]:
         cure = UPGRADES.get(test) or DRIVER_UPGRADES.get(kinds.get(who, "cpu"), INSTALL_GPU)
         if "pidfd_getfd" in step.detail:
             cure = ALLOW_PTRACE
-        yield Finding(
-            f"{who}: the test {test!r} {how(step)}" if test else f"the process {how(step)} at exit",
-            step.detail,
-            with_requirements(cure, machine),
+        what = (
+            f"{who}: the test {test!r} {how(step)}" if test else f"the process {how(step)} at exit"
         )
+        yield Finding(what, step.detail, cure)
 
 
-@check("ptrace-scope")
-def processes_share(machine: Machine) -> Iterator[Finding]:
+def ptrace_scope(machine: Machine) -> Iterator[Finding]:
     """Find a kernel that keeps processes from opening each other's device memory."""
     if machine.ptrace_scope and any(one.backend == "level_zero" for one in machine.devices):
         yield Finding(
@@ -483,8 +409,7 @@ def processes_share(machine: Machine) -> Iterator[Finding]:
         )
 
 
-@check("no-fp64")
-def double_precision(machine: Machine) -> Iterator[Finding]:
+def no_fp64(machine: Machine) -> Iterator[Finding]:
     """Find devices without fp64."""
     if lacking := [device for device in machine.devices if not device.fp64]:
         yield Finding(
@@ -498,8 +423,7 @@ def double_precision(machine: Machine) -> Iterator[Finding]:
         )
 
 
-@check("no-usm")
-def usable_memory(machine: Machine) -> Iterator[Finding]:
+def no_usm(machine: Machine) -> Iterator[Finding]:
     """Find devices without USM."""
     if lacking := [device for device in machine.devices if not device.usm_types]:
         yield Finding(
@@ -511,15 +435,17 @@ def usable_memory(machine: Machine) -> Iterator[Finding]:
         )
 
 
-def unexplained(machine: Machine) -> Finding:
-    """Say that there is no device, and what the runtime says."""
+def no_device(machine: Machine) -> Iterator[Finding]:
+    """Say what the runtime says, if there is no device and no other check finds a problem."""
+    others = (one.severity for check in CHECKS[:-1] for one in check(machine))
+    if machine.devices or "problem" in others:
+        return
     said = "; ".join(machine.runtime_messages[:3])
-    return Finding(
+    yield Finding(
         "there is no SYCL device",
         f"the runtime says: {said}" if said else "the runtime found no device, and says nothing",
         INSTALL_CPU,
         "to see what the runtime tries: SYCL_UR_TRACE=-1 python -m sycl_ext devices",
-        id="no-device",
     )
 
 
@@ -555,10 +481,20 @@ def named(devices: list[DeviceFacts]) -> str:
     return ", ".join(f"{device.id} ({device.name})" for device in devices)
 
 
-def with_requirements(command: str, machine: Machine) -> str:
-    """Fill in what this package requires: {dpctl} becomes 'dpctl>=0.22'.
+# ---- all of them ---------------------------------------------------------------------------------
 
-    {sycl_ext} becomes what it was installed from: it may be on no index.
+CHECKS: tuple[Callable[[Machine], Iterator[Finding]], ...] = (
+    *(missing, runtime, two, another_runtime, other_runtime, package),
+    *(hidden_devices, space, list_, driver, no_driver, permission, no_node, no_gpu_driver),
+    *(self_test, ptrace_scope, no_fp64, no_usm, no_device),
+)
+
+
+def examine(machine: Machine) -> list[Finding]:
+    """Return the findings, problems before warnings.
+
+    In a cure, {dpctl} becomes what this package requires, such as 'dpctl>=0.22', and {sycl_ext}
+    what it was installed from: it may be on no index.
     """
     known = {"sycl_ext": machine.origin or ".", "prefix": shlex.quote(machine.prefix)}
 
@@ -567,4 +503,13 @@ def with_requirements(command: str, machine: Machine) -> str:
         found = (text for text in machine.requirements if re.match(rf"{name}\b", text))
         return known.get(name) or shlex.quote(next(found, name))
 
-    return re.sub(r"\{([\w-]+)\}", requirement, command)
+    found = [
+        replace(
+            one,
+            id=one.id or check.__name__.strip("_").replace("_", "-"),
+            cure=re.sub(r"\{([\w-]+)\}", requirement, one.cure),
+        )
+        for check in CHECKS
+        for one in check(machine)
+    ]
+    return sorted(found, key=lambda one: one.severity != "problem")

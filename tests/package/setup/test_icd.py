@@ -181,7 +181,7 @@ except sx.SyclError as error:
     environment = {"OCL_ICD_FILENAMES": str(spaced_driver), "PYTHONWARNINGS": "ignore"}
     assert "OpenCL CPU driver has a space" in environments.python(program, environment)
     machine = Machine(drivers=(Driver(str(spaced_driver), "OCL_ICD_FILENAMES"),))
-    (finding,) = checks.paths_have_no_space(machine)
+    (finding,) = checks.space(machine)
     cure = f'{finding.cure} && printf %s "$OCL_ICD_FILENAMES"'
     home = {**os.environ, "HOME": str(tmp_path)}
     exported = subprocess.run(["sh", "-c", cure], check=True, env=home, capture_output=True)
