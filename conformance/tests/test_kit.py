@@ -25,7 +25,7 @@ def kit(*arguments, folder, variables=None):
         **environments.clean_environment(),
         **(environments.cpu() if variables is None else variables),
     }
-    seen["PYTHONPATH"] = str(ROOT / "examples" / "conformance")
+    seen["PYTHONPATH"] = str(ROOT / "conformance" / "examples")
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--tb=line",
          "--pyargs", "dlpack_conformance", *arguments],

@@ -47,7 +47,7 @@ def makers(root: sx.Device) -> Iterator[tuple[str, Maker]]:
         yield from [(f"dpnp, {name}", dpnp_on(place)) for name, place in places.items()]
     except ImportError:
         print("dpnp is not installed")
-    if "system" in root.usm_types:  # the device reads and writes host memory
+    if "system" in sx.device().usm_types:  # the default device reads and writes host memory
         yield "NumPy", lambda: np.zeros(SHAPE, np.float32)
         try:
             import torch
@@ -66,7 +66,7 @@ def main() -> None:
         result = np.asarray(sx.host_view(target))
         assert (result == EXPECTED).all(), (name, result)
         if root.host_accessible("device"):
-            scale_rows(target, np.full(len(EXPECTED), 2, "float32"))
+            scale_rows(target, sx.as_tensor(np.full(len(EXPECTED), 2, "float32"), device=root))
             assert (np.asarray(sx.host_view(target)) == 2 * EXPECTED).all(), name
         scatter_rows(target, [0, 1], arena(8, root.id).reshape((2, 4)))
         assert not np.asarray(sx.host_view(target))[:2].any(), name

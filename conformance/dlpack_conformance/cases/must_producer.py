@@ -195,12 +195,15 @@ def _grows(b: Bench, work: Any, what: str) -> None:
     array = b.make(np.zeros(nbytes // VALUES.itemsize, VALUES.dtype))
     if b.device(array)[0] != 1:
         nbytes, times = 1 << 20, 100  # its memory may be elsewhere, so the process hardly grows
-    for _ in range(3):
-        work(b.make(np.zeros(nbytes // VALUES.itemsize, VALUES.dtype)))
-    gc.collect()
+
+    def repeat() -> None:
+        for _ in range(times):
+            work(b.make(np.zeros(nbytes // VALUES.itemsize, VALUES.dtype)))
+        gc.collect()
+
+    repeat()  # an allocator may keep the memory that is freed, so the process grows once
     before = _resident()
-    for _ in range(times):
-        work(b.make(np.zeros(nbytes // VALUES.itemsize, VALUES.dtype)))
+    repeat()
     wait_for(lambda: _resident() - before < nbytes * times // 2)
     grown = _resident() - before
     expect(grown < nbytes * times // 2, f"{what}: {times} arrays of {nbytes >> 20} MB, and the "

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(300)  # the first test builds the modules
     [
         ("cpu", {}, "cpu", 8),
         ("two_platforms", {}, "cpu:1", 8),
-        pytest.param("level_zero_v2", {}, "cpu", 8, marks=pytest.mark.long),
+        pytest.param("level_zero_v2", {}, "cpu", 6, marks=pytest.mark.long),
         ("opencl_gpu", {}, "opencl:gpu:1", 6),
         ("level_zero_v2", {"FAKEGPU_DELAY_US": "3000"}, "level_zero:gpu:1", 6),
     ],
