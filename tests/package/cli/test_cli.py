@@ -14,7 +14,6 @@ import pytest
 
 import environments
 import sycl_ext as sx
-import sycl_ext_demo as demo
 from sycl_ext._cli import devices as devices_command
 from sycl_ext._cli import main
 from sycl_ext._doctor import command as doctor_command
@@ -118,12 +117,6 @@ def test_folders_for_extensions(option, folder, file, capsys):
     assert (Path(folder) / file).exists()
 
 
-def test_an_unknown_command_is_wrong_usage():
-    done = run_module("frobnicate")
-    assert done.returncode == 2
-    assert "frobnicate" in done.stderr
-
-
 def test_the_doctor_needs_no_numpy():
     """It names the missing part."""
     said = environments.python("""
@@ -201,12 +194,6 @@ def test_the_script_is_the_module():
     assert (done.returncode, done.stdout.split()[:2]) == (0, ["usage:", "sycl-ext"])
 
 
-def test_a_part_names_its_parent():
-    part = sx.device(0).create_sub_devices(1)[0]
-    described = devices_command.row(devices_command.facts_of(part))
-    assert described[:3] == (str(part.id), "sub_device", "of 0")
-
-
 def test_variables_that_change_ids_are_shown(capsys, monkeypatch):
     monkeypatch.setenv("ZE_FLAT_DEVICE_HIERARCHY", "COMPOSITE")
     monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "*:cpu")
@@ -216,12 +203,6 @@ def test_variables_that_change_ids_are_shown(capsys, monkeypatch):
     assert "ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE" in text
     assert "ONEAPI_DEVICE_SELECTOR=*:cpu" in text
     assert "ZE_AFFINITY_MASK" not in text
-
-
-def test_without_variables_the_hierarchy_mode_is_shown(tmp_path):
-    environment = {"OCL_ICD_FILENAMES": "", "OCL_ICD_VENDORS": str(tmp_path)}
-    (line,) = devices_command.environment_lines(environment)
-    assert line.startswith("ZE_FLAT_DEVICE_HIERARCHY is not set")
 
 
 def test_a_driver_that_somebody_named(tmp_path):
@@ -275,19 +256,6 @@ def test_demo(tmp_path, capsys):
     assert max(map(len, shown.splitlines())) <= 100 + len(str(tmp_path)) * 2
 
 
-def test_a_device_where_dpnp_fails(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("dpnp")
-    pytest.importorskip("PIL")
-
-    def fail(xp, picture):
-        raise RuntimeError("no kernels here")
-
-    monkeypatch.setattr(demo, "pen_drawing", fail)
-    with pytest.raises(SystemExit, match="RuntimeError: no kernels here; name another --device"):
-        main(["demo", "--output", str(tmp_path)])
-    assert len(hops_of(capsys.readouterr().out)) == 3
-
-
 def test_demo_without_dpnp(without_dpnp, tmp_path, capsys):
     pytest.importorskip("PIL")
     assert main(["demo", "--output", str(tmp_path / "new" / "folder")]) == 0
@@ -302,32 +270,11 @@ def test_demo_without_dpnp(without_dpnp, tmp_path, capsys):
     assert (tmp_path / "new" / "folder" / "after.png").exists()
 
 
-@pytest.mark.parametrize(
-    ("values", "wanted"),
-    [
-        (np.arange(6, dtype="uint8").reshape(2, 3), np.arange(6)),
-        (np.arange(6, dtype=">i4").reshape(2, 3) - 3, [0, 51, 102, 153, 204, 255]),
-        (np.arange(6, dtype="float32").reshape(2, 3, 1), [0, 51, 102, 153, 204, 255]),
-        (np.full((2, 3), 7.0), [0] * 6),
-        (np.array([[True, False, True]] * 2), [255, 0, 255] * 2),
-    ],
-    ids=["uint8", "big-endian", "channel", "constant", "bool"],
-)
-def test_a_npy_file_becomes_a_picture(tmp_path, values, wanted):
-    np.save(tmp_path / "a.npy", values)
+def test_a_npy_file_becomes_a_picture(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(6, dtype=">i4").reshape(2, 3, 1) - 3)
     pixels = picture.load(tmp_path / "a.npy")
-    assert pixels.shape == (2, 3, 3)
-    assert pixels.dtype == np.uint8
-    for channel in range(3):
-        assert pixels[..., channel].ravel().tolist() == list(wanted)
-
-
-def write(path, content):
-    if isinstance(content, np.ndarray):
-        np.save(path, content)
-    elif content is not None:
-        path.write_bytes(content)
-    return path
+    assert (pixels.shape, pixels.dtype) == ((2, 3, 3), np.uint8)
+    assert all((pixels[..., i].ravel() == [0, 51, 102, 153, 204, 255]).all() for i in range(3))
 
 
 @pytest.mark.parametrize(
@@ -335,44 +282,20 @@ def write(path, content):
     [
         ("a.png", None, "a.png does not exist"),
         ("a.png", b"no image", "a.png is not an image that pillow can read"),
-        ("a.png", b"", "a.png is not an image that pillow can read"),
         ("a.npy", b"no array", "a.npy is not a .npy file of numbers"),
-        ("a.npy", b"", "a.npy is not a .npy file of numbers"),
         ("a.npy", np.ones((2, 2), "complex64"), "a.npy has dtype complex64"),
-        ("a.npy", np.array([["a"]]), "a.npy has dtype <U1"),
-        ("a.npy", np.array([[None]]), "a.npy is not a .npy file of numbers"),
         ("a.npy", np.ones(3), r"a.npy has shape \(3,\)"),
-        ("a.npy", np.ones((2, 3, 5)), r"a.npy has shape \(2, 3, 5\)"),
-        ("a.npy", np.ones((0, 3)), "no pixels"),
         ("a.npy", np.array([[np.nan, 1]]), "not finite"),
     ],
 )
 def test_a_file_that_is_no_picture(tmp_path, name, content, message):
     pytest.importorskip("PIL")
-    path = write(tmp_path / name, content)
+    if isinstance(content, np.ndarray):
+        np.save(tmp_path / name, content)
+    elif content is not None:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(SystemExit, match=message):
-        picture.load(path)
-
-
-def test_a_picture_that_is_cut_off_or_too_large(tmp_path, monkeypatch):
-    image = pytest.importorskip("PIL.Image")
-    path = tmp_path / "a.png"
-    picture.save(path, np.zeros((64, 64, 3), "uint8"))
-    monkeypatch.setattr(image, "MAX_IMAGE_PIXELS", 64)
-    with pytest.raises(SystemExit, match="a.png is too large: .*; give a smaller image"):
-        picture.load(path)
-    monkeypatch.undo()
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(SystemExit, match="a.png cannot be read: "):
-        picture.load(path)
-
-
-def test_without_pillow(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(SystemExit, match="pillow"):
-        picture.load(write(tmp_path / "a.png", b"no matter what"))
-    with pytest.raises(SystemExit, match="pillow"):
-        picture.save(tmp_path / "b.png", np.zeros((2, 2, 3), "uint8"))
+        picture.load(tmp_path / name)
 
 
 def test_errors_are_one_line_on_stderr(tmp_path):

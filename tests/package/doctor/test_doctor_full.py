@@ -206,9 +206,3 @@ def test_a_kernel_that_keeps_processes_apart(scope, devices, words):
         assert finding.cure == "sudo sysctl kernel.yama.ptrace_scope=0"
         assert words in finding.then
         assert bool(finding.then) == bool(words)
-
-
-def test_a_second_process_that_the_kernel_refuses():
-    steps = (Step("device 1: second process", "failed", "BufferError: ... (pidfd_getfd: EPERM)"),)
-    (finding,) = checks.examine(well(steps=(*STEPS, *steps)))
-    assert finding.cure == "sudo sysctl kernel.yama.ptrace_scope=0"

@@ -10,8 +10,7 @@ import pytest
 
 import environments
 from doctor_facts import EMPTY, TESTS, card_at
-from sycl_ext._cli import make_parser
-from sycl_ext._doctor import command, machine
+from sycl_ext._doctor import machine
 from sycl_ext._doctor.checks import Finding
 from sycl_ext._doctor.machine import SCHEMA, family_of
 
@@ -246,8 +245,3 @@ def test_text(tmp_path):
         assert title in lines
     assert "  ONEAPI_DEVICE_SELECTOR=*:gpu" in lines
     assert any("ZE_FLAT_DEVICE_HIERARCHY is not set" in line for line in lines)
-
-
-def test_as_a_command_among_others():
-    """Where the package was imported by something else first."""
-    assert make_parser().parse_args(["doctor", "--json"]).run is command.run

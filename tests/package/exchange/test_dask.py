@@ -40,18 +40,6 @@ def test_a_frame_without_bytes_may_be_lost(usm_type):
         assert (arrived.shape, arrived.dtype, arrived.usm_type) == ((0, 3), "int16", usm_type)
 
 
-def test_within_other_objects():
-    tensor, array = LAYOUTS["F"].tensor("int16")
-    arrived = sent({"list": [tensor, 1], "deep": {"tuple": (tensor,)}})
-    for found in (arrived["list"][0], arrived["deep"]["tuple"][0]):
-        assert_equal(found, array)
-
-
-def test_unpickle_to_holds_here_too(halves):
-    with sx.pickling.to_device(halves[0]):
-        assert sent(sx.zeros(3)).device is halves[0]
-
-
 def test_the_size_is_that_of_the_elements():
     from dask.sizeof import sizeof
 

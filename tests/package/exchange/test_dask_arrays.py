@@ -104,13 +104,6 @@ def test_functions_take_numbers_in_arrays_of_numpy():
         assert np.array_equal(dpnp.asnumpy(found), np.where(NUMBERS > 2, NUMBERS, 0))
 
 
-def test_dpnp_asks_numpy_as_before():
-    """It calls these of NumPy for its own, which may not come back to it."""
-    assert not dpnp.iscomplexobj(dpnp.ones(2))
-    assert not np.iscomplexobj(dpnp.ones(2))
-    assert np.real(dpnp.ones(2)).shape == (2,)
-
-
 def test_comparisons_with_numpy_stay_false():
     """NumPy answers so when it cannot convert an argument."""
     x = dpnp.asarray(NUMBERS)
@@ -162,12 +155,6 @@ def test_arrays_go_to_a_backend_and_back():
     assert type((there + 1).compute()) is dpnp.ndarray
     assert there.to_backend("dpnp") is there
     assert np.array_equal((there * 2).to_backend("numpy").compute(), NUMBERS * 2)
-
-
-def test_equal_arrays_have_one_name():
-    names = {chunked(dpnp.asarray(NUMBERS)).name for _ in range(2)}
-    assert len(names) == 1
-    assert chunked(dpnp.asarray(NUMBERS + 1)).name not in names
 
 
 def test_pickles_need_no_distributed():

@@ -4,7 +4,6 @@
 The real libraries are tested in ``interop/`` and in ``test_interop_*.py``.
 """
 
-import inspect
 import sys
 import types
 
@@ -71,14 +70,6 @@ def test_what_is_taken_ends_it(suits, count):
     assert len(consumer.offered) == count
     assert np.array_equal(array, VALUES)
     assert (array.ctypes.data == tensor.ptr) == (count < 3)
-
-
-def test_host_memory_is_no_usm():
-    consumer = Consumer()
-    with pytest.raises(sx.ExchangeError):
-        sx.exchange(VALUES, consumer)
-    assert [device for device, _ in consumer.offered] == [HOST, HOST]
-    assert consumer.offered[0][1] == VALUES.ctypes.data
 
 
 # ---- refusals ------------------------------------------------------------------------------------
@@ -218,29 +209,6 @@ def test_a_function_is_called_again_when_it_refuses(before, error_type):
     with pytest.raises(sx.ExchangeError if count > 1 else error_type, match="of its own"):
         sx.exchange(usm(), function)
     assert len(calls) == count
-
-
-def test_a_buffer_error_is_a_refusal():
-    calls = []
-
-    def function(x):
-        calls.append(x)
-        raise BufferError("not this one")
-
-    with pytest.raises(sx.ExchangeError):
-        sx.exchange(usm(), function)
-    assert len(calls) == 3
-
-
-def test_exchanges_nest():
-    """A function that exchanges what it was given has taken it."""
-
-    def function(x):
-        sx.exchange(x, np.from_dlpack)
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        sx.exchange(usm(), function)
 
 
 def test_exchanges_of_one_thread_interleave():
@@ -385,57 +353,6 @@ def test_an_array_without_elements_has_an_address_in_the_context_of_dpnp(
     assert array.flags.writable == (sx.explain(tensor, dpnp, copy=copy).copies > 0)
     assert (array.shape, array.dtype, array.usm_type) == ((0, 3), "float32", usm_type)
     assert array.sycl_context == sx.device(0).sycl_context
-
-
-@pytest.mark.parametrize("consumer", [sx, sx.from_dlpack, sx.as_tensor])
-def test_this_package_takes_every_context(consumer, private, halves):
-    for device in (private, halves[0]):
-        tensor = sx.zeros(3, device=device)
-        for copy in (None, False):
-            assert sx.explain(tensor, consumer, copy=copy).copies == 0
-            assert sx.exchange(tensor, consumer, copy=copy).ptr == tensor.ptr
-        copied = sx.exchange(tensor, consumer, copy=True)
-        assert copied.ptr != tensor.ptr
-        assert copied.device is device
-
-
-@pytest.mark.parametrize("is_library", [False, True])
-def test_a_consumer_without_end_is_called_once_a_level(is_library):
-    """A form that is tried again at every level would double the calls with each of them."""
-    calls = []
-
-    def endless(x):
-        calls.append(x.__dlpack_device__())
-        if len(calls) > 60:
-            raise SystemExit("it would not end")
-        return sx.exchange(x, consumer)
-
-    consumer = library_named("library", endless) if is_library else endless
-    tensor = sx.zeros(3, usm_type="shared")
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(len(inspect.stack()) + 60)
-    try:
-        with pytest.raises(RecursionError):
-            sx.exchange(tensor, consumer)
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-@pytest.mark.parametrize("name", [None, 3])
-def test_a_class_may_have_any_module(name):
-    values = np.arange(3)
-    methods = {
-        "__module__": name,
-        "__dlpack_device__": lambda self: (1, 0),
-        "__dlpack__": lambda self, **keywords: values.__dlpack__(**keywords),
-        "__call__": lambda self, x: np.asarray(x),
-    }
-    odd = type("Odd", (), methods)()
-    assert np.array_equal(sx.exchange(odd, np), values)
-    assert np.array_equal(sx.exchange(values, odd), values)
-    assert np.array_equal(sx.from_dlpack(odd, copy=True).to_numpy(), values)
-    with pytest.raises(TypeError, match="consumer is"):
-        sx.exchange(values, type("Odd", (), {"__module__": name})())
 
 
 def test_peers_that_reach_one_another_in_one_direction(tmp_path):

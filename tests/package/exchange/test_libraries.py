@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries in pickles and in Dask: they arrive as what they were."""
 
-import copy
 import pickle
 
 import numpy as np
@@ -49,24 +48,6 @@ def test_every_layout(layout, protocol, usm_type):
     assert_arrived(pickle.loads(pickle.dumps(x, protocol)), x)
 
 
-def test_the_bytes_go_out_of_band():
-    x = numbers("shared")
-    buffers = []
-    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
-    assert len(data) < 300
-    address = np.frombuffer(buffers[0], np.uint8).__array_interface__["data"][0]
-    assert address == sx.from_dlpack(x).ptr
-    assert_arrived(pickle.loads(data, buffers=buffers), x)
-
-
-def test_within_other_objects_and_copied():
-    x = numbers()
-    assert_arrived(pickle.loads(pickle.dumps({"x": [x, 1]}))["x"][0], x)
-    duplicate = copy.deepcopy([x])[0]
-    duplicate[:] = 0
-    assert int(x[3, 5]) == 23
-
-
 def test_another_process_knows_them_without_registering():
     data = pickle.dumps(numbers())
     shown = environments.python(
@@ -100,20 +81,6 @@ protocol = pytest.importorskip("distributed.protocol")
 def test_dask_sends_them(layout, usm_type):
     x = LAYOUTS[layout](numbers(usm_type))
     assert_arrived(sent(x), x)
-
-
-def test_dask_sends_the_bytes_from_where_they_are():
-    x = numbers("shared")
-    header, frames = protocol.serialize(x)
-    assert header["serializer"] == "dask"
-    address = np.frombuffer(frames[0], np.uint8).__array_interface__["data"][0]
-    assert address == sx.from_dlpack(x).ptr
-
-
-def test_dask_knows_their_size():
-    from dask.sizeof import sizeof
-
-    assert sizeof(dpnp.zeros(1 << 20, dtype="uint8")) == 1 << 20
 
 
 def test_dask_is_told_by_itself():

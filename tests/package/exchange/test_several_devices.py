@@ -34,12 +34,6 @@ def test_the_cheapest(candidates, chosen):
     assert found.candidates == tuple(candidates)
 
 
-def test_the_first_of_equals():
-    first, second = Plan(Route.COPY, "first"), Plan(Route.HOST_COPY, "second")
-    assert cheapest([first, second]).reason == "first"
-    assert cheapest([second, first]).reason == "second"
-
-
 def test_none_will_do():
     found = cheapest([NO, NOT_NOW, NO])
     assert found.route is Route.REFUSE
@@ -48,16 +42,6 @@ def test_none_will_do():
     with pytest.raises(sx.CopyRefusedError):
         found.check()
     assert cheapest([NO]).error is BufferError
-
-
-def test_plans_compare():
-    assert Plan(Route.VIEW, "there") == VIEW != Plan(Route.VIEW, "near")
-    assert {VIEW: 1}[Plan(Route.VIEW, "there")] == 1
-    with pytest.raises(TypeError):
-        _ = VIEW < COPY  # by what?  They have a cost
-    with pytest.raises(AttributeError):
-        VIEW.reason = "elsewhere"
-    assert [plan.cost for plan in (VIEW, COPY, TWO, NO)] == [0, 1, 2, float("inf")]
 
 
 # ---- imports -------------------------------------------------------------------------------------

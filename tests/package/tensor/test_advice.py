@@ -82,13 +82,6 @@ def test_methods():
         assert "to_numpy" in dir(x)
 
 
-def test_the_advice_is_right():
-    x = tensor()
-    x.copy_from(np.asarray(3, x.dtype))
-    assert x.to_numpy().sum() == dpnp.from_dlpack(x).sum() == 12
-    assert x.reshape(-1).shape == (4,)
-
-
 @pytest.mark.parametrize("make", [sx.empty, sx.zeros])
 def test_a_shape_of_several_arguments(make):
     with pytest.raises(TypeError, match=r"the shape is one argument, a tuple: \(2, 3\)"):

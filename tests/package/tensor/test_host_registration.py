@@ -2,8 +2,6 @@
 """`register_host` where no driver registers anything: what it takes, holds and refuses."""
 
 import mmap
-import threading
-from multiprocessing.shared_memory import SharedMemory
 
 import numpy as np
 import pytest
@@ -61,14 +59,6 @@ def test_the_memory_is_held():
     data.append(1)
 
 
-def test_shared_memory():
-    shared = SharedMemory(create=True, size=4096)
-    with register_host(shared.buf):
-        np.frombuffer(shared.buf, "uint8")[:3] = 1
-    shared.close()
-    shared.unlink()
-
-
 def test_ranges_that_overlap():
     array = np.zeros(1000, "uint8")
     with register_host(array[100:200]) as middle:
@@ -82,24 +72,6 @@ def test_ranges_that_overlap():
         with register_host(array[:100]), register_host(array[200:]), register_host(array[100:200]):
             pass
     register_host(array).close()
-
-
-def test_threads_that_register_the_same():
-    array, wrong = np.zeros(1 << 16), []
-
-    def work():
-        try:
-            for _ in range(200):
-                register_host(array).close()
-        except BaseException as error:
-            wrong.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
 
 
 def test_copies_through_memory_of_the_user():

@@ -2,8 +2,6 @@
 """Tensors in pickles: everything of a tensor travels, and its bytes travel once."""
 
 import copy
-import multiprocessing
-import os
 import pickle
 import pickletools
 
@@ -128,11 +126,6 @@ def test_a_pickle_names_nothing_but_our_function(protocol):
 # ---- where it arrives ----------------------------------------------------------------------------
 
 
-def test_a_part_of_a_device_is_found_again(halves):
-    for half in halves:
-        assert sent(sx.zeros(3, device=half)).device is half
-
-
 def test_a_private_context_stays_behind(private, root):
     assert sent(sx.zeros(3, device=private)).device is root
 
@@ -223,20 +216,6 @@ def test_partitions_are_read_as_they_are_written(halves):
 # ---- copies --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_copies_lie_as_they_lay(layout, make, usm_type):
-    tensor, array = LAYOUTS[layout].tensor("float32", usm_type)
-    made = make(tensor.as_readonly())
-    assert_equal(made, array)
-    assert (made.usm_type, made.readonly) == (usm_type, False)
-    assert made.size == 0 or made.ptr != tensor.ptr
-    # As numpy.copy(order="K") lies, but for the direction of reversed axes.
-    assert made.size < 2 or np.abs(array.copy(order="K").strides).tolist() == [
-        stride * made.itemsize for stride in made.strides
-    ]
-
-
 def test_deepcopy_copies_once():
     tensor = sx.zeros(3)
     first, second = copy.deepcopy([tensor, tensor])
@@ -252,24 +231,6 @@ def test_what_cannot_be_pickled_says_so():
 
 
 # ---- other processes -----------------------------------------------------------------------------
-
-
-def twice(tensor):
-    """Runs in a worker: doubles a tensor."""
-    made = sx.empty(tensor.shape, tensor.dtype, usm_type=tensor.usm_type).copy_from(
-        tensor.to_numpy() * 2
-    )
-    return os.getpid(), tensor.readonly, made
-
-
-def test_spawned_processes():
-    tensor, array = LAYOUTS["F"].tensor("int32", "shared")
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        process, readonly, made = pool.apply(twice, (tensor.as_readonly(),))
-    assert process != os.getpid()
-    assert readonly
-    assert_equal(made, array * 2)
-    assert made.usm_type == "shared"
 
 
 def test_a_device_that_is_not_there():
