@@ -281,6 +281,19 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
   }
 }
 
+// The oldest of the `count` newest copies that go on and whose outcome is not known; nullptr: there
+// are fewer.
+std::shared_ptr<EventState> copy_before(const QueueState& state, std::size_t count) {
+  if (!state.errors) return nullptr;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  const auto& begun = state.errors->begun;
+  if (begun.size() < count) return nullptr;
+  const auto found = std::find_if(begun.rbegin(), begun.rend(), [&](const auto& one) {
+    return one->goes_on && !one->is_done && one->failure.empty() && --count == 0;
+  });
+  return found == begun.rend() ? nullptr : *found;
+}
+
 // The newest of the commands that are listed; nullptr: none is.
 std::shared_ptr<EventState> last_command(const QueueState& state) {
   if (!state.errors) return nullptr;
@@ -611,6 +624,11 @@ Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
 
 Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
   if (nbytes == 0) return Event();
+  if (const auto last = copy_before(*state_, most_copies)) {
+    wait_interruptibly([state = state_, last] {
+      sycl_call("waiting for an earlier copy", [&] { look_at_commands(*state, true, last.get()); });
+    });
+  }
   std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
   sycl_call("submitting a barrier", [&] {
     const RuntimeCall call("submitting a barrier");

@@ -97,7 +97,9 @@ class Queue {
   // Submits a copy without waiting for it.
   Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
   // The same for a copy of this in-order queue that goes on by itself: it has been handed to the
-  // device.
+  // device.  Blocks, or until Ctrl-C, while `most_copies` of them are pending: each keeps its
+  // memory.
+  static constexpr std::size_t most_copies = 256;
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
   // The error of such finished copies to these bytes, if it was not reported yet.
   // `told`: from now on somebody has.

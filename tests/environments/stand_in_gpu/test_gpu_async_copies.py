@@ -21,6 +21,8 @@ from sycl_ext import _core
 from waiting import eventually
 
 SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
+#: So many copies are pending at most (docs/streams.md).
+PENDING = 256
 
 
 def pinned(array, device):
@@ -70,7 +72,7 @@ def test_the_call_returns_and_exports_wait(gpu, hold, array, source):
 
 
 def test_hundreds_of_copies_need_no_thread(gpu, hold):
-    rows = np.arange(300 * 8, dtype="int32").reshape(300, 8)
+    rows = np.arange(PENDING * 8, dtype="int32").reshape(PENDING, 8)
     t = sx.zeros(rows.shape, rows.dtype, device=gpu)
     t[0].copy_from(rows[0], wait=False).wait()  # whatever threads there are, are there now
     until_nobody_waits()
@@ -85,6 +87,30 @@ def test_hundreds_of_copies_need_no_thread(gpu, hold):
         assert not any(copy.done() for copy in copies)
     assert t.tolist() == rows.tolist()
     assert all(copy.done() for copy in copies)
+
+
+def test_the_next_copy_waits_while_hundreds_are_pending(gpu, hold):
+    """In any thread, where others go on; and Ctrl-C ends the wait in the main thread."""
+    rows = np.arange(3 * PENDING * 8, dtype="int32").reshape(-1, 8)
+    t, other = sx.zeros(rows.shape, rows.dtype, device=gpu), sx.zeros(8, "int32", device=gpu)
+    begun = []
+
+    def begin_all():
+        for to, row in zip(t, rows, strict=True):
+            begun.append(to.copy_from(row, wait=False))
+
+    with hold() as held:
+        thread = threading.Thread(target=begin_all, daemon=True)
+        thread.start()
+        assert eventually(lambda: len(begun) >= PENDING)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(lambda: other.copy_from(rows[0], wait=False))
+        assert len(begun) == PENDING
+        held.release()
+        thread.join(60)
+    assert len(begun) == len(rows)
+    assert t.tolist() == rows.tolist()
+    until_nobody_waits()
 
 
 #: Copies of more than one command: (tensor, other GPU) -> copy
