@@ -23,6 +23,7 @@ class Producer(NamedTuple):
     #: Reading ``__sycl_usm_array_interface__`` waits for the queue in a way that two threads must
     #: not.
     waits_in_description: bool = False
+    advice: str = ""  # the way out when its arrays refuse, if their own message has none
 
 
 PRODUCERS: tuple[Producer, ...] = (
@@ -54,12 +55,34 @@ PRODUCERS: tuple[Producer, ...] = (
         "that do so with one out-of-order queue crash in libintelocl 2026.2 (docs/streams.md)",
         waits_in_description=True,
     ),
+    Producer(
+        "pyarrow",
+        "26: an array with nulls, of bits or of strings has no DLPack form; "
+        "``numpy.asarray`` copies numbers with nulls to float64, and bits to bytes",
+        advice="pass numpy.asarray(array), which has NaN for nulls, or replace nulls with "
+        "array.fill_null(value)",
+    ),
 )
 
 
 def known(cls: type, trait: str) -> bool:
     """Return whether a row of the table has a trait for a class or one of its bases."""
     return any(is_of(base, trait) for base in cls.__mro__)
+
+
+def advice_for(cls: type) -> str:
+    """Return the way out of a refusal by an instance of a class, for the end of a message.
+
+    Examples
+    --------
+    >>> advice_for(type("Int64Array", (), {"__module__": "pyarrow.lib"})).partition(",")[0]
+    '; pass numpy.asarray(array)'
+    >>> advice_for(dict)
+    ''
+    """
+    module = f"{cls.__module__}."
+    found = (row.advice for row in PRODUCERS if row.advice and module.startswith(f"{row.package}."))
+    return "".join(f"; {advice}" for advice in found)
 
 
 def is_of(cls: type, trait: str) -> bool:

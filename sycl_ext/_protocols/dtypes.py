@@ -65,7 +65,11 @@ _REFUSED = {
     "S": ("strings have no DLPack type", "array.view('uint8')"),
     "U": ("strings have no DLPack type", "array.view('uint8')"),
     "T": ("strings have no DLPack type", "numpy.strings.encode(array).view('uint8')"),
-    "O": ("objects have no DLPack type", "array.astype('float64')"),
+    "O": (
+        "objects have no DLPack type",
+        "array.astype('float64') if they are numbers, "
+        "array.astype('U').view('uint8') for their text",
+    ),
     "f": ("long double numbers have no DLPack type", "array.astype('float64')"),
     "c": ("long double numbers have no DLPack type", "array.astype('complex128')"),
 }

@@ -31,7 +31,7 @@ from sycl_ext._negotiation.errors import (
     refusal_by,
 )
 from sycl_ext._negotiation.kinds import is_capsule
-from sycl_ext._negotiation.producers import is_of, known
+from sycl_ext._negotiation.producers import advice_for, is_of, known
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._protocols.sources import (
@@ -336,7 +336,8 @@ def _import_copy(
     if announced != HOST:
         tensor_or_none = _ask_copy(x, HOST, copy, refusals)
     if tensor_or_none is None and refusals:
-        raise refusal_by(f"the {type(x).__name__} on device {announced} refused", refusals[0])
+        whose = f"the {type(x).__name__} on device {announced} refused"
+        raise refusal_by(whose, refusals[0], advice_for(type(x)))
     if tensor_or_none is None:
         raise CopyRefusedError(
             f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
@@ -358,10 +359,13 @@ def _import_copy(
 
 def _no_device(x: Any, refusal: Exception) -> Exception:
     if not callable(getattr(x, "__dlpack_device__", None)):
-        return TypeError(
-            f"an object of type {type(x).__name__} has no __dlpack_device__; from_dlpack takes "
-            "DLPack producers and capsules, and as_tensor takes buffers and "
+        way = (
+            "from_dlpack takes DLPack producers and capsules, and as_tensor takes buffers and "
             "__sycl_usm_array_interface__ as well"
+        )
+        return TypeError(
+            f"an object of type {type(x).__name__} has no __dlpack_device__; "
+            f"{way if _has_buffer(x) else _way_in(x)}"
         )
     return refusal_by(f"the {type(x).__name__} cannot say where its data is", refusal)
 
@@ -503,8 +507,20 @@ def _from_buffer(x: Any) -> _core.TensorBase:
     return _from_ndarray(np.asarray(view))
 
 
+def _has_buffer(x: Any) -> bool:
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    except BufferError:  # it has one that cannot be exported now
+        pass
+    return True
+
+
 def _way_in(x: Any) -> str:
     """Return advice for an object without memory."""
-    if isinstance(x, (int, float, complex, list, tuple)) or hasattr(type(x), "__array__"):
+    arrays = ("__array__", "__array_interface__")  # pillow's images have only the second
+    is_number_or_list = isinstance(x, (int, float, complex, list, tuple))
+    if is_number_or_list or any(hasattr(type(x), name) for name in arrays):
         return "make an array of it with numpy.asarray"
-    return "pass an array, such as one of NumPy, dpnp or torch, or an object that has one of these"
+    return "pass an array, such as one of NumPy, dpnp or torch"

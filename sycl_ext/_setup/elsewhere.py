@@ -7,11 +7,13 @@ ELSEWHERE = {
     "asarray": "sycl_ext.as_tensor(x), or sycl_ext.from_dlpack(numpy.asarray(values))",
     "asnumpy": "x.to_numpy()",
     "from_numpy": "sycl_ext.from_dlpack(array)",
+    "frombuffer": "sycl_ext.as_tensor(buffer)",
     "full": "sycl_ext.from_dlpack(numpy.full(shape, value, dtype))",
     "ones": "sycl_ext.from_dlpack(numpy.ones(shape, dtype))",
     "tensor": "sycl_ext.from_dlpack(numpy.array(values))",
     "to_dlpack": "x.__dlpack__()",
     "to_numpy": "x.to_numpy()",
+    "zeroes": "sycl_ext.zeros(shape, dtype)",
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Array`, the base of `Tensor` and `HostView`: numbers, comparison, names that are missing."""
+"""`Array`, the base of `Tensor` and `HostView`: numbers, and operations that are missing."""
 
 from __future__ import annotations
 
@@ -23,18 +23,52 @@ COMPUTING = (
 
 #: Methods without computation, and their replacements.
 ELSEWHERE = {
+    "__array_interface__": "x.to_numpy()",  # pillow asks for it
     "asnumpy": "x.to_numpy()",
     "clone": "x.copy()",
     "cpu": "x.to_numpy(), or sycl_ext.host_view(x)",
     "cuda": "x.to_device(device); sycl_ext.devices() lists the SYCL devices",
+    "contiguous": "x.copy()",
     "data_ptr": "x.ptr",
     "fill": "x.copy_from(numpy.asarray(value, x.dtype))",
+    "flags": "x.c_contiguous, x.f_contiguous and x.readonly",
     "flatten": "x.reshape(-1).copy()",
     "get": "x.to_numpy()",
+    "is_contiguous": "x.c_contiguous",
     "numpy": "x.to_numpy()",
+    "permute": "x.transpose(*axes)",
     "ravel": "x.reshape(-1)",
     "to": "x.to_device(device)",
+    "tobytes": "x.to_numpy().tobytes()",
+    "unsqueeze": "x[None]",
+    "view": "x.reshape(shape), or x.to_numpy().view(dtype)",
     "xpu": 'x.to_device("xpu")',
+}
+
+#: Binary operators, as in the name of the method, and their signs.
+BINARY = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "matmul": "@",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "divmod": "divmod()",
+    "pow": "**",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+}
+UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs()"}
+#: Comparisons, with the method of the other operand; Python swaps the operands of `1 < x`.
+ORDER = {
+    "lt": ("< or >", "gt"),
+    "gt": ("< or >", "lt"),
+    "le": ("<= or >=", "ge"),
+    "ge": ("<= or >=", "le"),
 }
 
 
@@ -58,7 +92,7 @@ class _Listed(type):
     """The metaclass of a class with a ``dir`` of its own attributes."""
 
     def __dir__(cls) -> list[str]:
-        return [name for name in super().__dir__() if name not in (*COMPUTING, *ELSEWHERE)]
+        return [name for name in super().__dir__() if name not in _HIDDEN]
 
 
 class Array(_core.TensorBase, metaclass=_Listed):
@@ -140,7 +174,7 @@ class Array(_core.TensorBase, metaclass=_Listed):
     def __eq__(self, other: object) -> bool:
         if other is self:
             return True
-        if isinstance(other, (Array, int, float, complex)):
+        if _computes_nothing(other):
             raise TypeError(
                 f"a {type(self).__name__} does not compute, and so compares no elements; "
                 f"{_way(self, '')}"
@@ -159,8 +193,46 @@ class Array(_core.TensorBase, metaclass=_Listed):
         return dir(type(self))
 
 
+def _computes_nothing(operand: object) -> bool:
+    """Whether an operand is an array of ours or a number of Python (NumPy's may be subclasses)."""
+    return isinstance(operand, Array) or type(operand) in (bool, int, float, complex)
+
+
+def _operator(name: str, sign: str, reflected: str = "") -> tuple[str, Callable[..., Any]]:
+    """Return the method of an operator, which computes only if the other operand does.
+
+    `reflected` is the method of the other operand; it is empty if Python has called that already.
+    """
+
+    def method(self: Array, *operands: Any) -> Any:
+        if reflected and not _computes_nothing(operands[0]):
+            theirs = getattr(type(operands[0]), reflected, None)
+            result = theirs(operands[0], self, *operands[1:]) if theirs else NotImplemented
+            if result is not NotImplemented:
+                return result
+        raise TypeError(
+            f"a {type(self).__name__} does not compute, and so has no operator {sign}; "
+            f"{_way(self, '')}"
+        )
+
+    method.__name__, method.__qualname__ = name, f"Array.{name}"
+    return name, method
+
+
+_OPERATORS = dict(
+    [
+        *(_operator(f"__{name}__", sign, f"__r{name}__") for name, sign in BINARY.items()),
+        *(_operator(f"__r{name}__", sign) for name, sign in BINARY.items()),
+        *(_operator(f"__{name}__", sign) for name, sign in UNARY.items()),
+        *(_operator(f"__{name}__", sign, f"__{other}__") for name, (sign, other) in ORDER.items()),
+    ]
+)
+_HIDDEN = frozenset((*COMPUTING, *ELSEWHERE, *_OPERATORS))
+
 for _name in (*COMPUTING, *ELSEWHERE):
     setattr(Array, _name, _Missing(_name))
+for _name, _method in _OPERATORS.items():
+    setattr(Array, _name, _method)
 
 
 def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ import pytest
 import sycl_ext as sx
 from sycl_ext._negotiation.producers import PRODUCERS, known
 
-TRAITS = ("immutable", "inverted_readonly", "has_negative_bit", "waits_in_description")
+TRAITS = ("immutable", "inverted_readonly", "has_negative_bit", "waits_in_description", "advice")
 
 
 @pytest.mark.parametrize("row", PRODUCERS, ids=lambda row: row.package)
@@ -44,3 +44,18 @@ def test_memory_of_immutable_arrays_is_read_only(module, readonly, arguments):
 
     assert sx.from_dlpack(Array(), **arguments).readonly is readonly
     assert np.asarray(memory).flags.writeable
+
+
+def test_a_refusal_ends_with_the_advice_for_its_library():
+    class Array:
+        __module__ = "pyarrow.lib"
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **keywords):
+            raise TypeError("Can only use DLPack on arrays with no nulls.")
+
+    for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+        with pytest.raises(sx.ExchangeError, match=r"no nulls.*; pass numpy.asarray\(array\)"):
+            take(Array())

@@ -135,6 +135,7 @@ def test_what_an_error_advises_works(name):
         "numpy": np,
         "x": sx.zeros(2, usm_type="shared"),
         "array": np.zeros(2),
+        "buffer": b"ab",
         "values": [1, 2],
         "n": 2,
         "shape": (2,),

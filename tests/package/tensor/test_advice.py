@@ -27,16 +27,51 @@ def assert_refused(compute, *operands):
         compute(*operands)
 
 
+class Theirs:
+    """An array of another library, with all operators, or with none that works."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __lt__(self, other):
+        return self.answer
+
+    def __radd__(self, other):
+        return self.answer
+
+    __rmatmul__ = __rpow__ = __gt__ = __le__ = __ge__ = __lt__
+
+
+OPERATORS = (operator.add, operator.matmul, operator.lt, operator.ge, operator.iadd, operator.pow)
+
+
 def test_operators():
-    """Python refuses them: there are none."""
+    """The error names a replacement, unless the other operand computes."""
     for x in both():
-        for compute in (operator.add, operator.matmul, operator.lt, operator.iadd):
-            for other in (1, 1.5, None, *both(), object()):
-                for operands in ((x, other), (other, x)):
-                    with pytest.raises(TypeError, match="not supported between|unsupported oper"):
-                        compute(*operands)
-        with pytest.raises(TypeError, match="bad operand"):
-            operator.neg(x)
+        for compute in OPERATORS:
+            for other in (1, 1.5, 1j, True, None, "text", *both(), object(), torch.ones(2, 2)):
+                assert_refused(compute, x, other)
+                if compute is not operator.iadd or not isinstance(other, torch.Tensor):
+                    assert_refused(compute, other, x)
+            assert_refused(compute, x, Theirs(NotImplemented))
+            assert compute(x, Theirs("computed")) == "computed"
+        for compute in (operator.neg, operator.pos, operator.invert, abs, sum):
+            assert_refused(compute, [x, x] if compute is sum else x)
+        assert_refused(operator.add, [1], x)
+        assert_refused(pow, x, 2, 5)
+        assert_refused(divmod, 1, x)
+
+
+def test_operators_of_a_class_that_refuses_them():
+    class Unsupported:
+        __radd__ = None
+
+    assert_refused(operator.add, tensor(), Unsupported())
+
+
+def test_operators_are_not_listed():
+    for x in both():
+        assert not {"__add__", "__rmatmul__", "__neg__", "__lt__"} & {*dir(x), *dir(type(x))}
 
 
 def test_equality():
@@ -53,6 +88,9 @@ def test_equality():
                 assert_refused(compare, other, x)
         assert (x == np.zeros((2, 2))).all()
         assert (np.zeros((2, 2)) == x).all()
+        for zero in (np.int32(0), np.float64(0)):  # the second is a float of Python's
+            assert (x == zero).all()
+            assert (zero == x).all()
 
 
 def test_numpy_computes_with_tensors():
@@ -62,7 +100,9 @@ def test_numpy_computes_with_tensors():
         assert np.array_equal(compute(x, ones), compute(x.to_numpy(), ones))
         assert np.array_equal(compute(ones, x), compute(ones, x.to_numpy()))
         if compute is not operator.matmul:
-            assert np.array_equal(compute(x, np.int32(2)), compute(x.to_numpy(), 2))
+            for two in (np.int32(2), np.float64(2)):
+                assert np.array_equal(compute(x, two), compute(x.to_numpy(), two))
+                assert np.array_equal(compute(two, x), compute(two, x.to_numpy()))
     for others in (torch.ones(2, 2), dpnp.ones((2, 2))):
         with pytest.raises(TypeError):
             others * tensor()
@@ -74,12 +114,21 @@ def test_methods():
             assert not hasattr(x, name)
             assert not hasattr(type(x), name)
             assert name not in {*dir(x), *dir(type(x))}
-            words = rf"{type(x).__name__} has no {name}.* use .*x\."
+            words = rf"{type(x).__name__} has no {name}.* use .*x[.[]"
             with pytest.raises(AttributeError, match=words):
                 getattr(x, name)
         with pytest.raises(AttributeError, match="no attribute 'bogus'"):
             x.bogus  # noqa: B018
         assert "to_numpy" in dir(x)
+
+
+@pytest.mark.parametrize("name", array.ELSEWHERE)
+def test_the_advice_for_a_missing_attribute_is_right(name):
+    known = {"x": tensor(), "sycl_ext": sx, "numpy": np, "value": 3, "device": 0}
+    known |= {"shape": (4,), "dtype": "int8", "axes": (1, 0)}
+    for code in array.ELSEWHERE[name].partition(";")[0].split(", or "):
+        if name != "xpu":  # there is no GPU
+            assert eval(code, known) is not None
 
 
 @pytest.mark.parametrize("make", [sx.empty, sx.zeros])
@@ -95,3 +144,34 @@ def test_dtypes_of_torch():
         assert sx.zeros(2, getattr(torch, name)).dtype_name == name
     with pytest.raises(ValueError, match="dtype torch.qint8 is not exchanged; convert it"):
         sx.zeros(2, torch.qint8)
+
+
+@pytest.mark.parametrize("values", [["text", "a longer text"], [1, 2.5], [2**70, True]])
+def test_the_advice_for_objects_is_right(values):
+    array = np.array(values, object)
+    with pytest.raises(BufferError, match=r"dtype object .* use array\.") as caught:
+        sx.from_dlpack(array)
+    for_numbers, for_text = str(caught.value).partition("; use ")[2].split(", ")
+    assert sx.from_dlpack(eval(for_text.removesuffix(" for their text"))).dtype_name == "uint8"
+    if not isinstance(values[0], str):
+        numbers = eval(for_numbers.removesuffix(" if they are numbers"))
+        assert sx.from_dlpack(numbers).dtype_name == "float64"
+
+
+@pytest.mark.parametrize("take", [sx.from_dlpack, sx.as_tensor, sx.host_view])
+def test_what_numpy_makes_an_array_of(take):
+    class Image:  # of pillow
+        @property
+        def __array_interface__(self):
+            return np.zeros(3).__array_interface__
+
+    for x in (Image(), [1, 2], 3):
+        with pytest.raises(TypeError, match=r"make an array of it with numpy\.asarray"):
+            take(x)
+        assert take(np.asarray(x)) is not None
+
+
+def test_a_buffer_without_dlpack():
+    with pytest.raises(TypeError, match="no __dlpack_device__; .* as_tensor takes buffers"):
+        sx.from_dlpack(b"ab")
+    assert sx.as_tensor(b"ab").shape == (2,)
