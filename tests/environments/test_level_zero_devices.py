@@ -231,20 +231,6 @@ assert tensor.to_device(gpus[1], copy=True).to_numpy()[999] == 999
     )
 
 
-def test_a_slice_of_a_tile_that_this_process_has_not_partitioned(run):
-    """A part of a part whose parent does not say that it is one."""
-    run(
-        """
-tiles = handles(ze.zeDeviceGetSubDevices, native_gpus()[0])
-tensor = sx.as_tensor(Bytes(native_block(tiles[0]), 4096, gpus[0].sycl_queue))
-part = tensor.device.create_sub_devices("cslice")[1]
-assert (part.parent, part.root_id) == (tensor.device, gpus[0].id)
-assert sx.zeros(5, device=part).__dlpack_device__() == (14, gpus[0].id)
-""",
-        FAKEGPU_CSLICES="4",
-    )
-
-
 def test_a_context_of_all_gpus(run, adapter):
     """The second adapter gives it the driver's default context, as XLA's: then it is that one."""
     run(f"""

@@ -47,14 +47,6 @@ def test_a_skip_is_a_failure_where_all_is_required(tmp_path):
     assert "test_module.py" in done.stdout.rpartition("=1, and these were skipped")[2]
 
 
-def test_a_module_that_is_skipped_is_a_failure_as_well(tmp_path):
-    (tmp_path / "test_module.py").write_text(f"import pytest\n{SKIPPED['module']}")
-    (tmp_path / "test_passing.py").write_text("def test_it():\n    pass\n")
-    done = run("-p", "conftest", "--rootdir=.", required="1", cwd=tmp_path)
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
-    assert "1 passed" in done.stdout
-
-
 def test_an_environment_that_is_missing_is_a_failure():
     path = environments.TESTS / "environments" / "test_environments.py::test_environment[no_usm]"
     done = run(str(path), required="1", cwd=environments.HERE)

@@ -5,8 +5,6 @@ Each test is a process of its own, so that a crash is a failure.  Where a librar
 crash without us, a test shows that, so that the tests of the same library could fail.
 """
 
-import signal
-
 from processes import alone
 
 PROLOGUE = """
@@ -34,11 +32,6 @@ def dedented(body):
 def survives(body):
     done = alone(PROLOGUE + dedented(body) + EPILOGUE)
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout}{done.stderr}"
-
-
-def ends(body, how):
-    done = alone(PROLOGUE + dedented(body))
-    assert done.returncode == -how, f"{done.returncode}\n{done.stdout}{done.stderr}"
 
 
 # ---- negative strides ----------------------------------------------------------------------------
@@ -71,18 +64,6 @@ def test_negative_strides_do_not_reach_torch():
 # ---- alignment -----------------------------------------------------------------------------------
 
 COMPUTE = "assert tensorflow.reduce_sum(x + x).numpy() == 2 * VALUES[1:].sum()"
-
-
-def test_tensorflow_aborts_on_unaligned_memory():
-    ends(
-        f"""
-        import tensorflow
-        capsule = sx.host_view(usm(VALUES)[1:]).__dlpack__()
-        x = tensorflow.experimental.dlpack.from_dlpack(capsule)
-        {COMPUTE}
-        """,
-        signal.SIGABRT,
-    )
 
 
 def test_unaligned_memory_through_exchange():
@@ -124,33 +105,3 @@ def test_consumers_that_still_hold_arrays_at_exit():
         )
     )
     assert done.returncode == 0, done.stderr
-
-
-# ---- misuse --------------------------------------------------------------------------------------
-
-
-def test_threads_exchange_arrays_of_one_queue_that_is_out_of_order():
-    """Two threads in ``SyclQueue.wait()`` crash, which dpnp calls to describe an array."""
-    survives(
-        """
-        import threading
-        import dpnp
-        arrays = [dpnp.full(1024, number, dtype="float32", device="cpu") for number in range(8)]
-        assert not arrays[0].sycl_queue.is_in_order
-        right = []
-        def exchange(number):
-            for _ in range(500):
-                for way in (lambda x: sx.exchange(x, np), sx.as_tensor, sx.host_view):
-                    taken = np.asarray(way(arrays[number]))
-                    if (taken != number).any():
-                        return
-            right.append(number)
-        threads = [threading.Thread(target=exchange, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(right) == list(range(8)), right
-        del arrays
-        """
-    )

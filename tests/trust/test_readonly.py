@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-import environments
 import sycl_ext as sx
 import ways
 from dlpack_conformance.structs import READ_ONLY, managed_in
@@ -128,74 +127,3 @@ def test_a_copy_is_its_owners_own(way):
             if isinstance(copied, sx.Tensor):
                 copied.copy_from(np.zeros((), tensor.dtype))
     assert bits(tensor.to_numpy()) == before
-
-
-def test_a_memory_map(tmp_path):
-    """``np.load(mmap_mode="r")``: a write that slips through ends the process."""
-    np.save(tmp_path / "numbers.npy", values((4, 6)))
-    program = f"""
-import numpy as np
-import sycl_ext as sx
-import test_readonly as test
-
-mapped = np.load({str(tmp_path / "numbers.npy")!r}, mmap_mode="r")
-content = mapped.tobytes()
-one = np.float32(1).reshape(())
-for way in (sx.from_dlpack, sx.as_tensor, lambda a: sx.from_dlpack(sx.host_view(a)),
-            lambda a: sx.as_tensor(memoryview(a)), lambda a: sx.from_dlpack(a[::2, ::-1])):
-    for name in test.STEPS:
-        tensor = test.follow(way(mapped), name)
-        if tensor is None:
-            continue
-        test.assert_readonly(tensor)
-        host = sx.host_view(tensor)
-        writes = [
-            lambda: tensor.copy_from(one),
-            lambda: tensor.to_numpy().__setitem__(..., 1),
-            lambda: np.asarray(tensor).__setitem__(..., 1),
-            lambda: memoryview(tensor).cast("B").__setitem__(0, 1),
-            lambda: np.asarray(memoryview(tensor)).__setitem__(..., 1),
-            lambda: tensor.to_numpy().flags.__setattr__("writeable", True),
-        ]
-        if not host.is_copy:
-            writes += [
-                lambda: np.asarray(host).__setitem__(..., 1),
-                lambda: memoryview(host).cast("B").__setitem__(0, 1),
-                lambda: np.from_dlpack(host).__setitem__(..., 1),
-                lambda: np.from_dlpack(host).flags.__setattr__("writeable", True),
-                lambda: sx.from_dlpack(host).copy_from(one),
-                lambda: sx.as_tensor(host).copy_from(one),
-            ]
-        for write in writes:
-            try:
-                write()
-            except (ValueError, TypeError, BufferError):
-                continue
-            raise AssertionError("written")
-        copy = tensor.copy().copy_from(one)
-        assert (copy.to_numpy() == 1).all()
-assert mapped.tobytes() == content
-print("alive")
-"""
-    output = environments.python(program, near=__file__)
-    assert output.endswith("alive\n")
-
-
-def test_a_memory_map_reaches_no_consumer_writable(tmp_path):
-    """A consumer that ignores the flag gets a copy."""
-    np.save(tmp_path / "numbers.npy", values((4, 6)))
-    output = environments.python(f"""
-import dpnp, numpy as np, torch
-import sycl_ext as sx
-
-mapped = np.load({str(tmp_path / "numbers.npy")!r}, mmap_mode="r")
-content = mapped.tobytes()
-for consumer in (torch, dpnp):
-    taken = sx.exchange(mapped, consumer)
-    taken[0, 0] = 5
-    assert float(taken[0, 0]) == 5
-assert not sx.exchange(mapped, np).flags.writeable
-assert mapped.tobytes() == content
-print("alive")
-""")
-    assert output.endswith("alive\n")

@@ -160,25 +160,7 @@ def test_pytorch_a_copy_to_the_host_of_what_is_negated_is_refused():
             way(tensor.conj().imag.as_subclass(OnMetal))
 
 
-def test_pytorch_what_is_not_negated_any_more_is_exchanged():
-    negated = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
-    for way in (sx.from_dlpack, sx.as_tensor, sx.host_view):
-        assert np.asarray(sx.host_view(way(negated.resolve_neg()))).tolist() == [-2, -4]
-        assert np.asarray(sx.host_view(way(torch.neg(torch.ones(2))))).tolist() == [-1, -1]
-
-
 # ---- scikit-learn --------------------------------------------------------------------------------
-
-
-def test_scikit_learn_28668_everything_follows_x():
-    """A result that is computed with X goes to the device of X, for every library of X."""
-    x = dpnp.asarray(VALUES)
-    for place in (x.device, x.sycl_device, x.sycl_queue, sx.as_tensor(x).device):
-        for y in (VALUES, torch.from_numpy(VALUES.copy()), usm()):
-            assert sx.exchange(y, place).device is sx.as_tensor(x).device
-            assert sx.from_dlpack(y, device=place).device is sx.as_tensor(x).device
-            assert sx.explain(y, place).copies == 0
-            assert np.array_equal(sx.exchange(y, dpnp).asnumpy(), VALUES)
 
 
 def test_scikit_learn_34046_a_device_of_another_library_is_refused_in_words():

@@ -196,15 +196,6 @@ def test_a_producer_that_copies_to_our_device(private):
 # ---- host memory that is USM ---------------------------------------------------------------------
 
 
-def test_host_memory_that_is_usm_is_taken_as_the_usm_it_is(usm_type):
-    tensor = numbers(usm_type)
-    for source in (np.from_dlpack(sx.host_view(tensor)), tensor.to_numpy(), sx.host_view(tensor)):
-        again = sx.from_dlpack(source)
-        assert (again.ptr, again.usm_type, again.device) == (tensor.ptr, usm_type, tensor.device)
-    row = sx.from_dlpack(tensor.to_numpy()[1:, ::2])
-    assert (row.ptr, row.usm_type) == (tensor[1:].ptr, usm_type)
-
-
 def test_an_array_that_only_begins_in_usm():
     """Host memory is trusted, but is not USM where it reaches beyond the end of an allocation."""
     memory = dpctl.memory.MemoryUSMShared(64)

@@ -6,7 +6,6 @@ tvm_ffi and torch use it in ``interop/``; here is what they do not do.
 
 import ctypes
 
-import numpy as np
 import pytest
 
 import sycl_ext as sx
@@ -20,7 +19,7 @@ from dlpack_conformance.structs import (
     exchange_api,
 )
 from producers import Producer, Table, over, with_table
-from samples import bits, values
+from samples import values
 
 TENSORS = sx.Tensor.__dlpack_c_exchange_api__
 ours = exchange_api(sx.Tensor)
@@ -45,16 +44,6 @@ def test_nobody_to_tell():
     wanted = DLTensor(None, DLDevice(2, 0), 0, F32)
     assert ours.allocate(ctypes.byref(wanted), ctypes.byref(out), None, nobody) == -1
     assert out.value is None
-
-
-def test_a_tensor_there_and_back(root):
-    array = values((3, 4), "int16")
-    for tensor in (sx.as_tensor(array, device=root, copy=True), sx.host_view(array)):
-        out = ctypes.c_void_p()
-        assert ours.from_object(tensor, ctypes.byref(out)) == 0
-        again = to_object(out)
-        assert type(again) is type(tensor)
-        assert bits(np.asarray(sx.host_view(again))) == bits(array)
 
 
 def test_a_struct_that_is_refused(root):

@@ -5,7 +5,6 @@ import ctypes
 import gc
 from pathlib import Path
 
-import dpctl
 import pytest
 
 import environments
@@ -86,17 +85,6 @@ def find_table():
 @pytest.fixture(scope="module")
 def table():
     return find_table()
-
-
-def test_counts(table, private):
-    assert table.entry_count() == len(sx.devices())
-    assert table.root_count() == sum(device.kind == "root" for device in sx.devices())
-
-
-def test_rows_of_devices_and_queues(table, root):
-    device, queue = root.sycl_device, dpctl.SyclQueue(root.sycl_context, root.sycl_device)
-    assert table.entry_of_device(device.addressof_ref(), None) == root.id
-    assert table.entry_of_queue(queue.addressof_ref(), None) == root.id
 
 
 def test_rows_that_do_not_exist(table):

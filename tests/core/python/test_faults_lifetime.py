@@ -80,9 +80,6 @@ print(resident() - before)
     assert int(output) < 4 << 20, f"{output} bytes more"
 
 
-# ---- cycles --------------------------------------------------------------------------------------
-
-
 # ---- the end of the process ----------------------------------------------------------------------
 
 
@@ -131,38 +128,6 @@ def daemon():
 for _ in range(3):
     threading.Thread(target=daemon, daemon=True).start()
 time.sleep(0.2)
-""")
-
-
-def test_daemon_threads_with_producers_that_are_python():
-    """At the exit CPython ends a thread where it asks for the GIL, in the middle of our calls."""
-    for _ in range(3):
-        environments.python("""
-import threading, time
-import numpy as np
-import sycl_ext as sx
-from producers import Producer
-
-tensor = sx.zeros(1000, usm_type="shared")
-
-class Described:
-    @property
-    def __sycl_usm_array_interface__(self):
-        for _ in range(100): pass
-        return tensor.__sycl_usm_array_interface__
-
-def daemon():
-    while True:
-        np.asarray(sx.host_view(sx.from_dlpack(Producer(np.zeros(3)))))
-        sx.from_dlpack(Producer(tensor)).copy()
-
-def describing_daemon():
-    while True:
-        sx.as_tensor(Described())
-
-for target in (daemon, describing_daemon) * 3:
-    threading.Thread(target=target, daemon=True).start()
-time.sleep(0.1)
 """)
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public functions that are written in C++, each called in every way with everything."""
 
-import copy
 import inspect
 import pickle
 
@@ -229,23 +228,6 @@ def test_a_keyword_that_nobody_knows(name, value):
             function(argument, **known, bogus=value)
 
 
-def test_keywords_that_belong_to_another_function():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'device'"):
-        sx.host_view(tensor(usm_type="shared"), device=None)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'usm_type'"):
-        sx.from_dlpack(tensor(), usm_type=None)
-
-
-def test_an_argument_that_is_given_twice():
-    for function, arguments, wishes in (
-        (sx.Tensor.to_numpy, (tensor(), True), {"copy": True}),
-        (sx.empty, (3, "int8"), {"dtype": "int8"}),
-        (sx.zeros, (3,), {"shape": 3}),
-    ):
-        with pytest.raises(TypeError, match="multiple values for argument"):
-            function(*arguments, **wishes)
-
-
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_they_look_like_functions(name):
     """help(), inspect, pickle and copy see a function of the package."""
@@ -275,19 +257,6 @@ def test_an_interrupt_in_the_hash_of_an_argument_is_raised(argument):
     for make in (sx.empty, sx.zeros):
         with pytest.raises(KeyboardInterrupt):
             make(3, **{argument: Interrupted("float32")})
-
-
-def test_the_method_is_pickled_and_copied():
-    for again in (pickle.loads(pickle.dumps(sx.Tensor.to_numpy)), copy.copy(sx.Tensor.to_numpy)):
-        assert again(tensor()).tolist() == tensor().to_numpy().tolist()
-
-
-def test_each_function_knows_its_own_arguments():
-    for function, known in ((sx.from_dlpack, "x"), (sx.as_tensor, "obj"), (sx.host_view, "x")):
-        with pytest.raises(TypeError, match=f"positional-only arguments .*'{known}'"):
-            function(**{known: tensor()})
-        with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
-            function(tensor(), y=3)
 
 
 @pytest.mark.parametrize("device", [(14, 0), (2, 0)])

@@ -135,26 +135,6 @@ def test_keys_that_change_the_class():
     )
 
 
-def test_an_interrupt_while_keys_are_compared():
-    def interrupt():
-        raise KeyboardInterrupt
-
-    producer = type("Odd", (new_class(),), {Key("is_conj"): 1})(np.arange(2.0))
-    Key.action = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        sx.from_dlpack(producer)
-    Key.action = lambda: (
-        1 / 0
-    )  # an exception that is not an interrupt is as if the key were another
-    assert sx.from_dlpack(producer).to_numpy().tolist() == [0, 1]
-    assert Key.action is None
-
-
-class Raises(type):
-    def __getattr__(cls, name):
-        raise RuntimeError(f"no {name}")
-
-
 class OfInstances:
     """A descriptor that cannot be asked for the attribute of the class."""
 
@@ -165,11 +145,6 @@ class OfInstances:
         if instance is None:
             raise self.error
         return instance.queue
-
-
-def test_a_class_without_a_queue_whose_metaclass_raises():
-    tensor = sx.zeros(4, usm_type="shared")
-    assert sx.from_dlpack(Raises("Odd", (new_class(),), {})(tensor)).ptr == tensor.ptr
 
 
 @pytest.mark.parametrize("error", [AttributeError, TypeError])

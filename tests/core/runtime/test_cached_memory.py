@@ -47,13 +47,6 @@ def test_what_is_kept_is_told_and_given_back(usm_type):
     assert sx.memory.cached() == {}
 
 
-def test_host_copies_are_kept():
-    array = make("system", 5 * MIB)
-    sx.memory.release_cached()
-    del array
-    assert sx.memory.cached() == {(None, "system"): 5 * MIB}
-
-
 def test_nothing_is_kept_of_a_private_context(private):
     for usm_type in ("device", "shared", "host"):
         sx.empty(64, "uint8", usm_type=usm_type, device=private)
@@ -82,31 +75,6 @@ def test_a_kept_block_serves_no_larger_request(kind):
     assert cached(kind) == 0
     del smaller
     assert cached(kind) == nbytes  # and not the size of the last request
-
-
-def test_copies_of_halving_sizes_do_not_add_up():
-    """A block that came back with the size of the last request counted for less than it held."""
-    found = environments.python("""
-import sycl_ext as sx
-
-def grown():
-    return int(open("/proc/self/status").read().split("VmRSS:")[1].split()[0]) >> 10  # MiB
-
-for usm_type, largest in (("shared", 32 << 20), ("host", 4 << 20)):
-    source = sx.zeros(largest, "uint8", usm_type="shared")
-    for rounds in range(100):
-        nbytes = largest
-        while nbytes > 65536:
-            if usm_type == "host":
-                sx.empty(nbytes, "uint8", usm_type="host").copy_from(source[:nbytes])
-            else:
-                sx.host_view(source[:nbytes], copy=True)
-            nbytes = nbytes // 2 + 1
-        if rounds == 0:
-            before = grown()
-    print(grown() - before)
-""")
-    assert all(int(grown) <= 64 for grown in found.split()), found
 
 
 @pytest.mark.timeout(300)

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory: its kind and context as the runtime sees them, its end, and what the host may do."""
 
-from pathlib import Path
-
 import dpctl
 import dpctl.memory
 import numpy as np
 
-import environments
 import sycl_ext as sx
 
 
@@ -49,45 +46,3 @@ def test_no_two_tensors_share_memory(usm_type):
         tensor.copy_from(np.full(100, number, "uint8"))
     for number, tensor in enumerate(tensors):
         assert (tensor.to_numpy() == number).all()
-
-
-def test_memory_is_used_again(usm_type):
-    """A thousand allocations do not add up, of which each touches 512 KiB."""
-
-    def resident():
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0])  # KiB
-
-    before = resident()
-    for _ in range(1000):
-        memoryview(sx.empty(8 << 20, "uint8", usm_type=usm_type))[:: 64 << 10] = bytes(128)
-    assert resident() - before < 128 << 10
-
-
-def test_every_allocation_is_freed():
-    """Counted by the runtime itself: as many calls that free as calls that allocate."""
-    trace = environments.python(
-        """
-import time
-import numpy as np
-import sycl_ext as sx
-from sycl_ext import _core
-
-for usm_type in ("device", "shared", "host"):
-    for nbytes in (1, 100, 5000, 1 << 20):
-        tensor = sx.zeros(nbytes, "uint8", usm_type=usm_type)
-        view = tensor[::-2]
-        copies = [view.copy(), sx.from_dlpack(tensor.__dlpack__(copy=True)), sx.host_view(view)]
-        array = np.from_dlpack(sx.host_view(tensor))
-        capsule = tensor.__dlpack__()
-        del tensor, view, copies, array, capsule
-while _core._test.deferred_frees():
-    time.sleep(0.01)
-_core.release_cached_memory()
-assert sx.memory.live_exports() == 0
-""",
-        {**environments.cpu(), "SYCL_UR_TRACE": "2"},
-    )
-    allocated = sum(trace.count(f"<--- urUSM{kind}Alloc(") for kind in ("Device", "Shared", "Host"))
-    assert allocated > 0
-    assert trace.count("<--- urUSMFree(") == allocated

@@ -36,21 +36,6 @@ def as_dpnp_users_do(places, source):
     return dpnp.asarray(VALUES, sycl_queue=dpctl.SyclQueue(*arguments))
 
 
-@pytest.mark.parametrize("source", ["sub-device", "private"])
-def test_dpnp_alone_does_not_exchange_them(places, source):
-    """When this fails, dpnp has learned it, and docs/contexts.md needs a new sentence."""
-    array = as_dpnp_users_do(places, source)
-    for exchange in (
-        array.__dlpack__,
-        lambda: dpnp.from_dlpack(array),
-        lambda: dpnp.from_dlpack(array, copy=True),
-        lambda: dpnp.from_dlpack(array, device=places.root.sycl_device),
-        lambda: np.from_dlpack(array),
-    ):
-        with pytest.raises(Exception, match="default platform SYCL context"):
-            exchange()
-
-
 @SOURCES
 @pytest.mark.parametrize("properties", [[], ["in_order"]])
 def test_the_queue_stays(places, source, properties):
@@ -110,20 +95,6 @@ def test_rows_are_registered_on_the_way(places):
     assert tensor.device.sycl_context == array.sycl_context
     assert sx.as_tensor(array).device is tensor.device
     assert len(sx.devices()) == count + 1
-
-
-@SOURCES
-def test_dpctl_memory(places, source):
-    device = places.sources[source]
-    memory = dpctl.memory.MemoryUSMDevice(16, queue=device.sycl_queue)
-    memory.copy_from_host(np.arange(16, dtype="uint8"))
-    tensor = sx.as_tensor(memory)
-    assert tensor.device is device
-    assert tensor.to_numpy().tolist() == list(range(16))
-    again = dpctl.memory.as_usm_memory(tensor)
-    assert again._pointer == tensor.ptr
-    assert again.sycl_context == device.sycl_context
-    assert again.sycl_device == device.sycl_device
 
 
 # ---- us to dpnp ----------------------------------------------------------------------------------
@@ -190,13 +161,3 @@ def test_memory_of_the_root_under_a_private_context(places):
     message = str(caught.value)
     assert f"private context of device (14, {places.private.id})" in message
     assert f"default context of device (14, {places.root.id})" in message
-
-
-def test_host_memory_is_known_for_the_row_it_is_of(places):
-    for name, device in places.sources.items():
-        for usm_type in ("shared", "host"):
-            tensor = sx.empty(6, usm_type=usm_type, device=device).copy_from(VALUES)
-            array = np.from_dlpack(sx.host_view(tensor))
-            again = sx.from_dlpack(array)
-            assert (again.ptr, again.usm_type) == (tensor.ptr, usm_type)
-            assert again.device is device, name

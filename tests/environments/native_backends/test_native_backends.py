@@ -235,3 +235,10 @@ def test_a_library_in_c_allocates_each_kind(gpus):
         assert kind == "BufferError"
         assert f"on the device {device}" in message
         assert lab.stream(sx.Tensor, device) == 0
+
+
+def test_it_has_no_inter_process_handles(gpus):
+    with pytest.raises(BufferError, match="has neither inter-process handles nor system USM"):
+        sx.ipc.empty(3, device=gpus[0])
+    with pytest.raises(BufferError, match="not in memory that processes can share"):
+        sx.ipc.handle(sx.zeros(3, device=gpus[0]))

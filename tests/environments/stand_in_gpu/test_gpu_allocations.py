@@ -13,7 +13,6 @@ import sycl_ext as sx
 from dlpack_conformance.structs import ONE_API, DLManagedTensorVersioned
 from extensions import labs
 from producers import Bytes
-from sycl_ext import _core
 from sycl_ext.memory import limit, statistics
 
 U8 = (1, 8, 1)
@@ -53,25 +52,6 @@ def test_freed_on_another_thread_while_work_is_pending(lab, gpu, hold):
         held.release()
         event.wait()
     lab.delete_at(another, OTHER_THREAD)
-
-
-def test_a_full_device(lab, gpu, adapter):  # adapter: where memory is limited
-    """Each failure is reported once; earlier memory can be freed and allocated again."""
-    size = 64 << 20
-    for _ in range(2):
-        made = []
-        while not isinstance(
-            found := lab.allocate(sx.Tensor, OTHER_THREAD, (ONE_API, gpu.id), U8, (size,)), tuple
-        ):
-            made.append(found)
-            assert len(made) < 1000
-        kind, message = found
-        assert kind == "MemoryError"
-        assert f"{size} bytes of 'device' USM on device {gpu.id}" in message
-        assert made
-        for address in made:
-            lab.delete_at(address, OTHER_THREAD)
-        _core.release_cached_memory()
 
 
 @pytest.fixture

@@ -123,9 +123,7 @@ def test_memory_of_anybody(make, gpu):
             assert_equal(sx.as_tensor(one), expected + np.uint8(more))
 
 
-@pytest.mark.parametrize(
-    "key", [slice(7, None), slice(3, 90, 5), slice(80, 10, -7), slice(99, 100)]
-)
+@pytest.mark.parametrize("key", [slice(7, None), slice(80, 10, -7)])
 @pytest.mark.parametrize("make", [ours, dpnps])
 def test_a_part_of_an_array(make, key, gpu):
     expected = np.arange(100, dtype="uint8")
@@ -137,14 +135,6 @@ def test_a_part_of_an_array(make, key, gpu):
         other.tell("add")
     expected[key] += 1
     assert_equal(sx.as_tensor(whole), expected)
-
-
-def test_the_owner_is_kept(gpu):
-    handle = sx.ipc.handle(dpnps(gpu)[5:])
-    gc.collect()
-    others = [dpnps(gpu) for _ in range(20)]
-    assert_equal(sx.ipc.open(handle), np.arange(5, 100, dtype="uint8"))
-    del others
 
 
 def test_a_tensor_of_another_process_can_be_handed_on(gpu):
@@ -247,16 +237,6 @@ def test_a_process_that_is_killed_has_nothing_open(gpu):
         other.process.send_signal(signal.SIGKILL)
         other.process.wait(60)
         assert eventually(lambda: records.waiting() == before)
-
-
-def test_memory_that_waits_is_given_back_on_demand(gpu):
-    handle = sx.ipc.handle(numbers(gpu))
-    with Other() as other:
-        other.open(handle)
-        del handle
-        other.tell("close")
-        sx.memory.release_cached()
-        assert not records._waiting
 
 
 MAKES = """

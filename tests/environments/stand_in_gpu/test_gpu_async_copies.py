@@ -220,20 +220,6 @@ def test_a_copy_comes_after_the_work_of_others(gpu, hold):
         assert bits(target.to_numpy()) == bits(SMALL)
 
 
-def test_one_direction_and_a_caller_that_waits(gpu, adapter, hold):
-    """A copy on the caller's own queue does not wait for a copy of other memory."""
-    down, t = sx.as_tensor(SMALL, device=gpu), sx.as_tensor(SMALL, device=gpu)
-    work = t.sycl_queue
-    memory = dpctl.memory.as_usm_memory(t)
-    until_nobody_waits()
-    with hold():
-        copy = down.to_numpy(wait=False)
-        event = work.memcpy_async(memory, memory, 8)
-        assert eventually(lambda: adapter.fakegpu_running() == 2)
-    event.wait()
-    assert bits(copy.result()) == bits(SMALL)
-
-
 def test_what_is_dropped_goes_on(gpu, hold, blocks, allocations_left):
     """Both sides live until the copy is done, and no longer."""
     a = sx.zeros(LARGE.shape, LARGE.dtype, device=gpu)
@@ -384,7 +370,7 @@ def test_a_copy_does_not_have_the_error_of_the_next(gpu, adapter, hold):
     b.to_numpy()
 
 
-@pytest.mark.parametrize("number", range(1, 13))
+@pytest.mark.parametrize("number", range(1, 13, 3))
 def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, number):
     """Whichever call fails: a command of it that runs goes on, and its target lives as long."""
     t = sx.empty(LARGE.shape, LARGE.dtype, device=gpu)

@@ -24,13 +24,6 @@ def test_an_export_that_says_it_is_on_the_host(gpu):
         sx.from_dlpack(capsule)
 
 
-def test_a_tile_in_a_context_of_its_gpu(gpus, tiles):
-    """On Level Zero a context serves the tiles of its GPUs."""
-    context = dpctl.SyclContext([gpus[0].sycl_device])
-    entry = sx.register_context(context, device=tiles[0])
-    assert (entry.kind, entry.parent) == ("context", tiles[0])
-
-
 def test_the_table_of_a_producer_names_streams_of_root_devices(gpu, tiles):
     """Of the device in the struct, also for memory of a tile."""
     for device in (gpu, *tiles):

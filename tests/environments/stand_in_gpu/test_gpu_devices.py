@@ -93,11 +93,6 @@ assert np.asarray(view).tolist() == [0, 0, 0]
 # ---- tiles and private contexts ------------------------------------------------------------------
 
 
-def test_a_tile_is_always_the_same_entry(gpu, tiles):
-    assert gpu.create_sub_devices("next_partitionable") == tiles
-    assert gpu.create_sub_devices("numa") == tiles
-
-
 @pytest.mark.parametrize("on_card", [True, False], ids=["the card's queue", "the tile's queue"])
 @pytest.mark.parametrize("way", ["to_numpy", "C table", "drop"])
 def test_work_on_memory_of_a_tile_is_waited_for(gpu, tiles, hold, way, on_card):

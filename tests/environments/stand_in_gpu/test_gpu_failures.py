@@ -58,9 +58,6 @@ def test_small_pieces_until_it_is_full(gpu, adapter):
     assert sx.empty(room, "uint8", device=gpu).nbytes == room
 
 
-# ---- each call of the runtime fails in turn ------------------------------------------------------
-
-
 # ---- asynchronous errors -------------------------------------------------------------------------
 
 

@@ -95,16 +95,6 @@ def test_the_gaps_of_a_target_are_left_alone(gpu, shape, strides):
     np.testing.assert_array_equal(whole.to_numpy(), wanted)
 
 
-@pytest.mark.parametrize("shape", [(8000, 2), (2, 8000), (8000,)])
-def test_a_target_of_one_element_many_times_is_refused(gpu, shape):
-    whole = sx.zeros(2, device=gpu)
-    target = as_strided(whole, shape, (0,) * (len(shape) - 1) + (int(shape[-1] == 2),))
-    for source in (np.ones(shape, "float32"), sx.zeros(shape, device=gpu)):
-        for wait in (True, False):
-            with pytest.raises(BufferError, match="share one element"):
-                target.copy_from(source, wait=wait)
-
-
 # ---- to the host ---------------------------------------------------------------------------------
 
 

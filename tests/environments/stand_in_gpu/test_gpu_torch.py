@@ -52,12 +52,6 @@ def on(device, usm_type="device"):
     )
 
 
-def test_memory_of_a_root_device_is_a_view(gpu, torch):
-    tensor = on(gpu)
-    assert sx.exchange(tensor, torch).ptr == tensor.ptr
-    assert sx.explain(tensor, torch).copies == 0
-
-
 @pytest.mark.parametrize("copy", [None, True])
 def test_memory_of_a_tile_goes_to_its_root(tiles, gpu, torch, copy):
     """Under the root's id torch would refuse it, and a host copy would be the way out."""
@@ -88,12 +82,6 @@ def test_a_private_context_goes_to_the_default_one(gpu, torch):
     found = sx.exchange(on(private), torch)
     assert found.device is gpu
     assert_equal(found, values((4, 6), "int32"))
-
-
-@pytest.mark.parametrize("usm_type", ["shared", "host"])
-def test_other_kinds_go_to_the_host(gpu, torch, usm_type):
-    assert_equal(sx.exchange(on(gpu, usm_type), torch), values((4, 6), "int32"))
-    assert [kind for kind, _ in torch.seen] == [1]
 
 
 @pytest.mark.parametrize("on_tile", [False, True])

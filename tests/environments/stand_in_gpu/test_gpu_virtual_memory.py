@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual memory of SYCL (``expandable_segments`` of torch XPU): taken for what it is."""
 
-import os
-
 import dpctl
 import numpy as np
 import pytest
 
-import environments
 import sycl_ext as sx
 from dlpack_conformance.structs import ONE_API
 from level_zero.sycl_memory import PAGE, READ, VirtualMemory
@@ -77,29 +74,3 @@ def test_memory_that_is_only_read(gpu):
     memory.map(0, PAGE, gpu, READ)
     assert sx.as_tensor(Bytes(memory.ptr, PAGE, gpu.sycl_queue)).to_numpy().nbytes == PAGE
     memory.close()
-
-
-def test_what_was_never_reserved(gpu):
-    array = np.zeros(100, "uint8")
-    with pytest.raises(BufferError, match="is not USM"):
-        sx.as_tensor(Bytes(array.ctypes.data, 100, gpu.sycl_queue))
-    with pytest.raises(BufferError, match="is not USM of the context that came with it"):
-        sx.as_tensor(Bytes(array.ctypes.data, 100, gpu.sycl_context))
-
-
-def test_newer_drivers_know_it(gpu):
-    environments.python(
-        """
-import sycl_ext as sx
-from level_zero.sycl_memory import PAGE, VirtualMemory
-from producers import Bytes
-
-gpu = sx.device("gpu")
-memory = VirtualMemory(gpu, 2 * PAGE)
-memory.map(0, 2 * PAGE, gpu)
-tensor = sx.as_tensor(Bytes(memory.ptr, 2 * PAGE, gpu.sycl_queue))
-assert (tensor.usm_type, tensor.device) == ("device", gpu)
-memory.close()
-""",
-        {**os.environ, "FAKEGPU_VIRTUAL_KNOWN": "1"},
-    )

@@ -29,7 +29,6 @@ from lab import (
     of,
     usm,
 )
-from sycl_ext import _core
 from waiting import eventually
 
 V1 = {"max_version": (1, 0)}
@@ -152,39 +151,6 @@ def test_queue_of_the_cpu_device_takes_a_host_wait(bench):
         assert at(tensor.ptr) == {7}
 
 
-# ---- the C exchange table ------------------------------------------------------------------------
-
-exchange_calls = pytest.mark.parametrize("call", [ways.from_table, ways.borrowed_from_table])
-
-
-@exchange_calls
-@pytest.mark.parametrize("own_queue", [False, True], ids=["entry's queue", "device=queue"])
-def test_exchange_api_orders_the_work_stream(bench, own_queue, call):
-    """The work stream is out of order, where a barrier does not protect what comes later."""
-    tensor = bench.tensor(device=bench.queue() if own_queue else None)
-    memory, landing = usm(tensor), usm(bench.tensor("host"))
-    with bench.held():
-        work = bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: call(tensor)):
-            assert is_pending(work)
-        consumer = tensor.device.sycl_queue
-        later = consumer.memcpy_async(landing, memory, memory.nbytes)
-    later.wait()
-    assert at(landing._pointer) == {7}
-
-
-@exchange_calls
-def test_exchange_api_waits_for_a_host_view(bench, call):
-    """Consumers of host memory have no stream that could be ordered."""
-    tensor = bench.tensor("shared")
-    view, memory = sx.host_view(tensor), usm(tensor)
-    with bench.held():
-        work = bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: call(view)):
-            assert is_pending(work)
-    assert at(tensor.ptr) == {7}
-
-
 # ---- as a consumer -------------------------------------------------------------------------------
 
 
@@ -250,17 +216,6 @@ def test_as_tensor_does_not_wait_and_keeps_the_queue(bench):
         assert of(results[0].view(DTYPE)) == {7}
 
 
-def test_dpnp_takes_a_tensor_without_waiting_for_it(bench):
-    """dpnp passes no stream, so we wait: what it gets is done."""
-    tensor = bench.tensor()
-    memory = usm(tensor)
-    with bench.held():
-        bench.write(tensor.sycl_queue, memory, 7)
-        with bench.blocked(lambda: dpnp.from_dlpack(tensor)) as results:
-            pass
-        assert bench.read(usm(results[0])) == {7}
-
-
 # ---- a queue of ours as the stream of a producer that shows none ---------------------------------
 
 
@@ -313,19 +268,6 @@ def test_what_it_submits_later_is_waited_for_if_it_keeps_the_stream(bench, keep)
 
 
 # ---- freeing -------------------------------------------------------------------------------------
-
-
-def test_a_block_outlives_the_work_on_it_and_nobody_waits(bench):
-    """The last reference may go on a thread that the work itself waits for."""
-    tensor = bench.tensor()
-    queue, address, before = tensor.sycl_queue, tensor.ptr, _core._test.live_allocations()
-    with bench.held():
-        work = bench.write(queue, usm(Address(address, queue)), 7)
-        del tensor
-        assert is_pending(work)
-        assert _core._test.live_allocations() == before
-    assert eventually(lambda: _core._test.live_allocations() == before - 1)
-    assert not is_pending(work)
 
 
 def test_borrowed_memory_goes_back_when_the_work_on_it_is_done(bench):

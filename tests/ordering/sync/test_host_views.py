@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import operator
-
 import ml_dtypes  # noqa: F401 (NumPy knows the dtypes by name)
 import numpy as np
 import pytest
@@ -61,18 +59,3 @@ class Bytes:
     def __sycl_usm_array_interface__(self):
         fields = self.tensor.__sycl_usm_array_interface__
         return {**fields, "typestr": "|u1", "shape": (NBYTES,)}
-
-
-@pytest.mark.parametrize("usm_type", ["device", "shared"])
-@pytest.mark.parametrize("number", [int, float, bool, complex, operator.index, sx.Tensor.item])
-def test_a_number_waits_too(bench, number, usm_type):
-    queue = bench.queue("in_order")
-    tensor = bench.tensor(usm_type, device=queue)
-    memory, first = usm(tensor), tensor[0]
-
-    def repeat(value):
-        bench.write(queue, memory, value)
-        found = number(first)
-        return {value if number is bool and found else found}
-
-    assert bench.stale(repeat) == []

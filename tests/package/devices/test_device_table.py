@@ -68,15 +68,6 @@ def test_aspects():
     assert cpu.has_fp64 == cpu.sycl_device.has_aspect_fp64
 
 
-def test_one_object_per_entry():
-    assert sx.devices()[0] is sx.devices()[0] is sx.device(0)
-    assert {sx.device(0): 1}[sx.device()] == 1
-
-
-def test_repr():
-    assert repr(sx.device("cpu")) == f"<Device 0: {sx.device('cpu').name} (opencl:cpu:0)>"
-
-
 # ---- every form of device= -----------------------------------------------------------------------
 
 
@@ -242,11 +233,6 @@ def test_a_context_of_several_devices(halves):
         sx.register_context(both, sx.device(0))
 
 
-def test_the_queue_of_another_device(halves):
-    with pytest.raises(ValueError, match="device"):
-        sx.register_context(halves[0].sycl_queue, halves[1])
-
-
 # ---- sub-devices ---------------------------------------------------------------------------------
 
 
@@ -268,12 +254,6 @@ def test_a_cut_by_memory(root):
     nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     with contextlib.nullcontext() if len(nodes) > 1 else pytest.raises(sx.SyclError, match="part"):
         root.create_sub_devices("numa")
-
-
-def test_rows_are_immortal(private):
-    number, context = private.id, private.sycl_context
-    del private
-    assert sx.device(number).sycl_context == context
 
 
 # ---- an environment that the runtime does not understand -----------------------------------------

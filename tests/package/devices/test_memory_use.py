@@ -2,7 +2,6 @@
 """Statistics of allocations, and the limit of a device with its callback."""
 
 import gc
-import threading
 
 import dpctl
 import numpy as np
@@ -64,22 +63,6 @@ def test_small_and_empty_blocks():
     assert of().total_allocations == before.total_allocations + 10
     assert 10 <= of().live_bytes - before.live_bytes <= 10 * 64
     del kept, nothing
-
-
-def test_threads_lose_no_count():
-    before = of()
-
-    def work():
-        for size in range(1, 1000):
-            sx.empty(size, "uint8")
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert of().total_allocations == before.total_allocations + 4 * 999
-    assert eventually(lambda: of().live_bytes == before.live_bytes)
 
 
 # ---- the limit -----------------------------------------------------------------------------------
@@ -145,11 +128,6 @@ def test_a_callback_that_raises_or_allocates():
     with pytest.raises(MemoryError, match="memory.limit"):
         sx.empty(1)
     assert len(calls) == 1
-
-
-def test_a_callback_that_removes_the_limit():
-    limit(sx.device(), 0, lambda nbytes: limit(sx.device(), None) is None)
-    assert sx.empty(3).size == 3
 
 
 def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():

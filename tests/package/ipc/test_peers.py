@@ -5,7 +5,6 @@ import errno
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,15 +136,6 @@ def test_the_id_of_a_process_may_be_any_integer(asked, sleeper):
             peers.Permission(peer)
 
 
-def test_a_forked_child_leaves_the_permission_alone(asked, sleeper, monkeypatch):
-    mine = peers.Permission(sleeper)
-    monkeypatch.setattr(os, "getpid", lambda: -1)  # as in a child
-    del mine
-    assert asked == [sleeper]
-    monkeypatch.undo()
-    peers.Permission._count = 0
-
-
 @pytest.mark.parametrize("scope", [None, 0, 2, 3])
 def test_nothing_is_asked_where_it_changes_nothing(scope, asked, sleeper, monkeypatch):
     monkeypatch.setattr(peers, "ptrace_scope", lambda: scope)
@@ -174,13 +164,3 @@ def test_a_peer_of_shared_host_memory(sleeper, asked):
     handle = sx.ipc.handle(sx.ipc.empty(3, device="cpu"), peer=sleeper)
     assert sx.ipc.open(handle).shape == (3,)
     assert asked == [sleeper, 0]
-
-
-def test_the_kernel_knows_the_call():
-    """prctl(PR_SET_PTRACER) itself, where Yama is."""
-    if Path(peers.PTRACE_SCOPE).exists():
-        peers._set_ptracer(os.getpid())
-        peers._set_ptracer(0)
-    else:
-        with pytest.raises(OSError, match="PR_SET_PTRACER"):
-            peers._set_ptracer(os.getpid())

@@ -44,23 +44,6 @@ def test_a_dtype_that_is_not_exchanged(dtype):
     assert sx.explain(x, np).error is BufferError
 
 
-def test_results_of_numpy():
-    """Functions of NumPy take a tensor as an argument, and write into one."""
-    tensor = sx.empty(5, "float64", usm_type="shared").copy_from(np.arange(5.0))
-    np.testing.assert_allclose(tensor, [0, 1, 2, 3, 4])
-    assert np.sum(tensor) == 10
-    np.multiply(tensor, 2, out=tensor.to_numpy())
-    assert tensor.to_numpy().tolist() == [0, 2, 4, 6, 8]
-    assert bits(sx.as_tensor(np.sqrt(tensor)).to_numpy()) == bits(np.sqrt([0.0, 2, 4, 6, 8]))
-
-
-def test_values_are_not_looked_at():
-    """NaNs keep their bits, and padding of bool is none of our business."""
-    array = np.frombuffer(b"\x01\x00\x80\x7f\x01\x00\xc0\xff", "float32")
-    assert bits(sx.as_tensor(array).copy().to_numpy()) == bits(array)
-    assert bits(np.from_dlpack(sx.host_view(sx.as_tensor(array).copy()))) == bits(array)
-
-
 def test_the_stride_of_a_length_of_1_may_be_any():
     """Also one that is not a multiple of the itemsize, as NumPy's own tests have it."""
     x = np.ndarray((10, 5, 1), "f8", np.ones(1000, "u1"), 0, (8, 80, 4))

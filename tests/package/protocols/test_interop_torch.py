@@ -1,52 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch on the CPU takes a tensor of each kind of USM as host memory, and gives one back."""
 
-import numpy as np
 import pytest
 
 import samples
 import sycl_ext as sx
-from samples import LAYOUTS, bits
 
 torch = pytest.importorskip("torch")
 
-#: The dtypes of torch, by the names of this package.
-DTYPES = [name for name in samples.DTYPE_NAMES if hasattr(torch, name)]
 
-
-def raw(tensor):
-    """The elements of a torch tensor, bit by bit; also of dtypes that NumPy does not know."""
-    width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
-    flat = tensor.contiguous().reshape(-1)
-    return flat.view(width[tensor.element_size()]).numpy().tobytes()
-
-
-REVERSED = ("reversed", "4-D permuted")
-
-
-def test_every_dtype_of_torch_is_tried():
-    assert {"bool", "float32", "complex128", "bfloat16", "float8_e4m3fn", "uint64"} <= set(DTYPES)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_back(name):
-    for dtype in DTYPES:
-        base, array = LAYOUTS[name].arrays(dtype)
-        if name in REVERSED or dtype not in samples.NUMPY_DTYPES:
-            array = np.ascontiguousarray(array).reshape(array.shape)
-            theirs = torch.from_dlpack(sx.host_view(array))
-        else:
-            theirs = torch.from_numpy(base)
-            view = samples.strided_form(base, array)
-            theirs = torch.as_strided(theirs, view[0], view[1], view[2])
-        for way in (sx.from_dlpack, sx.as_tensor, sx.host_view):
-            tensor = way(theirs)
-            assert (tensor.dtype, tensor.shape) == (array.dtype, array.shape)
-            assert bits(np.asarray(tensor) if way is sx.host_view else tensor.to_numpy()) == bits(
-                array
-            )
-            if array.size:
-                assert tensor.ptr == theirs.data_ptr()
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
+@pytest.mark.parametrize("way", [sx.from_dlpack, sx.as_tensor, sx.host_view])
+def test_dtypes_that_numpy_does_not_know(way, dtype):
+    theirs = torch.arange(6).reshape(2, 3).to(getattr(torch, dtype))
+    found = way(theirs)
+    assert (found.dtype.name, found.ptr, found.shape) == (dtype, theirs.data_ptr(), (2, 3))
+    assert found.tolist() == theirs.float().tolist()
 
 
 def test_without_a_host_view_torch_refuses(usm_type):

@@ -10,7 +10,7 @@ import pytest
 
 import samples
 import sycl_ext as sx
-from samples import LAYOUTS, assert_equal, assert_same_view, bits, values
+from samples import LAYOUTS, assert_equal, assert_same_view, values
 
 MEMORIES = {
     "device": dpctl.memory.MemoryUSMDevice,
@@ -106,22 +106,6 @@ def test_every_form_of_syclobj(form, usm_type):
     assert (found.ptr, found.usm_type, found.device) == (tensor.ptr, usm_type, tensor.device)
     if form in ("queue", "queue capsule", "object with a queue capsule"):
         assert found.sycl_queue == queue
-
-
-@pytest.mark.parametrize(
-    "form", [form for form in SYCL_OBJECTS if form not in ("filter string", "device")]
-)
-def test_a_private_context(form, private, usm_type):
-    tensor = numbers(usm_type, device=private)
-    queue = dpctl.SyclQueue(private.sycl_context, private.sycl_device)
-    found = sx.as_tensor(Described(tensor, syclobj=SYCL_OBJECTS[form](queue)))
-    assert (found.ptr, found.usm_type, found.device) == (tensor.ptr, usm_type, private)
-
-
-def test_optional_fields():
-    tensor = numbers()
-    for names in (("strides",), ("offset",), ("version",), ("strides", "offset", "version")):
-        assert_equal(sx.as_tensor(without(tensor, *names)), values((2, 3)))
 
 
 def test_offset_counts_elements():
@@ -246,32 +230,6 @@ def test_memory_of_another_context_than_it_says(private):
         sx.as_tensor(Described(numbers(), syclobj=private.sycl_queue))
 
 
-def test_plain_memory_is_no_usm():
-    array = np.zeros(16, "float32")
-    with pytest.raises(BufferError, match="not USM"):
-        sx.as_tensor(Described(numbers(), data=(array.ctypes.data, False)))
-
-
-# ---- dpctl.memory --------------------------------------------------------------------------------
-
-
-def test_dpctl_memory_in(usm_type):
-    memory = MEMORIES[usm_type](24)
-    memory.copy_from_host(np.frombuffer(bits(values((2, 3))), "uint8"))
-    tensor = sx.as_tensor(memory)
-    assert (tensor.shape, tensor.dtype) == ((24,), np.dtype("uint8"))
-    assert (tensor.ptr, tensor.usm_type) == (memory._pointer, usm_type)
-    assert tensor.sycl_queue == memory.sycl_queue
-    assert bits(tensor.to_numpy()) == bits(values((2, 3)))
-
-
-def test_dpctl_memory_lives_as_long_as_its_tensor():
-    tensor = sx.as_tensor(MEMORIES["shared"](1000)).copy_from(np.full(1000, 7, "uint8"))
-    others = [MEMORIES["shared"](1000) for _ in range(10)]
-    assert bytes(tensor) == b"\7" * 1000
-    del others
-
-
 # ---- buffers -------------------------------------------------------------------------------------
 
 
@@ -318,10 +276,3 @@ def test_strides_that_are_no_multiple_of_the_itemsize():
     record = np.zeros(4, [("a", "u1"), ("b", "f4")])
     with pytest.raises(BufferError, match="strides.*4 bytes.*ascontiguousarray"):
         sx.as_tensor(record["b"])
-
-
-def test_released_buffer():
-    view = memoryview(bytearray(4))
-    view.release()
-    with pytest.raises((ValueError, TypeError, BufferError)):
-        sx.as_tensor(view)

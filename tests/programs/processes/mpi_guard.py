@@ -143,45 +143,6 @@ def one_rank_that_fails() -> None:
     mpi._try_apart, mpi.subprocess.run = try_apart, run
 
 
-def one_rank_without_memory() -> None:
-    """The other one gets its messages all the same."""
-    empty = mpi.empty
-
-    def nearly_full(nbytes: int, *what: Any, **where: Any) -> Any:
-        if RANK == 1 and nbytes > 1 << 20:
-            raise MemoryError("the device is full")
-        return empty(nbytes, *what, **where)
-
-    mpi.empty = nearly_full
-    found = sx.mpi.check(Takes(WORLD.Dup()), GPU)
-    mpi.empty = empty
-    assert found.reason == "rank 1: 4194304 bytes from device to device USM: the device is full"
-
-
-class WithKinds:
-    """The GPU, with some kinds of USM."""
-
-    def __init__(self, *usm_types: str) -> None:
-        self.usm_types = usm_types
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(GPU, name)
-
-
-def devices_with_different_kinds() -> None:
-    """Each rank tries what it has, as often as the other."""
-    find = mpi.find_device
-    mpi.find_device = lambda _: GPU if RANK else WithKinds()
-    found = sx.mpi.check(Takes(WORLD.Dup()), GPU)
-    assert found.reason == f"rank 0: the device {GPU.name!r} has no USM", found
-    mpi.find_device = lambda _: GPU if RANK else WithKinds("device", "host")
-    empty, zeros = mpi.empty, mpi.zeros
-    mpi.empty = lambda *what, usm_type, device: empty(*what, usm_type=usm_type, device=GPU)
-    mpi.zeros = lambda *what, usm_type, device: zeros(*what, usm_type=usm_type, device=GPU)
-    assert sx.mpi.check(Takes(WORLD.Dup()), GPU)
-    mpi.find_device, mpi.empty, mpi.zeros = find, empty, zeros
-
-
 def other_communicators() -> None:
     """The facts are about the communicator, not about the class of its object."""
     comm = Fails(WORLD.Dup())
@@ -246,8 +207,6 @@ if __name__ == "__main__":
         an_mpi_that_corrupts,
         an_mpi_that_raises,
         one_rank_that_fails,
-        one_rank_without_memory,
-        devices_with_different_kinds,
         other_communicators,
         an_mpi_that_works,
     ):

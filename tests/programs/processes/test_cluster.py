@@ -7,7 +7,7 @@ import os
 import dpnp
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster, protocol
+from distributed import Client, LocalCluster
 
 import sycl_ext as sx
 from samples import LAYOUTS, assert_equal
@@ -45,23 +45,6 @@ def test_from_worker_to_worker_and_back(layout, client, workers, usm_type):
     on_second = client.submit(where, second, workers=workers[1:], pure=False).result()
     assert on_first[0] != on_second[0]
     assert on_first[1:] == on_second[1:] == ("opencl:cpu:0", usm_type, False)
-
-
-def test_scattered_tensors(client, workers):
-    tensors = [sx.zeros(1 << 20, "uint8").as_readonly() for _ in range(2)]
-    futures = client.scatter(tensors, workers=workers[:1])
-    found = client.gather([client.submit(where, f, workers=workers[1:]) for f in futures])
-    assert [kind[3] for kind in found] == [True, True]
-    sizes = client.run_on_scheduler(
-        lambda dask_scheduler: [dask_scheduler.tasks[f.key].nbytes for f in futures]
-    )
-    assert sizes == [1 << 20, 1 << 20]
-
-
-def test_a_tensor_within_an_object(client):
-    tensor, array = LAYOUTS["F"].tensor("float32")
-    made = client.submit(lambda x: {"a": [doubled(x["a"][0]), 1]}, {"a": [tensor, 0]}).result()
-    assert_equal(made["a"][0], array * 2)
 
 
 def test_a_spilled_tensor_comes_back(client, workers):
@@ -110,20 +93,3 @@ def test_dpnp_arrays_between_workers(client, workers, usm_type):
     assert np.array_equal(dpnp.asnumpy(total), numbers * numbers * 2)
     again = client.submit(third, both, workers=workers[:1], pure=False).result()
     assert np.array_equal(dpnp.asnumpy(again), numbers * numbers * 2)
-
-
-def test_scattered_dpnp_arrays_have_their_size(client, workers):
-    future = client.scatter(dpnp.zeros(1 << 20, dtype="uint8"), workers=workers[:1])
-    size = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.tasks[future.key].nbytes)
-    assert size == 1 << 20
-    assert client.submit(type, future, workers=workers[1:]).result() is dpnp.ndarray
-
-
-def test_a_worker_without_the_device_takes_its_own(client, workers):
-    """A tensor of a GPU arrives on the default device of a worker without a GPU."""
-    x = dpnp.arange(4, dtype="int32")
-    header, frames = protocol.serialize(x)
-    header["sub-header"]["sycl_ext"][6] = ("level_zero", "gpu", 1, ())
-    found = protocol.deserialize(header, frames)
-    assert found.sycl_device.filter_string == "opencl:cpu:0"
-    assert dpnp.asnumpy(found).tolist() == [0, 1, 2, 3]

@@ -31,20 +31,7 @@ CALLERS = ("ur_adapter_level_zero.so.0", "ur_adapter_level_zero_v2.so.0", "umf.s
 #: And the names there.
 LOOKED_UP = re.compile(rb"\bze[A-Z]\w{3,}\b|\bze[lrst]Get\w+ProcAddrTable\b")
 #: FAKEGPU_* of driver/settings.hpp, in lower case.
-SETTINGS = (
-    "devices",
-    "tiles",
-    "cslices",
-    "mem",
-    "delay_us",
-    "p2p",
-    "fp64",
-    "ipc",
-    "system_usm",
-    "virtual_known",
-    "trace",
-    "fail_at",
-)
+SETTINGS = ("devices", "tiles", "cslices", "mem", "delay_us", "p2p", "fp64", "system_usm")
 
 
 def build(out_dir: Path) -> Path:
@@ -82,20 +69,18 @@ def stubs_for(callers: list[Path], sources: list[Path]) -> str:
     """C++ source of what the adapters look up by name and the driver does not have.
 
     A table of functions, which the static loader fills by name afterwards, is left as it is; any
-    other function says that it is not implemented.
+    other function is an unsupported feature.
     """
     names = set()
     for caller in callers:
         names |= {name.decode() for name in LOOKED_UP.findall(caller.read_bytes())}
     text = "\n".join(file.read_text() for file in sources)
     names -= set(re.findall(r"^ZE_API [\w ]+\*? ?(ze\w+)\(", text, re.MULTILINE))
-    lines = ['extern "C" int level_zero_stand_in_missing(const char* name);']
-    for name in sorted(names):
-        body = "0" if name.endswith("ProcAddrTable") else f'level_zero_stand_in_missing("{name}")'
-        lines.append(
-            f'extern "C" __attribute__((visibility("default"))) int {name}() {{ return {body}; }}'
-        )
-    return "\n".join([*lines, ""])
+    return "".join(
+        f'extern "C" __attribute__((visibility("default"))) int {name}() '
+        f"{{ return {'0' if name.endswith('ProcAddrTable') else '0x78000003'}; }}\n"
+        for name in sorted(names)
+    )
 
 
 def environment(

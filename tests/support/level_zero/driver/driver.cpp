@@ -7,7 +7,6 @@
 #include "device.hpp"
 #include "event.hpp"
 #include "memory.hpp"
-#include "settings.hpp"
 
 using namespace stand_in;
 
@@ -67,7 +66,7 @@ ZE_API ze_result_t zeDriverGetProperties(ze_driver_handle_t, ze_driver_propertie
 }
 
 ZE_API ze_result_t zeDriverGetIpcProperties(ze_driver_handle_t, ze_driver_ipc_properties_t* p) {
-  p->flags = settings().ipc ? ZE_IPC_PROPERTY_FLAG_MEMORY : 0;
+  p->flags = ZE_IPC_PROPERTY_FLAG_MEMORY;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -87,7 +86,6 @@ ZE_API ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t, const
   };
   const auto found = known.find(name);
   *address = found == known.end() ? nullptr : found->second;
-  note("extension function %s: %s", name, *address ? "yes" : "no");
   return *address ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
 

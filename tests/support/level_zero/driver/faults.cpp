@@ -4,7 +4,7 @@
 
 namespace stand_in {
 
-Faults::Faults() : fail_at(settings().fail_at), delay_us(settings().delay_us) {}
+Faults::Faults() : delay_us(settings().delay_us) {}
 
 bool Faults::now() {
   ++calls;

@@ -8,7 +8,6 @@
 
 #include "faults.hpp"
 #include "memory.hpp"
-#include "settings.hpp"
 
 using namespace stand_in;
 
@@ -30,7 +29,6 @@ Handle read(const ze_ipc_mem_handle_t& opaque) {
 
 ZE_API ze_result_t zeMemGetIpcHandle(ze_context_handle_t, const void* pointer,
                                      ze_ipc_mem_handle_t* opaque) {
-  if (!settings().ipc) return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   const std::shared_ptr<Block> block = memory().around(pointer);
   if (!block || block->file < 0) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
@@ -49,7 +47,6 @@ ZE_API ze_result_t zeMemPutIpcHandle(ze_context_handle_t, ze_ipc_mem_handle_t op
 
 ZE_API ze_result_t zeMemOpenIpcHandle(ze_context_handle_t, ze_device_handle_t device,
                                       ze_ipc_mem_handle_t opaque, std::uint32_t, void** out) {
-  if (!settings().ipc) return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
   const Handle handle = read(opaque);
   const int file = fcntl(handle.file, F_DUPFD_CLOEXEC, 0);
@@ -58,5 +55,5 @@ ZE_API ze_result_t zeMemOpenIpcHandle(ze_context_handle_t, ze_device_handle_t de
 }
 
 ZE_API ze_result_t zeMemCloseIpcHandle(ze_context_handle_t, const void* pointer) {
-  return memory().free(pointer, "zeMemCloseIpcHandle");
+  return memory().free(pointer);
 }

@@ -3,7 +3,6 @@
 // tables of functions, zeGet*ProcAddrTable, it also asks for, and overwrites: see ../build.py.)
 #include <cstring>
 
-#include "settings.hpp"
 #include "spec.hpp"
 
 ZE_API ze_result_t zeLoaderInit() { return ZE_RESULT_SUCCESS; }
@@ -33,10 +32,4 @@ ZE_API ze_result_t zelLoaderTranslateHandleInternal(int, void* in, void** out) {
 
 ZE_API ze_result_t zelLoaderTranslateHandle(int type, void* in, void** out) {
   return zelLoaderTranslateHandleInternal(type, in, out);
-}
-
-// The names that ../build.py writes a function for, because this driver has none.
-extern "C" int level_zero_stand_in_missing(const char* name) {
-  stand_in::note("not implemented: %s", name);
-  return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
 }

@@ -90,7 +90,6 @@ ze_result_t Memory::map(std::shared_ptr<Block> block, std::size_t align, void** 
   }
   block->id = next_id_++;
   *out = block->base;
-  note("memory type %d, %zu bytes: %p", block->type, block->size, *out);
   blocks_[block->base] = std::move(block);
   return ZE_RESULT_SUCCESS;
 }
@@ -134,12 +133,11 @@ ze_result_t Memory::open(Device* device, int file, std::size_t size, void** out)
   return map(std::move(block), 0, out);
 }
 
-ze_result_t Memory::free(const void* pointer, const char* function) {
+ze_result_t Memory::free(const void* pointer) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = blocks_.find(static_cast<const char*>(pointer));
   if (found == blocks_.end() || !found->second->mapped) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   const std::shared_ptr<Block> block = found->second;
-  note("%s %p", function, pointer);
   if (block->commands > 0)
     corrupted("memory was freed before a command that uses it was done", *block);
   if (block->type == ZE_MEMORY_TYPE_DEVICE && !block->opened && !block->is_virtual)
@@ -151,7 +149,7 @@ ze_result_t Memory::free(const void* pointer, const char* function) {
 
 void Memory::place(const void* pointer, std::size_t size, Device* device, char* bytes) {
   auto block = std::make_shared<Block>();
-  block->type = settings().virtual_known ? ZE_MEMORY_TYPE_DEVICE : ZE_MEMORY_TYPE_UNKNOWN;
+  block->type = ZE_MEMORY_TYPE_UNKNOWN;
   block->device = device;
   block->base = static_cast<char*>(const_cast<void*>(pointer));
   block->bytes = bytes;
@@ -174,7 +172,6 @@ ze_result_t Memory::import(void* pointer, std::size_t size) {
   const std::shared_ptr<Block> first = find(pointer), last = find(block->base + size - 1);
   if (first || last) return first == last ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OVERLAPPING_REGIONS;
   block->id = next_id_++;
-  note("import %p, %zu bytes", pointer, size);
   ++faults().imports;
   blocks_[block->base] = std::move(block);
   return ZE_RESULT_SUCCESS;
@@ -185,7 +182,6 @@ ze_result_t Memory::release(void* pointer) {
   const std::shared_ptr<Block> block = find(pointer);
   if (!block || block->type != ZE_MEMORY_TYPE_HOST_IMPORTED)
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-  note("release %p", pointer);
   if (block->commands > 0) corrupted("an import was released under a command", *block);
   blocks_.erase(block->base);
   return ZE_RESULT_SUCCESS;
@@ -257,15 +253,13 @@ ZE_API ze_result_t zeMemAllocHost(ze_context_handle_t, const ze_host_mem_alloc_d
   return memory().allocate(ZE_MEMORY_TYPE_HOST, nullptr, size, align, out);
 }
 
-ZE_API ze_result_t zeMemFree(ze_context_handle_t, void* pointer) {
-  return memory().free(pointer, "zeMemFree");
-}
+ZE_API ze_result_t zeMemFree(ze_context_handle_t, void* pointer) { return memory().free(pointer); }
 
 // BLOCKING_FREE, which the adapters ask for, would wait for what uses the block; here a block in
 // use ends the process, since a pool above may have handed it to somebody else.
 ZE_API ze_result_t zeMemFreeExt(ze_context_handle_t, const ze_memory_free_ext_desc_t*,
                                 void* pointer) {
-  return memory().free(pointer, "zeMemFreeExt");
+  return memory().free(pointer);
 }
 
 // As in compute-runtime: one list of allocations for the driver, whatever the context.

@@ -51,7 +51,7 @@ class Memory {
                        void** out);
   // Maps what another block, perhaps of another process, is a mapping of; takes the file.
   ze_result_t open(Device* device, int file, std::size_t size, void** out);
-  ze_result_t free(const void* pointer, const char* function);
+  ze_result_t free(const void* pointer);
   // Notes a mapping of virtual memory: what commands read and write is at `bytes`.
   void place(const void* pointer, std::size_t size, Device* device, char* bytes);
   ze_result_t import(void* pointer, std::size_t size);

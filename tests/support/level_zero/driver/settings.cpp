@@ -1,7 +1,5 @@
 #include "settings.hpp"
 
-#include <cstdarg>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -30,13 +28,8 @@ Settings read() {
   s.delay_us = number("FAKEGPU_DELAY_US", 0);
   s.peers = number("FAKEGPU_P2P", 0) != 0;
   s.one_way = number("FAKEGPU_P2P", 0) == 2;
-
   s.fp64 = number("FAKEGPU_FP64", 1) != 0;
-  s.ipc = number("FAKEGPU_IPC", 1) != 0;
   s.system_usm = number("FAKEGPU_SYSTEM_USM", 0) != 0;
-  s.virtual_known = number("FAKEGPU_VIRTUAL_KNOWN", 0) != 0;
-  s.trace = number("FAKEGPU_TRACE", 0) != 0;
-  s.fail_at = number("FAKEGPU_FAIL_AT", 0);
   return s;
 }
 
@@ -45,16 +38,6 @@ Settings read() {
 const Settings& settings() {
   static const Settings values = read();
   return values;
-}
-
-void note(const char* format, ...) {
-  if (!settings().trace) return;
-  va_list list;
-  va_start(list, format);
-  std::fprintf(stderr, "[ze] ");
-  std::vfprintf(stderr, format, list);
-  std::fputc('\n', stderr);
-  va_end(list);
 }
 
 }  // namespace stand_in

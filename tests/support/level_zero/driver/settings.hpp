@@ -18,16 +18,9 @@ struct Settings {
   bool peers;           // FAKEGPU_P2P: the cards reach each other's memory
   bool one_way;         // FAKEGPU_P2P=2: each that of the cards before it
   bool fp64;            // FAKEGPU_FP64
-  bool ipc;             // FAKEGPU_IPC: 0: no handles for other processes
   bool system_usm;      // FAKEGPU_SYSTEM_USM: commands reach all host memory
-  bool virtual_known;   // FAKEGPU_VIRTUAL_KNOWN: 1: virtual memory has the type of a device's
-  bool trace;    // FAKEGPU_TRACE: a line on stderr for functions that are looked up or missing
-  long fail_at;  // FAKEGPU_FAIL_AT: this failable call fails, counted from 1; 0: none
 };
 
 const Settings& settings();
-
-// A line on stderr, with FAKEGPU_TRACE=1.
-void note(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace stand_in

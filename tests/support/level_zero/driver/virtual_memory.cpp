@@ -11,7 +11,6 @@
 #include "faults.hpp"
 #include "handle.hpp"
 #include "memory.hpp"
-#include "settings.hpp"
 #include "spec.hpp"
 
 using namespace stand_in;
@@ -120,7 +119,7 @@ ZE_API ze_result_t zeVirtualMemMap(ze_context_handle_t, const void* pointer, std
 }
 
 ZE_API ze_result_t zeVirtualMemUnmap(ze_context_handle_t, const void* pointer, std::size_t) {
-  return memory().free(pointer, "zeVirtualMemUnmap");
+  return memory().free(pointer);
 }
 
 ZE_API ze_result_t zeVirtualMemSetAccessAttribute(ze_context_handle_t, const void* pointer,
