@@ -7,17 +7,13 @@ import argparse
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sycl_ext as sx
-from sycl_ext._doctor.machine import read, vendor_folders
 from sycl_ext._doctor.text import table, wrap
 from sycl_ext._setup import icd
 from sycl_ext._setup.hierarchy import explain_hierarchy
 from sycl_ext._setup.icd import INSTALL_CPU
-
-if TYPE_CHECKING:
-    _SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 NO_DEVICE = f"""\
 There is no SYCL device.
@@ -30,7 +26,6 @@ HEADER = (
     *("PCI address", "UUID"),
 )
 
-
 #: The facts that have the names of a device's attributes.
 FACTS = (
     *("id", "kind", "filter_string", "backend", "device_type", "driver_version", "uuid"),
@@ -38,7 +33,7 @@ FACTS = (
 )
 
 
-def add_to(subparsers: _SubParsers) -> None:
+def add_to(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "devices",
@@ -55,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"devices": devices, "environment": lines}, indent=2))
         return 0 if devices else 1
-    print(table(HEADER, [row(device) for device in devices], right="id") if devices else NO_DEVICE)
+    print(table(HEADER, *map(row, devices), right=1) if devices else NO_DEVICE)
     print("\nwhat decides the ids:", *(wrap(line, "- ") for line in lines), sep="\n")
     return 0 if devices else 1
 
@@ -101,9 +96,7 @@ def environment_lines(environment: Mapping[str, str]) -> list[str]:
         )
     elif drivers:
         lines.append(f"OCL_ICD_FILENAMES={drivers} names the OpenCL drivers; each adds its devices")
-    lines += [
-        f"{file} names an OpenCL driver ({read(file)}), which adds its devices"
-        for folder in vendor_folders(environment)
-        for file in sorted(folder.glob("*.icd"))
+    return lines + [
+        f"{file} names an OpenCL driver ({driver}), which adds its devices"
+        for driver, file in icd.named_in_files(environment)
     ]
-    return lines

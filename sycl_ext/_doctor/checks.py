@@ -16,7 +16,6 @@ from pathlib import Path
 from sycl_ext._doctor.machine import (
     ONCE,
     SELECTORS,
-    DeviceFacts,
     Machine,
     Node,
     Severity,
@@ -128,10 +127,9 @@ def runtime(machine: Machine) -> Iterator[Finding]:
     cause, cure = next(rest for pattern, *rest in LOAD_ERRORS if re.search(pattern, step.detail))
     if cure == REINSTALL_US and "sycl_ext" not in machine.packages:
         cure = "python -m pip install {sycl_ext}"
-    overrides = overriding(machine)
-    if overrides and (step.outcome == "crashed" or re.search(WRONG_LIBRARY, step.detail)):
-        cause = f"{' and '.join(overrides)} puts another runtime before that of this environment"
-        cure = f"unset {' '.join(overrides)}"
+    names, unset = overriding(machine)
+    if names and (step.outcome == "crashed" or re.search(WRONG_LIBRARY, step.detail)):
+        cause, cure = f"{names} puts another runtime before that of this environment", unset
     yield Finding(f"import sycl_ext {how(step)}", f"{cause} ({step.detail})", cure)
 
 
@@ -142,11 +140,10 @@ def two(machine: Machine) -> Iterator[Finding]:
         if len(copies) < 2:
             continue
         verb, _, package = copies[1].loaded_by.partition(" ")
-        cause = f"{copies[1].loaded_by} loads another one"
-        cure, then = REINSTALL_RUNTIME, ""
-        if overrides := overriding(machine, {Path(library.path).parent for library in copies}):
-            cause = f"{' and '.join(overrides)} leads to another one than this environment has"
-            cure = f"unset {' '.join(overrides)}"
+        cause, cure, then = f"{copies[1].loaded_by} loads another one", REINSTALL_RUNTIME, ""
+        names, unset = overriding(machine, {Path(library.path).parent for library in copies})
+        if names:
+            cause, cure = f"{names} leads to another one than this environment has", unset
         elif verb == "import" and package != "sycl_ext":
             cure = f"python -m pip install --upgrade {package}"
             then = f"or use {package} in a process of its own"
@@ -178,9 +175,9 @@ def other_runtime(machine: Machine) -> Iterator[Finding]:
     path = loaded[0].path
     if not loaded[0].package and not path.startswith(f"{machine.prefix}/"):
         cause, cure = "the extension module was installed for another environment", REINSTALL_US
-        if overrides := overriding(machine):
-            cause = f"{' and '.join(overrides)} puts it before that of the package intel-sycl-rt"
-            cure = f"unset {' '.join(overrides)}"
+        names, unset = overriding(machine)
+        if names:
+            cause, cure = f"{names} puts it before that of the package intel-sycl-rt", unset
         problem = f"{path} is not the SYCL runtime of this environment"
         yield Finding(problem, cause, cure, severity=when_others_work(machine))
 
@@ -206,12 +203,9 @@ def hidden_devices(machine: Machine) -> Iterator[Finding]:
         return
     names = [name for name in SELECTORS if name in machine.environment]
     assignments = " ".join(f"{name}={shlex.quote(machine.environment[name])}" for name in names)
-    reason = "no device fits that"
-    for line in explain_hierarchy(machine.environment):
-        if line.startswith("warning: "):
-            reason = line.removeprefix("warning: ")
-    if listing := machine.went_wrong("list devices"):
-        reason = listing.detail
+    lines, listing = explain_hierarchy(machine.environment), machine.went_wrong("list devices")
+    warnings = [line.removeprefix("warning: ") for line in lines if line.startswith("warning: ")]
+    reason = listing.detail if listing else (warnings or ["no device fits that"])[-1]
     there = ", ".join(f"{device.name} ({device.filter_string})" for device in hidden)
     kinds = dict.fromkeys(device.device_type for device in hidden)
     parts = " or ".join(f"export ONEAPI_DEVICE_SELECTOR='*:{kind}'" for kind in kinds)
@@ -365,9 +359,8 @@ def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
         problem = f"there is an Intel GPU ({machine.gpus[0].address}), and no driver shows it"
         cause = errors or "the driver that is installed is older than the GPU, it seems"
     elif errors and not machine.bus_visible:
-        problem = (
-            f"there is a GPU ({accessible[0]}), and no loader of Level Zero that could show it"
-        )
+        node = accessible[0]
+        problem = f"there is a GPU ({node}), and no loader of Level Zero that could show it"
         cause = f"{errors} (the PCI bus is not visible here: it may be no GPU of Intel)"
     else:
         return
@@ -411,9 +404,9 @@ def ptrace_scope(machine: Machine) -> Iterator[Finding]:
 
 def no_fp64(machine: Machine) -> Iterator[Finding]:
     """Find devices without fp64."""
-    if lacking := [device for device in machine.devices if not device.fp64]:
+    if lacking := [f"{one.id} ({one.name})" for one in machine.devices if not one.fp64]:
         yield Finding(
-            f"no double precision (fp64) on device {named(lacking)}",
+            f"no double precision (fp64) on device {', '.join(lacking)}",
             "the hardware has none, as on Intel Arc and many integrated GPUs: float64 arrays can "
             "be shared and copied, but kernels that compute with float64 fail",
             "export OverrideDefaultFP64Settings=1 IGC_EnableDPEmulation=1",
@@ -425,9 +418,9 @@ def no_fp64(machine: Machine) -> Iterator[Finding]:
 
 def no_usm(machine: Machine) -> Iterator[Finding]:
     """Find devices without USM."""
-    if lacking := [device for device in machine.devices if not device.usm_types]:
+    if lacking := [f"{one.id} ({one.name})" for one in machine.devices if not one.usm_types]:
         yield Finding(
-            f"no unified shared memory (USM) on device {named(lacking)}",
+            f"no unified shared memory (USM) on device {', '.join(lacking)}",
             "its driver does not implement it, so nothing can be allocated or shared there",
             "python -m sycl_ext devices",
             "and name another device; with none there: " + INSTALL_CPU,
@@ -462,26 +455,20 @@ def when_others_work(machine: Machine) -> Severity:
     return "warning" if machine.devices else "problem"
 
 
-def overriding(machine: Machine, folders: set[Path] | None = None) -> list[str]:
-    """Return the variables that put a runtime (in one of these folders) before our own."""
-    return [
+def overriding(machine: Machine, folders: set[Path] | None = None) -> tuple[str, str]:
+    """Return the variables that put a runtime (in one of these folders) before ours, and a cure."""
+    names = [
         name
         for name, paths in machine.overrides.items()
         if folders is None or any(Path(path).parent in folders for path in paths)
     ]
+    return " and ".join(names), f"unset {' '.join(names)}"
 
 
 def how(step: Step) -> str:
     """Say how a step went wrong."""
     return "crashes" if step.outcome == "crashed" else "fails"
 
-
-def named(devices: list[DeviceFacts]) -> str:
-    """Return devices by id and name."""
-    return ", ".join(f"{device.id} ({device.name})" for device in devices)
-
-
-# ---- all of them ---------------------------------------------------------------------------------
 
 CHECKS: tuple[Callable[[Machine], Iterator[Finding]], ...] = (
     *(missing, runtime, two, another_runtime, other_runtime, package),
@@ -496,18 +483,14 @@ def examine(machine: Machine) -> list[Finding]:
     In a cure, {dpctl} becomes what this package requires, such as 'dpctl>=0.22', and {sycl_ext}
     what it was installed from: it may be on no index.
     """
-    known = {"sycl_ext": machine.origin or ".", "prefix": shlex.quote(machine.prefix)}
-
-    def requirement(match: re.Match[str]) -> str:
-        name = match[1]
-        found = (text for text in machine.requirements if re.match(rf"{name}\b", text))
-        return known.get(name) or shlex.quote(next(found, name))
+    known = {name_in_requirement(text): shlex.quote(text) for text in machine.requirements}
+    known |= {"sycl_ext": machine.origin or ".", "prefix": shlex.quote(machine.prefix)}
 
     found = [
         replace(
             one,
             id=one.id or check.__name__.strip("_").replace("_", "-"),
-            cure=re.sub(r"\{([\w-]+)\}", requirement, one.cure),
+            cure=re.sub(r"\{([\w-]+)\}", lambda match: known.get(match[1], match[1]), one.cure),
         )
         for check in CHECKS
         for one in check(machine)

@@ -15,13 +15,17 @@ import re
 import shlex
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
+
+with contextlib.suppress(ImportError):  # Windows has none of the two
+    import grp
+    import pwd
 
 from sycl_ext._doctor.processes import Probed, run_probe
 from sycl_ext._ipc import peers
@@ -149,15 +153,11 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class Step:
-    """Something that was tried in a process of its own.
+    """Something that was tried in a process of its own."""
 
-    Its name is ``"import dpnp"``, ``"list devices"`` or ``"device 0: copy"``.  The detail is an
-    error, why it was skipped, or what the test has found out.
-    """
-
-    name: str
+    name: str  # such as "import dpnp", "list devices" or "device 0: copy"
     outcome: Literal["ok", "failed", "crashed", "skipped"]
-    detail: str = ""
+    detail: str = ""  # an error, why it was skipped, or what the test has found out
 
     @property
     def went_wrong(self) -> bool:
@@ -171,19 +171,14 @@ class Step:
 class Machine:
     """Everything that is known of a machine, apart from facts that are `known` already.
 
-    ``dev``, ``proc`` and ``sys`` are looked at in `root`. The options are those of the command.
+    ``dev``, ``proc`` and ``sys`` are looked at in `root`. `quick` leaves out packages that take
+    long to import; `full` also tests sub-devices, and the memory of a second process.
     """
 
-    def __init__(
-        self,
-        root: Path = Path("/"),
-        timeout: float = 120,
-        *,
-        quick: bool = False,
-        full: bool = False,
-        **known: Any,
-    ) -> None:
-        self.root, self.timeout, self.quick, self.full = root, timeout, quick, full
+    quick = full = False
+
+    def __init__(self, root: Path = Path("/"), timeout: float = 120, **known: Any) -> None:
+        self.root, self.timeout = root, timeout
         self.python = platform.python_version()
         self.executable, self.prefix = sys.executable, sys.prefix
         self.platform = platform.platform(terse=True)
@@ -191,12 +186,9 @@ class Machine:
 
     def facts(self) -> dict[str, Any]:
         """Return all facts, by name."""
-        plain = ("python", "executable", "prefix", "platform", "full")
-        found = (
-            name for name, value in vars(Machine).items() if isinstance(value, cached_property)
-        )
-        names = (*plain, *(name for name in found if not name.startswith("_")))
-        return {name: getattr(self, name) for name in names}
+        found = [name for name, one in vars(Machine).items() if isinstance(one, cached_property)]
+        names = ("python", "executable", "prefix", "platform", "full", *found)
+        return {name: getattr(self, name) for name in names if not name.startswith("_")}
 
     def went_wrong(self, name: str) -> Step | None:
         """Return a step that was tried and went wrong."""
@@ -219,8 +211,7 @@ class Machine:
     def requirements(self) -> tuple[str, ...]:
         """The requirements of this package, without extras."""
         ours = installed("sycl_ext")
-        needed = (ours and ours.requires) or ()
-        return tuple(text for text in needed if "extra ==" not in text)
+        return tuple(text for text in (ours and ours.requires) or () if "extra ==" not in text)
 
     @cached_property
     def origin(self) -> str:
@@ -234,11 +225,10 @@ class Machine:
     @cached_property
     def missing(self) -> tuple[Missing, ...]:
         """Missing requirements, direct or not: packages, and their libraries."""
-        found: list[Missing] = []
+        found, seen = list[Missing](), set[str]()
         todo = [(text, "sycl_ext") for text in self.requirements]
         if installed("intel-opencl-rt"):
             todo.append(("intel-opencl-rt", ""))
-        seen = set()
         while todo:
             text, wanted_by = todo.pop(0)
             name = name_in_requirement(text)
@@ -250,10 +240,9 @@ class Machine:
                 if name in CONDA_HAS_METADATA or not Path(sys.prefix, "conda-meta").exists():
                     found.append(Missing(text, wanted_by))
                 continue
-            if files := tuple(
-                path.name for path in libraries_of(distribution) if not path.exists()
-            ):
-                found.append(Missing(f"{name}=={distribution.version}", wanted_by, files))
+            lost = tuple(path.name for path in libraries_of(distribution) if not path.exists())
+            if lost:
+                found.append(Missing(f"{name}=={distribution.version}", wanted_by, lost))
             # A marker (";") is for other platforms, or for an extra.
             needed = (one for one in distribution.requires or [] if ";" not in one)
             todo += [(re.sub(r"[ ()]", "", one), name) for one in needed]
@@ -301,8 +290,7 @@ class Machine:
             found += [(path, "OCL_ICD_FILENAMES") for path in files.split(os.pathsep) if path]
         elif self.embedded_driver and not decided:
             found.append((self.embedded_driver, "sycl_ext"))
-        for folder in vendor_folders(self.environment):
-            found += [(read(file), str(file)) for file in sorted(folder.glob("*.icd"))]
+        found += icd.named_in_files(self.environment)
         if self.gpus or (self.nodes and not self.bus_visible):
             found += [(path, "Level Zero") for path in LEVEL_ZERO]
         return found
@@ -313,26 +301,26 @@ class Machine:
         if not self._named:
             return ()
         order = {"drivers": [path for path, _ in self._named]}
-        errors = run_probe(order, os.environ, self.timeout).details()
+        records = run_probe(order, os.environ, self.timeout).records
+        end = records.get("exit", {"detail": ""})
         return tuple(
-            Driver(path, named_by, errors.get(f"load {path}", errors.get("exit", "")))
+            Driver(path, named_by, records.get(f"load {path}", end)["detail"])
             for path, named_by in self._named
         )
 
     @cached_property
     def bus_visible(self) -> bool:
-        """Whether the PCI bus can be looked at."""
+        """Whether the PCI bus is visible, which it need not be in a container."""
         return (self.root / PCI).is_dir()
 
     @cached_property
     def gpus(self) -> tuple[Gpu, ...]:
         """The Intel GPUs on the PCI bus."""
-        found = []
-        for folder in sorted((self.root / PCI).glob("*")):
-            if read(folder / "vendor") == INTEL and read(folder / "class").startswith(DISPLAY):
-                module = folder / "driver"
-                found.append(Gpu(folder.name, module.resolve().name if module.exists() else ""))
-        return tuple(found)
+        return tuple(
+            Gpu(at.name, (at / "driver").resolve().name if (at / "driver").exists() else "")
+            for at in sorted((self.root / PCI).glob("*"))
+            if read(at / "vendor") == INTEL and read(at / "class").startswith(DISPLAY)
+        )
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -342,9 +330,6 @@ class Machine:
     @cached_property
     def user(self) -> User:
         """The user, with the groups of this process and those of the user database."""
-        import grp
-        import pwd
-
         name = name_of(pwd.getpwuid, os.getuid())
         groups = {name_of(grp.getgrgid, number) for number in {os.getegid(), *os.getgroups()}}
         at_login = {group.gr_name for group in grp.getgrall() if name in group.gr_mem}
@@ -366,14 +351,17 @@ class Machine:
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps that were tried, in order."""
-        return tuple(Step(name, *found) for name, found in self._probed.outcomes().items())
+        records = self._probed.records.items()
+        return tuple(Step(name, record["outcome"], record["detail"]) for name, record in records)
 
     @cached_property
     def libraries(self) -> tuple[Library, ...]:
         """The runtime's libraries in the test process, in the order in which they were loaded."""
-        owners = package_files()
-        loaded = self._probed.libraries()
-        return tuple(Library(path, owners.get(path, ""), step) for path, step in loaded.items())
+        owners, found = package_files(), dict[str, Library]()
+        for step, record in self._probed.records.items():
+            for path in record["libraries"]:
+                found.setdefault(path, Library(path, owners.get(path, ""), step))
+        return tuple(found.values())
 
     @cached_property
     def other_runtimes(self) -> tuple[Runtime, ...]:
@@ -385,18 +373,16 @@ class Machine:
         found = {}
         for one in metadata.distributions():
             name = one.metadata["Name"] or ""
-            if name_in_requirement(name) in RUNTIMES:
-                continue
             brought = [file.name for file in one.files or [] if LIBSYCL.fullmatch(file.name)]
             asked = [text for text in one.requires or [] if wants_other_year(text, year)]
-            for wants in (*brought, *asked)[:1]:
-                found[name] = Runtime(f"{name} {one.version}", wants)
+            if (wanted := brought + asked) and name_in_requirement(name) not in RUNTIMES:
+                found[name] = Runtime(f"{name} {one.version}", wanted[0])
         return tuple(found[name] for name in sorted(found))
 
     @cached_property
     def devices(self) -> tuple[DeviceFacts, ...]:
         """The device table."""
-        return as_devices(self._probed)
+        return listed(self._probed)
 
     @cached_property
     def devices_without_selector(self) -> tuple[DeviceFacts, ...]:
@@ -404,7 +390,7 @@ class Machine:
         kept = {name: value for name, value in os.environ.items() if name not in SELECTORS}
         if len(kept) == len(os.environ):
             return ()
-        return as_devices(run_probe({"packages": PROBED[:1]}, kept, self.timeout))
+        return listed(run_probe({"packages": PROBED[:1]}, kept, self.timeout))
 
     @cached_property
     def runtime_messages(self) -> tuple[str, ...]:
@@ -412,9 +398,9 @@ class Machine:
         return tuple(dict.fromkeys(self._probed.stderr))
 
 
-def as_devices(probed: Probed) -> tuple[DeviceFacts, ...]:
+def listed(probed: Probed) -> tuple[DeviceFacts, ...]:
     """Return the device table that a process has listed."""
-    rows = probed.found("list devices")
+    rows = probed.records.get("list devices", {"found": []})["found"]
     return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
 
 
@@ -428,11 +414,10 @@ def installed(name: str) -> metadata.Distribution | None:
     return None
 
 
-def libraries_of(distribution: metadata.Distribution | None) -> Iterator[Path]:
-    """Yield where the libraries of a package should be."""
-    for file in (distribution and distribution.files) or ():
-        if ".so" in file.name:
-            yield Path(str(file.locate()))
+def libraries_of(distribution: metadata.Distribution) -> list[Path]:
+    """Return where the libraries of a package should be."""
+    files = distribution.files or []
+    return [Path(str(file.locate())) for file in files if ".so" in file.name]
 
 
 def package_files() -> dict[str, str]:
@@ -491,28 +476,13 @@ def origin_in(direct_url: Mapping[str, Any]) -> str:
 
 def read(path: Path) -> str:
     """Return the one line in a file; empty: it cannot be read."""
-    try:
+    with contextlib.suppress(OSError):
         return path.read_text().strip()
-    except OSError:
-        return ""
-
-
-def vendor_folders(environment: Mapping[str, str]) -> list[Path]:
-    """Return the folders in which the OpenCL loader looks for .icd files."""
-    named = environment.get("OCL_ICD_VENDORS") or environment.get("OPENCL_VENDOR_PATH")
-    if named:
-        return [Path(named)]
-    folders = [Path("/etc/OpenCL/vendors")]
-    if Path(sys.prefix, "conda-meta").exists():  # conda's loader also looks there
-        folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
-    return folders
+    return ""
 
 
 def node_at(path: Path) -> Node:
     """Describe a node."""
-    import grp
-    import pwd
-
     status = path.stat()
     return Node(
         path=str(path),
@@ -525,7 +495,6 @@ def node_at(path: Path) -> Node:
 
 def name_of(look_up: Any, number: int) -> str:
     """Return the name of a user or group, or its number when it has none here."""
-    try:
-        return str(look_up(number)[0])
-    except KeyError:
-        return str(number)
+    with contextlib.suppress(KeyError):
+        number = look_up(number)[0]
+    return str(number)

@@ -47,7 +47,7 @@ class Probe:
             print(json.dumps(record), file=file, flush=True)
 
     def step(self, name: str, function: Callable[[], object]) -> bool:
-        """Do a step, and say whether it succeeded.  Its result is a detail, or a finding."""
+        """Do a step, and say whether it succeeded.  Its result is a detail, or the device table."""
         if name in self.order["skip"]:
             return False
         self.tell(begin=name)

@@ -23,59 +23,31 @@ AT_EXIT = "exit"
 
 @dataclass
 class Probed:
-    """The result: a record for each step that ended, and the lines that were written."""
+    """The record of each step that ended, by name and in order, and the lines on stderr."""
 
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
     stderr: list[str] = field(default_factory=list)
 
-    def outcomes(self) -> dict[str, tuple[Any, str]]:
-        """Return outcome and detail of each step; a step that was repeated counts as it began."""
-        return {
-            one["step"]: (one["outcome"], one["detail"])
-            for one in (*self.records, *reversed(self.records))  # the order, and the first values
-        }
-
-    def details(self) -> dict[str, str]:
-        """Return the detail of each step."""
-        return {name: detail for name, (_, detail) in self.outcomes().items()}
-
-    def found(self, name: str) -> list[Any]:
-        """Return what a step has found out."""
-        return next((one["found"] for one in self.records if one["step"] == name), [])
-
-    def libraries(self) -> dict[str, str]:
-        """Return the libraries of the runtime that were loaded, in order, and by which step."""
-        found: dict[str, str] = {}
-        for one in self.records:
-            for path in one["libraries"]:
-                found.setdefault(path, one["step"])
-        return found
-
-    def add(self, step: str, outcome: str, detail: str) -> None:
-        """Add a step that no process has reported."""
-        self.records.append(
-            {"step": step, "outcome": outcome, "detail": detail, "found": [], "libraries": []}
-        )
+    def add(self, step: str, **record: Any) -> None:
+        """Add a record; a step that is repeated counts as it began."""
+        self.records.setdefault(step, record)
 
 
-def run_probe(
-    order: Mapping[str, Any],
-    environment: Mapping[str, str],
-    timeout: float,
-) -> Probed:
+def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout: float) -> Probed:
     """Run `probe`, and again without the step that it died in, until it comes to its end."""
     probed = Probed()
     skip: list[str] = []
     while True:
         records, stderr, end = run_once({**order, "skip": skip}, environment, timeout)
         done = [record for record in records if "step" in record]
-        probed.records += done
+        for record in done:
+            probed.add(**record)
         probed.stderr += stderr
         if not end:
             return probed
         crashed = AT_EXIT if not records or records[-1] in done else records[-1]["begin"]
         detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
-        probed.add(crashed, "crashed", detail)
+        probed.add(crashed, outcome="crashed", detail=detail, found=[], libraries=[])
         if crashed == AT_EXIT:
             return probed
         # A test need not run again; an import has to be made again.
@@ -94,7 +66,10 @@ def run_once(
         command = [sys.executable, "-c", source, json.dumps(order), str(report)]
         with log.open("w") as stderr:
             try:
-                end = how_it_ended(run_alone(command, environment, stderr, timeout))
+                code = run_alone(command, environment, stderr, timeout)
+                end = f"exit code {code}" if code else ""
+                if code < 0:
+                    end = signal.Signals(-code).name
             except subprocess.TimeoutExpired:
                 end = f"it did not end within {timeout:g} s"
         lines = [line.strip()[:300] for line in log.read_text(errors="replace").splitlines()]
@@ -106,12 +81,11 @@ def run_alone(
     command: list[str], environment: Mapping[str, str], stderr: IO[str], timeout: float
 ) -> int:
     """Run a command, and return its exit code; on a timeout, it ends with all that it started."""
-    null = subprocess.DEVNULL
     with subprocess.Popen(
         command,
         env=dict(environment),
-        stdin=null,
-        stdout=null,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
         stderr=stderr,
         start_new_session=True,  # Ctrl-C is for the doctor, which then ends it
     ) as process:
@@ -120,10 +94,3 @@ def run_alone(
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-
-
-def how_it_ended(returncode: int) -> str:
-    """Return how a process died; empty: it did not."""
-    if returncode < 0:
-        return signal.Signals(-returncode).name
-    return f"exit code {returncode}" if returncode else ""

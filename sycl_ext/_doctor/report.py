@@ -27,39 +27,24 @@ def as_json(machine: Machine, findings: Sequence[Finding]) -> str:
 
 def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
     """Return the report for people: the facts, and at the end the findings."""
-    sections: dict[str, Callable[[Machine], Iterator[str]]] = {
-        "runtime": runtime_lines,
-        "drivers": driver_lines,
-        "Intel GPUs": gpu_lines,
-        "environment": environment_lines,
-        "devices": device_lines,
-        "self-test": self_test_lines,
-    }
     parts = [f"sycl_ext {machine.packages.get('sycl_ext', '?')} in {machine.prefix}"]
-    for title, lines_of in sections.items():
+    for title, lines_of in SECTIONS.items():
         lines = "\n".join(lines_of(machine)).splitlines()
         parts.append("\n".join([title, *(f"  {line}".rstrip() for line in lines)]))
-    return "\n\n".join([*parts, verdict(findings), *map(finding_text, findings, range(1, 1000))])
-
-
-def verdict(findings: Sequence[Finding]) -> str:
-    """Say in a line how it is."""
     severities = [finding.severity for finding in findings]
     counts = {name: severities.count(name) for name in ("problem", "warning")}
     words = [f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items() if count]
-    return f"RESULT: {' and '.join(words) or 'all is well'}"
-
-
-def finding_text(finding: Finding, number: int) -> str:
-    """Return a finding: the problem, its cause, and an arrow to the cure."""
-    lines = [
-        wrap(f"{finding.severity}: {finding.problem}", f"{number}. "),
-        wrap(f"cause: {finding.cause}", "   "),
-        f"   -> {finding.cure}",  # never wrapped: it is there to be copied
-    ]
-    if finding.then:
-        lines.append(wrap(finding.then, "      "))
-    return "\n".join(lines)
+    parts.append(f"RESULT: {' and '.join(words) or 'all is well'}")
+    for number, finding in enumerate(findings, 1):
+        lines = [
+            wrap(f"{finding.severity}: {finding.problem}", f"{number}. "),
+            wrap(f"cause: {finding.cause}", "   "),
+            f"   -> {finding.cure}",  # never wrapped: it is there to be copied
+        ]
+        if finding.then:
+            lines.append(wrap(finding.then, "      "))
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 # ---- sections ------------------------------------------------------------------------------------
@@ -70,12 +55,12 @@ def runtime_lines(machine: Machine) -> Iterator[str]:
     versions = {"Python": machine.python, **machine.packages}
     versions.pop("sycl_ext", None)
     yield wrapped("  ".join(f"{name}=={version}" for name, version in versions.items()))
-    if machine.libraries:
-        rows = [
+    yield table(
+        *(
             (short(library.path, machine), library.package or "of no package here")
             for library in machine.libraries
-        ]
-        yield table((), rows)
+        )
+    )
 
 
 def driver_lines(machine: Machine) -> Iterator[str]:
@@ -114,7 +99,6 @@ def device_lines(machine: Machine) -> Iterator[str]:
     if not machine.devices:
         yield "NONE"
         return
-    header = ("id", "device", "name", "driver", "USM", "fp64")
     rows = [
         (
             str(device.id),
@@ -126,7 +110,7 @@ def device_lines(machine: Machine) -> Iterator[str]:
         )
         for device in machine.devices
     ]
-    yield table(header, rows, right="id")
+    yield table(("id", "device", "name", "driver", "USM", "fp64"), *rows, right=1)
 
 
 def self_test_lines(machine: Machine) -> Iterator[str]:
@@ -137,20 +121,24 @@ def self_test_lines(machine: Machine) -> Iterator[str]:
         groups.setdefault(group, []).append(step)
     width = max(map(len, groups), default=0)
     for group, steps in groups.items():
-        done = ", ".join(mark(step, group) for step in steps)
+        done = []
+        for step in steps:
+            name = step.name.removeprefix(group).lstrip(": ") or step.name
+            if step.detail and not step.went_wrong:
+                name += f": {step.detail}"
+            done.append(MARKS[step.outcome].format(name))
         wrong = any(step.went_wrong for step in steps)
-        yield wrapped(done, f"{'WRONG' if wrong else 'ok':5}  {group.ljust(width)}  ")
+        yield wrapped(", ".join(done), f"{'WRONG' if wrong else 'ok':5}  {group.ljust(width)}  ")
 
 
-def mark(step: Step, group: str) -> str:
-    """Return the name of a step without that of its group, and how it went."""
-    name = step.name.removeprefix(group).lstrip(": ") or step.name
-    if step.detail and not step.went_wrong:
-        name += f": {step.detail}"
-    return MARKS[step.outcome].format(name)
-
-
-# ---- words ---------------------------------------------------------------------------------------
+SECTIONS: dict[str, Callable[[Machine], Iterator[str]]] = {
+    "runtime": runtime_lines,
+    "drivers": driver_lines,
+    "Intel GPUs": gpu_lines,
+    "environment": environment_lines,
+    "devices": device_lines,
+    "self-test": self_test_lines,
+}
 
 
 def wrapped(text: str, first: str = "", rest: str | None = None) -> str:

@@ -12,20 +12,15 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import sycl_ext as sx
-from sycl_ext._negotiation.kinds import ALLOCATED, UsmType
+from sycl_ext._negotiation.kinds import ALLOCATED
 
 #: The data of the tests.
 DATA = bytes(range(256)) * 16
 #: How a device is partitioned: the first of these that it allows.
-PARTITIONS: dict[str, str | list[int]] = {
-    "tiles": "next_partitionable",
-    "parts of one compute unit": [1, 1],
-}
-
-Test: TypeAlias = Callable[[sx.Device], "str | None"]
+PARTITIONS: dict[str, Any] = {"tiles": "next_partitionable", "parts of one compute unit": [1, 1]}
 
 
 class Skip(Exception):  # noqa: N818 - no error
@@ -37,15 +32,11 @@ def skip(why: str) -> NoReturn:
     raise Skip(why)
 
 
-def own_kinds(device: sx.Device) -> list[UsmType]:
-    """Return the kinds of USM that a driver allocates."""
-    return [kind for kind in ALLOCATED if kind in device.usm_types]
-
-
-def tensors(device: sx.Device) -> Iterator[Any]:
-    """Yield a tensor with DATA for each kind of USM of the device."""
-    for kind in own_kinds(device):
-        yield sx.empty(len(DATA), "uint8", usm_type=kind, device=device).copy_from(DATA)
+def tensors(device: sx.Device) -> Iterator[sx.Tensor]:
+    """Yield a tensor with DATA for each kind of USM that the driver allocates."""
+    for kind in ALLOCATED:
+        if kind in device.usm_types:
+            yield sx.empty(len(DATA), "uint8", usm_type=kind, device=device).copy_from(DATA)
 
 
 def expect(found: object, wanted: object, what: str) -> None:
@@ -54,27 +45,32 @@ def expect(found: object, wanted: object, what: str) -> None:
         raise AssertionError(what)
 
 
+def expect_data(tensor: sx.Tensor, what: str, wanted: bytes = DATA) -> None:
+    """Complain about the bytes of a tensor."""
+    expect(tensor.to_numpy(copy=True).tobytes(), wanted, what)
+
+
 # ---- tests that take no time ---------------------------------------------------------------------
 
 
 def allocate(device: sx.Device) -> None:
     """Allocate each kind of USM."""
-    for kind in own_kinds(device):
-        expect(sx.empty(1 << 20, "uint8", usm_type=kind, device=device).usm_type, kind, kind)
+    for kind in ALLOCATED:
+        if kind in device.usm_types:
+            expect(sx.empty(1 << 20, "uint8", usm_type=kind, device=device).usm_type, kind, kind)
 
 
 def copy(device: sx.Device) -> None:
     """Copy there and back."""
     for tensor in tensors(device):
-        expect(tensor.to_numpy(copy=True).tobytes(), DATA, f"{tensor.usm_type} USM lost its bytes")
+        expect_data(tensor, f"{tensor.usm_type} USM lost its bytes")
 
 
 def export(device: sx.Device) -> None:
     """Hand out capsules, old and new."""
     for tensor in tensors(device):
         for version in (None, (1, 0)):
-            if tensor.__dlpack__(max_version=version) is None:
-                raise AssertionError("no capsule")
+            expect(tensor.__dlpack__(max_version=version) is None, False, "no capsule")
 
 
 def import_(device: sx.Device) -> None:
@@ -91,7 +87,7 @@ def with_dpnp(device: sx.Device) -> None:
     for tensor in tensors(device):
         taken = sx.from_dlpack(dpnp.from_dlpack(tensor))
         expect(taken.ptr, tensor.ptr, f"dpnp moved {tensor.usm_type} USM to another address")
-        expect(taken.to_numpy(copy=True).tobytes(), DATA, "the bytes are not the same")
+        expect_data(taken, "the bytes are not the same")
 
 
 def with_torch(device: sx.Device) -> None:
@@ -112,12 +108,8 @@ def sub_devices(device: sx.Device) -> str:
     for part in parts:
         allocate(part)
         copy(part)
-        kind = own_kinds(part)[0]
-        tensor = sx.empty(len(DATA), "uint8", usm_type=kind, device=part).copy_from(DATA)
-        moved = tensor.to_device(device, copy=True)
-        expect(
-            moved.to_numpy(copy=True).tobytes(), DATA, "a copy to the root device is not the same"
-        )
+        moved = next(tensors(part)).to_device(device, copy=True)
+        expect_data(moved, "a copy to the root device is not the same")
     return f"{len(parts)} {what}"
 
 
@@ -151,30 +143,22 @@ def second_process(device: sx.Device) -> str:
         tensor = sx.ipc.empty(len(DATA), "uint8", device=device).copy_from(DATA)
     except BufferError as error:
         raise Skip(str(error)) from error
-    command = [sys.executable, "-c", PEER]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as peer:
+    command, pipe = [sys.executable, "-c", PEER], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as peer:
         handle = sx.ipc.handle(tensor, peer=peer.pid)
         said, errors = peer.communicate(pickle.dumps(handle).hex() + "\n")
     if "done True" not in said:
         lines = errors.strip().splitlines() or [f"it saw other bytes, and said {said.split()}"]
         raise RuntimeError(f"the other process: {lines[-1]}")
-    expect(tensor.to_numpy(copy=True).tobytes(), DATA[::-1], "what it wrote is not seen here")
+    expect_data(tensor, "what it wrote is not seen here", DATA[::-1])
     return "device USM" if handle.mechanism == "sycl" else "shared host memory"
 
 
 #: The tests after each import, always and in the full self-test.
-SHORT: dict[str, dict[str, Test]] = {
+SHORT: dict[str, dict[str, Callable[[sx.Device], str | None]]] = {
     "sycl_ext": {"allocate": allocate, "copy": copy, "export": export, "import": import_},
     "dpnp": {"dpnp": with_dpnp},
     "torch": {"torch": with_torch},
 }
-FULL: dict[str, dict[str, Test]] = {
-    **SHORT,
-    "sycl_ext": {
-        **SHORT["sycl_ext"],
-        "sub-devices": sub_devices,
-        "second process": second_process,
-    },
-}
+MORE = {"sub-devices": sub_devices, "second process": second_process}
+FULL = SHORT | {"sycl_ext": SHORT["sycl_ext"] | MORE}

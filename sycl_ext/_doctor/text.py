@@ -9,28 +9,24 @@ from collections.abc import Sequence
 WIDTH = 80
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> str:
-    """Return rows in aligned columns; those that `right` names are aligned to the right.
+def table(*rows: Sequence[str], right: int = 0) -> str:
+    """Return rows in aligned columns, of which the first ones are aligned to the right.
 
     Examples
     --------
-    >>> print(table(("id", "name"), [("0", "one"), ("11", "two")], right="id"))
+    >>> print(table(("id", "name"), ("0", "one"), ("11", "two"), right=1))
     id  name
      0  one
     11  two
     """
-    lines = [header, *rows] if header else list(rows)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    to_the_right = [name in right.split() for name in header or [""] * len(widths)]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = (
-            cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(cells, widths, to_the_right, strict=True)
-        )
-        return "  ".join(padded).rstrip()
-
-    return "\n".join(map(line, lines))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if i < right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
 
 
 def wrap(text: str, first: str = "", rest: str | None = None, width: int = WIDTH) -> str:

@@ -54,6 +54,26 @@ def add_embedded_cpu() -> str | None:
     return driver
 
 
+def vendor_folders(environment: Mapping[str, str]) -> list[str]:
+    """Return the folders in which the OpenCL loader looks for .icd files."""
+    named = environment.get("OCL_ICD_VENDORS") or environment.get("OPENCL_VENDOR_PATH")
+    of_conda = [sys.prefix] if os.path.exists(os.path.join(sys.prefix, "conda-meta")) else []
+    return [named] if named else [os.path.join(at, "etc/OpenCL/vendors") for at in ("/", *of_conda)]
+
+
+def named_in_files(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the OpenCL drivers that .icd files name (empty: not readable), and these files."""
+    from pathlib import Path
+
+    folders = map(Path, vendor_folders(environment))
+    files = [file for folder in folders for file in sorted(folder.glob("*.icd"))]
+    readable = [file.is_file() and os.access(file, os.R_OK) for file in files]
+    return [
+        (file.read_text().strip() if fine else "", str(file))
+        for file, fine in zip(files, readable, strict=True)
+    ]
+
+
 # ---- why the CPU device may still be missing -----------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from doctor_facts import BROKEN, CPU, GPU, ICD, WELL, steps_with, well
+from sycl_ext._cli import main
 from sycl_ext._doctor import checks, command, report
 from sycl_ext._doctor.checks import Finding
 from sycl_ext._doctor.machine import Driver, Library
@@ -59,6 +60,8 @@ def test_problems_come_before_warnings():
     ("severities", "codes"),
     [((), (0, 0)), (("warning",), (0, 1)), (("warning", "problem"), (1, 1))],
 )
-def test_exit_codes(severities, codes):
+def test_exit_codes(severities, codes, monkeypatch):
     found = [Finding("problem", "cause", "cure", severity=severity) for severity in severities]
-    assert (command.exit_code(found, strict=False), command.exit_code(found, strict=True)) == codes
+    monkeypatch.setattr(command, "examine", lambda machine: found)
+    monkeypatch.setattr(command, "as_text", lambda *_: "")
+    assert (main(["doctor"]), main(["doctor", "--strict"])) == codes

@@ -5,7 +5,6 @@ import grp
 import os
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -90,9 +89,9 @@ def test_a_group_without_a_name(tmp_path):
 
 def test_where_conda_keeps_drivers(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert machine.vendor_folders({}) == [Path("/etc/OpenCL/vendors")]
+    assert icd.vendor_folders({}) == ["/etc/OpenCL/vendors"]
     (tmp_path / "conda-meta").mkdir()
-    assert machine.vendor_folders({})[1] == tmp_path / "etc/OpenCL/vendors"
+    assert icd.vendor_folders({})[1] == str(tmp_path / "etc/OpenCL/vendors")
 
 
 def test_packages_that_pip_does_not_know(monkeypatch):
