@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one exception class of the core, and how its message is built.
+// The only exception class of the core.
 //
-// Every failure leaves the core as an `Error`; `Kind` says which Python exception it becomes
-// (the table stands in bindings.cpp).  A message names the thing, the value found, the way out.
+// Every failure leaves the core as an `Error`, and `Kind` selects the Python exception (the table
+// is in bindings.cpp).  A message names the object, the value found, and the way out.
 #pragma once
 
 #include <sstream>
@@ -14,9 +14,9 @@ namespace sycl_ext {
 class Error : public std::runtime_error {
  public:
   enum class Kind {
-    buffer,        // BufferError: this pair of producer and consumer cannot
-    copy_refused,  // CopyRefusedError (BufferError and ValueError): copy=False, and a copy is
-                   // needed
+    buffer,        // BufferError: the exchange is impossible
+    copy_refused,  // CopyRefusedError (BufferError and ValueError): copy=False, but the exchange
+                   // needs a copy
     type,          // TypeError
     value,         // ValueError
     index,         // IndexError
@@ -31,7 +31,8 @@ class Error : public std::runtime_error {
   Kind kind_;
 };
 
-// Joins its arguments into one message and throws: fail(Error::Kind::value, "ndim is ", n).
+// Throws an Error whose message is the concatenation of the parts:
+// fail(Error::Kind::value, "ndim is ", n).
 template <class... Parts>
 [[noreturn]] void fail(Error::Kind kind, const Parts&... parts) {
   std::ostringstream message;

@@ -55,7 +55,8 @@ void list_devices(const List& list) {
   }
 }
 
-// The locks of the table.  They are not members, since no lock may be made under another one.
+// The locks of the table.  They are not members of `Table`, which is made under the lock of
+// `the_table`: a lock must not be made while another one is held (AtFork).
 Mutex& cutting = *new Mutex(Rank::sub_devices);
 Mutex& changing = *new Mutex(Rank::device_table);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that exists, made known to the drivers ("pinned"): they copy from it and to it by
-// DMA, where other host memory goes through a block of host USM.  It does not become USM: kernels
-// and get_pointer_type() know nothing of it.
+// Registers existing host memory with the drivers ("pins" it), so that they copy from it and to it
+// by DMA.  Other host memory is copied through a block of host USM.  Registered memory does not
+// become USM: get_pointer_type() does not recognise it, and kernels read it only on devices that
+// read all host memory.
 #pragma once
 
 #include <atomic>
@@ -13,8 +14,8 @@
 
 namespace sycl_ext {
 
-// One range that drivers know.  Keeps the memory; the last handle to go tells the drivers, at once:
-// copies that are going on have handles of their own.
+// A range of memory that is registered with drivers.  It owns a reference to the memory.  The
+// destructor of the last handle removes the registration at once; each pending copy has a handle.
 class RegisteredMemory {
  public:
   RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes);
@@ -22,7 +23,7 @@ class RegisteredMemory {
   RegisteredMemory(const RegisteredMemory&) = delete;
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
-  // Whether the driver of the entry knows it.
+  // Whether the range is registered with the driver of the entry.
   bool is_known_to(const Entry& entry) const noexcept;
   bool contains(const std::byte* first, std::size_t size) const noexcept {
     return first >= data && size <= nbytes && first - data <= static_cast<long>(nbytes - size);
@@ -30,22 +31,24 @@ class RegisteredMemory {
 
   const std::byte* const data;
   const std::size_t nbytes;
-  // The users with a handle, without copies.
+  // The number of handles of users; those of copies are not counted.
   mutable std::atomic<int> users{0};
 
  private:
   Memory memory_;
-  std::vector<const Entry*> known_, imported_;  // a root device of each driver; by us
+  // A root device of each driver that the range is registered with, and of each driver that this
+  // object has registered it with.
+  std::vector<const Entry*> known_, imported_;
 };
 using Registration = std::shared_ptr<const RegisteredMemory>;
 
-// Makes the bytes known to the driver of every default context that can.  A range within one that
-// is registered shares that one.  Error(buffer): it overlaps one in another way.  A driver that
-// cannot, or does not, is left out.
+// Registers the bytes with the driver of every default context; drivers that cannot register host
+// memory are skipped.  A range inside a registered one shares its registration.  Error(buffer): the
+// range overlaps a registered one in another way.
 Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes);
 
-// Drops a handle whose user has gone.  Waits for the copies that are going on, when it was the last
-// user, and until the drivers have forgotten the memory; Ctrl-C leaves that to those copies.
+// Drops the handle of a user.  The last one waits for pending copies, and then removes the
+// registration.  After Ctrl-C the last of those copies removes it.
 void forget(Registration registration);
 
 // The registration of all these bytes with the driver of the entry; nullptr: there is none.

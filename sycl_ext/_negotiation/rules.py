@@ -44,15 +44,22 @@ class Relation(Enum):
 
     SAME = "the memory is bound to the requested context"
     OTHER_CONTEXT = (
-        "the memory is not bound to the default context of the device, which its DLPack id means"
+        "the memory belongs to another SYCL context than the default one of its device, and a "
+        "DLPack device id stands for the default one"
     )
-    DIRECT = "the memory belongs to another entry, and the runtime can copy between them directly"
+    DIRECT = (
+        "the memory belongs to another device, sub-device or SYCL context, and the runtime can "
+        "copy it directly"
+    )
     SUB_DEVICE = (
         "the memory is on a sub-device, such as a tile, and this consumer takes only memory of "
         "root devices"
     )
-    OTHER_KIND = "that device type names memory of another kind of USM on the same device"
-    INDIRECT = "the memory belongs to another entry, and the runtime cannot copy between them"
+    OTHER_KIND = "that DLPack device type stands for another kind of USM than the memory has"
+    INDIRECT = (
+        "the memory belongs to another device, sub-device or SYCL context, and the runtime cannot "
+        "copy it directly"
+    )
     SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
     HOST_ONLY = "it is host memory, and not USM"
     REACHABLE = "the host can reach the memory"

@@ -234,8 +234,10 @@ class Tensor(Array):
         Raises
         ------
         BufferError
-            If this tensor is read-only, or if several of its indices may share one element: also if
-            its axes interleave, which they do not in slices and transpositions of an array.
+            If this tensor is read-only, or if several of its indices may share one element. That
+            includes every tensor in which one axis steps between the elements of another, such as
+            shape (2, 3) with strides (3, 2). Slices and transpositions of an array have no such
+            axes.
         TypeError
             If the dtypes differ; dtypes are never converted silently.
         ValueError

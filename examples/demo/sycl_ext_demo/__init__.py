@@ -33,6 +33,9 @@ LINE = "{:<17}  {:<5}  {:<14}  {:>9}  {:>11}  {}"
 #: Kinds of USM that the host can access on every device, best first.
 USM_TYPES: tuple[Literal["shared", "host"], ...] = ("shared", "host")
 
+#: The folder of the pictures.
+FOLDER = "sycl_ext_demo"
+
 NO_DPNP = """\
 dpnp cannot be imported ({}), so NumPy computed on the host.
 For the whole round trip: pip install dpnp pillow
@@ -43,9 +46,11 @@ def add_to(subparsers: _SubParsers) -> None:
     """Add the command to the command line."""
     parser = subparsers.add_parser(
         "demo",
-        help="take a picture through USM, dpnp and NumPy, and show every hop",
+        help="take a picture through USM, dpnp and NumPy, show every hop, write two pictures to "
+        f"./{FOLDER}",
         description="Take a picture from a file into USM, let dpnp draw it with a pen, and bring "
-        "the result to NumPy; show for every hop whether it was a view or a copy.",
+        "the result to NumPy; show for every hop whether it was a view or a copy. The pictures "
+        f"before.png and after.png are written to the folder {FOLDER} in the current folder.",
     )
     parser.add_argument(
         "file",
@@ -58,9 +63,9 @@ def add_to(subparsers: _SubParsers) -> None:
     parser.add_argument(
         "--output",
         type=Path,
-        default=Path("sycl_ext_demo"),
+        default=Path(FOLDER),
         metavar="DIR",
-        help="where before.png and after.png go (default: %(default)s)",
+        help="the folder for before.png and after.png; it is created (default: ./%(default)s)",
     )
     parser.add_argument(
         "--device",

@@ -56,6 +56,13 @@ def test_no_arguments_print_the_help():
         assert f"\n    {command} " in done.stdout
 
 
+def test_the_help_of_the_demo_names_the_folder_that_it_writes(capsys):
+    for arguments in ([], ["demo"]):
+        with pytest.raises(SystemExit):
+            main([*arguments, "--help"])
+        assert re.search(r"writ\w+ .*\bsycl_ext_demo\b", capsys.readouterr().out, re.DOTALL)
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--version"])
