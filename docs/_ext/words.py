@@ -23,7 +23,12 @@ WORDS = {
     "get_started": ["install", "installation", "pip install"],
     "interoperability": ["masked array", "xgboost", "openvino"],
     "platforms": ["windows", "wsl", "macos", "mac", "arm", "aarch64"],
+    "recipes/checkpoints": ["checkpoint", "savez", "torch save", "state dict"],
+    "recipes/dataframes": ["pandas", "polars", "dataframe"],
+    "recipes/fft": ["fft", "fourier"],
     "recipes/float64_on_the_host": ["float64 not supported", "fp64", "double precision"],
+    "recipes/larger_than_memory": ["larger than memory", "chunks", "out of core", "mmap"],
+    "recipes/torch_dataloader": ["dataloader", "batches", "pin_memory"],
     "recipes/torch": ["torch xpu", "xpu", "pytorch"],
     "stability": ["license", "maintainer", "versions", "deprecation"],
 }
