@@ -260,45 +260,6 @@ assert len(sx.devices()) == (7 if same else 7 + 4), sx.devices()
 """)
 
 
-def test_memory_of_a_card_in_another_process(run):
-    """The handle names the card; the other process opens it there, and on no tile."""
-    run(
-        """
-import pickle, subprocess, sys
-
-OTHER = '''
-import dpctl, pickle, sys
-import sycl_ext as sx
-
-for line in sys.stdin:
-    tensor = sx.ipc.open(pickle.loads(bytes.fromhex(line)))
-    print((tensor.device.name, tensor.device.kind, tensor.device.root_id))
-    print(int(tensor.to_numpy(copy=True).sum()), flush=True)
-    tensor.copy_from(tensor.to_numpy(copy=True) + 1)
-    print("added", flush=True)
-'''
-with subprocess.Popen(
-    [sys.executable, "-c", OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-) as other:
-    for card in dpctl.get_composite_devices():
-        first = sx.device(card.component_devices()[0])
-        tensor = sx.ipc.empty(4096, "int32", device=card)
-        assert tensor.device.sycl_device == card
-        tensor.copy_from(np.arange(4096, dtype="int32"))
-        handle = sx.ipc.handle(tensor)
-        other.stdin.write(pickle.dumps(handle).hex() + "\\n")
-        other.stdin.flush()
-        assert other.stdout.readline().strip() == str((card.name, "context", first.id))
-        assert other.stdout.readline().strip() == str(4095 * 4096 // 2)
-        assert other.stdout.readline().strip() == "added"
-        assert (tensor.to_numpy(copy=True) == np.arange(1, 4097)).all()
-    other.stdin.close()
-assert other.returncode == 0
-""",
-        ZE_FLAT_DEVICE_HIERARCHY="COMBINED",
-    )
-
-
 @pytest.mark.parametrize("hierarchy", ["FLAT", "COMBINED"])
 def test_tiles_that_are_root_devices(run, hierarchy):
     run(

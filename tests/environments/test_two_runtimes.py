@@ -85,11 +85,8 @@ print(sx.zeros(3).to_numpy())
     "way",
     [
         "sx.from_dlpack(x)",
-        "sx.from_dlpack(x, device=0)",
         "sx.as_tensor(x)",
-        "sx.host_view(x)",
         "sx.exchange(x, np)",
-        "sx.explain(x, np)",
         'sx.zeros(4096, "uint8").copy_from(x)',
         "sx.from_dlpack(with_table(Table(stream=x.queue))(sx.zeros(3, usm_type='shared')))",
     ],

@@ -20,18 +20,8 @@ FILES = ("test_stateful.py", "test_generated_input.py")
 
 def run(seed: int) -> bool:
     """Run every test with this seed; True when all pass."""
-    command = [
-        sys.executable,
-        "-X",
-        "faulthandler",
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-    ]
-    options = ["--timeout=1200", f"--hypothesis-seed={seed}"]
+    command = [sys.executable, "-X", "faulthandler", "-m", "pytest", "-q", "-x"]
+    options = ["-p", "no:cacheprovider", "--timeout=1200", f"--hypothesis-seed={seed}"]
     done = subprocess.run(
         [*command, *options, *(str(HERE / name) for name in FILES)],
         env={**os.environ, "SYCL_EXT_FUZZ": "1"},

@@ -23,7 +23,7 @@ import ways
 from dlpack_conformance.structs import capsule_name
 from generated import alive, attempt, cases
 from producers import Producer, over
-from samples import DTYPE_NAMES, USM_TYPES, bits
+from samples import bits
 
 OURS = (BufferError, TypeError, ValueError)
 
@@ -284,55 +284,4 @@ def test_buffers(exporter, format, length, copy):
             assert bits(tensor.to_numpy()) == source.tobytes()
             assert tensor.readonly == (source.readonly and not copy)
         del tensor
-    assert alive() == before
-
-
-# ---- arguments -----------------------------------------------------------------------------------
-
-SPECS = st.one_of(
-    THINGS,
-    st.integers(-(2**80), 2**80),
-    st.tuples(st.integers(-3, 20), st.integers(-(2**40), 2**40)),
-    st.lists(st.integers(), max_size=3),
-    st.text(alphabet="opencl:cpugz019*, ", max_size=14),
-    st.text(max_size=5),
-    st.sampled_from(["opencl:cpu:0", "CPU", "host", "gpu:1", "(14, 0)", "level_zero"]),
-)
-
-
-@cases(150)
-@given(spec=SPECS)
-def test_device_specs(spec):
-    before = sx.devices()
-    found = attempt(lambda: sx.device(spec), *THEIRS)
-    assert found is None or found in before
-    for call in (
-        lambda: sx.empty(2, device=spec),
-        lambda: sx.from_dlpack(np.zeros(2), device=spec),
-        lambda: sx.zeros(2).to_device(spec),
-        lambda: sx.explain(np.zeros(2), spec),
-    ):
-        attempt(call, *THEIRS)
-    assert sx.devices() == before
-
-
-@cases(150)
-@given(
-    shape=st.one_of(
-        LENGTHS, st.lists(LENGTHS, max_size=70), st.lists(LENGTHS, max_size=4).map(tuple)
-    ),
-    dtype=st.one_of(st.sampled_from(DTYPE_NAMES), THINGS),
-    usm_type=st.sampled_from([*USM_TYPES, "system", "", None, 3]),
-    order=st.sampled_from(["C", "F", "K", "", None]),
-    make=st.sampled_from([sx.empty, sx.zeros]),
-)
-def test_shapes(shape, dtype, usm_type, order, make):
-    before = alive()
-    tensor = attempt(
-        lambda: make(shape, dtype, usm_type=usm_type, order=order), *THEIRS, MemoryError
-    )
-    if tensor is not None:
-        assert tensor.nbytes == tensor.size * tensor.itemsize < 2**40
-        assert make is sx.empty or not any(bits(tensor.to_numpy()))
-    del tensor
     assert alive() == before

@@ -133,6 +133,40 @@ assert found == [9]
     )
 
 
+def test_a_child_is_told_of_a_copy_on_the_cpu_that_was_under_way():
+    """It goes on in the parent only; the child uses the device, and copies again."""
+    environments.python("""
+import os, signal, threading, warnings
+import dpctl
+import sycl_ext as sx
+
+class Gate:  # a host task of dpctl drops it, with the GIL: the queue waits for that
+    def __del__(self):
+        gate.wait(60)
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+gate, device = threading.Event(), sx.device()
+before = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
+source = sx.zeros(8, "uint8", usm_type="host", device=before).copy_from(b"1" * 8)
+target = sx.zeros(8, "uint8")
+before._submit_keep_args_alive((Gate(),), [])
+copy = target.copy_from(source, wait=False)
+assert not copy.done()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    try:
+        copy.wait()
+    except sx.SyclError as error:
+        again = target.copy_from(b"2" * 8)
+        os._exit(0 if "forked" in str(error) and again.tolist() == [50] * 8 else 1)
+    os._exit(2)
+assert os.waitpid(child, 0)[1] == 0
+gate.set()
+assert copy.result().tolist() == [49] * 8
+""")
+
+
 def test_a_child_that_is_forked_in_the_middle_of_a_wait(gpu_environment):
     """The wait is its parent's: it has no end in the child, and is an error there."""
     environments.python(

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from benchmarks import report  # noqa: E402
-from benchmarks.harness import Outcome, Pace, Race, Spread, Target, calibrate, orders, race  # noqa: E402
+from benchmarks.harness import Outcome, Pace, Race, Spread, Target, orders, race  # noqa: E402
 
 
 def test_ratios_are_taken_within_a_turn():
@@ -28,14 +28,6 @@ def test_ratios_are_taken_within_a_turn():
     assert all(sorted(log[-12:][turn : turn + 3]) == ["a", "b", "c"] for turn in range(0, 12, 3))
     firsts = Counter(order[0] for order in islice(orders("abc"), 6))
     assert set(firsts.values()) == {2}
-
-
-def test_calibration_finds_enough_runs_and_ends():
-    for per_run in (1e-9, 3e-7, 1e-3, 2.0):
-        assert 4e-4 <= calibrate(lambda n, run=per_run: n * run, 4e-4) * per_run <= max(4e-3, 2.0)
-    delays = iter([1.0])  # the first sample waits for something else
-    assert calibrate(lambda n: n * 1e-6 + next(delays, 0), 1e-3) >= 1000
-    assert calibrate(lambda n: 0.0, 1.0, most=1000) == 1000
 
 
 def test_a_page_says_which_figures_fail():

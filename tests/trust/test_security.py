@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 
-import dpctl.memory
 import numpy as np
 import pytest
 
@@ -58,13 +57,6 @@ def test_no_way_writes(name, usm_type):
     with pytest.raises((BufferError, TypeError, ValueError, AttributeError)):
         REFUSED[name](tensor.as_readonly())
     assert bits(tensor.to_numpy()) == bits(np.arange(64))
-
-
-def test_dpctl_memory_cannot_be_told():
-    """dpctl.memory reads the flag, and has no read-only memory: it keeps no promise of ours."""
-    tensor = sx.zeros(8, "uint8", usm_type="shared").as_readonly()
-    assert tensor.__sycl_usm_array_interface__["data"][1] is True
-    assert dpctl.memory.as_usm_memory(tensor).nbytes == 8
 
 
 # ---- no bytes of others --------------------------------------------------------------------------

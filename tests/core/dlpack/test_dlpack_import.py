@@ -22,7 +22,9 @@ from producers import (
     Ignoring,
     Managed,
     Producer,
+    Table,
     over,
+    with_table,
 )
 from samples import bits, numbers, values
 
@@ -234,6 +236,9 @@ def test_a_null_deleter(versioned):
         bad = over(array, versioned=versioned, deleter=False, ndim=-1)
         with pytest.raises(BufferError):
             sx.from_dlpack(bad.capsule())
+        for cls in (Producer, with_table(Table(stream=sx.device().sycl_queue.addressof_ref()))):
+            for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
+                assert bits(take(cls(array, deleter=False)).to_numpy()) == bits(values((2, 3)))
 
 
 def test_null_strides_are_compact(versioned):

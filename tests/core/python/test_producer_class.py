@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cached facts about a producer's class are valid until the class changes."""
 
-import gc
-
 import dpctl
 import numpy as np
 import pytest
 
-import environments
 import sycl_ext as sx
 from producers import Producer, Table, with_table
 
@@ -92,47 +89,6 @@ def test_classes_that_come_and_go():
             else:
                 with pytest.raises(TypeError):
                     sx.as_tensor(producer)
-
-
-class Key(str):
-    """A key of a class that runs `action` once when it is compared with the name that it has."""
-
-    action = None
-    __hash__ = str.__hash__
-
-    def __eq__(self, other):
-        action, Key.action = Key.action, None
-        if action is not None:
-            action()
-        return False
-
-
-def check_keys_that_change_the_class(name):
-    base = new_class()
-    base.sycl_queue = None
-    for _ in range(20):
-        other = type("Other", (base,), {})
-        derived = type("Derived", (type("Middle", (base,), {Key(name): 1}),), {})
-        producer = derived(np.arange(2.0))
-
-        def change(derived=derived, other=other):
-            derived.__bases__ = (other,)
-            gc.collect()  # ends the class in between, and the order of resolution
-            return [tuple(range(length)) for length in range(1, 10) for _ in range(200)]
-
-        Key.action = change
-        assert sx.from_dlpack(producer).shape == (2,)
-        assert Key.action is None
-
-
-def test_keys_that_change_the_class():
-    """In a process of its own, which such a key has ended."""
-    environments.python(
-        "import test_producer_class as lab\n"
-        "for name in ('__dlpack_c_exchange_api__', 'requires_grad', 'is_conj'):\n"
-        "    lab.check_keys_that_change_the_class(name)\n",
-        near=__file__,
-    )
 
 
 class OfInstances:

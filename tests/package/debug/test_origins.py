@@ -70,21 +70,6 @@ for name, way in WAYS.items():
     assert said == []
 
 
-def test_the_oldest_comes_first(tmp_path):
-    said, _ = run(
-        tmp_path,
-        """
-import sycl_ext as sx
-
-held = [sx.zeros(n).__dlpack__() for n in range(1, 100)]
-alive = sx.memory.live_exports(origins=True)
-assert [origin.shape for origin in alive] == [(n,) for n in range(1, 100)]
-held.clear()
-""",
-    )
-    assert said == []
-
-
 def test_a_warning_at_the_exit(tmp_path):
     said, script = run(tmp_path, """
 import sycl_ext as sx

@@ -74,31 +74,19 @@ def test_this_machine():
 #: Variables ({empty}: a folder without files, {file}: one that names a driver that is not there),
 #: the check that fires, words of its problem or cause, and its cure.
 BROKEN_BY_VARIABLES = [
-    (
-        {"SYCL_EXT_NO_ICD": "1", "OCL_ICD_VENDORS": "{empty}"},
-        *("no-driver", "SYCL_EXT_NO_ICD", "unset OCL_ICD_VENDORS SYCL_EXT_NO_ICD"),
-    ),
-    (
-        {"OCL_ICD_FILENAMES": "/nowhere.so", "OCL_ICD_VENDORS": "{empty}"},
-        *("driver", "/nowhere.so: cannot open shared object file", "unset OCL_ICD_FILENAMES"),
-    ),
-    (
-        {"OCL_ICD_VENDORS": "{file}"},
-        *("driver", "{file}/a.icd", "export OCL_ICD_FILENAMES={embedded}"),
-    ),
-    (
-        {"ONEAPI_DEVICE_SELECTOR": "level_zero:gpu"},
-        *("hidden-devices", "opencl:cpu:0", "unset ONEAPI_DEVICE_SELECTOR"),
-    ),
-    (
-        {"ONEAPI_DEVICE_SELECTOR": "bogus:garbage"},
-        *("hidden-devices", "parsing error", "unset ONEAPI_DEVICE_SELECTOR"),
-    ),
-    (
-        {"ONEAPI_DEVICE_SELECTOR": "level_zero", "SYCL_EXT_NO_ICD": "1", "OCL_ICD_VENDORS": EMPTY},
-        *("list", "Incomplete selector", "unset ONEAPI_DEVICE_SELECTOR"),
-    ),
-]
+    ({"SYCL_EXT_NO_ICD": "1", "OCL_ICD_VENDORS": "{empty}"},
+        *("no-driver", "SYCL_EXT_NO_ICD", "unset OCL_ICD_VENDORS SYCL_EXT_NO_ICD")),
+    ({"OCL_ICD_FILENAMES": "/nowhere.so", "OCL_ICD_VENDORS": "{empty}"},
+        *("driver", "/nowhere.so: cannot open shared object file", "unset OCL_ICD_FILENAMES")),
+    ({"OCL_ICD_VENDORS": "{file}"}, *("driver", "{file}/a.icd",
+        "export OCL_ICD_FILENAMES={embedded}")),
+    ({"ONEAPI_DEVICE_SELECTOR": "level_zero:gpu"}, *("hidden-devices", "opencl:cpu:0",
+        "unset ONEAPI_DEVICE_SELECTOR")),
+    ({"ONEAPI_DEVICE_SELECTOR": "bogus:garbage"}, *("hidden-devices", "parsing error",
+        "unset ONEAPI_DEVICE_SELECTOR")),
+    ({"ONEAPI_DEVICE_SELECTOR": "level_zero", "SYCL_EXT_NO_ICD": "1", "OCL_ICD_VENDORS": EMPTY},
+        *("list", "Incomplete selector", "unset ONEAPI_DEVICE_SELECTOR")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("variables", "check", "words", "cure"), BROKEN_BY_VARIABLES)

@@ -238,43 +238,6 @@ def test_the_first_refusal_is_the_cause():
     assert caught.value.__cause__ is errors[0]
 
 
-class MuteError(BufferError):
-    """An exception that cannot be shown."""
-
-    def __str__(self):
-        raise RuntimeError("no text")
-
-
-def test_a_refusal_that_cannot_be_shown_is_still_the_cause():
-    refusal = MuteError()
-
-    def function(x):
-        raise refusal
-
-    with pytest.raises(
-        sx.ExchangeError, match=r"MuteError: \(its message cannot be read"
-    ) as caught:
-        sx.exchange(usm(), function)
-    assert caught.value.__cause__ is refusal
-
-    class Unlucky:
-        def __dlpack__(self, **_):
-            raise refusal
-
-        def __dlpack_device__(self):
-            return (HOST, 0)
-
-    class UnluckyFromTheStart(Unlucky):
-        def __dlpack_device__(self):
-            raise refusal
-
-    for producer in (Unlucky(), UnluckyFromTheStart()):
-        for call in (sx.from_dlpack, sx.as_tensor, sx.host_view):
-            with pytest.raises(sx.ExchangeError, match="cannot be read") as caught:
-                call(producer)
-            assert caught.value.__cause__ is refusal
-
-
 # ---- copies --------------------------------------------------------------------------------------
 
 

@@ -64,25 +64,3 @@ def test_a_session_that_asks_for_nothing_loads_nothing(tmp_path):
     )
     done = session(tmp_path)
     assert done.returncode == 0, done.stdout
-
-
-def test_ctrl_c_leaves_the_report_of_the_last_run(tmp_path):
-    """An unfinished case says nothing about a library."""
-    (tmp_path / "conftest.py").write_text(
-        "count = 0\n"
-        "def pytest_runtest_logreport(report):\n"
-        "    global count\n"
-        "    count += report.when == 'call'\n"
-        "    if count == 3:\n"
-        "        raise KeyboardInterrupt\n"
-    )
-    report = tmp_path / "report.md"
-    report.write_text("of the last run")
-    done = session(
-        tmp_path,
-        *("-p", "conftest", "--pyargs", "dlpack_conformance", "--dlpack=numpy"),
-        *(f"--dlpack-report={report}", "-k", "must-producer"),
-    )
-    assert done.returncode == pytest.ExitCode.INTERRUPTED, done.stdout
-    assert f"interrupted: {report} is not written" in done.stdout
-    assert report.read_text() == "of the last run"

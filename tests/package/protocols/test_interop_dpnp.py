@@ -10,6 +10,7 @@ import pytest
 
 import samples
 import sycl_ext as sx
+from dlpack_conformance.structs import managed_in
 from samples import values
 from sycl_ext._exchange import offers
 from sycl_ext._negotiation.consumers import _dpnp_described, consumer_for
@@ -34,6 +35,15 @@ def test_arrays_without_dimensions_stay_writable(usm_type):
         theirs.flags["W"] = False
         for call in (sx.from_dlpack, sx.as_tensor, sx.host_view):
             assert call(theirs).readonly
+
+
+def test_an_export_of_dpnp_has_an_offset(usm_type):
+    array = dpnp.arange(12, dtype="int16", usm_type=usm_type)[5:]
+    capsule = array.__dlpack__(max_version=(1, 0))
+    assert managed_in(capsule).dl_tensor.byte_offset == 10
+    for found in (sx.from_dlpack(capsule), *(f(array) for f in (sx.from_dlpack, sx.host_view))):
+        assert found.ptr == address(array)
+        assert found.tolist() == list(range(5, 12))
 
 
 def watched(array, refused=None):

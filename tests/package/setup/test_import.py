@@ -164,11 +164,6 @@ def test_public_objects_say_where_they_are_found():
                 assert (value.__module__, value.__name__) == (module.__name__, name)
 
 
-def test_a_tensor_lists_what_it_has():
-    assert not [name for name in dir(sx.Tensor) if not hasattr(sx.Tensor, name)]
-    assert {"transpose", "numpy"} & set(dir(sx.Tensor)) == {"transpose"}
-
-
 def test_a_core_that_cannot_be_loaded_is_told_by_the_public_names_alone():
     """pickle looks for a function that does not say its module in every module there is."""
     environments.python(
@@ -332,35 +327,3 @@ def test_a_source_tree_without_a_core(tmp_path):
     said = done.stderr.splitlines()[-1]
     assert f"the source tree of sycl_ext, {sources}, where" in said
     assert said.endswith(f"python -m pip install '{sources}'")
-
-
-def test_what_the_first_exchange_does_not_need_is_loaded_later():
-    environments.python(
-        textwrap.dedent("""
-        import sys
-        import numpy as np, sycl_ext as sx
-        np.asarray(sx.from_dlpack(sx.from_dlpack(np.zeros(3))))
-        later = (
-            *("_exchange.exchange", "_exchange.staging", "_exchange.mpi", "_ipc.handles"),
-            *("_devices.cached_memory", "_devices.memory_use", "_setup.paths"),
-        )
-        assert not [name for name in later if f"sycl_ext.{name}" in sys.modules]
-        assert "exchange" not in vars(sx) and sx.exchange is vars(sx)["exchange"]
-        from sycl_ext.ipc import empty
-        """)
-    )
-
-
-def test_numpys_functions_are_found_at_the_import():
-    """A first array that looked for them could be interrupted there, or met by the end."""
-    environments.python(
-        textwrap.dedent("""
-        import sys
-        import sycl_ext as sx
-        tensor, called = sx.zeros(3, usm_type="shared"), []
-        sys.setprofile(lambda frame, *_: called.append(frame.f_code.co_filename))
-        tensor.to_numpy()
-        sys.setprofile(None)
-        assert not [file for file in called if "numpy" in file.split("/")], called
-        """)
-    )
