@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# make demo     set everything up, and show what the package does (needs Python 3.10+, g++, make)
+# make demo     set everything up, and run the demo (needs Python 3.10+, g++, make)
 # make test     set everything up, lint, and run the tests
 # make help     the rest
 PYTHON ?= python3

@@ -63,7 +63,9 @@ def main(arguments: list[str] | None = None) -> None:
         "--only", default="", metavar="WORD", help="figures with this word in the name"
     )
     parser.add_argument("--output", type=Path, default=PAGE.parent, metavar="FOLDER")
-    parser.add_argument("--redraw", action="store_true", help="write again what the last run found")
+    parser.add_argument(
+        "--redraw", action="store_true", help="write the results of the last run again"
+    )
     options = parser.parse_args(arguments)
 
     start = time.perf_counter()

@@ -43,7 +43,7 @@ default_role = "autolink"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-#: Files outside docs/ that are pages of the site: what the repository calls them -> the page.
+#: Files outside docs/ that are pages of the site: the name in the repository -> the page.
 PAGES_OF_FILES = {
     "../CHANGELOG.md": "changelog.md",
     "../CONTRIBUTING.md": "design.md",

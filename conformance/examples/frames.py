@@ -40,7 +40,7 @@ alive: dict[int, tuple] = {}  # address of a struct -> all that it points to
 
 @Function
 def release(address: int) -> None:
-    """Be the deleter: forget what the struct points to."""
+    """Be the deleter: release the memory of the struct."""
     alive.pop(address, None)
 
 

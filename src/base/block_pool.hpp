@@ -2,7 +2,7 @@
 // Keeps blocks for the next allocation: the SYCL runtime takes 1.2 microseconds and a global lock
 // for each pair of malloc and free, however small; a page-aligned block costs the host allocator
 // several times a plain one; and memory that has been touched before is several times as fast to
-// fill as memory that is fresh from the kernel.  Knows neither SYCL nor what a block is.
+// fill as memory that is fresh from the kernel.  Does not use SYCL, and does not interpret blocks.
 #pragma once
 
 #include <array>

@@ -28,7 +28,7 @@ struct Interpreter {
   void (*take_gil)(Released released);
   // Whether the interpreter has ended, or another thread is ending it: nothing of Python's runs.
   bool (*is_gone)() noexcept;
-  // Whether a signal may end what the calling thread waits for.
+  // Whether a signal may end the wait of the calling thread.
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.
   void (*handle_signals)();

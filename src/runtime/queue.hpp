@@ -69,8 +69,8 @@ class Queue {
   bool may_have_work() const noexcept;
   // True: nothing that was submitted is pending, nor to be reported.  False: something may be.
   bool is_idle() const;
-  // The same of what the device has been given.  For memory that is let go: a command that libsycl
-  // still holds back keeps its own.
+  // The same for all commands that were given to the device.  It is asked before memory is freed: a
+  // command that libsycl still holds back keeps its own memory.
   bool is_device_idle() const noexcept;
   // For tests: whether something is pending, or to be reported.
   bool has_pending_work() const;

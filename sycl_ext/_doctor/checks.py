@@ -367,7 +367,7 @@ def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
     yield Finding(problem, cause, INSTALL_GPU, severity=when_others_work(machine))
 
 
-# ---- what a device can do ------------------------------------------------------------------------
+# ---- features of a device ------------------------------------------------------------------------
 
 
 def self_test(machine: Machine) -> Iterator[Finding]:
@@ -429,7 +429,7 @@ def no_usm(machine: Machine) -> Iterator[Finding]:
 
 
 def no_device(machine: Machine) -> Iterator[Finding]:
-    """Say what the runtime says, if there is no device and no other check finds a problem."""
+    """Quote the runtime, if there is no device and no other check finds a problem."""
     others = (one.severity for check in CHECKS[:-1] for one in check(machine))
     if machine.devices or "problem" in others:
         return
@@ -438,7 +438,7 @@ def no_device(machine: Machine) -> Iterator[Finding]:
         "there is no SYCL device",
         f"the runtime says: {said}" if said else "the runtime found no device, and says nothing",
         INSTALL_CPU,
-        "to see what the runtime tries: SYCL_UR_TRACE=-1 python -m sycl_ext devices",
+        "to see the steps of the runtime: SYCL_UR_TRACE=-1 python -m sycl_ext devices",
     )
 
 

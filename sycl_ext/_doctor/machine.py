@@ -157,7 +157,7 @@ class Step:
 
     name: str  # such as "import dpnp", "list devices" or "device 0: copy"
     outcome: Literal["ok", "failed", "crashed", "skipped"]
-    detail: str = ""  # an error, why it was skipped, or what the test has found out
+    detail: str = ""  # an error, the reason for the skip, or the finding of the test
 
     @property
     def went_wrong(self) -> bool:
@@ -340,7 +340,7 @@ class Machine:
         """The setting ``kernel.yama.ptrace_scope``; None: there is none."""
         return peers.ptrace_scope(self.root / peers.PTRACE_SCOPE.relative_to("/"))
 
-    # ---- what the processes found out ------------------------------------------------------------
+    # ---- findings of the processes ------------------------------------------------------------
 
     @cached_property
     def _probed(self) -> Probed:

@@ -92,7 +92,7 @@ class Probe:
         ]
 
     def test(self, tests: str, package: str) -> None:
-        """Test each device with what a package is needed for."""
+        """Test the features of each device that need a package."""
         module = importlib.import_module("sycl_ext._doctor.self_test")
         for device in self.devices:
             if not device.usm_types:

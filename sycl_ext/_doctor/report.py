@@ -87,7 +87,7 @@ def gpu_lines(machine: Machine) -> Iterator[str]:
 
 
 def environment_lines(machine: Machine) -> Iterator[str]:
-    """Describe what the environment does to the ids."""
+    """Describe the effect of the environment on the ids."""
     for name, value in machine.environment.items():
         yield wrapped(f"{name}={value}", "", "  ")
     for line in explain_hierarchy(machine.environment):

@@ -2,7 +2,7 @@
 """The tests of a device.
 
 `probe` runs it in a process of its own, since a device may crash or hang in each test.  A test
-returns what a user may like to know of it, raises `Skip` where a device cannot do such a thing, and
+returns facts for the user, raises `Skip` where a device cannot do such a thing, and
 any other exception where it should have.
 """
 
@@ -114,7 +114,7 @@ def sub_devices(device: sx.Device) -> str:
 
 
 def partitioned(device: sx.Device) -> tuple[str, tuple[sx.Device, ...]]:
-    """Return what the device is partitioned into, and the sub-devices."""
+    """Return the partition of the device, and the sub-devices."""
     refused = ""
     for what, partition in PARTITIONS.items():
         try:

@@ -36,7 +36,9 @@ class Decision(NamedTuple):
     source: _core.TensorBase
     who: Consumer
     call: Callable[[Any], Any] | None  # None: a device is the consumer
-    described: Callable[[Any], Any] | None  # what a library has for plain USM; see `Consumer`
+    described: (
+        Callable[[Any], Any] | None
+    )  # the function of a library for plain USM; see `Consumer`
     offers: Iterator[Offer]  # each is planned when the one before it was refused
 
 

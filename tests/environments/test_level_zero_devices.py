@@ -182,7 +182,7 @@ for tile in gpus[:2]:
         assert found.__dlpack_device__() == (14, tile.id)
         assert sx.from_dlpack(found.__dlpack__(copy=False)).device is tile
         assert (found.to_numpy(copy=True) == 3 + tile.id).all()
-        # What the card's queue still does to it is waited for, and what comes next follows it.
+        # Pending work of the card's queue on it is waited for, and later work follows it.
         more = dpctl.memory.MemoryUSMHost(4096, queue=queue)
         memoryview(more)[:] = bytes([9]) * 4096
         control.fakegpu_set_delay_us(50_000)

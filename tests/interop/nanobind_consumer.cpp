@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions with nb::ndarray arguments: what a C++ extension module does with somebody's array.
+// Functions with nb::ndarray arguments, as in the C++ extension module of a user.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

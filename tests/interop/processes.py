@@ -104,7 +104,7 @@ def run_cases(python: Path, script: str, name: str, cases: list[Any]) -> dict[An
     Returns
     -------
     dict
-        Case -> its last line; a crash has the outcome "crash".  And what the other lines say.
+        Case -> its last line; a crash has the outcome "crash".  And the other lines.
     """
     outcomes: list[dict[str, Any]] = []
     said: dict[Any, Any] = {}

@@ -98,7 +98,7 @@ LIBRARIES = {
         bytearray(VALUES.tobytes())).cast("f", VALUES.shape), "memoryview"),
 }  # fmt: skip
 
-#: How an array is taken, and what the result must be: "view", "copy" or the name of an exception.
+#: How an array is taken, and the expected result: "view", "copy" or the name of an exception.
 WAYS: dict[str, Callable[[Any], Any]] = {
     "from_dlpack(x, device=cpu)": lambda x: sx.from_dlpack(x, device="opencl:cpu"),
     "from_dlpack(x, device=gpu)": lambda x: sx.from_dlpack(x, device="level_zero:gpu:0"),

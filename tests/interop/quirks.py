@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second part of worker.py: arrays of each dtype and layout.
 
-"bare" is what the table in ``sycl_ext/_negotiation/consumers.py`` protects a consumer from: the
+"bare" is the case from which the table in ``sycl_ext/_negotiation/consumers.py`` protects: the
 array as it is.
 """
 

@@ -3,7 +3,7 @@
 
 The kernel waits for a gate that the test opens once the way has returned, or waits itself.  Then
 
-- a way that reads must give what a pending kernel writes,
+- a way that reads must give the result of a pending kernel,
 - a way that writes must leave the earlier elements to a pending kernel,
 - memory whose last holder is dropped must stay as it is until the kernel is done.
 
@@ -78,7 +78,7 @@ def kernels_in(private: bool) -> Kernels:
 
 
 def numbers(data: Any) -> set[int]:
-    """The int64 numbers in what a way has given."""
+    """The int64 numbers in the result of a way."""
     found = np.ascontiguousarray(ways.content(data))
     assert found.size
     return set(np.frombuffer(found.tobytes(), "int64").tolist())

@@ -72,7 +72,7 @@ def test_a_child_ends_without_what_its_parent_has_left_to_free(gpu_environment):
         """
 import ctypes, os, signal, sys, warnings
 libc = ctypes.CDLL(None)
-libc.on_exit(libc.abort, None)  # runs after what the package does at the end
+libc.on_exit(libc.abort, None)  # runs after the package's own functions at the end
 import dpctl, dpctl.memory
 import sycl_ext as sx
 from level_zero import control

@@ -6,7 +6,7 @@ from slow_gpu import BORROWED, SLOW_GPU
 
 
 def test_a_signal_in_a_buffer_request_is_handled_when_the_request_is_done(gpu_environment):
-    """NumPy would drop what the handler raises.  A wait of ours it ends at once."""
+    """NumPy would drop the exception of the handler.  A wait of ours it ends at once."""
     environments.python(
         SLOW_GPU
         + """

@@ -67,7 +67,7 @@ def test_later_kernels_do_not_reach_a_copy(computing, repetitions):
 
 
 def test_the_last_reference_goes_while_the_queue_works():
-    """dpctl drops what a kernel has used on a thread of the runtime, which the queue waits for."""
+    """dpctl drops a kernel's arguments on a thread of the runtime, which the queue waits for."""
     for _ in range(30):
         tensor = sx.zeros(1 << 18)
         memory = dpctl.memory.as_usm_memory(tensor)

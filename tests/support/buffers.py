@@ -37,7 +37,7 @@ class Buffer(ctypes.Structure):
 
 
 def ask(exporter: object, flags: int) -> dict[str, object]:
-    """Ask for a buffer, release it, and return what it said; raises what the exporter raises."""
+    """Ask for a buffer, release it, and return its fields; raises the exception of the exporter."""
     buffer = Buffer()
     pythonapi.PyObject_GetBuffer(py_object(exporter), ctypes.byref(buffer), flags)
     try:

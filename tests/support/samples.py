@@ -2,7 +2,7 @@
 """The material of the tests: every dtype, every layout, and arrays that tell their elements apart.
 
 A layout is a base (shape and order) and a view of it, the same in NumPy and in this package, so
-that one stands for what the other must be.
+that one is the expected value of the other.
 """
 
 from __future__ import annotations

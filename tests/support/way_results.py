@@ -87,7 +87,7 @@ def content(x: Any) -> np.ndarray:
 
 
 def address_of(x: Any) -> int:
-    """Of the first element of what a way has given; 0: it has none."""
+    """Of the first element of the result of a way; 0: it has none."""
     if isinstance(x, sx.memory.AsyncCopy):
         return address_of(x.result())
     if isinstance(x, Address):
@@ -107,7 +107,7 @@ def address_of(x: Any) -> int:
 
 
 def is_writable(x: Any) -> bool:
-    """Whether its owner may write to what a way has given, by what that says of itself."""
+    """Whether the result of a way says that its owner may write to it."""
     if isinstance(x, sx.memory.AsyncCopy):
         return is_writable(x.result())
     if isinstance(x, (Address, sx.Tensor, sx.HostView, memoryview)):
@@ -120,7 +120,7 @@ def is_writable(x: Any) -> bool:
 
 
 def write(x: Any, array: np.ndarray) -> None:
-    """Write an array, whose elements are one number, to what a way has given."""
+    """Write an array, whose elements are one number, to the result of a way."""
     if isinstance(x, sx.memory.AsyncCopy):
         write(x.result(), array)
     elif isinstance(x, Address):

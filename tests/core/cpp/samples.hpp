@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random layouts inside a block, and what a copy between them has to do, one element at a time.
+// Random layouts inside a block, and the result of a copy between them, one element at a time.
 #pragma once
 
 #include <cstddef>

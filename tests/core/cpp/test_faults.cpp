@@ -109,7 +109,7 @@ sycl::context new_context(const Entry& entry) {
   return context;
 }
 
-// Nothing fails as long as it lives: for what a test asks after a failure.
+// Nothing fails as long as it lives: for the questions of a test after a failure.
 class Undisturbed {
  public:
   Undisturbed() : allocators_(allocators), runtime_(runtime) { allocators = runtime = {}; }

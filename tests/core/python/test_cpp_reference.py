@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ reference declares what the public headers declare, and describes each name."""
+"""The C++ reference has the declarations of the public headers, and describes each name."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The garbage collector finds what a tensor keeps alive."""
+"""The garbage collector finds the objects that a tensor keeps alive."""
 
 import gc
 import weakref

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: its kind and context as the runtime sees them, its end, and what the host may do."""
+"""Memory: its kind and context as the runtime sees them, its end, and the access of the host."""
 
 import dpctl
 import dpctl.memory

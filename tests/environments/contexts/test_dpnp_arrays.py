@@ -134,7 +134,7 @@ def test_memory_of_a_private_context_under_a_root_id(places):
     """OpenCL tells, and the error names both contexts and the way out.  Level Zero cannot tell."""
     tensor = sx.empty(6, usm_type="shared", device=places.private).copy_from(VALUES)
     managed = over(tensor, device=(14, places.root.id))
-    if places.tiles_use_the_default_context:  # Level Zero: what the producer says is all we have
+    if places.tiles_use_the_default_context:  # Level Zero: only the producer knows it
         assert sx.from_dlpack(managed.capsule()).device is places.root
         return
     with pytest.raises(BufferError) as caught:

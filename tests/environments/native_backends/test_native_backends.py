@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices of CUDA and HIP under the names that DLPack has for them, without such hardware.
 
-An adapter poses as the backend: what a driver of these does is not tested here.
+An adapter poses as the backend: the drivers of these are not tested here.
 """
 
 import os

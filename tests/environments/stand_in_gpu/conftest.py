@@ -28,7 +28,7 @@ HOLD_US = 20_000_000  # longer than any test: a queue is held until `release`
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what the environment lacks; it is counted as deselected, not as skipped."""
+    """Deselect the tests of features that the environment lacks, rather than skip them."""
 
     def lacking(item):
         names = (item.originalname, *getattr(item, "fixturenames", ()))
@@ -159,6 +159,6 @@ def no_memory_left(request):
     adapter.fakegpu_fail_at(0)
     adapter.fakegpu_set_delay_us(0)
     if getattr(request.node, "failed", False):
-        return  # its traceback holds what the test had
+        return  # its traceback holds the objects of the test
     # dpctl lets go of a command's arguments on a thread of its own, some time after the command.
     assert eventually(lambda: left() <= before), (before, left())

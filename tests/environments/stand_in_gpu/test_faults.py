@@ -143,7 +143,7 @@ def settled():
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_each_call_fails_in_turn(name, world, adapter, blocks):
     operation = OPERATIONS[name]
-    # exchange hands on what the consumer makes of the failure
+    # exchange passes on the error of the consumer
     allowed = (MemoryError, sx.SyclError, *([BufferError] if "exchange" in name else []))
     wanted = operation(world)
     sources = world.sources()

@@ -79,7 +79,7 @@ def test_a_callback_makes_room_on_a_full_device(gpu, adapter, limits):
 
 
 def test_a_limit_for_a_library_in_c(lab, gpu, limits, monkeypatch):
-    """Its thread is one that Python has never met: nobody sees what the callback raises there."""
+    """Its thread is one that Python has never met: an exception of the callback is lost there."""
     unraisable = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append(args.exc_type))
     cache = [sx.empty(1 << 20, "uint8", device=gpu)]

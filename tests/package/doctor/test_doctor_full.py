@@ -77,7 +77,7 @@ def run(scratch, *arguments, environment="cpu", **variables):
 
 @pytest.mark.parametrize("name", list(cases()))
 def test_every_device_of_every_environment(name, tmp_path):
-    assert name in EXPECTED, f"say in EXPECTED what the full self-test does in {name}"
+    assert name in EXPECTED, f"add to EXPECTED the outcome of the full self-test in {name}"
     done = run(tmp_path, "--json", "--quick", environment=name)
     facts = json.loads(done.stdout)["facts"]
     assert facts["full"]

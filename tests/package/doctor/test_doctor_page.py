@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents say what the doctor says: its errors, and the fields of its report."""
+"""The documents have the errors of the doctor, and the fields of its report."""
 
 from dataclasses import fields, is_dataclass
 

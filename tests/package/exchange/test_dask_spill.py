@@ -92,7 +92,7 @@ def test_an_allocation_that_fails_makes_room(data):
 
 
 def test_the_workers_of_a_process_make_room_together(data, tmp_path):
-    """The last one does not take the place of the others, nor keep what a closed one had."""
+    """The last one does not take the place of the others, nor keep the data of a closed one."""
     other = DeviceSpillBuffer(str(tmp_path / "other"), 2 * KB)
     data[0], other[1] = tensor(0), tensor(1)
     assert spill.make_room(2 * KB)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`exchange`: what a consumer is offered, in which order, and when it is refused.
+"""`exchange`: the offers to a consumer, their order, and refusals.
 
 The real libraries are tested in ``interop/`` and in ``test_interop_*.py``.
 """

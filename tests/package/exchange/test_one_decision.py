@@ -29,7 +29,7 @@ LAYOUTS = {
 
 
 def take(handed):
-    """Take what a library is handed: a producer, or a capsule."""
+    """Take the argument that a library gets: a producer, or a capsule."""
     own = getattr(handed, "__dlpack__", None)
     return sx.from_dlpack(handed if own is None else own(max_version=(1, 3)))
 

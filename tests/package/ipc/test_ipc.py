@@ -35,7 +35,7 @@ def open_files():
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    sx.device()  # what the runtime opens for good is open now
+    sx.device()  # the files that the runtime keeps open are open now
     before = open_files()
     yield
     assert eventually(lambda: open_files() == before)

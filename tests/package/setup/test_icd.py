@@ -164,7 +164,7 @@ def test_a_space_is_seen_through_a_link(tmp_path):
 
 
 def test_a_space_in_the_path_of_the_driver(spaced_driver, tmp_path):
-    """The error says so, and what the doctor advises works."""
+    """The error says so, and the advice of the doctor works."""
     program = """
 import sycl_ext as sx
 try:

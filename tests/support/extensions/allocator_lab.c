@@ -112,7 +112,7 @@ static PyObject* allocate(PyObject* self, PyObject* args) {
                       request.failed, request.errors, (void*)request.made);
 }
 
-// to_object(type, address) -> what the table makes of the struct
+// to_object(type, address) -> the object that the table makes of the struct
 static PyObject* to_object(PyObject* self, PyObject* args) {
   (void)self;
   PyObject *type, *address;

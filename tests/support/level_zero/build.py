@@ -66,7 +66,7 @@ def build(out_dir: Path) -> Path:
 
 
 def stubs_for(callers: list[Path], sources: list[Path]) -> str:
-    """C++ source of what the adapters look up by name and the driver does not have.
+    """C++ source of functions that the adapters look up by name and the driver does not have.
 
     A table of functions, which the static loader fills by name afterwards, is left as it is; any
     other function is an unsupported feature.

@@ -60,8 +60,8 @@ class Event : public Object {
  public:
   explicit Event(bool counter_based);
 
-  SignalPointer current();    // what a wait is for
-  SignalPointer to_signal();  // what a command that is appended now sends
+  SignalPointer current();    // the value that a wait is for
+  SignalPointer to_signal();  // the value that a command sends that is appended now
 
  private:
   const bool counter_based_;

@@ -20,7 +20,7 @@ struct Block {
   Block& operator=(const Block&) = delete;
   ~Block();  // unmaps
 
-  char* base = nullptr;   // what the program gets
+  char* base = nullptr;   // the pointer for the program
   char* bytes = nullptr;  // what commands read and write
   std::size_t size = 0;
   std::size_t mapped = 0;  // whole pages; 0: memory of the program's, imported
