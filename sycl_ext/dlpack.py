@@ -11,10 +11,8 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "DeviceType": "_negotiation.dlpack",
-            "SupportsDLPack": "_negotiation.dlpack",
-            "VERSION": "_debug.introspection",
-            "capsule_from_pointer": "_debug.introspection",
+            "_debug.introspection": "VERSION capsule_from_pointer",
+            "_negotiation.dlpack": "DeviceType SupportsDLPack",
         },
     )
 

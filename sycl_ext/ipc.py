@@ -11,11 +11,8 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "Handle": "_ipc.handles",
-            "empty": "_ipc.handles",
-            "handle": "_ipc.handles",
-            "open": "_ipc.handles",
-            "register_multiprocessing": "_ipc.reductions",
+            "_ipc.handles": "Handle empty handle open",
+            "_ipc.reductions": "register_multiprocessing",
         },
     )
 

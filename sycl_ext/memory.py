@@ -14,16 +14,11 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "AsyncCopy": "_tensor.async_copy",
-            "ExportOrigin": "_debug.introspection",
-            "HostRegistration": "_tensor.host_registration",
-            "Statistics": "_devices.memory_use",
-            "cached": "_devices.cached_memory",
-            "limit": "_devices.memory_use",
-            "live_exports": "_debug.introspection",
-            "register_host": "_tensor.host_registration",
-            "release_cached": "_devices.cached_memory",
-            "statistics": "_devices.memory_use",
+            "_debug.introspection": "ExportOrigin live_exports",
+            "_devices.cached_memory": "cached release_cached",
+            "_devices.memory_use": "Statistics limit statistics",
+            "_tensor.async_copy": "AsyncCopy",
+            "_tensor.host_registration": "HostRegistration register_host",
         },
     )
 

@@ -11,10 +11,8 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "Check": "_exchange.mpi",
-            "StagedRequest": "_exchange.staging",
-            "check": "_exchange.mpi",
-            "staged_request": "_exchange.staging",
+            "_exchange.mpi": "Check check",
+            "_exchange.staging": "StagedRequest staged_request",
         },
     )
 

@@ -10,10 +10,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazily(
         __name__,
-        {
-            "register": "_exchange.libraries",
-            "to_device": "_tensor.pickling",
-        },
+        {"_exchange.libraries": "register", "_tensor.pickling": "to_device"},
     )
 
 __all__ = ["register", "to_device"]

@@ -37,14 +37,9 @@ def address_in_dpctl(obj: object, name: str) -> int | None:
     return address
 
 
-def queue_address(obj: object) -> int | None:
-    """Return the address of the queue of a ``dpctl.SyclQueue``; None for another object."""
-    return address_in_dpctl(obj, "SyclQueue")
-
-
 def is_dpctl_queue(obj: object) -> bool:
     """Whether `obj` is a ``dpctl.SyclQueue``."""
-    return queue_address(obj) is not None
+    return address_in_dpctl(obj, "SyclQueue") is not None
 
 
 def is_torch_class(cls: type) -> bool:
@@ -94,13 +89,16 @@ def producer_queue(x: Any) -> object:
 
 def queue_from(obj: Any) -> _core.Queue:
     """Return the queue that `obj` describes; ValueError if it is an address without a queue."""
-    address = queue_address(obj)
+    address = address_in_dpctl(obj, "SyclQueue")
     if address is not None:
         return _core.queue_at(address)
     if is_capsule(obj):
         return _core.queue_of_capsule(obj)
     if is_int(obj):
-        return _queue_at(obj)
+        value = operator.index(obj)
+        if not 0 < value < 1 << 64:
+            raise ValueError(f"{value} is not the address of a sycl::queue; use {_FORMS}")
+        return _core.queue_at_untrusted(value)
     get_capsule = getattr(obj, "_get_capsule", None)
     if callable(get_capsule):
         return _core.queue_of_capsule(get_capsule())
@@ -108,10 +106,3 @@ def queue_from(obj: Any) -> _core.Queue:
     if is_dpctl_queue(inner) or is_int(inner):
         return queue_from(inner)
     raise TypeError(f"an object of type {type(obj).__name__} stands for no queue; use {_FORMS}")
-
-
-def _queue_at(address: int) -> _core.Queue:
-    value = operator.index(address)
-    if not 0 < value < 1 << 64:
-        raise ValueError(f"{value} is not the address of a sycl::queue; use {_FORMS}")
-    return _core.queue_at_untrusted(value)

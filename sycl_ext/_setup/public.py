@@ -32,10 +32,11 @@ def lazily(
     namespace: str, modules: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module, by the modules that have its names."""
+    found_in = {name: module for module, names in modules.items() for name in names.split()}
 
     def get(name: str) -> object:
-        if name in modules:
-            return load(modules[name], name, namespace)
+        if name in found_in:
+            return load(found_in[name], name, namespace)
         raise AttributeError(f"module {namespace!r} has no attribute {name!r}")
 
-    return get, lambda: sorted(modules)
+    return get, lambda: sorted(found_in)

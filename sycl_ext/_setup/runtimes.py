@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The warning about two SYCL runtimes in one process, with the names of both libraries."""
+"""Warnings about this process: two SYCL runtimes, or a known reason why it has no device."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from types import FrameType
 
 from sycl_ext import _native as _core
+from sycl_ext._negotiation.errors import SyclError
+from sycl_ext._setup import icd
 
 _told: set[str] = set()
 #: Packages whose frames are not the user's code.
@@ -30,6 +33,23 @@ def warn_of_others() -> None:
         return
     _told.update(others)
     warn_user(message(ours, others), TwoRuntimesWarning)
+
+
+def prepare_for_no_device() -> None:
+    """Set the advice of errors, and warn of a problem that hides all devices.
+
+    Devices are listed only if a problem is known.
+    """
+    trouble = icd.trouble(icd.added, _core.loaded_libraries())
+    driver = icd.added or icd.embedded_driver()
+    advice = icd.no_device_advice(trouble, driver)
+    _core.set_no_device_advice(os.fsencode(advice), os.fsencode("" if trouble else driver or ""))
+    try:
+        there_are_devices = not trouble or _core.root_count() > 0
+    except SyclError:
+        there_are_devices = False
+    if not there_are_devices:
+        warn_user(trouble, RuntimeWarning)
 
 
 def warn_user(text: str, category: type[Warning]) -> None:

@@ -10,7 +10,7 @@ from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import exports, imports
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
-from sycl_ext._setup import no_device, runtimes
+from sycl_ext._setup import runtimes
 from sycl_ext._tensor import async_copy, host_view, tensor
 
 
@@ -34,4 +34,4 @@ def connect() -> None:
     }
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
     runtimes.warn_of_others()
-    no_device.prepare()
+    runtimes.prepare_for_no_device()
