@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
 
 from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED, note, traced
@@ -21,6 +21,7 @@ from sycl_ext._tensor.tensor import Tensor, as_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Unpack
 
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
@@ -33,46 +34,27 @@ class _Library(Protocol[Result_co]):
     def from_dlpack(self) -> Callable[..., Result_co]: ...
 
 
+class _Ways(TypedDict, total=False):
+    """The keywords of `exchange`."""
+
+    copy: bool | None
+    host_copy: bool
+    device: Any
+
+
+_ADevice: TypeAlias = Device | int | tuple[int, int] | Literal["cpu", "gpu", "xpu"]
+
+
+@overload
+def exchange(x: Any, consumer: Literal["numpy"], /, **ways: Unpack[_Ways]) -> NDArray[Any]: ...
 @overload
 def exchange(
-    x: Any,
-    consumer: Literal["numpy"],
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
-) -> NDArray[Any]: ...
-@overload
-def exchange(
-    x: Any,
-    consumer: _Library[Result] | Callable[[Any], Result],
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
+    x: Any, consumer: _Library[Result] | Callable[[Any], Result], /, **ways: Unpack[_Ways]
 ) -> Result: ...
 @overload
-def exchange(
-    x: Any,
-    consumer: Device | int | tuple[int, int] | Literal["cpu", "gpu", "xpu"],
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
-) -> Tensor: ...
+def exchange(x: Any, consumer: _ADevice, /, **ways: Unpack[_Ways]) -> Tensor: ...
 @overload
-def exchange(
-    x: Any,
-    consumer: Any,
-    /,
-    *,
-    copy: bool | None = None,
-    host_copy: bool = True,
-    device: Any = None,
-) -> Any: ...
+def exchange(x: Any, consumer: Any, /, **ways: Unpack[_Ways]) -> Any: ...
 @traced
 def exchange(
     x: Any,

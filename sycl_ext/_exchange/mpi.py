@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,14 +31,6 @@ NAMES = {"level_zero": "level_zero", "cuda": "cuda", "hip": "rocm"}
 #: Variables that a launcher sets for its ranks; without them a process is an MPI job of its own.
 LAUNCHERS = ("PMI", "PMIX_", "OMPI_", "PRTE_", "HYD", "PALS_", "SLURM_", "MPI_LOCAL", "I_MPI_HYDRA")
 _keyvals: list[int] = []
-
-
-class Verdict(Enum):
-    """The knowledge about a communicator and the memory of a device."""
-
-    UNKNOWN = "it was not checked, or says that it takes none"
-    TRUSTED = "it takes all kinds"
-    DISTRUSTED = "it says that it takes it, and fails"
 
 
 @dataclass(frozen=True)
@@ -111,15 +102,13 @@ def check(comm: Any, /, device: Any = None) -> Check:
     return found
 
 
-def verdict_on(comm: Any, root_id: int) -> Verdict:
-    """The findings of `mpi.check`."""
+def verdict_on(comm: Any, root_id: int) -> Check | None:
+    """The result of `mpi.check`; None: it was not made, or `comm` says that it takes no memory."""
     if comm is None:
-        return Verdict.UNKNOWN
+        return None
     _require_communicator(comm)
-    found = (comm.Get_attr(_keyval(comm)) or {}).get(root_id)
-    if found is None or not found.claimed:
-        return Verdict.UNKNOWN
-    return Verdict.TRUSTED if found else Verdict.DISTRUSTED
+    found: Check | None = (comm.Get_attr(_keyval(comm)) or {}).get(root_id)
+    return None if found is None or not found.claimed else found
 
 
 def _require_communicator(comm: Any) -> None:

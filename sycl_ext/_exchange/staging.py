@@ -105,13 +105,14 @@ def _stage(
         return _through(host_view(given, copy=False), t, mode)
     contiguous = t.c_contiguous or t.f_contiguous
     seen = t.as_readonly() if mode == "r" else t
-    verdict = mpi.verdict_on(comm, t.device.root_id)
-    if verdict is mpi.Verdict.TRUSTED and contiguous:
+    check = mpi.verdict_on(comm, t.device.root_id)
+    if check and contiguous:
         _core.synchronize(t)  # MPI does not use queues
         return seen, _nothing
-    if t.host_accessible and contiguous and verdict is not mpi.Verdict.DISTRUSTED:
+    has_failed = check is not None and not check
+    if t.host_accessible and contiguous and not has_failed:
         return host_view(seen), _nothing
-    if verdict is mpi.Verdict.DISTRUSTED:  # it may mistake even pinned memory for GPU memory
+    if has_failed:  # it may mistake even pinned memory for GPU memory
         return _through(_core.copy_to_host(t), t, mode, is_filled=True)
     return _through(_core.allocate(t.device._entry, "host", t.dtype_name, t.shape, "C"), t, mode)
 
