@@ -22,9 +22,10 @@ from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
+from sycl_ext._protocols.sources import compact_strides
 from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.indexing import as_shape
-from sycl_ext._tensor.pickling import nearest, part_of, strides_of, words_of
+from sycl_ext._tensor.pickling import nearest, part_of, words_of
 from sycl_ext._tensor.tensor import as_tensor
 
 if TYPE_CHECKING:
@@ -210,7 +211,9 @@ def empty(
     _require_system_usm(where.device)
     block = make_block(max(prod(lengths), 1) * ITEMSIZES[name])
     axes = range(len(lengths)) if order == "C" else range(len(lengths))[::-1]
-    return _view_of_block(block, where.device, 0, name, lengths, strides_of(lengths, axes), False)
+    return _view_of_block(
+        block, where.device, 0, name, lengths, compact_strides(lengths, axes), False
+    )
 
 
 def _require_system_usm(device: Device) -> None:
@@ -426,7 +429,7 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
     if prod(lengths) == 0:
         raise ValueError(f"shape is {lengths}: the memory behind a handle is not empty")
     nbytes = prod(lengths) * ITEMSIZES[name]
-    strides = strides_of(lengths, range(len(lengths)))
+    strides = compact_strides(lengths, range(len(lengths)))
     entry = place(device).device._entry
     return _core.open_ipc(entry, data, nbytes, 0, name, lengths, strides, False)
 

@@ -27,14 +27,15 @@ def export(
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
     result = carry_out(found, tensor, label)
     note(found.route.value, tensor.nbytes, found.copies)
-    if native_entry(label) is not None:
+    is_native, waits = native_entry(label) is not None, not (is_int(stream) and stream == NO_SYNC)
+    if is_native:  # SYCL cannot order a stream of CUDA or HIP after its work
         _check_native_stream(stream)
-        if found.copies == 0 and stream != NO_SYNC:
-            _core.synchronize(tensor)  # SYCL cannot order a stream of CUDA or HIP after its work
-    elif found.copies == 0:
-        _synchronize_export(tensor, stream)
-    elif stream is not None:
-        _check_stream(stream)  # a finished copy is safe on every queue
+    consumer = queue_from(stream) if waits and not is_native and stream is not None else None
+    if found.copies == 0 and waits:  # a finished copy is safe on every queue
+        if consumer is None:
+            _core.synchronize(tensor)
+        else:
+            _core.order_after(consumer, tensor)
     companion = remember(result, label) if ENABLED else None
     return _core.make_capsule(result, versioned, label, found.copies > 0, companion=companion)
 
@@ -52,25 +53,9 @@ def _check_max_version(max_version: Any) -> bool:
         ) from error
 
 
-def _check_stream(stream: Any) -> _core.Queue | None:
-    if is_int(stream) and stream == NO_SYNC:
-        return None
-    return queue_from(stream)
-
-
 def _check_native_stream(stream: Any) -> None:
     if stream is not None and (not isinstance(stream, int) or isinstance(stream, bool)):
         raise TypeError(
             f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
             "library's stream as an int"
         )
-
-
-def _synchronize_export(tensor: _core.TensorBase, stream: Any) -> None:
-    """Synchronise the data for the consumer: at once (None), on its queue, or not at all (-1)."""
-    if stream is None:
-        _core.synchronize(tensor)
-        return
-    consumer = _check_stream(stream)
-    if consumer is not None:
-        _core.order_after(consumer, tensor)

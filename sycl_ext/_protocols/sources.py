@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 from weakref import ProxyTypes
 
@@ -27,52 +28,27 @@ def facts_of(tensor: _core.TensorBase) -> Source:
     )
 
 
-def plan_for(
-    source: Source,
-    device: DLDevice | None,
-    copy: bool | None,
-    *,
-    versioned: bool = True,
-    ours: bool = False,
-    root_only: bool = False,
-    any_strides: bool = False,
-) -> Plan:
-    """Look the device up in the table, and plan.
+def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **wishes: bool) -> Plan:
+    """Look the device up in the table, and plan; `wishes` are more fields of the `Request`.
 
     This package (`ours`) knows the entries, and takes host memory that the device can read; a third
     party expects USM of the default context under a root id.
     """
-    known, direct, system_usm, right_kind = device is None, True, False, True
-    has_usm = True
+    facts = {"known": device is None}
     native = None if device is None or device[0] in _NAMED_BY_ENTRIES else native_entry(device)
     if native is not None:
-        right_kind = native[1] == source.usm_type
+        facts["right_kind"] = native[1] == source.usm_type
         device = (int(DeviceType.ONE_API), native[0].id)
-    wanted = device or source.device
-    if wanted[0] == DeviceType.ONE_API:
-        known = 0 <= wanted[1] < _core.entry_count()
-        if known:
-            target = _core.entry(wanted[1])
-            system_usm = ours and target.usm_system
-            has_usm = bool({*target.usm_types} - {"system"})
-            if source.entry is not None and source.entry != target.id:
-                direct = source.usm_type != "device" or _core.copies_directly(
-                    _core.entry(source.entry), target
-                )
-    request = Request(
-        device,
-        copy,
-        versioned,
-        known,
-        direct,
-        ours,
-        system_usm,
-        root_only,
-        any_strides,
-        right_kind,
-        has_usm,
-    )
-    return plan(source, request)
+    device_type, entry_id = device or source.device
+    if device_type == DeviceType.ONE_API:
+        facts["known"] = 0 <= entry_id < _core.entry_count()
+        if facts["known"]:
+            target = _core.entry(entry_id)
+            facts["system_usm"] = wishes.get("ours", False) and target.usm_system
+            facts["has_usm"] = bool({*target.usm_types} - {"system"})
+            if source.entry not in (None, target.id) and source.usm_type == "device":
+                facts["direct"] = _core.copies_directly(_core.entry(source.entry), target)
+    return plan(source, Request(device, copy, **wishes, **facts))
 
 
 _NAMED_BY_ENTRIES = (HOST[0], int(DeviceType.ONE_API))
@@ -109,6 +85,15 @@ def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.
 def copy_to(tensor: _core.TensorBase, entry: _core.Entry) -> _core.TensorBase:
     """Return a compact copy on an entry, of the same kind of USM where the entry has it."""
     return _core.copy_to_entry(tensor, entry, kind_of_copy(tensor.usm_type, entry.usm_types))
+
+
+def compact_strides(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a compact tensor in the order of `axes`; the other axes get 0."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(axes):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
 
 
 def is_tensor(x: object) -> TypeGuard[_core.TensorBase]:

@@ -18,6 +18,7 @@ from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_fro
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import known
 from sycl_ext._protocols.dtypes import name_from_typestr, typestr
+from sycl_ext._protocols.sources import compact_strides
 
 
 def usm_interface_of(tensor: Any) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
     shape = [operator.index(length) for length in fields["shape"]]
     strides = fields.get("strides")
     if strides is None:
-        strides = _compact_strides(shape)
+        strides = compact_strides(shape, range(len(shape)))
     strides = [operator.index(stride) for stride in strides]
     itemsize = np.dtype(name).itemsize
     pointer = operator.index(pointer) + operator.index(fields.get("offset", 0)) * itemsize
@@ -71,14 +72,6 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
     device, queue = _read_syclobj(fields["syclobj"], pointer)
     readonly = bool(flag) != known(type(obj), "inverted_readonly")
     return _core.borrow(pointer, name, shape, strides, readonly, obj, device._entry, queue)
-
-
-def _compact_strides(shape: list[int]) -> list[int]:
-    strides, step = [], 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= max(length, 1)
-    return strides[::-1]
 
 
 def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | None]:

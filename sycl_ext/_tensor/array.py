@@ -7,11 +7,15 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import numpy as np
+
 from sycl_ext import _native as _core
 from sycl_ext._negotiation.dlpack import HOST
+from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._protocols.sources import tensor_device
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
 _Number = TypeVar("_Number", int, float, complex)
 
@@ -168,6 +172,20 @@ class Array(_core.TensorBase, metaclass=_Listed):
                 f"{self.shape}; pass int(x)"
             )
         return operator.index(_element_of(self))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if not self.host_accessible:
+            raise TypeError(
+                f"NumPy cannot reach {self.usm_type!r} USM of {tensor_device(self)!r}; make the "
+                "copy visible with .to_numpy() or sycl_ext.host_view(x), or allocate with "
+                "usm_type='shared'"
+            )
+        array = self.to_numpy(copy=copy)
+        if dtype is None or np.dtype(dtype) == array.dtype:
+            return array
+        if copy is False:
+            raise CopyRefusedError(f"copy=False, and the conversion to {np.dtype(dtype)} is a copy")
+        return array.astype(dtype)
 
     # ---- unsupported operations ------------------------------------------------------------------
 

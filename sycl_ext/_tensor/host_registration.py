@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._protocols import sources
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 class HostRegistration:
@@ -60,12 +57,7 @@ class HostRegistration:
     def __enter__(self) -> HostRegistration:
         return self
 
-    def __exit__(
-        self,
-        cls: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
-from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.display import describe
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
 
 
 class HostView(Array):
@@ -44,16 +38,6 @@ class HostView(Array):
     def is_copy(self) -> bool:
         """Whether the elements are a copy of the source."""
         return self.is_host_copy
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        array = _core.as_ndarray(self)
-        if dtype is not None and np.dtype(dtype) != array.dtype:
-            if copy is False:
-                raise CopyRefusedError(
-                    f"copy=False, and the conversion to {np.dtype(dtype)} is a copy"
-                )
-            return array.astype(dtype)
-        return array.copy() if copy else array
 
     def __repr__(self) -> str:
         what = "copy" if self.is_copy else "view"

@@ -33,6 +33,7 @@ from sycl_ext._negotiation.kinds import USM_TYPES
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES
+from sycl_ext._protocols.sources import compact_strides
 from sycl_ext._setup import startup
 
 #: The layout of what `reduce` returns.
@@ -134,15 +135,6 @@ def _repeats(tensor: _core.TensorBase, axis: int) -> bool:
     return tensor.shape[axis] > 1 and tensor.strides[axis] == 0
 
 
-def strides_of(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a compact tensor in the order of `axes`; the other axes get 0."""
-    strides, step = [0] * len(shape), 1
-    for axis in reversed(axes):
-        strides[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(strides)
-
-
 def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBase:
     """Return the view with the axes in this order; omitted axes are at their first element."""
     shape, strides = tensor.shape, tensor.strides
@@ -160,7 +152,7 @@ def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
         return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
     axes = _memory_axes(tensor.shape, tensor.strides)
     copy = _core.copy_to_entry(_as_it_lies(tensor, axes), entry, kind, "C", queue)
-    return _core.view(copy, 0, tensor.shape, strides_of(tensor.shape, axes), copy)
+    return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes), copy)
 
 
 # ---- out -----------------------------------------------------------------------------------------
@@ -202,20 +194,14 @@ def _bytes_of(tensor: _core.TensorBase) -> memoryview:
 # ---- in ------------------------------------------------------------------------------------------
 
 
-def load(
-    version: Any,
-    dtype: Any,
-    shape: Any,
-    axes: Any,
-    usm_type: Any,
-    readonly: Any,
-    device: Any,
-    buffer: Any,
-) -> _core.TensorBase:
+def load(version: Any, *parts: Any) -> _core.TensorBase:
     """Make a tensor from the parts of a pickle, after checking all of them."""
     startup.load_core()  # this may be the first use of the package in the process
     if type(version) is not int or version != FORMAT:
         raise _refused(f"its format is {version!r}, and {FORMAT} is known: update sycl_ext")
+    if len(parts) != 7:
+        raise _refused(f"it has {len(parts)} parts after the format, and not 7")
+    dtype, shape, axes, usm_type, readonly, device, buffer = parts
     stored = _check_layout(dtype, shape, axes)
     if type(usm_type) is not str or usm_type not in USM_TYPES:
         raise _refused(f"usm_type is {usm_type!r}; kinds are {', '.join(USM_TYPES)}")
@@ -227,10 +213,10 @@ def load(
     tensor = _allocate(placement, usm_type, dtype, stored)
     if data.nbytes:
         pointer = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
-        strides = strides_of(stored, range(len(stored)))
+        strides = compact_strides(stored, range(len(stored)))
         _core.copy_elements(tensor, _core.borrow(pointer, dtype, stored, strides, True, data))
     if readonly or axes != tuple(range(len(shape))):
-        return _core.view(tensor, 0, shape, strides_of(shape, axes), tensor, readonly=readonly)
+        return _core.view(tensor, 0, shape, compact_strides(shape, axes), tensor, readonly=readonly)
     return tensor
 
 

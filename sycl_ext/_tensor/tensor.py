@@ -10,13 +10,12 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
-import numpy as np
+import numpy  # noqa: F401  before the core, which imports a part of it
 
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.kinds import UsmType
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import imports, sources, usm_interface
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import dpctl
-    from numpy.typing import DTypeLike, NDArray
 
 
 class Tensor(Array):
@@ -278,20 +276,6 @@ class Tensor(Array):
         return imports.move(self, where, sources.check_copy(copy))  # type: ignore[return-value]
 
     # ---- protocols -------------------------------------------------------------------------------
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        if not self.host_accessible:
-            raise TypeError(
-                f"NumPy cannot reach {self.usm_type!r} USM of {self.device!r}; make the copy "
-                "visible with .to_numpy() or sycl_ext.host_view(x), or allocate with "
-                "usm_type='shared'"
-            )
-        array = self.to_numpy(copy=copy)
-        if dtype is None or np.dtype(dtype) == array.dtype:
-            return array
-        if copy is False:
-            raise CopyRefusedError(f"copy=False, and the conversion to {np.dtype(dtype)} is a copy")
-        return array.astype(dtype)
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
