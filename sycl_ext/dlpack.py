@@ -5,8 +5,11 @@ from sycl_ext._setup.public import lazily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sycl_ext._debug.introspection import VERSION, capsule_from_pointer
+    from sycl_ext._debug.introspection import capsule_from_pointer
     from sycl_ext._negotiation.dlpack import DeviceType, SupportsDLPack
+
+    #: The newest version of DLPack that the package exports and imports, as (major, minor).
+    VERSION: tuple[int, int]
 else:
     __getattr__, __dir__ = lazily(
         __name__,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -52,6 +53,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a path may have letters that the locale lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             return _run(arguments)

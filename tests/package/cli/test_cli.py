@@ -63,6 +63,14 @@ def test_the_help_of_the_demo_names_the_folder_that_it_writes(capsys):
         assert re.search(r"writ\w+ .*\bsycl_ext_demo\b", capsys.readouterr().out, re.DOTALL)
 
 
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_path_that_the_locale_cannot_write(locale, tmp_path):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xc3\xbc\xff")
+    done = run_module("demo", "--output", folder, LC_ALL=locale, PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
+    assert "saved: " in done.stdout
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--version"])

@@ -13,8 +13,8 @@ import environments
 import sycl_ext as sx
 from sycl_ext._ipc import peers
 
-#: In a process of its own, lets the kernel answer pidfd_getfd with an error: what a container's
-#: filter does, and the same error as Yama's.
+#: In a process of its own, lets the kernel answer pidfd_getfd with an error, as a container's
+#: filter does, and with the same error as Yama.
 REFUSE = """
 import ctypes, struct
 def refuse(error, system_call=438):
