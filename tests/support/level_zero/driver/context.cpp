@@ -23,26 +23,13 @@ ZE_API ze_result_t zeContextCreate(ze_driver_handle_t, const ze_context_desc_t*,
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zeContextCreateEx(ze_driver_handle_t driver, const ze_context_desc_t* desc,
-                                     std::uint32_t, ze_device_handle_t*,
-                                     ze_context_handle_t* context) {
-  return zeContextCreate(driver, desc, context);
-}
-
 ZE_API ze_result_t zeContextDestroy(ze_context_handle_t context) {
   Context& ours = of<Context>(context);
   if (&ours != &the_default_context) delete &ours;
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zeContextGetStatus(ze_context_handle_t) { return ZE_RESULT_SUCCESS; }
-
 ZE_API ze_result_t zeContextMakeMemoryResident(ze_context_handle_t, ze_device_handle_t, void*,
                                                std::size_t) {
-  return ZE_RESULT_SUCCESS;
-}
-
-ZE_API ze_result_t zeContextEvictMemory(ze_context_handle_t, ze_device_handle_t, void*,
-                                        std::size_t) {
   return ZE_RESULT_SUCCESS;
 }

@@ -105,20 +105,7 @@ ZE_API ze_result_t zeDeviceGetMemoryAccessProperties(ze_device_handle_t,
   return ZE_RESULT_SUCCESS;
 }
 
-ZE_API ze_result_t zeDeviceGetCacheProperties(ze_device_handle_t, std::uint32_t* count,
-                                              ze_device_cache_properties_t* to) {
-  hand_out_one(count, to, [](ze_device_cache_properties_t& p) { p.cacheSize = 64 << 20; });
-  return ZE_RESULT_SUCCESS;
-}
-
 ZE_API ze_result_t zeDeviceGetImageProperties(ze_device_handle_t, ze_device_image_properties_t*) {
-  return ZE_RESULT_SUCCESS;
-}
-
-ZE_API ze_result_t zeDeviceGetExternalMemoryProperties(ze_device_handle_t,
-                                                       ze_device_external_memory_properties_t* p) {
-  p->memoryAllocationImportTypes = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
-  p->memoryAllocationExportTypes = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -126,11 +113,5 @@ ZE_API ze_result_t zeDevicePciGetPropertiesExt(ze_device_handle_t handle,
                                                ze_pci_ext_properties_t* p) {
   std::memset(&p->address, 0, sizeof p->address);
   p->address.bus = static_cast<std::uint32_t>(of<Device>(handle).card + 1);
-  return ZE_RESULT_SUCCESS;
-}
-
-ZE_API ze_result_t zeDeviceGetGlobalTimestamps(ze_device_handle_t, std::uint64_t* host,
-                                               std::uint64_t* device) {
-  *host = *device = now_ns();
   return ZE_RESULT_SUCCESS;
 }

@@ -88,8 +88,3 @@ ZE_API ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t, const
   *address = found == known.end() ? nullptr : found->second;
   return *address ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
-
-ZE_API ze_result_t zeDriverGetLastErrorDescription(ze_driver_handle_t, const char** text) {
-  *text = "";
-  return ZE_RESULT_SUCCESS;
-}

@@ -9,12 +9,10 @@ namespace stand_in {
 // Longer than any real time-out, and the clock would overflow.
 constexpr std::uint64_t kLong = 1ull << 60;
 
-void Signal::set(FailurePointer failure, std::uint64_t begin, std::uint64_t end) {
+void Signal::set(FailurePointer failure) {
   std::lock_guard<std::mutex> lock(mutex_);
   done_ = true;
   failure_ = std::move(failure);
-  begin_ = begin;
-  end_ = end;
   changed_.notify_all();
 }
 
@@ -42,12 +40,6 @@ bool Signal::failed(bool tell) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_) return false;
   return tell ? failure_->tell() : failure_->untold();
-}
-
-void Signal::times(std::uint64_t* begin, std::uint64_t* end) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  *begin = begin_;
-  *end = end_;
 }
 
 Event::Event(bool counter_based)
@@ -138,35 +130,3 @@ ZE_API ze_result_t zeEventHostSynchronize(ze_event_handle_t event, std::uint64_t
 }
 
 ZE_API ze_result_t zeEventQueryStatus(ze_event_handle_t event) { return wait(of<Event>(event), 0); }
-
-ZE_API ze_result_t zeEventQueryKernelTimestamp(ze_event_handle_t event,
-                                               ze_kernel_timestamp_result_t* result) {
-  std::uint64_t begin, end;
-  of<Event>(event).current()->times(&begin, &end);
-  result->global = result->context = {begin, end};
-  return ZE_RESULT_SUCCESS;
-}
-
-// ---- fences, which are events of a queue -----------------------------------------------------
-
-ZE_API ze_result_t zeFenceCreate(ze_command_queue_handle_t, const ze_fence_desc_t*,
-                                 ze_fence_handle_t* out) {
-  *out = handle_of<ze_fence_handle_t>(new Event(false));
-  return ZE_RESULT_SUCCESS;
-}
-
-ZE_API ze_result_t zeFenceDestroy(ze_fence_handle_t fence) {
-  delete &of<Event>(fence);
-  return ZE_RESULT_SUCCESS;
-}
-
-ZE_API ze_result_t zeFenceHostSynchronize(ze_fence_handle_t fence, std::uint64_t timeout) {
-  return wait(of<Event>(fence), timeout);
-}
-
-ZE_API ze_result_t zeFenceQueryStatus(ze_fence_handle_t fence) { return wait(of<Event>(fence), 0); }
-
-ZE_API ze_result_t zeFenceReset(ze_fence_handle_t fence) {
-  of<Event>(fence).current()->reset();
-  return ZE_RESULT_SUCCESS;
-}

@@ -1,4 +1,4 @@
-// Events, event pools and fences, and the signal that a command sends when it is done.
+// Events and event pools, and the signal that a command sends when it is done.
 #pragma once
 
 #include <atomic>
@@ -35,21 +35,19 @@ class Signal {
   explicit Signal(bool done) : done_(done) {}
 
   // With the failure of its list, if it has failed.
-  void set(FailurePointer failure = nullptr, std::uint64_t begin = 0, std::uint64_t end = 0);
+  void set(FailurePointer failure = nullptr);
   void reset();
   bool is_set();
   // Whether it came within that time.
   bool wait(std::uint64_t nanoseconds);
   // Told once to somebody who waited, and to everybody who only asks.
   bool failed(bool tell);
-  void times(std::uint64_t* begin, std::uint64_t* end);
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_;
   FailurePointer failure_;
-  std::uint64_t begin_ = 0, end_ = 0;
 };
 
 using SignalPointer = std::shared_ptr<Signal>;

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <set>
 
-#include "clock.hpp"
 #include "faults.hpp"
 
 namespace stand_in {
@@ -66,9 +65,8 @@ Lists& lists() {
 
 }  // namespace
 
-List::List(Kind kind, bool synchronous, bool in_order)
-    : kind_(kind), synchronous_(synchronous), in_order_(in_order) {
-  if (kind == Kind::immediate) thread_ = std::thread([this] { run(); });
+List::List(bool synchronous, bool in_order) : synchronous_(synchronous), in_order_(in_order) {
+  thread_ = std::thread([this] { run(); });
   std::lock_guard<std::mutex> lock(lists().mutex);
   lists().all.push_back(this);
 }
@@ -79,7 +77,6 @@ List::~List() {
     auto& all = lists().all;
     all.erase(std::remove(all.begin(), all.end(), this), all.end());
   }
-  if (!thread_.joinable()) return;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
@@ -90,19 +87,7 @@ List::~List() {
 
 ze_result_t List::append(Command command) {
   if (faults().lost || faults().now()) return ZE_RESULT_ERROR_DEVICE_LOST;
-  if (kind_ == Kind::ordinary)
-    recorded_.push_back(std::move(command));
-  else
-    submit(command);
-  return ZE_RESULT_SUCCESS;
-}
-
-void List::execute(List& ordinary) {
-  for (const Command& command : ordinary.recorded_) submit(command);
-}
-
-void List::submit(const Command& command) {
-  Pending pending{command.fence, command.waits, {}, command.signal, ++submitted};
+  Pending pending{command.fence, std::move(command.waits), {}, command.signal, ++submitted};
   pending.fails = faults().next_command_fails.exchange(false);
   if (command.submit) pending.work = command.submit();
   {
@@ -111,6 +96,7 @@ void List::submit(const Command& command) {
     changed_.notify_all();
   }
   if (synchronous_) wait(kForEver);
+  return ZE_RESULT_SUCCESS;
 }
 
 void List::run() {
@@ -127,10 +113,10 @@ void List::run() {
     pending_.erase(chosen);
     busy_ = true;
     lock.unlock();
-    const Outcome outcome = carry_out(pending);
+    const FailurePointer failure = carry_out(pending);
     lock.lock();
     busy_ = false;  // under the lock: a thread that waited for the last event finds the list idle
-    if (pending.signal) pending.signal->set(outcome.failure, outcome.begin, outcome.end);
+    if (pending.signal) pending.signal->set(failure);
     turns().leave(pending.number);
     changed_.notify_all();
   }
@@ -153,19 +139,18 @@ std::deque<List::Pending>::iterator List::next() {
 }
 
 // The memory is let go before anybody is told that the command is done.
-List::Outcome List::carry_out(Pending& pending) {
+FailurePointer List::carry_out(Pending& pending) {
   for (const SignalPointer& signal : pending.waits) signal->wait(kForEver);
   turns().enter(pending.number);
   ++faults().running;
   pause();
   turns().await(pending.number);
-  const std::uint64_t begin = now_ns();
   if (pending.fails || faults().lost) failure_->happen();
   const bool fails = failure_->untold();
   if (pending.work && !fails) pending.work();
   pending.work = nullptr;
   --faults().running;
-  return {fails ? failure_ : nullptr, begin, now_ns()};
+  return fails ? failure_ : nullptr;
 }
 
 bool List::wait(std::uint64_t nanoseconds) {
@@ -182,98 +167,33 @@ void wait_for_all_lists() {
   for (List* list : lists().all) list->wait(kForEver);
 }
 
-namespace {
+}  // namespace stand_in
 
-template <class Handle>
-ze_result_t create(List::Kind kind, bool synchronous, bool in_order, Handle* out) {
+using namespace stand_in;
+
+ZE_API ze_result_t zeCommandListCreateImmediate(ze_context_handle_t, ze_device_handle_t,
+                                                const ze_command_queue_desc_t* desc,
+                                                ze_command_list_handle_t* out) {
   if (faults().lost) return ZE_RESULT_ERROR_DEVICE_LOST;
   if (faults().now()) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  *out = handle_of<Handle>(new List(kind, synchronous, in_order));
+  *out =
+      handle_of<ze_command_list_handle_t>(new List(desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+                                                   desc->flags & ZE_COMMAND_QUEUE_FLAG_IN_ORDER));
   return ZE_RESULT_SUCCESS;
 }
 
-// An immediate command list and a command queue are one thing here, under two handles.
-template <class Handle>
-ze_result_t create_queue(const ze_command_queue_desc_t* desc, Handle* out) {
-  return create(List::Kind::immediate, desc->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
-                desc->flags & ZE_COMMAND_QUEUE_FLAG_IN_ORDER, out);
-}
-
-template <class Handle>
-ze_result_t destroy(Handle handle) {
-  delete &of<List>(handle);
+ZE_API ze_result_t zeCommandListDestroy(ze_command_list_handle_t list) {
+  delete &of<List>(list);
   return ZE_RESULT_SUCCESS;
 }
 
-template <class Handle>
-ze_result_t synchronize(Handle handle, std::uint64_t timeout) {
+ZE_API ze_result_t zeCommandListHostSynchronize(ze_command_list_handle_t handle,
+                                                std::uint64_t timeout) {
   List& list = of<List>(handle);
   if (!list.wait(timeout)) return ZE_RESULT_NOT_READY;
   const bool waited = timeout >= (1ull << 60);
   const bool failed = list.failed(waited) || faults().lost;
   return failed ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
-}
-
-}  // namespace
-}  // namespace stand_in
-
-using namespace stand_in;
-
-// ---- command lists ---------------------------------------------------------------------------
-
-ZE_API ze_result_t zeCommandListCreate(ze_context_handle_t, ze_device_handle_t,
-                                       const ze_command_list_desc_t*,
-                                       ze_command_list_handle_t* out) {
-  return create(List::Kind::ordinary, false, true, out);
-}
-
-ZE_API ze_result_t zeCommandListCreateImmediate(ze_context_handle_t, ze_device_handle_t,
-                                                const ze_command_queue_desc_t* desc,
-                                                ze_command_list_handle_t* out) {
-  return create_queue(desc, out);
-}
-
-ZE_API ze_result_t zeCommandListDestroy(ze_command_list_handle_t list) { return destroy(list); }
-
-ZE_API ze_result_t zeCommandListClose(ze_command_list_handle_t) { return ZE_RESULT_SUCCESS; }
-
-ZE_API ze_result_t zeCommandListReset(ze_command_list_handle_t list) {
-  of<List>(list).clear();
-  return ZE_RESULT_SUCCESS;
-}
-
-ZE_API ze_result_t zeCommandListHostSynchronize(ze_command_list_handle_t list,
-                                                std::uint64_t timeout) {
-  return synchronize(list, timeout);
-}
-
-ZE_API ze_result_t zeCommandListIsImmediate(ze_command_list_handle_t list, ze_bool_t* yes) {
-  *yes = of<List>(list).is_immediate();
-  return ZE_RESULT_SUCCESS;
-}
-
-// ---- command queues --------------------------------------------------------------------------
-
-ZE_API ze_result_t zeCommandQueueCreate(ze_context_handle_t, ze_device_handle_t,
-                                        const ze_command_queue_desc_t* desc,
-                                        ze_command_queue_handle_t* out) {
-  return create_queue(desc, out);
-}
-
-ZE_API ze_result_t zeCommandQueueDestroy(ze_command_queue_handle_t queue) { return destroy(queue); }
-
-ZE_API ze_result_t zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t queue,
-                                                     std::uint32_t count,
-                                                     ze_command_list_handle_t* lists,
-                                                     ze_fence_handle_t fence) {
-  for (std::uint32_t i = 0; i < count; ++i) of<List>(queue).execute(of<List>(lists[i]));
-  if (fence) of<List>(queue).append({Fence::after_earlier, {}, {}, of<Event>(fence).to_signal()});
-  return ZE_RESULT_SUCCESS;
-}
-
-ZE_API ze_result_t zeCommandQueueSynchronize(ze_command_queue_handle_t queue,
-                                             std::uint64_t timeout) {
-  return synchronize(queue, timeout);
 }
 
 // Waits for all that a device was given; here: for everything.

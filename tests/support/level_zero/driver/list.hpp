@@ -1,8 +1,8 @@
 // Command lists and queues: what carries out commands, one after the other, on a thread.
 //
-// A command queue and an immediate command list are the same here; an ordinary list keeps its
-// commands until a queue is given them.  Of the commands that may run, on whichever list, the one
-// that was submitted last runs, and the others wait: what may be overtaken is overtaken.
+// The adapters use immediate command lists, and no others.  Of the commands that may run, on
+// whichever list, the one that was submitted last runs, and the others wait: what may be overtaken
+// is overtaken.
 #pragma once
 
 #include <condition_variable>
@@ -31,16 +31,11 @@ struct Command {
 
 class List : public Object {
  public:
-  enum class Kind { ordinary, immediate };
-
-  List(Kind kind, bool synchronous, bool in_order);
+  List(bool synchronous, bool in_order);
   ~List();  // carries out pending commands
 
   ze_result_t append(Command command);
-  void execute(List& ordinary);  // on a queue: what an ordinary list has recorded
-  void clear() { recorded_.clear(); }
   bool wait(std::uint64_t nanoseconds);
-  bool is_immediate() const { return kind_ == Kind::immediate; }
   bool failed(bool tell) { return tell ? failure_->tell() : failure_->untold(); }
 
  private:
@@ -52,19 +47,12 @@ class List : public Object {
     std::uint64_t number;  // in the order of all lists' submissions
     bool fails = false;
   };
-  struct Outcome {
-    FailurePointer failure;  // null: it did not fail
-    std::uint64_t begin, end;
-  };
 
-  void submit(const Command& command);
   void run();
-  std::deque<Pending>::iterator next();  // end: none may run
-  Outcome carry_out(Pending& pending);
+  std::deque<Pending>::iterator next();        // end: none may run
+  FailurePointer carry_out(Pending& pending);  // null: it did not fail
 
-  const Kind kind_;
   const bool synchronous_, in_order_;
-  std::vector<Command> recorded_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -55,7 +55,6 @@ enum : std::uint32_t {
   ZE_MEMORY_ACCESS_CAP_FLAG_RW = 1 << 0,
   ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC = 1 << 1,
   ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS = 1 << 0,
-  ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF = 1 << 1,
   ZE_IPC_PROPERTY_FLAG_MEMORY = 1 << 0,
 };
 
@@ -70,11 +69,9 @@ constexpr ze_api_version_t ZE_MAKE_VERSION(std::uint32_t major, std::uint32_t mi
 using ze_driver_handle_t = struct ze_driver*;
 using ze_device_handle_t = struct ze_device*;
 using ze_context_handle_t = struct ze_context*;
-using ze_command_queue_handle_t = struct ze_command_queue*;
 using ze_command_list_handle_t = struct ze_command_list*;
 using ze_event_pool_handle_t = struct ze_event_pool*;
 using ze_event_handle_t = struct ze_event*;
-using ze_fence_handle_t = struct ze_fence*;
 using ze_physical_mem_handle_t = struct ze_physical_mem*;
 
 struct ze_ipc_mem_handle_t {
@@ -94,8 +91,6 @@ using ze_base_properties_t = ze_base_desc_t;
 using ze_context_desc_t = ze_base_desc_t;
 using ze_event_pool_desc_t = ze_base_desc_t;
 using ze_event_desc_t = ze_base_desc_t;
-using ze_fence_desc_t = ze_base_desc_t;
-using ze_command_list_desc_t = ze_base_desc_t;
 using ze_device_mem_alloc_desc_t = ze_base_desc_t;
 using ze_host_mem_alloc_desc_t = ze_base_desc_t;
 using ze_memory_free_ext_desc_t = ze_base_desc_t;
@@ -167,16 +162,6 @@ struct ze_device_memory_access_properties_t : ze_base_properties_t {
   std::uint32_t sharedSystemAllocCapabilities;
 };
 
-struct ze_device_cache_properties_t : ze_base_properties_t {
-  std::uint32_t flags;
-  std::size_t cacheSize;
-};
-
-struct ze_device_external_memory_properties_t : ze_base_properties_t {
-  std::uint32_t memoryAllocationImportTypes, memoryAllocationExportTypes;
-  std::uint32_t imageImportTypes, imageExportTypes;
-};
-
 struct ze_device_p2p_properties_t : ze_base_properties_t {
   std::uint32_t flags;
 };
@@ -194,16 +179,6 @@ struct ze_pci_ext_properties_t : ze_base_properties_t {
 struct ze_memory_allocation_properties_t : ze_base_properties_t {
   ze_memory_type_t type;
   std::uint64_t id, pageSize;
-};
-
-struct ze_kernel_timestamp_result_t {
-  struct Span {
-    std::uint64_t kernelStart, kernelEnd;
-  } global, context;
-};
-
-struct ze_copy_region_t {
-  std::uint32_t originX, originY, originZ, width, height, depth;
 };
 
 struct zel_component_version_t {
