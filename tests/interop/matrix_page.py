@@ -74,13 +74,6 @@ Measured on the OpenCL CPU device, which reads host memory, and on the simulated
 not. The values were right in every case, and the result is read-only where the array is.
 """
 
-FILES = """\
-## Files
-
-Written from USM and read into USM by the code of [the recipe](recipes/files.md). The peak of the
-resident memory shows whether there was another array. zarr keeps a few chunks in memory.
-"""
-
 ABSENT = """\
 ## Not in the matrix
 
@@ -99,7 +92,7 @@ def write() -> str:
     parts = [HEAD]
     for way, text in SECTIONS.items():
         parts += [text, _table_of(way)]
-    parts += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers(), FILES, _files()]
+    parts += [DTYPES, _dtypes(), OF_NUMPY, _layouts(), PRODUCERS, _producers()]
     parts += ["## Calls and versions\n", _versions(), ABSENT]
     return "\n".join(parts)
 
@@ -184,15 +177,6 @@ def _producers() -> str:
         rows.append([name, library.array, *(_cell(cases[way], False) for way in ways)])
     heads = ["library", "x", "`from_dlpack`, CPU", "`from_dlpack`, GPU", "`host_view`"]
     return _table(heads, rows)
-
-
-def _files() -> str:
-    rows = []
-    for name, cases in seen.files().items():
-        for way in ("write", "read"):
-            cells = (case["outcome"] for case in cases[way].values())
-            rows.append([f"{name} {cases['version']}, {way}", *cells])
-    return _table(["library", *cases["write"]], rows)
 
 
 def _versions() -> str:

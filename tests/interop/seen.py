@@ -3,11 +3,6 @@
 
 from __future__ import annotations
 
-import functools
-import json
-import subprocess
-import sys
-import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -15,7 +10,7 @@ from typing import Any
 import producers_worker
 import worker
 from consumers import ROWS
-from processes import HERE, build_nanobind_module, devices, python_in, run_cases, variables
+from processes import build_nanobind_module, devices, python_in, run_cases
 
 _one_compiler = threading.Lock()
 _pool = ThreadPoolExecutor(max_workers=2)
@@ -40,27 +35,6 @@ def consumer(name: str) -> dict[Any, dict[str, Any]]:
 def producer(name: str) -> dict[Any, dict[str, Any]]:
     """How a library's arrays are taken: case of producers_worker.py -> outcome."""
     return start("producer", name).result()
-
-
-@functools.cache
-def files() -> dict[str, dict[str, Any]]:
-    """The output of files_worker.py: library -> "read" or "write" -> tensor -> outcome."""
-    return _printed_by("files_worker.py")
-
-
-def _printed_by(script: str, **settings: object) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, HERE / script],
-            env=variables(**settings),
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout)
 
 
 def _consumer(name: str) -> dict[Any, dict[str, Any]]:
