@@ -54,30 +54,6 @@ def test_what_ends_a_process(devices, action):
     assert re.search(words, done.stderr), done.stderr
 
 
-def test_what_may_be_overtaken_is_overtaken(devices):
-    """Of two queues, and of two commands on an out-of-order queue, the last one comes first."""
-    environments.python(
-        SETUP
-        + """
-sources = [MemoryUSMHost(8, queue=queue) for _ in range(2)]
-for number, source in enumerate(sources):
-    memoryview(source)[:] = bytes([number]) * 8
-other = dpctl.SyclQueue(gpus[0], property="in_order")
-unordered = dpctl.SyclQueue(gpus[0])
-for queues in ((queue, other), (other, queue), (unordered, unordered)):
-    driver.fakegpu_set_delay_us(100_000)
-    events = [one.memcpy_async(host, source, 8) for one, source in zip(queues, sources)]
-    for event in events:
-        event.wait()
-    assert bytes(memoryview(host))[:8] == bytes(8), queues  # the first one was the last to come
-    driver.fakegpu_set_delay_us(0)
-    for event in [queue.memcpy_async(host, sources[1], 8)]:
-        event.wait()
-""",
-        devices,
-    )
-
-
 @pytest.mark.parametrize("system_usm", [False, True])
 def test_the_gpu_of_opencl(system_usm):
     """It is a GPU to every question, runs kernels, and reaches system memory when it is told so."""

@@ -34,12 +34,7 @@ class Suite:
 DPNP = ("--pyargs", "dpnp.tests.test_dlpack",
         "dpnp.tests.third_party.cupy.core_tests.test_dlpack")  # fmt: skip
 DPNP_TENSOR = ("--pyargs", "dpnp.tests.tensor.test_usm_ndarray_dlpack")
-DASK = tuple(f"dask.array.tests.test_cupy_{part}" for part in (
-    "core", "creation", "gufunc", "linalg", "overlap", "percentile", "random", "reductions",
-    "routines", "slicing",
-))  # fmt: skip
 SUITES = {
-    "dask": Suite(("--pyargs", *DASK)),
     "numpy": Suite(("--pyargs", "numpy._core.tests.test_dlpack")),
     "dpnp": Suite(DPNP),
     "dpnp on a GPU": Suite(DPNP, "gpu"),

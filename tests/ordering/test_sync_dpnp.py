@@ -17,53 +17,6 @@ import ways
 from ways import WAYS
 
 LENGTH = 200_000
-REPETITIONS = 60
-
-
-@pytest.fixture(params=[8, pytest.param(REPETITIONS, marks=pytest.mark.long)])
-def repetitions(request):
-    """`test_pending.py` finds a wait that is missing at the first time; this is real work."""
-    return request.param
-
-
-@pytest.fixture(params=["device", "shared"])
-def computing(request):
-    """Something that sets all of an array to a value, one kernel after another."""
-    zeros = dpnp.zeros(LENGTH, dtype="int64", usm_type=request.param)
-    array = dpnp.zeros_like(zeros)
-
-    def start(value):
-        for step in range(4):
-            dpnp.add(zeros, -step - 1, out=array)
-        dpnp.add(zeros, value, out=array)
-        return array
-
-    return start
-
-
-def is_all(tensor, value):
-    return bool((tensor.to_numpy() == value).all())
-
-
-#: Ways of anything, here of an array that dpnp computes.
-ANYTHING = [
-    name for name, way in WAYS.items() if way.any and way.gives in (ways.VIEW, ways.HOST, ways.COPY)
-]
-
-
-@pytest.mark.parametrize("way", ANYTHING)
-def test_result_is_what_is_taken(computing, way, repetitions):
-    if WAYS[way].host and not sx.as_tensor(computing(0)).host_accessible:
-        return
-    for value in range(1, repetitions + 1):
-        assert (ways.content(WAYS[way].call(computing(value))) == value).all()
-
-
-def test_later_kernels_do_not_reach_a_copy(computing, repetitions):
-    for value in range(1, repetitions + 1):
-        copy = sx.from_dlpack(computing(value), copy=True)
-        computing(-value)
-        assert is_all(copy, value)
 
 
 def test_the_last_reference_goes_while_the_queue_works():

@@ -4,8 +4,6 @@
 import re
 import subprocess
 import sys
-from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -14,31 +12,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from benchmarks import report  # noqa: E402
-from benchmarks.harness import Outcome, Pace, Race, Spread, Target, orders, race  # noqa: E402
-
-
-def test_ratios_are_taken_within_a_turn():
-    """The machine becomes ten times slower in the middle; the ratio does not change."""
-    times = [1.0, 1.0, 10.0, 10.0]
-    assert Race({"a": [2 * t for t in times], "b": times}).ratio("a", "b") == Spread(2, 2, 2)
-    log = []
-    runners = {name: lambda n, name=name: log.append(name) or n * 1e-3 for name in "abc"}
-    result = race(runners, Pace(0.0, 1e-3, (4, 4)))
-    assert {name: len(times) for name, times in result.seconds.items()} == dict.fromkeys("abc", 4)
-    assert all(sorted(log[-12:][turn : turn + 3]) == ["a", "b", "c"] for turn in range(0, 12, 3))
-    firsts = Counter(order[0] for order in islice(orders("abc"), 6))
-    assert set(firsts.values()) == {2}
-
-
-def test_a_page_says_which_figures_fail():
-    spread = Spread(1.35, 1.5, 1.65)
-    read = {name: (ROOT / "docs" / name).read_text() for name in report.PAGES}
-    slow = Outcome("`f(x)` / g", spread, Target("<=", 1.3), 0.5, "g", "Why.")
-    page = report.pages(read, [slow])["measurements.md"]
-    assert "| `f(x)` | g | **0.67 x** | 0.61 to 0.74 | ≥ 0.77 x | **no** | 2.00 x: g |" in page
-    assert page.count("Why.") == 1
-    fast = Outcome("`f(x)` / g", spread, Target("<=", 1.5), 0.5, "g", "Why.")
-    assert "Every figure passes" in report.pages(read, [fast])["measurements.md"]
 
 
 def test_the_page_shows_the_figures_that_are_measured():

@@ -158,13 +158,3 @@ def test_pytorch_a_copy_to_the_host_of_what_is_negated_is_refused():
     for way in (sx.from_dlpack, sx.as_tensor, sx.host_view):
         with pytest.raises(sx.ExchangeError, match=r"negative bit(.|\n)*resolve_neg"):
             way(tensor.conj().imag.as_subclass(OnMetal))
-
-
-# ---- scikit-learn --------------------------------------------------------------------------------
-
-
-def test_scikit_learn_34046_a_device_of_another_library_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"device\(type='cpu'\), the host.*host_view"):
-        sx.exchange(VALUES, torch.device("cpu"))
-    with pytest.raises(ValueError, match=r"device\(type='cuda'\)"):
-        sx.exchange(VALUES, torch.device("cuda"))

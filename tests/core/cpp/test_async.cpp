@@ -89,6 +89,17 @@ TEST(async_errors_of_several_commands_are_one) {
   tensor.memory->queue().wait();  // whatever it asks
 }
 
+// The copy itself is right: the error is of the work before it.
+TEST(async_error_is_told_at_the_end_of_a_copy_on_the_queue) {
+  const Queue queue = new_queue();
+  const Tensor tensor = numbers_on(queue);
+  submit_a_failure(*static_cast<const sycl::queue*>(queue.share()));
+  CHECK(queue.has_pending_work());  // it was seen before the copy is submitted
+  CHECK_FAILS(runtime, "another library's task failed",
+              queue.copy(tensor.data, tensor.data + 50, 50));
+  queue.copy(tensor.data, tensor.data + 50, 50);
+}
+
 // A command that nobody waited for, such as that of an interrupted wait, is queried once.
 TEST(a_queue_is_at_rest_after_an_event_that_was_dropped) {
   const Queue queue = new_queue();

@@ -4,9 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "runtime/untrusted.hpp"
 #include "samples.hpp"
-#include "settled.hpp"
 #include "tensor/copy.hpp"
 #include "tensor/tensor.hpp"
 
@@ -14,7 +12,6 @@ using namespace sycl_ext;
 
 namespace {
 
-constexpr int nothing[4] = {};  // readable memory that is not a SYCL object
 constexpr std::array<UsmKind, 3> kinds{UsmKind::device, UsmKind::shared, UsmKind::host};
 
 Layout compact(const std::vector<std::int64_t>& shape, std::size_t itemsize) {
@@ -44,58 +41,6 @@ TEST(layout_copies_and_moves) {
       CHECK(one->ndim() == ndim);
       CHECK(std::equal(one->shape(), one->shape() + ndim, layout.shape()));
       CHECK(std::equal(one->strides(), one->strides() + ndim, layout.strides()));
-    }
-  }
-}
-
-TEST(device_entries) {
-  CHECK(root_count() >= 1 && entry_count() >= root_count());
-  for (int id = 0; id < entry_count(); ++id) {
-    const Entry& entry = entry_at(id);
-    CHECK(entry.id == id && find_entry(id) == &entry);
-    CHECK(&entry_of(entry.device_address(), entry.context_address()) == &entry);
-    CHECK(&entry_of(entry.queue()) == &entry);
-  }
-  CHECK(find_entry(-1) == nullptr && find_entry(entry_count()) == nullptr);
-  CHECK_FAILS(value, "no device 1000000", entry_at(1000000));
-  CHECK_FAILS(value, "no sycl::context", require_context_at(&nothing));
-  CHECK_FAILS(value, "no sycl::queue", queue_at_untrusted(&nothing));
-  CHECK_FAILS(value, "no sycl::queue", queue_at_untrusted(reinterpret_cast<void*>(16)));
-}
-
-TEST(memory_of_each_kind) {
-  const Entry& entry = default_entry();
-  const long live = settled_allocations();
-  for (const UsmKind kind : kinds) {
-    for (const std::size_t nbytes : {1, 64, 65, 4096, 100000, 5000000}) {
-      const Memory memory = allocate(entry, kind, nbytes);
-      UsmKind found;
-      CHECK(find_owner(memory->data, &found) == &entry && found == kind);
-      CHECK(find_owner(memory->data + nbytes - 1, &found) == &entry && found == kind);
-      CHECK(usm_kind_named(usm_kind_name(kind)) == kind);
-    }
-    CHECK(allocate(entry, kind, 0)->data == nullptr);
-  }
-  CHECK(allocate_host(100)->entry() == nullptr);
-  CHECK(settled_allocations() == live);
-  UsmKind kind;
-  CHECK(find_owner(&live, &kind) == nullptr);
-  CHECK_FAILS(value, "pinned", usm_kind_named("pinned"));
-  CHECK_FAILS(memory, "1125899906842624 bytes",
-              allocate(entry, UsmKind::device, std::size_t{1} << 50));
-  release_cached_memory();
-}
-
-TEST(memory_zeroed) {
-  for (const UsmKind kind : kinds) {
-    for (int round = 0; round < 3; ++round) {  // the second time from the pool, with old bytes
-      const Tensor tensor =
-          make_tensor(default_entry(), kind, dtype_named("uint8"), compact({1000}, 1));
-      fill_zero(tensor);
-      CHECK(bytes_of(tensor) == std::vector<std::byte>(1000));
-      Tensor ones = make_host_tensor(dtype_named("uint8"), compact({1000}, 1));
-      std::fill_n(ones.data, 1000, std::byte{1});
-      copy_elements(tensor, ones);
     }
   }
 }
@@ -171,13 +116,4 @@ TEST(copy_overlapping) {
                       2);
     CHECK(bytes_of(block) == bytes);
   }
-}
-
-TEST(copy_keeps_read_only) {
-  Tensor tensor =
-      make_tensor(default_entry(), UsmKind::shared, dtype_named("int8"), compact({3}, 1));
-  tensor.readonly = true;
-  CHECK_FAILS(buffer, "read-only", copy_elements(tensor, tensor));
-  CHECK(!copy_to_host(tensor).readonly);
-  CHECK(make_view(tensor, 0, tensor.layout).readonly && as_host_view(tensor).readonly);
 }

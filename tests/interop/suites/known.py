@@ -58,15 +58,6 @@ KNOWN: tuple[Known, ...] = (
     Known(TENSOR, "test_copy_via_host",
         "a device that reaches host memory views it, which is USM of no kind, and a device of "
         "three numbers is a TypeError"),
-    Known("dask", r"test_percentile(s.*)?", "dpnp has no percentile"),
-    Known("dask", r"test_vindex|test_setitem_extended_API_2d(_rhs_func_of_lhs"
-        r"|\[index(3|14|15)--1\]|\[index(8|9|11|13)-value.*\])", "dpnp takes no list as an index"),
-    Known("dask", r"test_diff_(ap|pre)pend\[.\]", "dpnp.diff takes no list, nor n=0 with an edge"),
-    Known("dask", "test_diagonal", "dpnp.diagonal takes no offset of numpy.int64"),
-    Known("dask", "test_view",
-        "dpnp: the view of a slice with a dtype begins where the array does"),
-    Known("dask", r"test_cholesky\[.*\]|test_lstsq\[.*\]|test_asanyarray\[like1-arr3\]"
-        "|test_cupy_unsupported", "Dask asks for CuPy by name, and else takes SciPy or NumPy"),
     Known(r"dpnp\.tensor on a GPU", "test_dlpack_capsule_readonly_array_to_kdlcpu",
         "a copy of read-only memory is writable"),
 )  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 
 import sycl_ext as sx
 import ways
-from lab import DELAY_US, DTYPE, LENGTH, Address, at, of, usm
+from lab import DTYPE, LENGTH, at, of, usm
 from ways import WAYS
 
 #: Ways to elements, but for those with commands of a library that has waits of its own.
@@ -108,27 +108,6 @@ def test_dpctl_memory_with_work_in_flight(bench, properties):
     memory = dpctl_memory(bench, "device", bench.queue(*properties))
     for name in ("as_tensor", "host_view", "as_tensor(copy=True)"):
         assert stale(bench, seen_by(name), memory) == [], name
-
-
-# ---- freeing -------------------------------------------------------------------------------------
-
-HOLDING = [name for name, way in READING.items() if way.gives == ways.VIEW and way.holds]
-
-
-@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-@pytest.mark.parametrize("own_queue", [False, True], ids=["the device's queue", "its own queue"])
-def test_memory_is_not_freed_under_work(bench, own_queue, usm_type):
-    """The driver ends the process when memory is freed before a command that uses it."""
-    bench.control.fakegpu_set_delay_us(DELAY_US)
-    for name in HOLDING:
-        for value in range(3):
-            tensor = bench.tensor(usm_type, device=bench.queue() if own_queue else None)
-            queue, address = tensor.sycl_queue, tensor.ptr
-            held = WAYS[name].call(tensor)
-            del tensor
-            bench.write(queue, usm(Address(address, queue)), value)
-            del held
-    queue.wait()
 
 
 # ---- the same tests, with the waits taken out ----------------------------------------------------

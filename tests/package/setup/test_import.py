@@ -229,11 +229,6 @@ def first_uses(program):
     environments.python(FIRST_USES.format(tensor=tensor) + textwrap.dedent(program))
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
-def test_a_first_use_connects_the_core(entry):
-    first_uses(f"{entry}\nassert sx.zeros(3).to_numpy().sum() == 0")
-
-
 @pytest.mark.parametrize("interval", [5e-3, 1e-5])
 def test_threads_use_the_package_for_the_first_time(interval):
     """None waits for a module that another one loads, and none meets half of one."""

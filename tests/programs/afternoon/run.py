@@ -101,15 +101,6 @@ class Afternoon:
         """The pages that are read first."""
         self.python(HERE / "read.py", *(ROOT / page for page in PAGES))
 
-    def send(self) -> None:
-        self.python(HERE / "send.py")
-
-    def cluster(self) -> None:
-        self.python(HERE / "cluster.py")
-
-    def ranks(self) -> None:
-        self.run(self.bin / "mpiexec", "-n", 2, self.bin / "python", HERE / "ranks.py")
-
     def extension(self) -> None:
         """As the comment in its CMakeLists.txt says."""
         pybind11 = self.python("-m", "pybind11", "--cmakedir").strip()
@@ -141,9 +132,6 @@ STEPS = (
     Afternoon.install,
     Afternoon.doctor,
     Afternoon.first_hour,
-    Afternoon.send,
-    Afternoon.cluster,
-    Afternoon.ranks,
     Afternoon.extension,
     Afternoon.kernel,
     Afternoon.action,
