@@ -33,13 +33,10 @@ class Suite:
 
 DPNP = ("--pyargs", "dpnp.tests.test_dlpack",
         "dpnp.tests.third_party.cupy.core_tests.test_dlpack")  # fmt: skip
-DPNP_TENSOR = ("--pyargs", "dpnp.tests.tensor.test_usm_ndarray_dlpack")
 SUITES = {
     "numpy": Suite(("--pyargs", "numpy._core.tests.test_dlpack")),
     "dpnp": Suite(DPNP),
     "dpnp on a GPU": Suite(DPNP, "gpu"),
-    "dpnp.tensor": Suite(DPNP_TENSOR),
-    "dpnp.tensor on a GPU": Suite(DPNP_TENSOR, "gpu"),
     "mpi4py": Suite((str(MPI4PY_TESTS / "test_msgspec.py"), "-k", "DLPack"), folder=MPI4PY_TESTS),
 }
 

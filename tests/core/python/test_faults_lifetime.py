@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of things that a process of its own has to show: fork, exit, interpreters, memory."""
+"""The ends of things that a process of its own has to show: exit, interpreters, memory."""
 
 from __future__ import annotations
 
@@ -194,44 +194,6 @@ for _ in range(2):
 gc.collect()
 assert sx.memory.live_exports() == live
 """)
-
-
-# ---- fork ----------------------------------------------------------------------------------------
-
-
-def test_fork_on_the_cpu_device():
-    """A child of a process that has used the device uses it as well, and ends without harm."""
-    output = environments.python("""
-import os, sys, warnings
-import numpy as np
-import sycl_ext as sx
-
-# Python 3.12 and newer warn of fork where threads are, as the runtime's are here.
-warnings.simplefilter("ignore", DeprecationWarning)
-numbers = np.arange(100_000, dtype="float32")
-tensor = sx.as_tensor(numbers, copy=True)
-capsule = tensor.__dlpack__()
-child = os.fork()
-if child == 0:
-    status = 1
-    try:
-        assert tensor.to_numpy(copy=True).sum() == numbers.sum()
-        assert tensor[::2].copy().to_numpy().sum() == numbers[::2].sum()
-        assert sx.zeros(1 << 20, usm_type="host").to_numpy().sum() == 0
-        assert sx.from_dlpack(capsule).ptr == tensor.ptr
-        size = lambda: int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        before = size()
-        for _ in range(50):
-            sx.empty(16 << 20, "uint8")
-        assert size() < before + (100 << 20)  # its own memory goes back
-        status = 0
-    finally:
-        os._exit(status)
-assert os.waitpid(child, 0)[1] == 0
-assert sx.from_dlpack(capsule).to_numpy()[-1] == 99_999
-print("parent")
-""")
-    assert output == "parent\n"
 
 
 # ---- interpreters --------------------------------------------------------------------------------

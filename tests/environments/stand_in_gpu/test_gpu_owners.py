@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from producers import Bytes
 from sycl_ext import _core
 from waiting import eventually
 
@@ -94,42 +93,3 @@ def test_memory_at_the_address_of_a_borrowed_private_block(gpu, private):
     del tensor, block
     block = made_at(address, gpu.sycl_queue)
     assert sx.as_tensor(np.asarray(block), device=gpu, copy=False).device is gpu
-
-
-@until_an_address_comes_again
-def test_private_memory_where_none_was(gpu, private):
-    """Of more contexts than are asked each time, one has got memory at an address since."""
-    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
-    devices = [sx.register_context(context) for context in contexts]
-    queue = devices[5].sycl_queue
-    address = dpctl.memory.MemoryUSMShared(NBYTES, queue=queue)._pointer
-    with pytest.raises(sx.CopyRefusedError):  # it is freed, so it is nobody's
-        sx.as_tensor(at(address), device=devices[5], copy=False)
-    block = made_at(address, queue)
-    found = sx.as_tensor(np.asarray(block), copy=False)
-    assert found.usm_type == "shared"
-    assert found.device.root_id == gpu.id
-
-
-@pytest.mark.parametrize("part", [None, (64, 64)])
-@until_an_address_comes_again
-def test_inside_of_a_private_block_where_nothing_was(gpu, part):
-    """Also behind a part of it that was taken in by itself, and that begins nearer."""
-    contexts = [dpctl.SyclContext([gpu.sycl_device]) for _ in range(20)]
-    private = [sx.register_context(context) for context in contexts][5]
-    queue = private.sycl_queue  # made now: what it maps may come to lie where a block was freed
-    tensor = sx.zeros(NBYTES, "uint8", usm_type="shared", device=private)
-    address = tensor.ptr
-    del tensor
-    give_back()
-    with pytest.raises(
-        sx.CopyRefusedError
-    ):  # nobody's, and not read: a driver may have unmapped it
-        sx.as_tensor(at(address + 4096, 64), device=private, copy=False)
-    tensor = made_at(
-        address,
-        queue,
-        lambda: sx.zeros(NBYTES, "uint8", usm_type="shared", device=private),
-    )
-    taken_in = sx.as_tensor(Bytes(tensor.ptr + part[0], part[1], queue)) if part else tensor
-    assert sx.as_tensor(tensor.to_numpy(copy=False)[4096:]).device is taken_in.device is private
