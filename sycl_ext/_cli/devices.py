@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import sycl_ext as sx
-from sycl_ext._doctor.text import table, wrap
+from sycl_ext._doctor.report import table, wrap
 from sycl_ext._setup import icd
 from sycl_ext._setup.hierarchy import explain_hierarchy
 from sycl_ext._setup.icd import INSTALL_CPU

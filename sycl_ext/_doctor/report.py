@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 from sycl_ext._doctor.checks import Finding
 from sycl_ext._doctor.machine import SCHEMA, Machine, Step
-from sycl_ext._doctor.text import WIDTH, table, wrap
 from sycl_ext._setup.hierarchy import explain_hierarchy
 
+WIDTH = 80
 MARKS = {"ok": "{}", "failed": "{} FAILED", "crashed": "{} CRASHED", "skipped": "({})"}
 
 
@@ -141,6 +142,9 @@ SECTIONS: dict[str, Callable[[Machine], Iterator[str]]] = {
 }
 
 
+# ---- words ---------------------------------------------------------------------------------------
+
+
 def wrapped(text: str, first: str = "", rest: str | None = None) -> str:
     """Wrap a line of a section, which is two columns further in."""
     return wrap(text, first, rest, WIDTH - 2)
@@ -149,3 +153,38 @@ def wrapped(text: str, first: str = "", rest: str | None = None) -> str:
 def short(path: str, machine: Machine) -> str:
     """Return a path, relative to the environment when it is in it."""
     return path.removeprefix(f"{machine.prefix}/") if machine.prefix else path
+
+
+def table(*rows: Sequence[str], right: int = 0) -> str:
+    """Return rows in aligned columns, of which the first ones are aligned to the right.
+
+    Examples
+    --------
+    >>> print(table(("id", "name"), ("0", "one"), ("11", "two"), right=1))
+    id  name
+     0  one
+    11  two
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if i < right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def wrap(text: str, first: str = "", rest: str | None = None, width: int = WIDTH) -> str:
+    """Return a sentence in lines of so many columns; a word, such as a path, is never cut.
+
+    `first` and `rest` begin the first line and the others; None: as many spaces as `first` has.
+    """
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

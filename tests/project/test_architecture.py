@@ -61,7 +61,6 @@ PURE = (
     "_doctor/machine",
     "_doctor/processes",
     "_doctor/report",
-    "_doctor/text",
 )
 
 
