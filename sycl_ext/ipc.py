@@ -10,10 +10,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazily(
         __name__,
-        {
-            "_ipc.handles": "Handle empty handle open",
-            "_ipc.reductions": "register_multiprocessing",
-        },
+        {"_ipc.handles": "Handle empty handle open", "_ipc.reductions": "register_multiprocessing"},
     )
 
 __all__ = ["Handle", "empty", "handle", "open", "register_multiprocessing"]

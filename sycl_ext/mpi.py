@@ -10,10 +10,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazily(
         __name__,
-        {
-            "_exchange.mpi": "Check check",
-            "_exchange.staging": "StagedRequest staged_request",
-        },
+        {"_exchange.mpi": "Check check", "_exchange.staging": "StagedRequest staged_request"},
     )
 
 __all__ = ["Check", "StagedRequest", "check", "staged_request"]

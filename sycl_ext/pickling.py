@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from sycl_ext._tensor.pickling import to_device
 else:
     __getattr__, __dir__ = lazily(
-        __name__,
-        {"_exchange.libraries": "register", "_tensor.pickling": "to_device"},
+        __name__, {"_exchange.libraries": "register", "_tensor.pickling": "to_device"}
     )
 
 __all__ = ["register", "to_device"]

@@ -7,7 +7,7 @@ import atexit
 import itertools
 import operator
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, overload
 from weakref import WeakValueDictionary
 
@@ -90,20 +90,12 @@ _PACKAGE = __file__.rpartition("_debug")[0]  # of whose files a frame says nothi
 _MAX_FRAMES = 8
 
 
-class Companion:
-    """The record that an export keeps until its deleter runs."""
-
-    __slots__ = ("__weakref__", "origin")
-
-    def __init__(self, origin: ExportOrigin) -> None:
-        self.origin = origin
-
-
-_alive: WeakValueDictionary[int, Companion] = WeakValueDictionary()  # oldest first
+#: Kept by the exports until their deleters run; oldest first.
+_alive: WeakValueDictionary[int, ExportOrigin] = WeakValueDictionary()
 _numbers = itertools.count()
 
 
-def remember(tensor: _core.TensorBase, device: DLDevice) -> Companion:
+def remember(tensor: _core.TensorBase, device: DLDevice) -> ExportOrigin:
     """Return the record with which `live_exports` shows an export; the export keeps it."""
     stack: list[str] = []
     frame: FrameType | None = sys._getframe()
@@ -114,9 +106,8 @@ def remember(tensor: _core.TensorBase, device: DLDevice) -> Companion:
         frame = frame.f_back
     address = tensor.ptr if tensor.size else 0
     what = address, tensor.nbytes, tensor.shape, tensor.dtype_name
-    companion = Companion(ExportOrigin(*what, device, tuple(stack)))
-    _alive[next(_numbers)] = companion
-    return companion
+    origin = _alive[next(_numbers)] = ExportOrigin(*what, device, tuple(stack))
+    return origin
 
 
 @overload
@@ -155,7 +146,8 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
         raise RuntimeError(
             "origins=True needs a process that was started with SYCL_EXT_TRACE=1 in its environment"
         )
-    return [held.origin for reference in _alive.valuerefs() if (held := reference()) is not None]
+    # Copies: a caller that keeps them would keep the export in the list.
+    return [replace(one) for reference in _alive.valuerefs() if (one := reference()) is not None]
 
 
 def _report_live_exports() -> None:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     import dpctl
 
 
+def _fact(name: str, text: str) -> Any:
+    """Return a property with a fact of the entry."""
+    return property(operator.attrgetter(f"_entry.{name}"), doc=text)
+
+
 class Device:
     """One entry of the device table: a device, a context and a queue.
 
@@ -40,20 +45,31 @@ class Device:
         self._context: dpctl.SyclContext | None = None
         self._sycl_device: dpctl.SyclDevice | None = None
 
-    @property
-    def id(self) -> int:
-        """Number of the entry; for a root device the ``device_id`` of DLPack."""
-        return self._entry.id
+    id: int = _fact("id", "Number of the entry; for a root device the ``device_id`` of DLPack.")
+    root_id: int = _fact("root_id", "Id of the root device; a root device has its own id.")
+    kind: str = _fact(
+        "kind", '``"root"``, ``"sub_device"`` or ``"context"`` (a registered context).'
+    )
+    name: str = _fact("name", "Name of the device, as its driver reports it.")
+    backend: str = _fact("backend", '``"level_zero"``, ``"opencl"``, ...')
+    device_type: str = _fact("device_type", '``"gpu"``, ``"cpu"`` or ``"accelerator"``.')
+    driver_version: str = _fact(
+        "driver_version", "Version of the driver, as the driver reports it."
+    )
+    has_fp64: bool = _fact("fp64", "Whether the device supports float64.")
+    default_context: bool = _fact(
+        "default_context", "Whether the entry is bound to the default context of its platform."
+    )
+    usm_types: tuple[str, ...] = _fact(
+        "usm_types", 'The kinds of USM that the device supports; ``"system"`` for any host memory.'
+    )
+    partition: str = _fact(
+        "partition",
+        """The partition that made a sub-device, such as ``"numa"`` or ``"equally 4"``.
 
-    @property
-    def root_id(self) -> int:
-        """Id of the root device; a root device has its own id."""
-        return self._entry.root_id
-
-    @property
-    def kind(self) -> str:
-        """``"root"``, ``"sub_device"`` or ``"context"`` (a registered context)."""
-        return self._entry.kind
+        Empty for a sub-device that other code made, because OpenCL does not report its partition.
+        """,
+    )
 
     @property
     def parent(self) -> Device | None:
@@ -62,37 +78,9 @@ class Device:
         return None if parent is None else by_id(parent)
 
     @property
-    def partition(self) -> str:
-        """The partition that made a sub-device, such as ``"numa"`` or ``"equally 4"``.
-
-        Empty for a sub-device that other code made, because OpenCL does not report its partition.
-        """
-        return self._entry.partition
-
-    @property
     def part(self) -> int | None:
         """Number of a sub-device in its partition, from 0; None for other devices."""
         return self._entry.part if self._entry.part >= 0 else None
-
-    @property
-    def name(self) -> str:
-        """Name of the device, as its driver reports it."""
-        return self._entry.name
-
-    @property
-    def backend(self) -> str:
-        """``"level_zero"``, ``"opencl"``, ..."""
-        return self._entry.backend
-
-    @property
-    def device_type(self) -> str:
-        """``"gpu"``, ``"cpu"`` or ``"accelerator"``."""
-        return self._entry.device_type
-
-    @property
-    def driver_version(self) -> str:
-        """Version of the driver, as the driver reports it."""
-        return self._entry.driver_version
 
     @property
     def uuid(self) -> str | None:
@@ -113,21 +101,6 @@ class Device:
     def filter_string(self) -> str:
         """The filter string of the root device, such as ``"opencl:cpu:0"``."""
         return _core.entry(self.root_id).filter_string
-
-    @property
-    def default_context(self) -> bool:
-        """Whether the entry is bound to the default context of its platform."""
-        return self._entry.default_context
-
-    @property
-    def has_fp64(self) -> bool:
-        """Whether the device supports float64."""
-        return self._entry.fp64
-
-    @property
-    def usm_types(self) -> tuple[str, ...]:
-        """The kinds of USM that the device supports; ``"system"`` for any host memory."""
-        return self._entry.usm_types
 
     def host_accessible(self, usm_type: str) -> bool:
         """Whether the host may read and write memory of this kind.
@@ -200,10 +173,6 @@ class Device:
             The number of compute units of each sub-device; a list of these numbers; an affinity
             domain (``"numa"``, ``"L4_cache"``, ``"L3_cache"``, ``"L2_cache"``, ``"L1_cache"``,
             ``"next_partitionable"``); or ``"cslice"``, the compute slices of a GPU.
-
-        Returns
-        -------
-        tuple of Device
 
         Raises
         ------
@@ -297,6 +266,11 @@ def by_id(entry_id: int) -> Device:
 def shared_queue(entry_id: int) -> dpctl.SyclQueue:
     """Return the queue of an entry, for the core."""
     return by_id(entry_id).sycl_queue
+
+
+def roots() -> list[Device]:
+    """Return the root devices, in id order."""
+    return [by_id(entry_id) for entry_id in range(_core.root_count())]
 
 
 def devices() -> tuple[Device, ...]:

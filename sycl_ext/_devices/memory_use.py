@@ -73,9 +73,7 @@ _core.set_pressure_handler(_ask)
 
 
 def limit(
-    device: Any,
-    nbytes: SupportsIndex | None,
-    on_pressure: Callable[[int], object] | None = None,
+    device: Any, nbytes: SupportsIndex | None, on_pressure: Callable[[int], object] | None = None
 ) -> None:
     """Limit the allocations of this package on a device, and set a function that frees memory.
 

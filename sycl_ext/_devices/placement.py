@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from sycl_ext import _native as _core
-from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.device import Device, by_id, devices, roots
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.dlpack import HOST, DeviceType
 from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
@@ -35,10 +35,6 @@ def device(spec: Any = None) -> Device:
         ``dpctl.SyclDevice``, ``SyclQueue`` or ``SyclContext``; ``"xpu"``, ``"xpu:1"`` or a
         ``torch.device`` of that type, for that device of PyTorch; any object with ``sycl_queue`` or
         ``__dlpack_device__``.
-
-    Returns
-    -------
-    Device
 
     Raises
     ------
@@ -77,7 +73,11 @@ def place(spec: Any) -> Placement:
     if is_int(spec):
         return Placement(by_id(int(spec)))
     if is_torch_device(spec):
-        return Placement(_of_torch(spec))
+        if spec.type == "xpu":
+            return Placement(_by_xpu(spec.index))
+        if spec.type == "cpu":
+            raise _is_host(spec)
+        raise ValueError(f"device is {spec!r}; of the devices of torch only 'xpu' is one of SYCL")
     if hasattr(spec, "sycl_queue"):
         queue = queue_from(spec.sycl_queue)  # an int is an address here, not an id
         return Placement(by_id(_core.entry_of_queue(queue).id), queue)
@@ -188,15 +188,6 @@ def is_torch_device(spec: object) -> bool:
     return isinstance(cls, type) and isinstance(spec, cls)
 
 
-def _of_torch(spec: Any) -> Device:
-    """Find the device of a ``torch.device``."""
-    if spec.type == "xpu":
-        return _by_xpu(spec.index)
-    if spec.type == "cpu":
-        raise _is_host(spec)
-    raise ValueError(f"device is {spec!r}; of the devices of torch only 'xpu' is one of SYCL")
-
-
 def _by_xpu(number: int | None) -> Device:
     """Find the device with this number in PyTorch.
 
@@ -210,26 +201,24 @@ def _by_xpu(number: int | None) -> Device:
             raise ValueError(f"device is {name!r}, and torch has {xpu.device_count()} of them")
         queue = queue_from(xpu.current_stream(number).sycl_queue)
         return by_id(_core.entry_of_queue(queue).root_id)
-    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
-    gpus = [root for root in roots if (root.backend, root.device_type) == ("level_zero", "gpu")]
+    gpus = [root for root in roots() if (root.backend, root.device_type) == ("level_zero", "gpu")]
     if (number or 0) < len(gpus):
         return gpus[number or 0]
     raise ValueError(
         f"device is {name!r}, a GPU of Level Zero, and there are {len(gpus)} of them among the "
-        "root devices: " + (", ".join(root.filter_string for root in roots) or "none")
+        "root devices: " + (", ".join(root.filter_string for root in roots()) or "none")
     )
 
 
-def _by_uuid(uuid: str, roots: Sequence[Device]) -> Device:
+def _by_uuid(uuid: str) -> Device:
     """Find the device with a UUID: a root device, or a sub-device that has an entry.
 
     Level Zero and OpenCL report the same UUID for a GPU; the device of Level Zero comes first.
     """
-    others = (by_id(number) for number in range(len(roots), _core.entry_count()))
-    found = [device for device in (*roots, *others) if device.uuid == uuid]
+    found = [device for device in devices() if device.uuid == uuid]
     if found:
         return min(found, key=lambda device: device.backend != "level_zero")
-    known = ", ".join(f"{root.filter_string} is {root.uuid}" for root in roots)
+    known = ", ".join(f"{root.filter_string} is {root.uuid}" for root in roots())
     raise ValueError(f"device is 'uuid:{uuid}', and no device has that UUID; there are: {known}")
 
 
@@ -238,14 +227,13 @@ def _by_filter(text: str) -> Device:
     lowered = text.strip().lower()
     if (xpu := re.fullmatch(_XPU, lowered)) is not None:
         return _by_xpu(None if xpu["number"] is None else int(xpu["number"]))
-    match = re.fullmatch(_FILTER, lowered)
-    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
     if (uuid := re.fullmatch(_UUID, lowered)) is not None:
-        return _by_uuid(uuid["uuid"], roots)
+        return _by_uuid(uuid["uuid"])
+    match = re.fullmatch(_FILTER, lowered)
     if match is not None and any(match.groups()):
         fitting = [
             root
-            for root in roots
+            for root in roots()
             if match["backend"] in (None, root.backend)
             and match["type"] in (None, root.device_type)
         ]
@@ -255,7 +243,7 @@ def _by_filter(text: str) -> Device:
     hint = " (the host is reached through host_view() or to_numpy())" if "host" in text else ""
     raise ValueError(
         f"device is {text!r}, and no root device fits{hint}; there are: "
-        + (", ".join(root.filter_string for root in roots) or f"none; {_core.no_device_advice()}")
+        + (", ".join(root.filter_string for root in roots()) or f"none; {_core.no_device_advice()}")
     )
 
 

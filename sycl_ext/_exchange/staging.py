@@ -26,9 +26,10 @@ def staged(
 def staged(
     t: Tensor, mode: Mode = "rw", /, *, comm: Any, memory: Any = None
 ) -> AbstractContextManager[HostView | Tensor]: ...
+@contextmanager
 def staged(
     t: Tensor, mode: Mode = "rw", /, *, comm: Any = None, memory: Any = None
-) -> AbstractContextManager[HostView | Tensor]:
+) -> Iterator[Any]:
     """Provide contiguous host memory in place of a tensor, within a ``with`` block.
 
     This is the tensor's own memory if the host can access it and it is contiguous. Otherwise it is
@@ -76,13 +77,8 @@ def staged(
     >>> t.to_numpy()
     array([97, 98, 99], dtype=uint8)
     """
-    return _staged(t, mode, comm, memory)
-
-
-@contextmanager
-def _staged(t: Tensor, mode: Mode, comm: Any, memory: Any) -> Iterator[HostView | Tensor]:
-    staged, finish = _stage(t, mode, comm, memory)
-    yield staged
+    provided, finish = _stage(t, mode, comm, memory)
+    yield provided
     finish()
 
 

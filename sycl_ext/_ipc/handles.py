@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from sycl_ext import _core
 from sycl_ext._devices.description import DeviceWords, read_words
-from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.device import Device, by_id, roots
 from sycl_ext._devices.placement import place
 from sycl_ext._ipc import records
 from sycl_ext._ipc.peers import Permission
@@ -149,17 +149,11 @@ def _check_handle(handle: Handle) -> Handle:
 
 #: The fields of a handle, except the kept memory.
 _KINDS: dict[str, type] = {
-    "mechanism": str,
-    "shape": tuple,
-    "dtype": str,
+    **dict.fromkeys(("mechanism", "dtype"), str),
+    **dict.fromkeys(("shape", "_strides", "_device", "_key"), tuple),
+    **dict.fromkeys(("_nbytes", "_offset", "exposed"), int),
     "readonly": bool,
-    "_strides": tuple,
-    "_nbytes": int,
-    "_offset": int,
-    "_device": tuple,
     "_uuid": bytes,
-    "_key": tuple,
-    "exposed": int,
 }
 
 
@@ -293,10 +287,12 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     True
     """
     records.reclaim()
-    t = _as_usm(sources.strong(x))
+    x = sources.strong(x)
+    t = x if sources.is_tensor(x) else as_tensor(x, copy=False)
+    if t.entry_id is None:
+        raise _not_shareable(t)
     if t.size == 0:
         raise BufferError("the array has no elements, and so no memory to share")
-    assert t.entry_id is not None  # _as_usm has seen to that
     device = by_id(t.entry_id)
     permission = None if peer is None else Permission(peer)
     mechanism: Literal["sycl", "shared memory"] = "shared memory"
@@ -314,28 +310,9 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     else:
         raise _not_shareable(t)
     _core.synchronize(t)
-    return Handle(
-        mechanism,
-        t.shape,
-        t.dtype_name,
-        t.readonly,
-        t.strides,
-        nbytes,
-        offset,
-        words_of(device),
-        _core.entry(device.root_id).uuid,
-        key,
-        exposed,
-        keep,
-    )
-
-
-def _as_usm(x: Any) -> _core.TensorBase:
-    """Return a view of an array in USM; it keeps the array."""
-    t = x if sources.is_tensor(x) else as_tensor(x, copy=False)
-    if t.entry_id is None:
-        raise _not_shareable(t)
-    return t
+    layout = t.shape, t.dtype_name, t.readonly, t.strides, nbytes, offset
+    where = words_of(device), _core.entry(device.root_id).uuid
+    return Handle(mechanism, *layout, *where, key, exposed, keep)
 
 
 def _not_shareable(t: _core.TensorBase) -> BufferError:
@@ -437,7 +414,7 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
 def _exact(handle: Handle, wanted: Device | None) -> Device:
     """Return the device of a handle."""
     words, found = handle._device, None
-    for root in (by_id(entry_id) for entry_id in range(_core.root_count())):
+    for root in roots():
         named = DeviceWords.of(root.filter_string)
         if handle._uuid and named.backend == words.backend:
             if root._entry.uuid == handle._uuid:

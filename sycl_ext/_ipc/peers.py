@@ -25,59 +25,41 @@ _SET_PTRACER = 0x59616D61  # PR_SET_PTRACER of <sys/prctl.h>
 
 _ALLOW = "let process {maker} call sycl_ext.ipc.handle(t, peer={opener}), or start it from here"
 
-#: Why a descriptor cannot be taken, and the way out, by error number and ptrace_scope; None: any.
-_REASONS: tuple[tuple[int, int | None, str, str], ...] = (
-    (
-        errno.EPERM,
-        1,
+#: Why a descriptor cannot be taken, and the way out, by error number and ptrace_scope (None: any).
+_REASONS = {
+    (errno.EPERM, 1): (
         "kernel.yama.ptrace_scope is 1, so a process may only take from its descendants, and from "
         "processes that allow it",
         _ALLOW + ", or run: sudo sysctl kernel.yama.ptrace_scope=0",
     ),
-    (
-        errno.EPERM,
-        2,
+    (errno.EPERM, 2): (
         "kernel.yama.ptrace_scope is 2, so only a process with CAP_SYS_PTRACE may",
         "run: sudo sysctl kernel.yama.ptrace_scope=0",
     ),
-    (
-        errno.EPERM,
-        3,
+    (errno.EPERM, 3): (
         "kernel.yama.ptrace_scope is 3, which forbids it until the next boot",
         "set it to 0 in /etc/sysctl.d and boot again",
     ),
-    (
-        errno.EPERM,
-        None,
+    (errno.EPERM, None): (
         "it runs as another user, or cannot be traced, or a filter of this container forbids it",
         "run both as one user, in a container with --cap-add SYS_PTRACE",
     ),
-    (
-        errno.ENOSYS,
-        None,
+    (errno.ENOSYS, None): (
         "the kernel is older than 5.6, or a filter of this container hides the call",
         "update the kernel, or the container runtime",
     ),
-    (errno.ESRCH, None, "it has ended", "keep it until the memory is opened"),
-    (
-        errno.EBADF,
-        None,
+    (errno.ESRCH, None): ("it has ended", "keep it until the memory is opened"),
+    (errno.EBADF, None): (
         "it has let the memory go",
         "keep the handle there until the memory is opened",
     ),
-)
+}
 
 
 def refusal(maker: int, opener: int, error: int, scope: int | None) -> str:
     """Return why one process cannot take a descriptor of another, and the solution. Pure."""
-    cause, cure = next(
-        (
-            (cause, cure)
-            for number, at, cause, cure in _REASONS
-            if number == error and at in (None, scope)
-        ),
-        (os.strerror(error), "both have to run on one machine as one user"),
-    )
+    unknown = os.strerror(error), "both have to run on one machine as one user"
+    cause, cure = _REASONS.get((error, scope), _REASONS.get((error, None), unknown))
     return (
         f"process {opener} may not open the device memory of process {maker} (pidfd_getfd: "
         f"{errno.errorcode.get(error, error)}): {cause}; " + cure.format(maker=maker, opener=opener)

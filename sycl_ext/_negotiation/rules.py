@@ -256,16 +256,8 @@ def refusal_of(refused: Sequence[Plan], introduction: str = "") -> Plan:
 
 #: The facts that the core has about a tensor and a request, a bit for each (``routes.cpp``).
 FACTS = (
-    "on_host",
-    "has_entry",
-    "is_system",
-    "default_context",
-    "host_reachable",
-    "readonly",
-    "reversed",
-    "versioned",
-    "any_strides",
-    "system_usm",
+    *("on_host", "has_entry", "is_system", "default_context", "host_reachable", "readonly"),
+    *("reversed", "versioned", "any_strides", "system_usm"),
 )
 _ANNOUNCED, _ON_HOST, _OWN_ENTRY = range(3)  # `Wanted` of the core
 

@@ -36,8 +36,12 @@ def dtype_name(dtype: Any) -> str:
     """Return the table entry of a dtype in any form; ValueError if that dtype is not exchanged."""
     if isinstance(dtype, str) and dtype in _ROWS:
         return dtype
-    if isinstance(dtype, _torch_class("dtype")):
-        return _name_in_torch(dtype)
+    of_torch = loaded("torch", "dtype")
+    if isinstance(of_torch, type) and isinstance(dtype, of_torch):
+        name = str(dtype).removeprefix("torch.")
+        if name in _ROWS:
+            return name
+        raise ValueError(f"dtype {dtype} is not exchanged; convert it to one of {', '.join(_ROWS)}")
     if hasattr(type(dtype), "__dlpack_data_type__"):
         return _name_in_dlpack(dtype)
     try:
@@ -49,7 +53,7 @@ def dtype_name(dtype: Any) -> str:
             f"dtype is {resolved.str}, which is not in native byte order; only native "
             f"order is exchanged: convert with .astype({resolved.newbyteorder('=').str!r})"
         )
-    name: str = resolved.name
+    name = str(resolved.name)
     if name in _ROWS:
         return name
     if resolved.kind in "iu" and f"{resolved.kind}{resolved.itemsize}" in _BY_TYPESTR:
@@ -93,19 +97,6 @@ def _way_out(dtype: np.dtype[Any]) -> str:
     if reason:
         return f" ({reason}); use {use}"
     return f"; convert it to one of {', '.join(_ROWS)}"
-
-
-def _torch_class(name: str) -> type | tuple[()]:
-    """Return a class of torch, for `isinstance`; torch is not imported for that."""
-    found = loaded("torch", name)
-    return found if isinstance(found, type) else ()
-
-
-def _name_in_torch(dtype: Any) -> str:
-    name = str(dtype).removeprefix("torch.")
-    if name in _ROWS:
-        return name
-    raise ValueError(f"dtype {dtype} is not exchanged; convert it to one of {', '.join(_ROWS)}")
 
 
 def _name_in_dlpack(dtype: Any) -> str:

@@ -24,12 +24,7 @@ from sycl_ext._devices.queues import (
     queue_from,
 )
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
-from sycl_ext._negotiation.errors import (
-    CopyRefusedError,
-    ExchangeError,
-    message_of,
-    refusal_by,
-)
+from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of, refusal_by
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import advice_for, is_of, known
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
@@ -234,12 +229,7 @@ def _announced_device(x: Any, refusals: list[Exception]) -> DLDevice | None:
 
 
 def _ask_view(
-    x: Any,
-    device: DLDevice,
-    copy: bool | None,
-    base: object,
-    facts: int,
-    refusals: list[Exception],
+    x: Any, device: DLDevice, copy: bool | None, base: object, facts: int, refusals: list[Exception]
 ) -> _core.TensorBase | None:
     """Return a view of the memory in its place; None: it was refused, or the device is unknown.
 

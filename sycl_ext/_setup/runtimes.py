@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from types import FrameType
 
 from sycl_ext import _native as _core
 from sycl_ext._negotiation.errors import SyclError
@@ -14,7 +13,7 @@ from sycl_ext._setup import icd
 
 _told: set[str] = set()
 #: Packages whose frames are not the user's code.
-_NOT_THE_USERS = ("sycl_ext", "sycl_ext_dask", "importlib")
+_NOT_THE_USERS = ("sycl_ext.", "sycl_ext_dask.", "importlib.")
 
 
 class TwoRuntimesWarning(RuntimeWarning):
@@ -55,20 +54,12 @@ def prepare_for_no_device() -> None:
 def warn_user(text: str, category: type[Warning]) -> None:
     """Warn once, where the user's code called the package."""
     frame = sys._getframe()
-    while frame.f_back and _package_of(frame) in _NOT_THE_USERS:
+    while frame.f_back and f"{frame.f_globals.get('__name__')}.".startswith(_NOT_THE_USERS):
         frame = frame.f_back
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
-        text,
-        category,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        registry=registry,
+        text, category, frame.f_code.co_filename, frame.f_lineno, registry=registry
     )
-
-
-def _package_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def message(ours: str, others: list[str]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_ext import _core
-from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.device import Device, roots
 from sycl_ext._protocols import sources
 
 
@@ -36,9 +36,8 @@ class HostRegistration:
             )
         self._registration = _core.HostRegistration(memory)
         self.nbytes = self._registration.nbytes
-        roots = [by_id(number) for number in range(_core.root_count())]
         self.registered: dict[Device, bool] = {
-            root: self._registration.is_known_to(root._entry) for root in roots
+            root: self._registration.is_known_to(root._entry) for root in roots()
         }
 
     @property

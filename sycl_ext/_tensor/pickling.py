@@ -26,7 +26,7 @@ from sycl_ext._devices.description import (
     read_partition,
     read_words,
 )
-from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.device import Device, by_id, roots
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._negotiation.kinds import USM_TYPES
@@ -95,9 +95,8 @@ def words_of(device: Device) -> DeviceWords:
 
 def nearest(words: DeviceWords) -> Device | None:
     """Return the local device most similar to one of another process; None: its type is missing."""
-    roots = [by_id(entry_id) for entry_id in range(_core.root_count())]
-    number = choose(words, [root.filter_string for root in roots])
-    return None if number is None else part_of(roots[number], words.path)
+    number = choose(words, [root.filter_string for root in roots()])
+    return None if number is None else part_of(by_id(number), words.path)
 
 
 def part_of(device: Device, path: Sequence[Cut]) -> Device:
@@ -130,11 +129,6 @@ def _memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
     return tuple(axis if n == 1 else next(by_stride) for axis, n in enumerate(shape))
 
 
-def _repeats(tensor: _core.TensorBase, axis: int) -> bool:
-    """Whether an axis repeats one element."""
-    return tensor.shape[axis] > 1 and tensor.strides[axis] == 0
-
-
 def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBase:
     """Return the view with the axes in this order; omitted axes are at their first element."""
     shape, strides = tensor.shape, tensor.strides
@@ -160,8 +154,9 @@ def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
 
 def reduce(tensor: _core.TensorBase, protocol: int) -> tuple[Any, ...]:
     """Return the result of ``__reduce_ex__`` of a tensor."""
-    axes = _memory_axes(tensor.shape, tensor.strides)
-    axes = tuple(axis for axis in axes if not _repeats(tensor, axis))
+    shape, strides = tensor.shape, tensor.strides
+    axes = _memory_axes(shape, strides)
+    axes = tuple(axis for axis in axes if shape[axis] <= 1 or strides[axis] != 0)  # no repetitions
     buffer = _bytes_of(_as_it_lies(tensor, axes))
     device = None if tensor.entry_id is None else tuple(words_of(by_id(tensor.entry_id)))
     return load, (
@@ -210,7 +205,9 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
     data = _check_buffer(buffer, prod(stored) * ITEMSIZES[dtype])
     placement = _check_device(device)
 
-    tensor = _allocate(placement, usm_type, dtype, stored)
+    kind = kind_of_copy(usm_type, placement.device.usm_types, moves=False)
+    entry, queue = placement.device._entry, placement.queue
+    tensor: _core.TensorBase = _core.allocate(entry, kind, dtype, stored, "C", queue)
     if data.nbytes:
         pointer = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
         strides = compact_strides(stored, range(len(stored)))
@@ -261,10 +258,3 @@ def _check_device(device: Any) -> Placement:
         return wanted
     found = None if words is None else nearest(words)
     return place(None) if found is None else Placement(found)
-
-
-def _allocate(
-    placement: Placement, usm_type: str, dtype: str, stored: Sequence[int]
-) -> _core.TensorBase:
-    kind = kind_of_copy(usm_type, placement.device.usm_types, moves=False)
-    return _core.allocate(placement.device._entry, kind, dtype, stored, "C", placement.queue)

@@ -338,10 +338,6 @@ def empty_like(
         device USM of the default device.
     order : {"C", "F"}
 
-    Returns
-    -------
-    Tensor
-
     Raises
     ------
     MemoryError
@@ -373,10 +369,6 @@ def zeros_like(
     ----------
     x, dtype, usm_type, device, order
         As for `empty_like`.
-
-    Returns
-    -------
-    Tensor
 
     Raises
     ------
