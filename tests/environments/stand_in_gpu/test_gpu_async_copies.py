@@ -238,7 +238,7 @@ def test_what_is_dropped_goes_on(gpu, hold, blocks, allocations_left):
 
 def interrupted(wait):
     """The signal may come before the wait, but not before this call."""
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     return wait()
 
 
@@ -382,7 +382,7 @@ def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, nu
         with contextlib.suppress(sx.SyclError, MemoryError):
             copy = t.copy_from(LARGE, wait=False)
         del t
-        time.sleep(0.2)
+        time.sleep(0.1)
         adapter.fakegpu_fail_at(0)
         was_over = copy is not None and copy.done()
         held.release()
@@ -390,7 +390,7 @@ def test_a_copy_that_failed_is_over_when_its_commands_are(gpu, adapter, hold, nu
         if copy is not None:
             copy.wait()
     gpu.sycl_queue.wait()
-    time.sleep(0.2)
+    time.sleep(0.1)
     assert not (was_over and adapter.fakegpu_copies() > before)
     until_nobody_waits()
 

@@ -58,7 +58,7 @@ OPERATIONS = {
 }
 
 
-def interrupt(after=0.1):
+def interrupt(after=0.05):
     """In a moment; called where `KeyboardInterrupt` is expected, since a moment may be no time."""
     threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
 

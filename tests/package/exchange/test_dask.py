@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How Dask sends and measures tensors.  On a cluster: ``processes/``."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,9 @@ def test_the_runtime_does_not_load_dask():
     assert (
         environments.python("import sys, sycl_ext; print('dask' in sys.modules)").strip() == "False"
     )
+
+
+@pytest.mark.parametrize("junk", [{}, {"sycl_ext": []}, {"sycl_ext": [1] * 7}, {"sycl_ext": None}])
+def test_a_header_that_is_not_ours(junk):
+    with pytest.raises((KeyError, TypeError, pickle.UnpicklingError)):
+        dask.deserialize(junk, [b""])

@@ -30,12 +30,6 @@ def test_there_and_back(x):
     assert there.dpnp.to_numpy().tolist() == back.values.tolist() == VALUES.tolist()
 
 
-def test_without_the_accessor_there_is_no_way_back(x):
-    """When this fails, xarray has learned it, and the accessor has done its work."""
-    with pytest.raises(TypeError, match="asnumpy"):
-        x.dpnp.as_dpnp().to_numpy()
-
-
 def test_the_copy_on_the_host_is_ones_own(x):
     there = x.dpnp.as_dpnp()
     there.dpnp.as_numpy().values[:] = 0
@@ -69,19 +63,8 @@ def test_chunks_of_dask(x):
     assert there.dpnp.as_numpy().sum("x").values.tolist() == VALUES.sum(axis=1).tolist()
 
 
-def test_netcdf(x, tmp_path):
-    pytest.importorskip("netCDF4")
-    x.dpnp.as_dpnp().dpnp.as_numpy().to_netcdf(tmp_path / "x.nc")
-    with xr.open_dataset(tmp_path / "x.nc") as found:
-        assert type(found["a"].dpnp.as_dpnp().data) is dpnp.ndarray
-
-
 def test_an_import_of_xarray_alone_loads_nothing_of_this():
     shown = environments.python(
         "import sys, xarray\nprint([n for n in ('sycl_ext', 'dpctl') if n in sys.modules])"
     )
     assert shown.strip() == "[]"
-
-
-def test_the_coordinate_of_an_index_stays_as_it_is(x):
-    xr.testing.assert_identical(x["x"].dpnp.as_dpnp(), x["x"])

@@ -261,7 +261,7 @@ def test_a_fork_waits_for_a_first_use(entry):
             def find_spec(name, path=None, target=None):
                 if name == "sycl_ext._negotiation.kinds":
                     begun.set()
-                    time.sleep(0.5)
+                    time.sleep(0.2)
         sys.meta_path.insert(0, Finder)
         thread = threading.Thread(target=lambda: eval({entry!r}) or sx.Tensor)
         thread.start()

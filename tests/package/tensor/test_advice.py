@@ -3,7 +3,6 @@
 
 import operator
 
-import dpnp
 import numpy as np
 import pytest
 import torch
@@ -91,21 +90,6 @@ def test_equality():
         for zero in (np.int32(0), np.float64(0)):  # the second is a float of Python's
             assert (x == zero).all()
             assert (zero == x).all()
-
-
-def test_numpy_computes_with_tensors():
-    """Its arrays take whatever is an array to them; those of others may not."""
-    x, ones = tensor(), np.ones((2, 2), "int32")
-    for compute in (operator.add, operator.mul, operator.matmul, operator.lt):
-        assert np.array_equal(compute(x, ones), compute(x.to_numpy(), ones))
-        assert np.array_equal(compute(ones, x), compute(ones, x.to_numpy()))
-        if compute is not operator.matmul:
-            for two in (np.int32(2), np.float64(2)):
-                assert np.array_equal(compute(x, two), compute(x.to_numpy(), two))
-                assert np.array_equal(compute(two, x), compute(two, x.to_numpy()))
-    for others in (torch.ones(2, 2), dpnp.ones((2, 2))):
-        with pytest.raises(TypeError):
-            others * tensor()
 
 
 def test_methods():
