@@ -9,13 +9,13 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from install import MPI4PY_TESTS
-from processes import HERE, ROOT, kept
+from processes import HERE, OPEN3D, ROOT, kept, libusb, python_in
 from sycl_ext_pytest import devices
 
 SUITES_FOLDER = HERE / "suites"
@@ -29,16 +29,31 @@ class Suite:
     tests: tuple[str, ...]
     device: str = "cpu"
     folder: Path | None = None
+    python: Path = Path(sys.executable)
+    more: dict[str, str] = field(default_factory=dict)
 
 
 DPNP = ("--pyargs", "dpnp.tests.test_dlpack",
         "dpnp.tests.third_party.cupy.core_tests.test_dlpack")  # fmt: skip
+DASK = tuple(f"dask.array.tests.test_cupy_{part}" for part in (
+    "core", "creation", "gufunc", "linalg", "overlap", "percentile", "random", "reductions",
+    "routines", "slicing",
+))  # fmt: skip
 SUITES = {
+    "dask": Suite(("--pyargs", *DASK)),
     "numpy": Suite(("--pyargs", "numpy._core.tests.test_dlpack")),
     "dpnp": Suite(DPNP),
     "dpnp on a GPU": Suite(DPNP, "gpu"),
     "mpi4py": Suite((str(MPI4PY_TESTS / "test_msgspec.py"), "-k", "DLPack"), folder=MPI4PY_TESTS),
 }
+#: In no package index: only where somebody names a checkout of it.
+if checkout := os.environ.get("SYCL_EXT_OPEN3D"):
+    SUITES["open3d"] = Suite(
+        # Its wheel has no sycl_demo.
+        (str(Path(checkout) / "python" / "test" / "core"), "-k", "not sycl_demo"),
+        python=python_in(OPEN3D),
+        more={**libusb(), "CI": "1"},  # without it these tests leave out the CPU device
+    )
 
 
 def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess, dict]:
@@ -48,12 +63,13 @@ def run(name: str, folder: Path, *arguments: str) -> tuple[subprocess.CompletedP
     seen = {
         **kept(),
         **devices.variables(suite.device),
+        **suite.more,
         "PYTHONPATH": str(SUITES_FOLDER),
         "SYCL_EXT_SUITE": name,
         "SYCL_EXT_SUITE_COUNTS": str(counts),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "known",
+        [suite.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "known",
          "-p", f"suite_{plain.replace('.', '_')}", "-c", os.devnull,
          *suite.tests, *arguments],
         env=seen, cwd=suite.folder or folder, capture_output=True, text=True,
