@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from enum import Enum
 from typing import Any
 
 from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id, devices, roots
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
-from sycl_ext._negotiation.dlpack import HOST, DeviceType
+from sycl_ext._negotiation.dlpack import HOST, DeviceType, as_dl_device
 from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 
 
@@ -135,12 +133,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
 
 def _by_pair(pair: Any) -> Device:
     """Find the device of a DLPack pair."""
-    is_pair = isinstance(pair, Sequence) and len(pair) == 2
-    if is_pair and isinstance(pair[0], Enum):  # as in the array API
-        pair = (pair[0].value, pair[1])
-    if not is_pair or not all(map(is_int, pair)):
-        raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
-    device_type, entry_id = (int(x) for x in pair)
+    device_type, entry_id = as_dl_device(pair)
     if device_type == HOST[0]:
         raise _is_host((device_type, entry_id))
     if device_type != DeviceType.ONE_API:
@@ -256,3 +249,10 @@ def is_absent(spec: Any) -> bool:
     except ValueError:
         return True
     return False
+
+
+def those_here(devices: list[Any]) -> list[Any]:
+    """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU."""
+    if not devices:
+        raise ValueError("device is an empty list; name a device, or pass None for any")
+    return [device for device in devices if not is_absent(device)] or [place(devices[0])]

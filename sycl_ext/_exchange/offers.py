@@ -10,16 +10,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
-from sycl_ext._devices.placement import is_torch_device, names_device, place
+from sycl_ext._devices.placement import is_torch_device, names_device, place, those_here
 from sycl_ext._negotiation.consumers import Consumer, consumer_for, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest, kind_of_copy
-from sycl_ext._protocols import imports, sources
+from sycl_ext._protocols import sources
 
 
 class Offer(NamedTuple):
@@ -36,17 +36,12 @@ class Decision(NamedTuple):
     source: _core.TensorBase
     who: Consumer
     call: Callable[[Any], Any] | None  # None: a device is the consumer
-    described: (
-        Callable[[Any], Any] | None
-    )  # the function of a library for plain USM; see `Consumer`
+    described: Callable[[Any], Any] | None  # of a library, for plain USM; see `Consumer`
     offers: Iterator[Offer]  # each is planned when the one before it was refused
 
 
-class _Wanted(NamedTuple):
-    """A requested device: as it was given, and as DLPack names it."""
-
-    given: Any
-    where: DLDevice
+#: A requested device: as it was given, and as DLPack names it.
+_Wanted: TypeAlias = tuple[Any, DLDevice]
 
 
 def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Decision:
@@ -105,11 +100,11 @@ def _is_device(consumer: Any) -> bool:
 
 def _read_devices(device: Any) -> list[_Wanted]:
     """Read one device or a list of them; the host is (1, 0)."""
-    given = imports.those_here(device) if isinstance(device, list) else [device]
+    given = those_here(device) if isinstance(device, list) else [device]
     return [
-        _Wanted(HOST, HOST)
+        (HOST, HOST)
         if isinstance(one, tuple) and one == HOST
-        else _Wanted(one, place(one).device.__dlpack_device__())
+        else (one, place(one).device.__dlpack_device__())
         for one in given
     ]
 

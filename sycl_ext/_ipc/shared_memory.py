@@ -85,9 +85,6 @@ class Block:
         """Return another descriptor of the same open file, which holds the same locks."""
         return os.dup(self._descriptor)
 
-    def __repr__(self) -> str:
-        return f"<Block of shared memory: {self.nbytes} bytes>"
-
 
 def make_block(nbytes: int) -> Block:
     """Return a new block of zeros; its pages are taken when they are first written to.

@@ -45,11 +45,11 @@ def as_dl_device(pair: Any) -> DLDevice:
         device_type, device_id = pair
         if isinstance(device_type, Enum):
             device_type = device_type.value
-        return (operator.index(device_type), operator.index(device_id))
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"a DLPack device is a pair of ints such as (14, 0), not {pair!r}"
-        ) from error
+        if not isinstance(device_type, bool) and not isinstance(device_id, bool):
+            return (operator.index(device_type), operator.index(device_id))
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
 
 
 @runtime_checkable

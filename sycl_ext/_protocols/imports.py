@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices.device import shared_queue
-from sycl_ext._devices.placement import Placement, is_absent, place
+from sycl_ext._devices.placement import Placement, place, those_here
 from sycl_ext._devices.queues import (
     OTHER_RUNTIME,
     device_guard,
@@ -38,6 +38,8 @@ from sycl_ext._protocols.sources import (
     tensor_device,
 )
 from sycl_ext._protocols.usm_interface import from_usm_interface
+
+Refusals: TypeAlias = list[Exception]
 
 # ---- the order of the protocols ------------------------------------------------------------------
 
@@ -126,11 +128,8 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
         refusals.clear()
 
 
-#: Bits of `facts_of_class`: those of ``ProducerClass`` in the core, and those for us.
-_FROM_DLPACK, _AS_TENSOR, _SHOWS_QUEUE, _HAS_LAZY_STATE, _IS_BASE, _HAS_TABLE = (
-    1 << bit for bit in range(6)
-)
-_DLPACK_FIRST, _IMMUTABLE, _HAS_NEGATIVE_BIT = (1 << bit for bit in range(6, 9))
+#: Bits of `facts_of_class` that are read here; the first six are ``ProducerClass`` in the core.
+_IS_BASE, _DLPACK_FIRST, _IMMUTABLE, _HAS_NEGATIVE_BIT = (1 << bit for bit in (4, 6, 7, 8))
 
 
 def facts_of_class(cls: type) -> int:
@@ -162,17 +161,11 @@ def facts_of_class(cls: type) -> int:
         and not _is_better_read(cls, dlpack_only=False)
         and (dlpack_first or not may_describe)
     )
-    return (
-        _FROM_DLPACK * from_dlpack
-        + _AS_TENSOR * as_tensor
-        + _SHOWS_QUEUE * (_first(cls, "sycl_queue") is not None or is_torch_class(cls))
-        + _HAS_LAZY_STATE * bool(lazy)
-        + _IS_BASE * (issubclass(cls, np.ndarray) or dlpack_first)
-        + _HAS_TABLE * has_table
-        + _DLPACK_FIRST * dlpack_first
-        + _IMMUTABLE * immutable
-        + _HAS_NEGATIVE_BIT * has_negative_bit
-    )
+    shows_queue = _first(cls, "sycl_queue") is not None or is_torch_class(cls)
+    is_base = issubclass(cls, np.ndarray) or dlpack_first
+    facts = (from_dlpack, as_tensor, shows_queue, bool(lazy), is_base, has_table)  # for the core
+    more = (dlpack_first, immutable, has_negative_bit)
+    return sum(fact << bit for bit, fact in enumerate(facts + more))
 
 
 def _first(cls: type, name: str) -> type | None:
@@ -203,7 +196,7 @@ def _is_better_read(cls: type, dlpack_only: bool) -> bool:
 _REFUSED: Final = object()
 
 
-def _ask(refusals: list[Exception], question: Callable[[], Any]) -> Any:
+def _ask(refusals: Refusals, question: Callable[[], Any]) -> Any:
     """Return the answer of a producer; `_REFUSED`: it raised, which is now a refusal."""
     try:
         return question()
@@ -214,7 +207,7 @@ def _ask(refusals: list[Exception], question: Callable[[], Any]) -> Any:
         return _REFUSED
 
 
-def _announced_device(x: Any, refusals: list[Exception]) -> DLDevice | None:
+def _announced_device(x: Any, refusals: Refusals) -> DLDevice | None:
     """Return the result of ``__dlpack_device__``; None: it raised, which is now a refusal."""
     answer = _ask(refusals, lambda: x.__dlpack_device__())
     if answer is _REFUSED:
@@ -229,7 +222,7 @@ def _announced_device(x: Any, refusals: list[Exception]) -> DLDevice | None:
 
 
 def _ask_view(
-    x: Any, device: DLDevice, copy: bool | None, base: object, facts: int, refusals: list[Exception]
+    x: Any, device: DLDevice, copy: bool | None, base: object, facts: int, refusals: Refusals
 ) -> _core.TensorBase | None:
     """Return a view of the memory in its place; None: it was refused, or the device is unknown.
 
@@ -278,7 +271,7 @@ _NEGATED = (
 )
 
 
-def _ask_without_keywords(x: Any, refusals: list[Exception]) -> object:
+def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
     """Call a producer that predates the keywords, and wait for its queue: it has no ``stream``.
 
     The last refusal is its exception for the keywords.
@@ -310,11 +303,7 @@ def _described(x: Any) -> _core.TensorBase | None:
 
 
 def _import_copy(
-    x: Any,
-    announced: DLDevice,
-    placement: Placement | None,
-    request: Request,
-    refusals: list[Exception],
+    x: Any, announced: DLDevice, placement: Placement | None, request: Request, refusals: Refusals
 ) -> _core.TensorBase:
     """Ask the producer to copy to the requested device, otherwise to the host."""
     tensor_or_none, copy = None, request.copy
@@ -361,7 +350,7 @@ def _no_device(x: Any, refusal: Exception) -> Exception:
 
 
 def _ask_copy(
-    x: Any, device: DLDevice, copy: bool | None, refusals: list[Exception]
+    x: Any, device: DLDevice, copy: bool | None, refusals: Refusals
 ) -> _core.TensorBase | None:
     if copy is False:
         return None
@@ -451,13 +440,6 @@ def _import_to_first(
         raise error_type(f"none of the {len(devices)} devices will do: {reasons}") from refusals[0]
     finally:
         refusals.clear()  # as in `import_slowly`
-
-
-def those_here(devices: list[Any]) -> list[Any]:
-    """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU."""
-    if not devices:
-        raise ValueError("device is an empty list; name a device, or pass None for any")
-    return [device for device in devices if not is_absent(device)] or [place(devices[0])]
 
 
 # ---- arrays and buffers of the host --------------------------------------------------------------
