@@ -31,6 +31,12 @@ class Error : public std::runtime_error {
   Kind kind_;
 };
 
+// The device does nothing any more, whatever it was given.
+class DeviceLost final : public Error {
+ public:
+  explicit DeviceLost(const std::string& message) : Error(Kind::runtime, message) {}
+};
+
 // Throws an Error whose message is the concatenation of the parts:
 // fail(Error::Kind::value, "ndim is ", n).
 template <class... Parts>

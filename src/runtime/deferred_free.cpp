@@ -149,8 +149,8 @@ class Reaper {
     group->members.push(one);
   }
 
-  // False: a queue records a graph, where a marker would be a node, or there is not enough memory:
-  // the next look tries again.
+  // False: a queue records a graph, where a marker would be a node, or the runtime fails: the next
+  // look tries again.
   static bool mark(Group* group) noexcept {
     if (group->is_marked) return true;
     try {
@@ -159,8 +159,7 @@ class Reaper {
       for (const Queue* queue : group->queues) {
         try {
           group->markers.push_back(queue->marker());
-        } catch (const Error& error) {  // a lost device does nothing any more
-          if (error.kind() != Error::Kind::runtime) throw;
+        } catch (const DeviceLost&) {
         }
       }
       group->is_marked = true;

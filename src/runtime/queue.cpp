@@ -70,7 +70,8 @@ bool is_over(const EventState& state) {
   if (!state.goes_on || state.queue->answers_at_once) return false;
   try {
     return is_empty(*state.queue);
-  } catch (const sycl::exception&) {
+  } catch (const sycl::exception& error) {
+    if (!is_device_lost(error)) throw;
     return true;
   }
 }
@@ -406,10 +407,10 @@ bool Event::is_done() const noexcept {
     if (!is_over(*state_)) return false;
     if (!state_->is_listed) state_->finish();
     return true;
-  } catch (const sycl::exception&) {
-    return true;  // a lost device does nothing any more
+  } catch (const sycl::exception& error) {
+    return is_device_lost(error);  // for another reason: it may run
   } catch (...) {
-    return false;  // no memory for the question: it may run
+    return false;  // no memory for the question
   }
 }
 

@@ -4,6 +4,8 @@
 // short.  Only calls that hide no kernel are used (a plain C++ compiler builds the module).
 #pragma once
 
+#include <unified-runtime/ur_api.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -130,14 +132,20 @@ struct EntryHandles {
   std::uintptr_t native_context;  // 0: no driver shares it between contexts
 };
 
+inline bool is_device_lost(const sycl::exception& error) noexcept {
+  return sycl::detail::get_ur_error(error) == UR_RESULT_ERROR_DEVICE_LOST;
+}
+
 // Runs `call`; exceptions of SYCL become Error(runtime) with their text.
 template <class Call>
 auto sycl_call(const char* what, Call&& call) -> decltype(call()) {
   try {
     return std::forward<Call>(call)();
   } catch (const sycl::exception& error) {
-    fail(Error::Kind::runtime, what, " failed: ", error.what(), " (sycl::errc ",
-         error.code().value(), ")");
+    const std::string text = std::string(what) + " failed: " + error.what() + " (sycl::errc " +
+                             std::to_string(error.code().value()) + ")";
+    if (is_device_lost(error)) throw DeviceLost(text);
+    throw Error(Error::Kind::runtime, text);
   }
 }
 
