@@ -305,17 +305,19 @@ std::shared_ptr<EventState> last_command(const QueueState& state) {
 // Before anybody waits for a command of ours; a third party's queue has no list.
 Event list(std::shared_ptr<EventState> command) {
   if (AsyncErrors* const errors = command->queue->errors.get()) {
-    command->is_listed = true;
     const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-    errors->begun.push_back(command);
+    if (!command->is_listed) errors->begun.push_back(command);
+    command->is_listed = true;
   }
   return Event(std::move(command));
 }
 
 // Blocks until the outcome of a command is known.
 void settle(const std::shared_ptr<EventState>& command) {
-  if (!command->is_listed && command->queue) list(command);
-  if (command->is_listed) return look_at_commands(*command->queue, true, command.get());
+  if (command->queue && command->queue->errors) {
+    list(command);
+    return look_at_commands(*command->queue, true, command.get());
+  }
   const std::string failure = failure_of(*command);
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
   command->failure = failure;
@@ -405,6 +407,7 @@ bool Event::is_done() const noexcept {
   try {
     if (!state_ || state_->is_done || state_->process != process_generation()) return true;
     if (!is_over(*state_)) return false;
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
     if (!state_->is_listed) state_->finish();
     return true;
   } catch (const sycl::exception& error) {

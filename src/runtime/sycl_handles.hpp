@@ -100,7 +100,7 @@ struct EventState {
   // failed, unless it only marks.
   static constexpr std::uint64_t no_failure_counts = ~std::uint64_t{0};
   const std::uint64_t failures;
-  bool is_listed = false;  // in AsyncErrors::begun
+  bool is_listed = false;  // was put into AsyncErrors::begun; under its mutex
   // Of a command that goes on by itself (Queue::begin_copy): a barrier behind it, since Level Zero
   // v1 does not say of a plain command that it is done; and the bytes that it writes.
   sycl::event end = event;

@@ -107,6 +107,23 @@ TEST(threads_cut_a_device) {
   CHECK(failures == 0);
 }
 
+// A marker is in no list until somebody waits for it.
+TEST(threads_wait_for_one_marker) {
+  const Tensor tensor = numbers(UsmKind::device, 100000, 1);
+  const Tensor host = make_host_tensor(dtype_named("uint8"), tensor.layout);
+  const Queue& queue = default_entry().commands();
+  queue.share();
+  for (int round = 0; round < 20; ++round) {
+    begin_copy(host, tensor);
+    const Event marker = queue.marker();
+    in_threads([&](int number) {
+      if (number % 2 == 0) (void)marker.is_done();
+      marker.wait();
+      CHECK(marker.is_done());
+    });
+  }
+}
+
 // Each thread begins copies of its own, and all of them into one tensor; nobody waits but for the
 // last.
 TEST(threads_begin_copies) {
