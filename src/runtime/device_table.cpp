@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "runtime/commands.hpp"
 #include "runtime/device_info.hpp"
 #include "runtime/sycl_handles.hpp"
 

@@ -17,7 +17,7 @@
 
 namespace sycl_ext {
 
-struct QueueState;  // sycl_handles.hpp
+struct QueueState;  // commands.hpp
 struct EventState;
 
 // One submitted command.

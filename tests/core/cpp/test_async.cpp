@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "check.hpp"
-#include "runtime/sycl_handles.hpp"
+#include "runtime/commands.hpp"
 #include "tensor/copy.hpp"
 
 using namespace sycl_ext;

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/commands.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <thread>
+#include <utility>
+
+#include "base/fork.hpp"
+#include "base/interpreter.hpp"
+
+namespace sycl_ext {
+
+bool is_cpu(const QueueState& state) { return state.queue.get_device().is_cpu(); }
+
+bool is_over(const sycl::event& event) {
+  using Status = sycl::info::event_command_status;
+  const RuntimeCall call("asking for the status of a command");
+  const Status status = event.get_info<sycl::info::event::command_execution_status>();
+  return status != Status::submitted && status != Status::running;
+}
+
+bool is_empty(const QueueState& state) {
+  if (is_forked_child() && !is_cpu(state)) return true;  // it was the parent's
+  const RuntimeCall call("asking whether a queue is empty");
+  return state.queue.ext_oneapi_empty();
+}
+
+bool collect_errors(const QueueState& state) {
+  if (!state.errors) return false;
+  const RuntimeCall call("collecting asynchronous errors");
+  const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
+  return state.errors->any;
+}
+
+bool is_over_soon(const std::optional<sycl::event>& event) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+  while (event && !is_over(*event)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+  return true;
+}
+
+// Of a command that goes on by itself.  For ever, Level Zero v1 says of one that has failed that it
+// is submitted; the queue tells.
+// https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
+static bool is_over(const EventState& state) {
+  if (is_over(state.end)) return true;
+  if (!state.goes_on || state.queue->answers_at_once) return false;
+  try {
+    return is_empty(*state.queue);
+  } catch (const sycl::exception& error) {
+    if (!is_device_lost(error)) throw;
+    return true;
+  }
+}
+
+namespace {
+
+// Whether somebody else submits to the queue, or to one that it was ordered after.
+bool depends_on_others(const QueueState& state) { return state.shared || state.follows_others; }
+
+// Asks until it is over.
+void poll(const sycl::event& event) {
+  constexpr std::chrono::microseconds longest_pause{500};
+  constexpr std::chrono::seconds longest_wait_of_child{10};
+  const bool is_child = is_forked_child();
+  const auto end = std::chrono::steady_clock::now() + longest_wait_of_child;
+  std::chrono::microseconds pause{10};
+  while (!is_over_soon(event)) {
+    if (is_child && std::chrono::steady_clock::now() > end) {
+      fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
+           " s in a forked process; what its parent had submitted before the fork ends only in "
+           "the parent: wait for it before the fork");
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, longest_pause);
+  }
+}
+
+// event.wait() keeps libsycl's scheduler locked while the command waits for a host task, which may
+// want the GIL; and dpctl holds the GIL while it submits, which takes that lock.  So on a queue
+// where others submit, or that was ordered after one, it is called when the command is over, for
+// its errors.
+void wait_for(sycl::event event, const QueueState& state) {
+  const WaitForWork call("waiting for a command");
+  if ((depends_on_others(state) || is_forked_child()) && state.answers_at_once) {
+    {
+      const RuntimeCall brief("flushing a queue");
+      const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
+    }
+    poll(event);
+  }
+  event.wait();
+}
+
+// Waits for a command; the text of its error, or nothing.  A command of other code is not waited
+// for in the runtime: its errors belong to that code.
+std::string failure_of(const EventState& state) {
+  if (!state.queue) {
+    const WaitForWork call("waiting for a command of somebody else");
+    poll(state.event);
+    return "";
+  }
+  using Status = sycl::info::event_command_status;
+  try {
+    wait_for(state.event, *state.queue);
+    const RuntimeCall call("asking for the status of a command");
+    const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
+    return status == Status::complete || !state.goes_on
+               ? ""
+               : "the device says that it has failed, and not why";
+  } catch (const sycl::exception& error) {
+    return error.what();
+  }
+}
+
+// A thread waits until the outcome of a command is known.  A child has none of the threads.
+PerProcess<std::condition_variable_any>& is_known = *new PerProcess<std::condition_variable_any>;
+
+// One thread waits for the oldest command of a queue while this lives, without the lock.
+class OnlyWait {
+ public:
+  OnlyWait(AsyncErrors* errors, std::unique_lock<Mutex>* lock) : errors_(errors), lock_(lock) {
+    errors_->awaited_in = process_generation();
+    lock_->unlock();
+  }
+  ~OnlyWait() {
+    lock_->lock();
+    errors_->awaited_in = -1;
+    is_known->notify_all();
+  }
+  OnlyWait(const OnlyWait&) = delete;
+  OnlyWait& operator=(const OnlyWait&) = delete;
+
+ private:
+  AsyncErrors* const errors_;
+  std::unique_lock<Mutex>* const lock_;
+};
+
+}  // namespace
+
+// After a failed command a driver may skip those behind it, and it reports the failure once, to
+// the first thread that waits for one of them.  So one thread at a time waits for the commands of a
+// queue, oldest first; and those that had been submitted when a wait failed, and were not known to
+// be done, count as failed, because no wait will report them.
+void look_at_commands(const QueueState& state, bool wait, const EventState* last) {
+  if (!state.errors) return;
+  AsyncErrors& errors = *state.errors;
+  const auto is_settled = [](const EventState& one) { return one.is_done || !one.failure.empty(); };
+  std::list<std::shared_ptr<EventState>> over;  // let go without the lock
+  std::unique_lock<Mutex> lock(AsyncErrors::mutex);
+  for (;;) {
+    auto found = errors.begun.begin();
+    while (found != errors.begun.end() && is_settled(**found)) {
+      const auto one = found++;
+      if ((*one)->is_done) over.splice(over.end(), errors.begun, one);
+    }
+    if (found == errors.begun.end() || (last && is_settled(*last))) return;
+    if (errors.awaited_in == process_generation()) {
+      if (!wait) return;
+      is_known->wait(lock);
+      continue;
+    }
+    const std::shared_ptr<EventState> next = *found;
+    std::string failure;
+    {
+      const OnlyWait only(&errors, &lock);
+      if (!wait && !is_over(*next)) return;
+      failure = failure_of(*next);
+      (void)collect_errors(state);  // of a command that the runtime could not submit
+    }
+    if (!failure.empty()) {
+      ++errors.failures;
+      errors.failure = failure;
+    }
+    if (next->failures < errors.failures) failure = errors.failure;
+    next->failure = failure;
+    // The failure of a copy that goes on stays for the readers of its target.
+    if (failure.empty())
+      next->finish();
+    else if (!next->goes_on)
+      next->abandon();
+  }
+}
+
+std::shared_ptr<EventState> copy_before(const QueueState& state, std::size_t count) {
+  if (!state.errors) return nullptr;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  const auto& begun = state.errors->begun;
+  if (begun.size() < count) return nullptr;
+  const auto found = std::find_if(begun.rbegin(), begun.rend(), [&](const auto& one) {
+    return one->goes_on && !one->is_done && one->failure.empty() && --count == 0;
+  });
+  return found == begun.rend() ? nullptr : *found;
+}
+
+std::shared_ptr<EventState> last_command(const QueueState& state) {
+  if (!state.errors) return nullptr;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  return state.errors->begun.empty() ? nullptr : state.errors->begun.back();
+}
+
+Event list(std::shared_ptr<EventState> command) {
+  if (AsyncErrors* const errors = command->queue->errors.get()) {
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    if (!command->is_listed) errors->begun.push_back(command);
+    command->is_listed = true;
+  }
+  return Event(std::move(command));
+}
+
+void settle(const std::shared_ptr<EventState>& command) {
+  if (command->queue && command->queue->errors) {
+    list(command);
+    return look_at_commands(*command->queue, true, command.get());
+  }
+  const std::string failure = failure_of(*command);
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  command->failure = failure;
+  failure.empty() ? command->finish() : command->abandon();
+}
+
+void raise_failure(EventState* command) {
+  std::string failure;
+  {
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    failure = command->failure;
+  }
+  if (failure.empty()) return;
+  command->abandon();
+  fail(Error::Kind::runtime, "a command has failed: ", failure);
+}
+
+std::string take_errors(const QueueState& state) {
+  if (!state.errors || !collect_errors(state)) return "";
+  std::string text;
+  {
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    text.swap(state.errors->first);
+    state.errors->any = false;
+  }
+  return text;
+}
+
+std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
+  std::string failure;
+  if (!state_->errors) return failure;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  for (const auto& copy : state_->errors->begun) {
+    const bool counts_as_failed = copy->failures < state_->errors->failures;
+    if (copy->is_done || (copy->failure.empty() && !counts_as_failed)) continue;
+    if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
+    if (copy->failure.empty()) copy->failure = state_->errors->failure;
+    failure = copy->failure;
+    if (told) copy->abandon();
+  }
+  return failure;
+}
+
+void wait_for_all(std::vector<Event> events) {
+  events.erase(std::remove_if(events.begin(), events.end(),
+                              [](const Event& event) { return !event.state_; }),
+               events.end());
+  if (events.empty()) return;
+  wait_interruptibly([events] {
+    sycl_call("waiting for commands", [&] {
+      for (const Event& event : events) settle(event.state_);
+    });
+  });
+  for (const Event& event : events) raise_failure(event.state_.get());
+}
+
+Event Event::from_address(const void* address) {
+  return Event(std::make_shared<EventState>(*static_cast<const sycl::event*>(address), nullptr));
+}
+
+bool Event::is_done() const noexcept {
+  try {
+    if (!state_ || state_->is_done || state_->process != process_generation()) return true;
+    if (!is_over(*state_)) return false;
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    if (!state_->is_listed) state_->finish();
+    return true;
+  } catch (const sycl::exception& error) {
+    return is_device_lost(error);  // for another reason: it may run
+  } catch (...) {
+    return false;  // no memory for the question
+  }
+}
+
+void Event::wait() const {
+  if (!state_) return;
+  if (!state_->is_done) {
+    if (state_->process != process_generation()) {
+      fail(Error::Kind::runtime,
+           "a copy was under way when this process was forked, and goes on in the parent only; "
+           "wait for it before the fork, or copy again");
+    }
+    wait_interruptibly(
+        [state = state_] { sycl_call("waiting for a command", [&] { settle(state); }); });
+  }
+  raise_failure(state_.get());
+}
+
+void* Event::new_reference() const { return new sycl::event(state_->event); }
+
+void Event::delete_reference(void* reference) noexcept {
+  delete static_cast<sycl::event*>(reference);
+}
+
+}  // namespace sycl_ext
