@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of the doctor about a machine: each fact is found when it is first requested.
+"""The facts of the doctor about a machine: those that take time are found when requested.
 
 The names of the facts, and of the fields of the records, are those in the JSON report: a change of
 them raises `SCHEMA`.  Code that can crash or hang, such as the runtime, is in `processes`.
@@ -167,6 +167,14 @@ class Step:
 
 # ---- facts ---------------------------------------------------------------------------------------
 
+#: All facts, as docs/doctor.md describes them.
+FACTS = (
+    *("python", "executable", "prefix", "platform", "full", "in_container", "packages"),
+    *("requirements", "origin", "missing", "environment", "overrides", "embedded_driver"),
+    *("drivers", "bus_visible", "gpus", "nodes", "user", "ptrace_scope", "steps", "libraries"),
+    *("other_runtimes", "devices", "devices_without_selector", "runtime_messages"),
+)
+
 
 class Machine:
     """Everything that is known of a machine, apart from facts that are `known` already.
@@ -182,36 +190,35 @@ class Machine:
         self.python = platform.python_version()
         self.executable, self.prefix = sys.executable, sys.prefix
         self.platform = platform.platform(terse=True)
+        self.in_container = any((root / at).exists() for at in (".dockerenv", "run/.containerenv"))
+        found = {name: installed(name) for name in PACKAGES}
+        self.packages = {name: one.version for name, one in found.items() if one is not None}
+        required = (found["sycl_ext"] and found["sycl_ext"].requires) or ()
+        self.requirements = tuple(text for text in required if "extra ==" not in text)
+        self.environment = {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if (name.startswith(PREFIXES) or name in VARIABLES)
+            and (name, value) != ("OCL_ICD_FILENAMES", icd.added)  # of this package
+        }
+        self.embedded_driver = icd.embedded_driver() or ""
+        self.bus_visible = (root / PCI).is_dir()
+        self.gpus = tuple(
+            Gpu(at.name, (at / "driver").resolve().name if (at / "driver").exists() else "")
+            for at in sorted((root / PCI).glob("*"))
+            if read(at / "vendor") == INTEL and read(at / "class").startswith(DISPLAY)
+        )
+        self.nodes = tuple(map(node_at, sorted((root / "dev/dri").glob("renderD*"))))
+        self.ptrace_scope = peers.ptrace_scope(root / peers.PTRACE_SCOPE.relative_to("/"))
         vars(self).update(known)
 
     def facts(self) -> dict[str, Any]:
         """Return all facts, by name."""
-        found = [name for name, one in vars(Machine).items() if isinstance(one, cached_property)]
-        names = ("python", "executable", "prefix", "platform", "full", *found)
-        return {name: getattr(self, name) for name in names if not name.startswith("_")}
+        return {name: getattr(self, name) for name in FACTS}
 
     def went_wrong(self, name: str) -> Step | None:
         """Return a step that was tried and went wrong."""
         return next((step for step in self.steps if step.name == name and step.went_wrong), None)
-
-    # ---- packages and environment ----------------------------------------------------------------
-
-    @cached_property
-    def in_container(self) -> bool:
-        """Whether Docker or Podman runs this."""
-        return any((self.root / name).exists() for name in (".dockerenv", "run/.containerenv"))
-
-    @cached_property
-    def packages(self) -> Mapping[str, str]:
-        """Versions of the packages that are installed."""
-        found = {name: installed(name) for name in PACKAGES}
-        return {name: one.version for name, one in found.items() if one is not None}
-
-    @cached_property
-    def requirements(self) -> tuple[str, ...]:
-        """The requirements of this package, without extras."""
-        ours = installed("sycl_ext")
-        return tuple(text for text in (ours and ours.requires) or () if "extra ==" not in text)
 
     @cached_property
     def origin(self) -> str:
@@ -249,16 +256,6 @@ class Machine:
         return tuple(found)
 
     @cached_property
-    def environment(self) -> Mapping[str, str]:
-        """The variables that matter to the runtime, but for the driver that sycl_ext has named."""
-        return {
-            name: value
-            for name, value in sorted(os.environ.items())
-            if (name.startswith(PREFIXES) or name in VARIABLES)
-            and (name, value) != ("OCL_ICD_FILENAMES", icd.added)
-        }
-
-    @cached_property
     def overrides(self) -> Mapping[str, tuple[str, ...]]:
         """By variable, the libraries of a runtime that come before our own."""
         folders = filter(None, self.environment.get("LD_LIBRARY_PATH", "").split(os.pathsep))
@@ -273,13 +270,6 @@ class Machine:
             "LD_PRELOAD": tuple(path for path in preloaded if family_of(path) in ONCE),
         }
         return {name: paths for name, paths in found.items() if paths}
-
-    # ---- drivers and hardware --------------------------------------------------------------------
-
-    @cached_property
-    def embedded_driver(self) -> str:
-        """The OpenCL CPU driver of this environment; empty: there is none."""
-        return icd.embedded_driver() or ""
 
     @cached_property
     def _named(self) -> list[tuple[str, str]]:
@@ -309,38 +299,12 @@ class Machine:
         )
 
     @cached_property
-    def bus_visible(self) -> bool:
-        """Whether the PCI bus is visible, which it need not be in a container."""
-        return (self.root / PCI).is_dir()
-
-    @cached_property
-    def gpus(self) -> tuple[Gpu, ...]:
-        """The Intel GPUs on the PCI bus."""
-        return tuple(
-            Gpu(at.name, (at / "driver").resolve().name if (at / "driver").exists() else "")
-            for at in sorted((self.root / PCI).glob("*"))
-            if read(at / "vendor") == INTEL and read(at / "class").startswith(DISPLAY)
-        )
-
-    @cached_property
-    def nodes(self) -> tuple[Node, ...]:
-        """The nodes of GPUs, and whether this process may use them."""
-        return tuple(map(node_at, sorted((self.root / "dev/dri").glob("renderD*"))))
-
-    @cached_property
     def user(self) -> User:
         """The user, with the groups of this process and those of the user database."""
         name = name_of(pwd.getpwuid, os.getuid())
         groups = {name_of(grp.getgrgid, number) for number in {os.getegid(), *os.getgroups()}}
         at_login = {group.gr_name for group in grp.getgrall() if name in group.gr_mem}
         return User(name, tuple(sorted(groups)), tuple(sorted(at_login)))
-
-    @cached_property
-    def ptrace_scope(self) -> int | None:
-        """The setting ``kernel.yama.ptrace_scope``; None: there is none."""
-        return peers.ptrace_scope(self.root / peers.PTRACE_SCOPE.relative_to("/"))
-
-    # ---- findings of the processes ------------------------------------------------------------
 
     @cached_property
     def _probed(self) -> Probed:
