@@ -79,7 +79,6 @@ def test_refused(spec, word):
         (np.ones(2, "m8[s]"), "times"),
         (np.array(["a", "bc"]), "strings"),
         (np.array([b"a", b"bc"]), "strings"),
-        (np.array([1, 2.5], object), "objects"),
         (np.ones(2, "i4, f4"), "records"),
         (np.ones(2, "V4"), "raw bytes"),
         (np.ones(2, "longdouble"), "long double"),
