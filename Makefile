@@ -119,7 +119,7 @@ test-processes: setup
 	$(PIP) install --quiet --editable ".[ray]" joblib
 	SYCL_EXT_PROCESSES=1 $(BIN)/python -m pytest tests/programs/processes $(PYTEST_OPTIONS)
 
-# Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md says what only it proves.
+# Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.
 NIGHTLY := test-long test-processes afternoon test-interop soak fuzz fuzz-python
 nightly:

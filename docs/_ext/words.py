@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words that users in trouble type into the search -> the page that answers.
 
-Sphinx searches entries of the index first.  tools/search_site.py checks what comes of it.
+Sphinx searches entries of the index first.  tools/search_site.py checks the results.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Signature {
  public:
   using Values = std::array<PyObject*, Count>;
 
-  // `hint`: what to do when there are too many positional arguments.
+  // `hint`: the advice when there are too many positional arguments.
   Signature(const char* name, const std::array<const char*, Count>& names,
             std::size_t positional_only, std::size_t positional, std::size_t required,
             const char* hint = "")

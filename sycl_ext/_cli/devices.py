@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({"devices": devices, "environment": lines}, indent=2))
         return 0 if devices else 1
     print(table(HEADER, *map(row, devices), right=1) if devices else NO_DEVICE)
-    print("\nwhat decides the ids:", *(wrap(line, "- ") for line in lines), sep="\n")
+    print("\nsettings that decide the ids:", *(wrap(line, "- ") for line in lines), sep="\n")
     return 0 if devices else 1
 
 

@@ -87,7 +87,7 @@ def check(comm: Any, /, device: Any = None) -> Check:
     """
     _require_communicator(comm)
     if comm.Is_inter():
-        raise TypeError("comm is an intercommunicator; mpi.check takes what its Merge() returns")
+        raise TypeError("comm is an intercommunicator; pass mpi.check the result of its Merge()")
     try:
         root = find_device(find_device(device).root_id)
     except Exception as error:

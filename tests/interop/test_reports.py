@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of docs/reports still show what the reports say."""
+"""The programs of docs/reports still show the results in the reports."""
 
 import re
 import signal
