@@ -83,6 +83,11 @@ bool has_tags(const sycl::device& device) {
 
 }  // namespace
 
+bool is_level_zero_v1(const sycl::device& device) {
+  return device.get_backend() == sycl::backend::ext_oneapi_level_zero &&
+         !device.has(sycl::aspect::ext_oneapi_per_event_profiling);
+}
+
 std::optional<sycl::event> mark_device(sycl::queue queue) {
   if (queue.get_backend() == sycl::backend::opencl && opencl()) return mark_opencl(queue);
   if (has_tags(queue.get_device())) {

@@ -143,6 +143,18 @@ bool Queue::same_context(const Queue& other) const {
   });
 }
 
+// An event of another context crashes libintelocl.  Level Zero v1 unlocks the queue while it adds
+// an event of another device, and unlocks it once more when the driver fails meanwhile: the queue
+// then hangs, or two threads are in it. (createAndRetainUrZeEventList in
+// https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp)
+bool Queue::can_follow(const Queue& other) const {
+  return sycl_call("comparing two queues", [&] {
+    const sycl::queue &mine = state_->queue, &its = other.state_->queue;
+    return mine.get_context() == its.get_context() &&
+           (mine.get_device() == its.get_device() || !is_level_zero_v1(mine.get_device()));
+  });
+}
+
 const void* Queue::share() const noexcept {
   state_->shared = true;
   return &state_->queue;
@@ -283,7 +295,7 @@ bool Queue::order_after(const Queue& producer) const {
          "memory, which a graph cannot depend on; wait for that work before (stream=None does), or "
          "say that nothing is to be ordered (stream=-1)");
   }
-  if (!in_order() || !same_context(producer)) {
+  if (!in_order() || !can_follow(producer)) {
     producer.wait();
     return false;
   }
@@ -299,7 +311,7 @@ bool Queue::order_after(const Queue& producer) const {
 
 bool Queue::order_after(const Event& event) const {
   if (event.is_done()) return true;
-  if (!in_order() || !same_context(Queue(event.state_->queue))) return false;
+  if (!in_order() || !can_follow(Queue(event.state_->queue))) return false;
   sycl_call("ordering a queue after a command", [&] { follow(state_, {event.state_->event}); });
   return true;
 }

@@ -58,6 +58,9 @@ class Queue {
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
   bool in_order() const noexcept;
   bool same_context(const Queue& other) const;
+  // Whether its commands can wait for an event of the other queue.  False: it takes a wait on the
+  // host.
+  bool can_follow(const Queue& other) const;
 
   // Address of the `sycl::queue`; from now on others can submit to it.
   const void* share() const noexcept;

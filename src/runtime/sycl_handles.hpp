@@ -39,6 +39,8 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
 // Commands that libsycl holds back, because they depend on a host task, and host tasks are not
 // seen.
 std::optional<sycl::event> mark_device(sycl::queue queue);
+// The adapter for GPUs before Battlemage.
+bool is_level_zero_v1(const sycl::device& device);
 
 // The SYCL constant of a kind of USM (usm_kind.cpp); the kinds that a device has.
 sycl::usm::alloc alloc_of(UsmKind kind) noexcept;

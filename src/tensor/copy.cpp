@@ -365,7 +365,10 @@ const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops
   if (!loops.contiguous() || overlap(to, from) || is_forked_child()) return nullptr;
   const Entry* const target = to.memory->entry();
   const Entry* const source = from.memory->entry();
-  if (target && source && !same_context(*target, *source)) return nullptr;
+  if (target && source && target != source &&
+      !(same_context(*target, *source) && target->commands().can_follow(source->commands()))) {
+    return nullptr;
+  }
   if (!is_usm(to)) return is_usm(from) ? source : nullptr;
   // A reader of the target asks the queue of its entry whether the copy has failed.
   if (is_usm(from) && to.memory->kind() == UsmKind::host)

@@ -529,3 +529,36 @@ def test_an_error_of_a_copy_to_the_source_arrives_at_a_copy_of_another_gpu(gpus,
         copied()
     source.copy_from(given, wait=False)
     assert bits(t.copy_from(source, wait=False).result().to_numpy()) == bits(SMALL)
+
+
+def test_a_failure_while_one_gpu_is_ordered_after_another_is_an_error(adapter):
+    """Level Zero v1 does not recover when it orders the queues by events: a later copy hangs."""
+    environments.python(
+        """
+import numpy as np
+import sycl_ext as sx
+from level_zero import control
+
+gpus = [d for d in sx.devices() if d.kind == "root" and d.device_type == "gpu"]
+source = sx.as_tensor(np.arange(1000), device=gpus[0])
+target = sx.zeros(1000, "int64", usm_type="shared", device=gpus[1])
+# Nor when it cannot make what the first command on a queue needs.
+target.copy_from(source, wait=False).wait()
+source.copy_from(target, wait=False).wait()
+driver, failed = control.loaded(), 0
+for call in range(1, 8):
+    driver.fakegpu_set_delay_us(50_000)
+    source.copy_from(np.arange(call, call + 1000), wait=False)
+    driver.fakegpu_fail_at(call)
+    try:
+        target.copy_from(source, wait=False)
+    except sx.SyclError:
+        failed += 1
+    driver.fakegpu_fail_at(0)
+    driver.fakegpu_set_delay_us(0)
+    target.copy_from(source)
+    assert target.tolist() == list(range(call, call + 1000))
+assert failed
+""",
+        inherit=True,
+    )
