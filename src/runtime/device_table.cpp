@@ -274,6 +274,7 @@ const sycl::context& context_at(const void* address) {
 const Queue& Entry::first_commands() const {
   const Commands* old = commands_;
   if (old && old->process == process_generation()) return old->queue;
+  require_not_forked([this] { return is_cpu(); });
   std::unique_ptr<const Commands> made(new Commands{new_queue()});
   return (commands_.compare_exchange_strong(old, made.get()) ? made.release() : old)->queue;
 }
@@ -334,6 +335,15 @@ int entry_count() { return table().size(); }
 int entries_so_far() noexcept {
   const Table* const made = the_table.made();
   return made ? made->size() : 0;
+}
+
+bool may_have_work_on_cpu() noexcept {
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Entry& entry = *find_entry(id);
+    const Queue* const commands = entry.is_cpu() ? entry.made_commands() : nullptr;
+    if (commands && commands->may_have_work()) return true;
+  }
+  return false;
 }
 
 const Entry* find_entry(int id) {

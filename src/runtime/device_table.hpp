@@ -166,6 +166,8 @@ const Entry& entry_at(int id);
 const Entry* find_entry(int id);  // nullptr: no such entry
 // The entries so far: enumerates nothing, and cannot fail.
 int entries_so_far() noexcept;
+// Whether commands of this package may be pending on a CPU device.
+bool may_have_work_on_cpu() noexcept;
 
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device.
 const Entry& default_entry();

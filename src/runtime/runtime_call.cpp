@@ -10,6 +10,7 @@
 #include "base/forced_unwind.hpp"
 #include "base/interpreter.hpp"
 #include "base/lock.hpp"
+#include "runtime/device_table.hpp"
 
 namespace sycl_ext {
 
@@ -49,11 +50,16 @@ bool becomes_zero(const Count& count) noexcept {
   return count() == 0;
 }
 
+// Of a forked child: whether its parent had commands on a CPU device, which never end here.  The
+// driver would wait for them in its destructor.
+bool has_work_of_parent = false;
+
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
   const bool is_all_done = becomes_zero([] { return unfinished.load(); });
   ending = true;
-  if (is_all_done && becomes_zero([] { return brief + unfinished; })) return;
+  const bool is_nobody_inside = is_all_done && becomes_zero([] { return brief + unfinished; });
+  if (is_nobody_inside && !has_work_of_parent) return;
   std::fflush(stdout);
   std::fflush(stderr);
   _exit(status);
@@ -68,14 +74,18 @@ class CallsOfParent final : AtFork {
   void before_fork() noexcept override {
     forking = true;
     wait_a_little([] { return brief == is_in_brief_call(); });
+    is_cpu_busy_ = may_have_work_on_cpu();
   }
   void after_fork(bool in_child) noexcept override {
     if (in_child) {
+      has_work_of_parent = has_work_of_parent || is_cpu_busy_;
       unfinished = 0;
       brief = is_in_brief_call();
     }
     forking = false;
   }
+
+  bool is_cpu_busy_ = false;
 };
 [[maybe_unused]] const CallsOfParent& calls_of_parent = *new CallsOfParent;
 

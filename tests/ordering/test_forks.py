@@ -201,6 +201,36 @@ assert status == 0, status
     )
 
 
+def test_a_child_ends_while_a_copy_of_its_parent_is_pending():
+    """The CPU driver waits for the commands of all queues when its library is unloaded."""
+    environments.python(
+        """
+import ctypes, os, signal, warnings
+import dpctl
+import numpy as np
+import sycl_ext as sx
+from kernels import Kernels
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
+device = sx.device()
+queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
+tensor = sx.zeros(100, "int64", device=queue)
+kernels = Kernels(queue)
+with kernels.gate() as gate:
+    kernels.fill(queue, gate, tensor.ptr, tensor.nbytes, 7)
+    copy = tensor.copy_from(np.ones(100, "int64"), wait=False)
+    assert not copy.done()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a hang
+        ctypes.CDLL(None).exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+assert set(copy.result().tolist()) == {1}
+""",
+        {**environments.cpu(), **kernel_environment()},
+    )
+
+
 @pytest.mark.long  # ten seconds, which the work is given
 def test_a_child_does_not_wait_for_ever_for_work_of_its_parent():
     """A kernel that was pending at the fork ends only in the parent."""

@@ -76,6 +76,30 @@ assert (tensor.to_numpy() == numbers).all()  # the parent's device never noticed
     )
 
 
+def test_a_child_makes_no_queue(adapter):
+    """Locks of the adapter may be held for ever there, by threads that waited at the fork."""
+    environments.python(
+        SETUP
+        + """
+from level_zero import control
+
+tensor = sx.as_tensor(np.arange(300_000, dtype="int16"), device=gpu)
+driver = control.loaded()
+
+def work():
+    before = driver.fakegpu_calls()
+    try:
+        tensor.to_numpy()
+    except sx.SyclError as error:
+        assert "forked" in str(error)
+    assert driver.fakegpu_calls() == before
+
+in_a_child(work)
+""",
+        inherit=True,
+    )
+
+
 def test_work_that_was_pending_at_the_fork():
     """It is the parent's; the child does not wait for it."""
     environments.python(
