@@ -218,7 +218,10 @@ class Bench:
 
     def host(self, array: Any) -> np.ndarray[Any, Any]:
         """Return the elements of an array."""
-        return np.asarray(self.adapter.host(array))
+        found = np.asarray(self.adapter.host(array))
+        kind = type(array).__name__
+        expect(found.dtype != object, f"numpy.asarray cannot read the {kind}; give Adapter(host=)")
+        return found
 
     def struct(
         self, versioned: bool, array: np.ndarray[Any, Any] | None = None, **fields: Any

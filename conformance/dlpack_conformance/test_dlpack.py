@@ -89,7 +89,8 @@ def test_dlpack(
         pytest.xfail(f"{outcome.text} [known: {defect.reason} {defect.issue}]")
     if bad:
         pytest.fail(
-            f"{case.text}: {outcome.what}: {outcome.text}\n{case.clause.name}: {case.clause.url}",
+            f"{case.text}: {outcome.what}: {outcome.text}"
+            + f"\n{case.clause.name}: {case.clause.url}" * bool(case.clause.url),
             pytrace=False,
         )
     if defect and not defect.sometimes:

@@ -188,7 +188,9 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
       nullptr);
 }
 
-constexpr const char* shape_hint = "; the shape is one argument, a tuple such as (2, 3, 4)";
+constexpr const char* shape_hint =
+    "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
+    "keywords";
 
 PyObject* empty(const Call& call) {
   static const Signature<5> signature("empty", {"shape", "dtype", "usm_type", "device", "order"}, 0,

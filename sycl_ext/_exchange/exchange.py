@@ -154,6 +154,8 @@ def exchange(
             plan = refusal_of(refused)
             raise (plan.error or BufferError)(plan.reason) from (refusals[0] if refusals else None)
         known = f" (known about it: {who.reason})" if who.reason else ""
+        if isinstance(consumer, type):
+            known = f"; {consumer.__name__} is a class: pass its library, as in exchange(x, torch)"
         raise refusal_by(f"{who.package} refused {describe(decision.source)}", refusals[0], known)
     finally:
         refusals.clear()  # as in `import_slowly`

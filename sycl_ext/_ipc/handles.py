@@ -400,7 +400,8 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
     """Open the bytes of a SYCL handle."""
     if device is None or shape is None:
         raise TypeError(
-            "bytes say neither device nor shape; pass open(data, device=..., shape=...)"
+            "bytes say neither device nor shape; pass open(data, device=..., shape=...), or "
+            "open(pickle.loads(data)) if they are the pickle of a Handle"
         )
     lengths, name = as_shape(shape), "uint8" if dtype is None else dtype_name(dtype)
     if prod(lengths) == 0:

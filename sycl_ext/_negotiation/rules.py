@@ -298,7 +298,8 @@ def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool = True)
 
 def _refusal(found: Relation, source: Source, request: Request) -> Plan:
     wanted, why = request.device or source.device, found.value
-    where = f"from device {source.entry} ({source.usm_type!r} USM) to {wanted}"
+    start = "the host" if source.entry is None else f"device {source.entry}"
+    where = f"from {start} ({source.usm_type!r} USM) to {wanted}"
     error: type[BufferError] = BufferError
     if found is Relation.UNKNOWN:
         reason = (

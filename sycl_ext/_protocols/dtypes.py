@@ -47,7 +47,10 @@ def dtype_name(dtype: Any) -> str:
     try:
         resolved = np.dtype(dtype)
     except TypeError as error:
-        raise TypeError(f"dtype is {dtype!r}, which names no dtype: {error}") from error
+        raise TypeError(
+            f"dtype is {dtype!r}, which names no dtype: {error}; pass a name such as 'float32', or "
+            "a dtype of NumPy or torch"
+        ) from error
     if not resolved.isnative:
         raise ValueError(
             f"dtype is {resolved.str}, which is not in native byte order; only native "

@@ -494,5 +494,5 @@ def _way_in(x: Any) -> str:
     arrays = ("__array__", "__array_interface__")  # pillow's images have only the second
     is_number_or_list = isinstance(x, (int, float, complex, list, tuple))
     if is_number_or_list or any(hasattr(type(x), name) for name in arrays):
-        return "make an array of it with numpy.asarray"
+        return "make an array of it with numpy.asarray(x, dtype)"
     return "pass an array, such as one of NumPy, dpnp or torch"

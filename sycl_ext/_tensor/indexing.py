@@ -152,7 +152,10 @@ def broadcast_strides(
         have in (1, want) for have, want in zip(shape, target[padding:], strict=True)
     )
     if not fits:
-        raise ValueError(f"shape {tuple(shape)} does not spread over shape {tuple(target)}")
+        raise ValueError(
+            f"an array of shape {tuple(shape)} cannot be broadcast to a tensor of shape "
+            f"{tuple(target)}; reshape or slice one of them"
+        )
     spread = (
         0 if have == 1 and want != 1 else stride
         for have, stride, want in zip(shape, strides, target[padding:], strict=True)

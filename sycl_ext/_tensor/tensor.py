@@ -248,7 +248,7 @@ class Tensor(Array):
         if source.dtype_name != self.dtype_name:
             raise TypeError(
                 f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it "
-                f"first, for instance with .astype({self.dtype_name!r}) in its own library"
+                f"first: in NumPy with .astype({self.dtype_name!r}), in torch with .to(dtype)"
             )
         strides = broadcast_strides(source.shape, source.strides, self.shape)
         spread = _core.view(source, 0, self.shape, strides, source)
