@@ -45,11 +45,13 @@ def as_dl_device(pair: Any) -> DLDevice:
         device_type, device_id = pair
         if isinstance(device_type, Enum):
             device_type = device_type.value
-        if not isinstance(device_type, bool) and not isinstance(device_id, bool):
-            return (operator.index(device_type), operator.index(device_id))
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)")
+        if bool in (type(device_type), type(device_id)):
+            raise TypeError("a bool is not a number")
+        return (operator.index(device_type), operator.index(device_id))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"device is {pair!r}; a DLPack device is a pair of ints such as (14, 0)"
+        ) from error
 
 
 @runtime_checkable
