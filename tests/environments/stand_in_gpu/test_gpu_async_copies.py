@@ -542,7 +542,7 @@ from level_zero import control
 gpus = [d for d in sx.devices() if d.kind == "root" and d.device_type == "gpu"]
 source = sx.as_tensor(np.arange(1000), device=gpus[0])
 target = sx.zeros(1000, "int64", usm_type="shared", device=gpus[1])
-# Nor when it cannot make what the first command on a queue needs.
+# Nor when it cannot make an object that the first command on a queue needs.
 target.copy_from(source, wait=False).wait()
 source.copy_from(target, wait=False).wait()
 driver, failed = control.loaded(), 0
