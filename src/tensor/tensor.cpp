@@ -126,45 +126,29 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
   return view;
 }
 
+// From the last axis on: axes of the source that continue each other are a run, which axes of the
+// target divide.
 bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to) {
-  const std::int64_t* const target = compact_target.shape();
   *to = compact_target;
   if (element_count(from) == 0) return true;
-
-  // Axes of length one carry no information.
-  int ndim = 0;
-  std::int64_t shape[max_ndim], strides[max_ndim];
-  for (int i = 0; i < from.ndim(); ++i) {
-    if (from.shape()[i] == 1) continue;
-    shape[ndim] = from.shape()[i];
-    strides[ndim++] = from.strides()[i];
-  }
-  // Both shapes fall into groups of axes with equal products, from the left; a group takes its new
-  // shape without a copy when its old axes are compact among each other.
-  for (int axis = 0, target_axis = 0; axis < ndim;) {
-    int end = axis + 1, target_end = target_axis;
-    std::int64_t count = shape[axis], target_count = 1;
-    while (target_count != count) {
-      if (target_count < count) {
-        target_count *= target[target_end++];
-      } else {
-        count *= shape[end++];
-      }
-    }
-    for (int i = axis; i + 1 < end; ++i) {
-      std::int64_t step;
-      if (__builtin_mul_overflow(strides[i + 1], shape[i + 1], &step) || strides[i] != step) {
+  std::int64_t left = 1, step = 1;  // of the run: the elements not divided yet, and their stride
+  for (int axis = to->ndim() - 1, next = from.ndim() - 1; axis >= 0; --axis) {
+    const std::int64_t length = to->shape()[axis];
+    while (left % length != 0) {
+      const std::int64_t count = from.shape()[next], stride = from.strides()[next];
+      --next;
+      if (count == 1) continue;  // its stride carries no information
+      std::int64_t continued;
+      if (left == 1) {
+        step = stride;
+      } else if (__builtin_mul_overflow(step, left, &continued) || stride != continued) {
         return false;
       }
+      left *= count;
     }
-    std::int64_t stride = strides[end - 1];
-    for (int i = target_end - 1; i >= target_axis; --i) {
-      to->strides()[i] = stride;
-      // Overflows only for axes of one element, where the stride has no effect.
-      (void)__builtin_mul_overflow(stride, target[i], &stride);
-    }
-    axis = end;
-    target_axis = target_end;
+    to->strides()[axis] = step;
+    left /= length;
+    (void)__builtin_mul_overflow(step, length, &step);  // only where nothing is left
   }
   return true;
 }
