@@ -6,6 +6,7 @@
 #include <optional>
 #include <sycl/ext/oneapi/virtual_mem/virtual_mem.hpp>
 
+#include "base/fork.hpp"
 #include "runtime/level_zero.hpp"
 #include "runtime/sycl_handles.hpp"
 #include "runtime/usm.hpp"
@@ -59,6 +60,7 @@ Mapped mapped(const Entry& entry, const std::byte* first, std::size_t nbytes) no
 }  // namespace
 
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
+  if (is_forked_child() && !entry.is_cpu()) return false;  // the driver may be locked for ever
   // The runtime throws for a device without USM, which is slow.
   const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
   if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return false;
@@ -156,6 +158,7 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
                         const Entry& entry, UsmKind* kind) {
   *kind = UsmKind::device;
   if (nbytes == 0) return entry;
+  require_not_forked([&entry] { return entry.is_cpu(); });
   const std::byte* const last = first + nbytes - 1;
   const char* const context = entry.default_context ? "default" : "private";
   const bool is_usm = classify(first, entry, kind);

@@ -12,7 +12,8 @@ namespace sycl_ext {
 // The kind of the USM that contains `pointer`, as the runtime knows it in the entry's context.
 // False: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero the
 // answer is for the allocation of the driver, which may be a slab with many blocks: a pointer
-// beyond its block, or into a freed block, still has a kind.
+// beyond its block, or into a freed block, still has a kind.  In a forked child nothing is USM of a
+// GPU.
 bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept;
 
 // The contexts in which a pointer is looked up: the default ones, those that were registered, and

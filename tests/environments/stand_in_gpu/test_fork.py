@@ -100,6 +100,32 @@ in_a_child(work)
     )
 
 
+def test_a_child_does_not_ask_the_driver_about_pointers():
+    """Another thread may have held a lock of the driver at the fork."""
+    environments.python(
+        SETUP
+        + """
+import dpctl.memory
+
+theirs = dpctl.memory.MemoryUSMShared(64, queue=gpu.sycl_queue)
+seen_by_host = np.asarray(memoryview(theirs))
+
+def work():
+    try:
+        sx.as_tensor(theirs)
+    except sx.SyclError as error:
+        assert "forked" in str(error)
+    else:
+        raise AssertionError
+    plain = sx.as_tensor(seen_by_host, device="opencl:cpu:0", copy=False)
+    assert plain.usm_type == "system"
+
+in_a_child(work)
+""",
+        inherit=True,
+    )
+
+
 def test_work_that_was_pending_at_the_fork():
     """It is the parent's; the child does not wait for it."""
     environments.python(
