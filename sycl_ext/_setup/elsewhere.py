@@ -6,7 +6,7 @@ ELSEWHERE = {
     "array": "sycl_ext.from_dlpack(numpy.array(values))",
     "asarray": "sycl_ext.as_tensor(x), or sycl_ext.from_dlpack(numpy.asarray(values))",
     "asnumpy": "x.to_numpy()",
-    "float32": "dtype='float32'",
+    "float32": "sycl_ext.zeros(shape, 'float32')",
     "from_numpy": "sycl_ext.from_dlpack(array)",
     "frombuffer": "sycl_ext.as_tensor(buffer)",
     "full": "sycl_ext.from_dlpack(numpy.full(shape, value, dtype))",
