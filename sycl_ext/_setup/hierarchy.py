@@ -5,8 +5,6 @@ A DLPack id is a position in the list of root devices, and three variables deter
 `explain_hierarchy` describes their effects in an environment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 #: The variables that change the meaning of ids, in the order in which they act.
@@ -58,11 +56,14 @@ def explain_hierarchy(environment: Mapping[str, str]) -> list[str]:
 def _explain_selector(selector: str) -> list[str]:
     terms = [term.strip() for term in selector.split(";") if term.strip()]
     accepted = [term for term in terms if not term.startswith("!")]
+    rejected = [term[1:] for term in terms if term.startswith("!")]
+    parts = {"lists only the devices": accepted, "hides those": rejected}
+    does = [f"{what} that match {' or '.join(some)}" for what, some in parts.items() if some]
     lines = []
     if terms:
         lines.append(
-            f"ONEAPI_DEVICE_SELECTOR={selector} hides the devices that do not fit it; ids count "
-            "the remaining devices, in every library of the process alike"
+            f"ONEAPI_DEVICE_SELECTOR={selector} {' and '.join(does)}; ids count the remaining "
+            "devices, in every library of the process alike"
         )
     if any("." in term.partition(":")[2] for term in accepted):
         lines.append(
@@ -70,7 +71,7 @@ def _explain_selector(selector: str) -> list[str]:
             "and default contexts as cards have"
         )
     backends = {term.partition(":")[0].lower() for term in accepted}
-    hides_level_zero = any(term.lower().startswith("!level_zero:*") for term in terms)
+    hides_level_zero = any(term.lower().startswith("level_zero:*") for term in rejected)
     lists_no_level_zero = "opencl" in backends and not backends & {"*", "level_zero"}
     if hides_level_zero or lists_no_level_zero:
         lines.append(

@@ -221,8 +221,9 @@ def test_a_pointer_is_found_among_many_contexts():
         ({"ZE_AFFINITY_MASK": "0.1"}, ["FLAT", "with a dot are for .*COMPOSITE"]),
         (
             {"ONEAPI_DEVICE_SELECTOR": "*:gpu"},
-            ["FLAT", r"SELECTOR=\*:gpu hides .*; ids count the remaining devices"],
+            ["FLAT", r"match \*:gpu; ids count the remaining devices"],
         ),
+        ({"ONEAPI_DEVICE_SELECTOR": "*:cpu;!*:gpu"}, ["FLAT", r"match \*:cpu and hides .*\*:gpu"]),
         (
             {"ONEAPI_DEVICE_SELECTOR": "level_zero:0.*"},
             ["FLAT", "ids count", "sub-devices the root devices"],
