@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as text and as HTML: their properties, and their elements if the host can read them.
+"""Tensors as text: their properties, and their elements if the host can read them.
 
 Elements are formatted as in NumPy, with its threshold (``numpy.set_printoptions``), if the host can
 read them and no work is pending on them. The display never waits, copies or fails.
 """
 
-from __future__ import annotations
-
-from html import escape
 from typing import Any, cast
 
 import numpy as np
@@ -23,17 +20,6 @@ def as_text(tensor: _core.TensorBase) -> str:
     return f"{name}({elements}{end if elements else ''}{_facts(tensor)})"
 
 
-def as_html(tensor: _core.TensorBase) -> str:
-    """Return a table of the properties, and the elements."""
-    cells = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
-        for name, value in (*_fields(tensor).items(), ("nbytes", f"{tensor.nbytes:,}"))
-    )
-    elements = _elements(tensor)
-    shown = f"<pre>{escape(elements)}</pre>" if elements else ""
-    return f"<div><b>{type(tensor).__name__}</b><table>{cells}</table>{shown}</div>"
-
-
 def describe(x: object) -> str:
     """Return the properties of a tensor or host view for messages; else the ``repr``.
 
@@ -44,18 +30,16 @@ def describe(x: object) -> str:
     return f"{type(x).__name__}({_facts(cast('_core.TensorBase', x))})"
 
 
-def _fields(tensor: _core.TensorBase) -> dict[str, str]:
-    fields = {
-        "shape": str(tensor.shape),
+def _facts(tensor: _core.TensorBase) -> str:
+    facts = {
+        "shape": tensor.shape,
         "dtype": tensor.dtype_name,
         "usm_type": repr(tensor.usm_type),
-        "device": "host" if tensor.entry_id is None else str(tensor.entry_id),
+        "device": "host" if tensor.entry_id is None else tensor.entry_id,
     }
-    return {**fields, "readonly": "True"} if tensor.readonly else fields
-
-
-def _facts(tensor: _core.TensorBase) -> str:
-    return ", ".join(f"{name}={value}" for name, value in _fields(tensor).items())
+    if tensor.readonly:
+        facts["readonly"] = True
+    return ", ".join(f"{name}={value}" for name, value in facts.items())
 
 
 def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:

@@ -20,17 +20,9 @@ from sycl_ext._negotiation.kinds import UsmType
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import imports, sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._tensor import display, pickling
+from sycl_ext._tensor import display, indexing, pickling
 from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.async_copy import AsyncCopy, check_wait
-from sycl_ext._tensor.indexing import (
-    as_shape,
-    broadcast_strides,
-    index_view,
-    resolve_reshape,
-    squeezed_axes,
-    transposed_axes,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,7 +86,7 @@ class Tensor(Array):
 
     def __getitem__(self, key: Any) -> Tensor:
         """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
-        offset, shape, strides = index_view(self.shape, self.strides, key)
+        offset, shape, strides = indexing.index_view(self.shape, self.strides, key)
         return _core.view(self, offset, shape, strides, sources.root_of(self))
 
     @property
@@ -129,7 +121,7 @@ class Tensor(Array):
         >>> sx.empty((2, 3, 4)).transpose(1, 2, 0).shape
         (3, 4, 2)
         """
-        return self._with_axes(transposed_axes(self.ndim, axes))
+        return self._with_axes(indexing.transposed_axes(self.ndim, axes))
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """Return the view without axes of length 1.
@@ -150,7 +142,7 @@ class Tensor(Array):
         >>> sx.empty((1, 3, 1)).squeeze().shape
         (3,)
         """
-        return self._with_axes(squeezed_axes(self.shape, axis))
+        return self._with_axes(indexing.squeezed_axes(self.shape, axis))
 
     def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
         """Return the elements in another shape, in C order, as a view where the strides allow it.
@@ -165,7 +157,7 @@ class Tensor(Array):
         ValueError
             If the number of elements differs.
         """
-        target = resolve_reshape(self.size, (shape, *more) if more else shape)
+        target = indexing.resolve_reshape(self.size, (shape, *more) if more else shape)
         strides = _core.reshape_strides(self, target)
         if strides is None:
             return self.copy().reshape(target)
@@ -250,7 +242,7 @@ class Tensor(Array):
                 f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it "
                 f"first: in NumPy with .astype({self.dtype_name!r}), in torch with .to(dtype)"
             )
-        strides = broadcast_strides(source.shape, source.strides, self.shape)
+        strides = indexing.broadcast_strides(source.shape, source.strides, self.shape)
         spread = _core.view(source, 0, self.shape, strides, source)
         if not wait:
             return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
@@ -293,10 +285,6 @@ class Tensor(Array):
 
     def __repr__(self) -> str:
         return display.as_text(self)
-
-    def _repr_html_(self) -> str:
-        """Return the representation in a notebook: a table and the elements."""
-        return display.as_html(self)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -368,12 +356,7 @@ def zeros_like(
     Parameters
     ----------
     x, dtype, usm_type, device, order
-        As for `empty_like`.
-
-    Raises
-    ------
-    MemoryError
-        When there is no room.
+        As for `empty_like`, which raises the same errors.
 
     Examples
     --------
@@ -404,7 +387,7 @@ def new_tensor(
             f"dtype is {dtype!r}, which names no dtype; the shape is one argument, a tuple: "
             f"{(shape, dtype)!r}"
         )
-    lengths, name = as_shape(shape), dtype_name(dtype)
+    lengths, name = indexing.as_shape(shape), dtype_name(dtype)
     if not isinstance(usm_type, str):
         raise TypeError(f"usm_type is {usm_type!r}; it must be 'device', 'shared' or 'host'")
     if not isinstance(order, str):
