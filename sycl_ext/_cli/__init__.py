@@ -5,8 +5,6 @@ Exit codes: 0 success, 1 failure (the message has the reason and the way out), 2
 130 Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

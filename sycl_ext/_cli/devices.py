@@ -21,11 +21,6 @@ There is no SYCL device.
   an Intel GPU: install its driver (libze-intel-gpu1 or intel-opencl-icd)
   -> python -m sycl_ext doctor  names the problem and the command that fixes it"""
 
-HEADER = (
-    *("id", "kind", "device", "name", "backend", "driver", "USM", "host reaches", "fp64"),
-    *("PCI address", "UUID"),
-)
-
 #: The facts that have the names of a device's attributes.
 FACTS = (
     *("id", "kind", "filter_string", "backend", "device_type", "driver_version", "uuid"),
@@ -50,7 +45,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"devices": devices, "environment": lines}, indent=2))
         return 0 if devices else 1
-    print(table(HEADER, *map(row, devices), right=1) if devices else NO_DEVICE)
+    rows = [row(device) for device in devices]
+    cells = [[*rows[0]], *([*one.values()] for one in rows)] if rows else []
+    print(table(*cells, right=1) if rows else NO_DEVICE)
     print("\nsettings that decide the ids:", *(wrap(line, "- ") for line in lines), sep="\n")
     return 0 if devices else 1
 
@@ -67,22 +64,22 @@ def facts_of(device: sx.Device) -> dict[str, Any]:
     }
 
 
-def row(facts: dict[str, Any]) -> tuple[str, ...]:
-    """Describe one device for people."""
+def row(facts: dict[str, Any]) -> dict[str, str]:
+    """Describe one device for people, by the columns of the table."""
     kinds, reached = list(facts["usm_types"]), facts["host_accessible"]
-    return (
-        str(facts["id"]),
-        facts["kind"],
-        facts["filter_string"] if facts["parent"] is None else f"of {facts['parent']}",
-        facts["name"],
-        facts["backend"],
-        facts["driver_version"],
-        " ".join(kinds) or "none",
-        "all of it" if reached and reached == kinds else " ".join(reached) or "-",
-        "yes" if facts["has_fp64"] else "no",
-        facts["pci_address"] or "-",
-        facts["uuid"] or "-",
-    )
+    return {
+        "id": str(facts["id"]),
+        "kind": facts["kind"],
+        "device": facts["filter_string"] if facts["parent"] is None else f"of {facts['parent']}",
+        "name": facts["name"],
+        "backend": facts["backend"],
+        "driver": facts["driver_version"],
+        "USM": " ".join(kinds) or "none",
+        "host reaches": "all of it" if reached and reached == kinds else " ".join(reached) or "-",
+        "fp64": "yes" if facts["has_fp64"] else "no",
+        "PCI address": facts["pci_address"] or "-",
+        "UUID": facts["uuid"] or "-",
+    }
 
 
 def environment_lines(environment: Mapping[str, str]) -> list[str]:

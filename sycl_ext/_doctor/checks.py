@@ -5,8 +5,6 @@ A check looks at the facts, and yields a `Finding` for each thing that is wrong:
 why, and the command that cures it. Its name is the id of its findings.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -46,14 +44,10 @@ ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 
 #: How the loader complains of a library that it found.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
-PERMISSION = "Permission denied"
+PERMISSION, READABLE = "Permission denied", "chmod -R a+rX {prefix}/lib"
 #: Errors of an import of sycl_ext: a pattern of the error, the cause, the cure.
 LOAD_ERRORS = (
-    (
-        PERMISSION,
-        "this user may not read the files of the package, or of the runtime",
-        "chmod -R a+rX {prefix}/lib",
-    ),
+    (PERMISSION, "this user may not read the files of the package, or of the runtime", READABLE),
     (
         r"libsycl\.so\S*: cannot open shared object",
         "the SYCL runtime that the package intel-sycl-rt brings is not in this environment",

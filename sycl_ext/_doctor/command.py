@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m sycl_ext doctor``: examine a machine, and print the report."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ The names of the facts, and of the fields of the records, are those in the JSON 
 them raises `SCHEMA`.  Code that can crash or hang, such as the runtime, is in `processes`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -69,9 +67,6 @@ VARIABLES = (
 LEVEL_ZERO = ("libze_loader.so.1", "libze_intel_gpu.so.1")
 PCI = "sys/bus/pci/devices"
 INTEL, DISPLAY = "0x8086", "0x03"  # the vendor, and the class of all display controllers
-
-
-# ---- records -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -164,8 +159,6 @@ class Step:
         """Whether it failed or crashed."""
         return self.outcome in ("failed", "crashed")
 
-
-# ---- facts ---------------------------------------------------------------------------------------
 
 #: All facts, as docs/doctor.md describes them.
 FACTS = (
@@ -321,7 +314,12 @@ class Machine:
     @cached_property
     def libraries(self) -> tuple[Library, ...]:
         """The runtime's libraries in the test process, in the order in which they were loaded."""
-        owners, found = package_files(), dict[str, Library]()
+        owners = {
+            os.path.realpath(path): f"{one.metadata['Name']} {one.version}"
+            for one in metadata.distributions()
+            for path in libraries_of(one)
+        }
+        found = dict[str, Library]()
         for step, record in self._probed.records.items():
             for path in record["libraries"]:
                 found.setdefault(path, Library(path, owners.get(path, ""), step))
@@ -368,9 +366,6 @@ def listed(probed: Probed) -> tuple[DeviceFacts, ...]:
     return tuple(DeviceFacts(**{**row, "usm_types": tuple(row["usm_types"])}) for row in rows)
 
 
-# ---- packages ------------------------------------------------------------------------------------
-
-
 def installed(name: str) -> metadata.Distribution | None:
     """Return an installed package; None: it is not."""
     with contextlib.suppress(metadata.PackageNotFoundError):
@@ -382,15 +377,6 @@ def libraries_of(distribution: metadata.Distribution) -> list[Path]:
     """Return where the libraries of a package should be."""
     files = distribution.files or []
     return [Path(str(file.locate())) for file in files if ".so" in file.name]
-
-
-def package_files() -> dict[str, str]:
-    """Return the package of each library in this environment: "intel-sycl-rt 2026.2.0"."""
-    return {
-        os.path.realpath(path): f"{one.metadata['Name']} {one.version}"
-        for one in metadata.distributions()
-        for path in libraries_of(one)
-    }
 
 
 def family_of(path: str) -> str:
@@ -433,9 +419,6 @@ def origin_in(direct_url: Mapping[str, Any]) -> str:
     path = unquote(url.removeprefix("file://"))
     editable = direct_url.get("dir_info", {}).get("editable", False)
     return f"{'--editable ' if editable else ''}{shlex.quote(path)}"
-
-
-# ---- files ---------------------------------------------------------------------------------------
 
 
 def read(path: Path) -> str:

@@ -7,8 +7,6 @@ JSON, before and after it is done: the last line names the step in which a proce
 of a device are in `self_test`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import importlib.util
@@ -83,11 +81,8 @@ class Probe:
 
         self.devices = list(sx.devices())
         return [
-            {
-                **{name: getattr(device, name) for name in DEVICE},
-                "name": device.name.strip(),
-                "fp64": device.has_fp64,
-            }
+            {name: getattr(device, name) for name in DEVICE}
+            | {"name": device.name.strip(), "fp64": device.has_fp64}
             for device in self.devices
         ]
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes in which `probe` asks devices and drivers, and what comes back from them."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

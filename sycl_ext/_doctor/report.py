@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report: text for people and JSON for programs, made of facts and findings."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +27,7 @@ def as_json(machine: Machine, findings: Sequence[Finding]) -> str:
 def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
     """Return the report for people: the facts, and at the end the findings."""
     parts = [f"sycl_ext {machine.packages.get('sycl_ext', '?')} in {machine.prefix}"]
-    for title, lines_of in SECTIONS.items():
+    for title, lines_of in SECTIONS:
         lines = "\n".join(lines_of(machine)).splitlines()
         parts.append("\n".join([title, *(f"  {line}".rstrip() for line in lines)]))
     severities = [finding.severity for finding in findings]
@@ -46,9 +44,6 @@ def as_text(machine: Machine, findings: Sequence[Finding]) -> str:
             lines.append(wrap(finding.then, "      "))
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
-
-
-# ---- sections ------------------------------------------------------------------------------------
 
 
 def runtime_lines(machine: Machine) -> Iterator[str]:
@@ -100,17 +95,11 @@ def device_lines(machine: Machine) -> Iterator[str]:
     if not machine.devices:
         yield "NONE"
         return
-    rows = [
-        (
-            str(device.id),
-            device.filter_string,
-            device.name,
-            device.driver_version,
-            "yes" if device.usm_types else "no",
-            "yes" if device.fp64 else "no",
-        )
-        for device in machine.devices
-    ]
+    rows = []
+    for device in machine.devices:
+        has = ["yes" if fact else "no" for fact in (device.usm_types, device.fp64)]
+        names = str(device.id), device.filter_string, device.name, device.driver_version
+        rows.append((*names, *has))
     yield table(("id", "device", "name", "driver", "USM", "fp64"), *rows, right=1)
 
 
@@ -132,17 +121,11 @@ def self_test_lines(machine: Machine) -> Iterator[str]:
         yield wrapped(", ".join(done), f"{'WRONG' if wrong else 'ok':5}  {group.ljust(width)}  ")
 
 
-SECTIONS: dict[str, Callable[[Machine], Iterator[str]]] = {
-    "runtime": runtime_lines,
-    "drivers": driver_lines,
-    "Intel GPUs": gpu_lines,
-    "environment": environment_lines,
-    "devices": device_lines,
-    "self-test": self_test_lines,
-}
-
-
-# ---- words ---------------------------------------------------------------------------------------
+SECTIONS: tuple[tuple[str, Callable[[Machine], Iterator[str]]], ...] = (
+    *(("runtime", runtime_lines), ("drivers", driver_lines), ("Intel GPUs", gpu_lines)),
+    *(("environment", environment_lines), ("devices", device_lines)),
+    ("self-test", self_test_lines),
+)
 
 
 def wrapped(text: str, first: str = "", rest: str | None = None) -> str:

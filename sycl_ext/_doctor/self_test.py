@@ -6,8 +6,6 @@ returns facts for the user, raises `Skip` where a device cannot do such a thing,
 any other exception where it should have.
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -48,9 +46,6 @@ def expect(found: object, wanted: object, what: str) -> None:
 def expect_data(tensor: sx.Tensor, what: str, wanted: bytes = DATA) -> None:
     """Complain about the bytes of a tensor."""
     expect(tensor.to_numpy(copy=True).tobytes(), wanted, what)
-
-
-# ---- tests that take no time ---------------------------------------------------------------------
 
 
 def allocate(device: sx.Device) -> None:
@@ -97,9 +92,6 @@ def with_torch(device: sx.Device) -> None:
     for tensor in tensors(device):
         found = sx.exchange(tensor, torch)
         expect(bytes(found.cpu().tolist()), DATA, f"the bytes of {tensor.usm_type} USM are others")
-
-
-# ---- tests of the full self-test -----------------------------------------------------------------
 
 
 def sub_devices(device: sx.Device) -> str:

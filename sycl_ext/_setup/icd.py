@@ -74,13 +74,17 @@ def named_in_files(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-# ---- why the CPU device may still be missing -----------------------------------------------------
-
-
 def trouble(added: str | None, loaded: Iterable[str]) -> str:
     """Return the known reason why the embedded driver's device is missing, or ""."""
     early = "" if added is None else listed_too_early(added, loaded)
-    return early or space_in_path(os.environ)
+    driver = driver_with_space(os.environ)
+    if early or not driver:
+        return early
+    return (
+        f"the path of the OpenCL CPU driver has a space, {driver!r}, at which the driver cuts it, "
+        "so that its device cannot be used; install into a path without one (python -m sycl_ext "
+        "doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
+    )
 
 
 def listed_too_early(added: str, loaded: Iterable[str]) -> str:
@@ -108,18 +112,6 @@ def driver_with_space(environment: Mapping[str, str]) -> str:
     named = environment.get("OCL_ICD_FILENAMES", "").split(os.pathsep)
     ours = (path for path in named if os.path.basename(path) == DRIVER)
     return next((path for path in ours if len(os.path.realpath(path).split()) > 1), "")
-
-
-def space_in_path(environment: Mapping[str, str]) -> str:
-    """Return a text if the driver cannot work in its place, or ""."""
-    driver = driver_with_space(environment)
-    if not driver:
-        return ""
-    return (
-        f"the path of the OpenCL CPU driver has a space, {driver!r}, at which the driver cuts it, "
-        "so that its device cannot be used; install into a path without one (python -m sycl_ext "
-        "doctor has another way; SYCL_EXT_NO_ICD=1 leaves this driver out)"
-    )
 
 
 def no_device_advice(trouble: str, driver: str | None) -> str:
