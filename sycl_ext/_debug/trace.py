@@ -5,8 +5,6 @@ The lines go to the logger ``"sycl_ext"`` at level INFO: function, route, bytes,
 microseconds. Without the variable nothing is measured or logged.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that is kept for later allocations: its size, and its release."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sycl_ext import _core

@@ -47,15 +47,11 @@ class Device:
 
     id: int = _fact("id", "Number of the entry; for a root device the ``device_id`` of DLPack.")
     root_id: int = _fact("root_id", "Id of the root device; a root device has its own id.")
-    kind: str = _fact(
-        "kind", '``"root"``, ``"sub_device"`` or ``"context"`` (a registered context).'
-    )
+    kind: str = _fact("kind", '``"root"``, ``"sub_device"`` or ``"context"`` (a registered one).')
     name: str = _fact("name", "Name of the device, as its driver reports it.")
     backend: str = _fact("backend", '``"level_zero"``, ``"opencl"``, ...')
     device_type: str = _fact("device_type", '``"gpu"``, ``"cpu"`` or ``"accelerator"``.')
-    driver_version: str = _fact(
-        "driver_version", "Version of the driver, as the driver reports it."
-    )
+    driver_version: str = _fact("driver_version", "Version of the driver, as it reports it.")
     has_fp64: bool = _fact("fp64", "Whether the device supports float64.")
     default_context: bool = _fact(
         "default_context", "Whether the entry is bound to the default context of its platform."

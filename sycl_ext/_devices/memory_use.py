@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory that this package has allocated on each device, and limits for it."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple, SupportsIndex

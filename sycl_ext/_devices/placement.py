@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of every ``device=`` form: a device, and the queue that may be given in its place."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of every form of a SYCL queue."""
 
-from __future__ import annotations
-
 import operator
 import sys
 from contextlib import AbstractContextManager, nullcontext

@@ -5,8 +5,6 @@
 in `LIBRARIES`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sycl_ext._exchange import libraries
@@ -35,15 +33,10 @@ def register_serializers(library: str | None = None) -> None:
         dask_deserialize.register(Tensor, deserialize)
         return
     cls = libraries.class_of(library)
-
-    def serialize_array(array: Any) -> tuple[dict[str, Any], list[Any]]:
-        return serialize(as_tensor(array, copy=False))
-
-    def deserialize_array(header: dict[str, Any], frames: list[Any]) -> Any:
-        return libraries.from_tensor(library, deserialize(header, frames))
-
-    dask_serialize.register(cls, serialize_array)
-    dask_deserialize.register(cls, deserialize_array)
+    dask_serialize.register(cls, lambda array: serialize(as_tensor(array, copy=False)))
+    dask_deserialize.register(
+        cls, lambda header, frames: libraries.from_tensor(library, deserialize(header, frames))
+    )
     libraries.register(library)
 
 

@@ -20,17 +20,15 @@ if TYPE_CHECKING:
     from sycl_ext._tensor.tensor import Tensor
 
 
-#: Libraries, and the places of their array classes; `exchange` can pass a tensor to each.
-LIBRARIES = {"dpnp": "dpnp.ndarray"}
+#: Libraries, and the names of their array classes; `exchange` can pass a tensor to each.
+LIBRARIES = {"dpnp": "ndarray"}
 
 
 def class_of(library: str) -> type[Any]:
     """Return the array class of a library; imports the library."""
-    path = LIBRARIES.get(library)
-    if path is None:
+    if library not in LIBRARIES:
         raise ValueError(f"library is {library!r}; known are {', '.join(map(repr, LIBRARIES))}")
-    module, _, name = path.rpartition(".")
-    cls: type[Any] = getattr(import_module(module), name)
+    cls: type[Any] = getattr(import_module(library), LIBRARIES[library])
     return cls
 
 

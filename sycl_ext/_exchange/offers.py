@@ -4,8 +4,6 @@
 `exchange` makes the offers in turn; `explain` shows the first that is not ruled out.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -77,9 +75,6 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
 _OURS: Consumer = consumer_for("sycl_ext", "") or Consumer("sycl_ext")
 
 
-# ---- the arguments -------------------------------------------------------------------------------
-
-
 def _is_device(consumer: Any) -> bool:
     if isinstance(consumer, ModuleType):
         return False
@@ -107,9 +102,6 @@ def _read_devices(device: Any) -> list[_Wanted]:
         else (one, place(one).device.__dlpack_device__())
         for one in given
     ]
-
-
-# ---- the offers ----------------------------------------------------------------------------------
 
 
 def _offers_to_device(

@@ -6,8 +6,6 @@ A driver opens device memory of another process with a descriptor that it takes 
 the driver, because the driver's error does not mention it. `Permission` grants it to one process.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import operator

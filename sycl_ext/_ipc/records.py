@@ -13,8 +13,6 @@ opened any more. It takes an exclusive lock before it frees the memory, so the m
 any process has it open.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import struct

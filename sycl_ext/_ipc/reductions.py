@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in ``multiprocessing``: sent as handles if the memory can be shared."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -8,8 +8,6 @@ killed, its resource tracker ends blocks that others still use (before Python 3.
 ``/dev/shm`` has 64 MB in a container.
 """
 
-from __future__ import annotations
-
 import errno
 import functools
 import mmap

@@ -5,8 +5,6 @@ A consumer without a row is assumed to behave well: it is tried directly, then w
 row describes arrays that would crash a consumer, give wrong results, or cannot work.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import sys
@@ -301,7 +299,14 @@ def consumer_for(package: str, version: str) -> Consumer | None:
 def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     """Return the row of a consumer: a module, its name, or a callable; and the function to call."""
     if isinstance(consumer, str):
-        consumer = _module_named(consumer)
+        try:
+            consumer = importlib.import_module(consumer)
+        except (ModuleNotFoundError, ValueError, TypeError) as error:
+            raise ValueError(
+                f"consumer is {consumer!r}, which is neither a device such as 'gpu:0' nor a module "
+                f"that can be imported ({error}); pass the name of an installed package, such as "
+                "'numpy'"
+            ) from error
     name = consumer.__name__ if isinstance(consumer, ModuleType) else _module_of(consumer)
     package = _package_of(name)
     version = str(getattr(sys.modules.get(package), "__version__", ""))  # as above
@@ -323,16 +328,6 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     for part in row.entry.split("."):
         target = _attribute(target, part)
     return row, target
-
-
-def _module_named(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except (ModuleNotFoundError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"consumer is {name!r}, which is neither a device such as 'gpu:0' nor a module that "
-            f"can be imported ({error}); pass the name of an installed package, such as 'numpy'"
-        ) from error
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPack device types, and the protocols of producers. Pure Python."""
 
-from __future__ import annotations
-
 import operator
 from enum import Enum, IntEnum
 from typing import Any, Protocol, TypeAlias, runtime_checkable

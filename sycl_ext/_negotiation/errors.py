@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions of the exchange, and the texts of other exceptions. Pure Python."""
 
-from __future__ import annotations
-
 
 class ExchangeError(BufferError):
     """A producer or consumer refused; its own exception is the ``__cause__``."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of USM, and the questions about an object that several folders ask.  Pure Python."""
 
-from __future__ import annotations
-
 import sys
 from numbers import Integral
 from typing import Any, Literal, TypeAlias, TypeGuard

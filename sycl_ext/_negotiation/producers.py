@@ -5,8 +5,6 @@ A producer without a row is trusted. A row says where a library's arrays deviate
 protocol.
 """
 
-# No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
-
 from typing import NamedTuple
 
 

@@ -6,8 +6,6 @@ table `RULES`; everything that moves memory (`__dlpack__`, `from_dlpack`, `as_te
 `to_device`, `exchange`) asks it, and `explain` shows its answer.
 """
 
-# No `from __future__ import annotations`: a NamedTuple compiles annotations that are strings.
-
 import functools
 import math
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's side of the dtype table (the table itself is in ``src/base/dtype.hpp``)."""
 
-from __future__ import annotations
-
 import operator
 import sys
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``__dlpack__`` for all exports but plain views: another device, a copy, a queue."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sycl_ext import _native as _core
@@ -28,8 +26,12 @@ def export(
     result = carry_out(found, tensor, label)
     note(found.route.value, tensor.nbytes, found.copies)
     is_native, waits = native_entry(label) is not None, not (is_int(stream) and stream == NO_SYNC)
-    if is_native:  # SYCL cannot order a stream of CUDA or HIP after its work
-        _check_native_stream(stream)
+    # SYCL cannot order a stream of CUDA or HIP after its work.
+    if is_native and stream is not None and type(stream) is not int:
+        raise TypeError(
+            f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
+            "library's stream as an int"
+        )
     consumer = queue_from(stream) if waits and not is_native and stream is not None else None
     if found.copies == 0 and waits:  # a finished copy is safe on every queue
         if consumer is None:
@@ -51,11 +53,3 @@ def _check_max_version(max_version: Any) -> bool:
         raise TypeError(
             f"max_version is {max_version!r}; it must be None or a pair such as (1, 0)"
         ) from error
-
-
-def _check_native_stream(stream: Any) -> None:
-    if stream is not None and (not isinstance(stream, int) or isinstance(stream, bool)):
-        raise TypeError(
-            f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
-            "library's stream as an int"
-        )

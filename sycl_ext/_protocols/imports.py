@@ -4,8 +4,6 @@
 The views that the core makes without Python are in ``src/python/imports.cpp``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -14,29 +12,16 @@ import numpy as np
 
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note
+from sycl_ext._devices import queues
 from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import Placement, place, those_here
-from sycl_ext._devices.queues import (
-    OTHER_RUNTIME,
-    device_guard,
-    is_torch_class,
-    producer_queue,
-    queue_from,
-)
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of, refusal_by
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import advice_for, is_of, known
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
+from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import dtype_name
-from sycl_ext._protocols.sources import (
-    facts_of,
-    is_tensor,
-    native_entry,
-    plan_for,
-    strong,
-    tensor_device,
-)
 from sycl_ext._protocols.usm_interface import from_usm_interface
 
 Refusals: TypeAlias = list[Exception]
@@ -73,18 +58,18 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             return _core.as_usm(tensor)
         return move(tensor, placement, None if copied and request.copy else request.copy)
 
-    x = strong(x)
+    x = sources.strong(x)
     facts = _core.facts_of_class(type(x))
     # An exception refers to the frames that it went through, and these to the frames that called
     # them.  One of those that still held the exception would make a cycle, and the array that was
     # refused would stay until the garbage collector runs.
     refusals = [heard] if isinstance(heard, Exception) else []
     try:
-        view, asks_table = heard if is_tensor(heard) else None, heard is None
+        view, asks_table = heard if sources.is_tensor(heard) else None, heard is None
         del heard  # the producer may raise the same exception again, through this frame
         if view is None and not refusals:
             # 1. A tensor of ours, or a capsule.
-            if is_tensor(x):
+            if sources.is_tensor(x):
                 as_it_is = request.in_place or x.entry_id is None
                 return settle(x if as_it_is else _core.as_usm(x))
             if is_capsule(x):
@@ -161,7 +146,7 @@ def facts_of_class(cls: type) -> int:
         and not _is_better_read(cls, dlpack_only=False)
         and (dlpack_first or not may_describe)
     )
-    shows_queue = _first(cls, "sycl_queue") is not None or is_torch_class(cls)
+    shows_queue = _first(cls, "sycl_queue") is not None or queues.is_torch_class(cls)
     is_base = issubclass(cls, np.ndarray) or dlpack_first
     facts = (from_dlpack, as_tensor, shows_queue, bool(lazy), is_base, has_table)  # for the core
     more = (dlpack_first, immutable, has_negative_bit)
@@ -233,23 +218,25 @@ def _ask_view(
         refusals.append(BufferError(_NEGATED))
         return None
     keywords: dict[str, Any] = {"copy": False} if copy is False else {}
-    native, shown, queue = native_entry(device), None, None
+    native, shown, queue = sources.native_entry(device), None, None
     if native is not None:
         keywords["stream"] = _core.native_stream(native[0])
     elif device[0] not in (DeviceType.CPU, DeviceType.ONE_API):
         return None
     elif device[0] == DeviceType.ONE_API and 0 <= device[1] < _core.entry_count():
-        shown = producer_queue(x)
-        keywords["stream"] = None if shown is OTHER_RUNTIME else shown or shared_queue(device[1])
+        shown = queues.producer_queue(x)
+        keywords["stream"] = (
+            None if shown is queues.OTHER_RUNTIME else shown or shared_queue(device[1])
+        )
     capsule = _REFUSED
     is_final = any(not isinstance(error, BufferError) for error in refusals)
-    if not refusals or (is_torch_class(type(x)) and not is_final):
+    if not refusals or (queues.is_torch_class(type(x)) and not is_final):
         refusals.clear()  # the core has not asked, or torch without the guard
         keywords["max_version"] = _core.DLPACK_VERSION
-        with device_guard(x):
+        with queues.device_guard(x):
             capsule = _ask(refusals, lambda: x.__dlpack__(**keywords))
     if capsule is not _REFUSED:
-        queue = None if shown is None or shown is OTHER_RUNTIME else queue_from(shown)
+        queue = None if shown is None or shown is queues.OTHER_RUNTIME else queues.queue_from(shown)
     elif isinstance(refusals[-1], TypeError):
         capsule = _ask_without_keywords(x, refusals)
     if capsule is _REFUSED:
@@ -259,7 +246,7 @@ def _ask_view(
     try:
         return _core.import_capsule(x, capsule, device, copy is False, readonly, queue, base)
     except BufferError as error:
-        if shown is not OTHER_RUNTIME or isinstance(error, CopyRefusedError):
+        if shown is not queues.OTHER_RUNTIME or isinstance(error, CopyRefusedError):
             raise
         refusals.append(error)  # its memory is unknown to our driver; a copy to the host is not
         return None
@@ -280,7 +267,7 @@ def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
         capsule = x.__dlpack__()
         queue = getattr(x, "sycl_queue", None)
         if queue is not None:
-            queue_from(queue).wait()
+            queues.queue_from(queue).wait()
     except RecursionError:
         raise
     except (TypeError, Warning):  # a warning that is raised as an error is about this second call
@@ -359,7 +346,7 @@ def _ask_copy(
         if _core.facts_of_class(type(x)) & _HAS_NEGATIVE_BIT and x.is_neg():
             raise BufferError(_NEGATED)
         version = _core.DLPACK_VERSION
-        with device_guard(x):
+        with queues.device_guard(x):
             capsule = x.__dlpack__(max_version=version, dl_device=device, copy=copy)
         return _core.import_capsule(x, capsule, device)
 
@@ -385,9 +372,11 @@ def move(
     elif placement is None and copy is None:
         note(Route.VIEW.value, tensor.nbytes, 0)
         return tensor
-    target = tensor_device(tensor) if placement is None else placement.device
+    target = sources.tensor_device(tensor) if placement is None else placement.device
     queue = None if placement is None else placement.queue
-    found = plan_for(facts_of(tensor), target.__dlpack_device__(), copy, ours=True).check()
+    found = sources.plan_for(
+        sources.facts_of(tensor), target.__dlpack_device__(), copy, ours=True
+    ).check()
     note(found.route.value, tensor.nbytes, found.copies)
     if found.route is not Route.VIEW:
         kind = kind_of_copy(tensor.usm_type, target.usm_types)
@@ -416,8 +405,8 @@ def _import_to_any(x: Any, request: Request) -> _core.TensorBase:
         source = None
     if source is None:  # not where it is: a producer may copy to one of them by itself
         return _import_to_first(x, devices, copy, dlpack)
-    facts, where = facts_of(source), [one.device.__dlpack_device__() for one in placements]
-    plans = [replace(plan_for(facts, one, copy, ours=True), device=one) for one in where]
+    facts, where = sources.facts_of(source), [one.device.__dlpack_device__() for one in placements]
+    plans = [replace(sources.plan_for(facts, one, copy, ours=True), device=one) for one in where]
     chosen = cheapest(plans).check()
     first = next(i for i, device in enumerate(where) if device == chosen.device)
     return move(source, placements[first], copy)

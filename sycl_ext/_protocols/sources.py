@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of tensors for the negotiation, and the steps of a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 from weakref import ProxyTypes

@@ -4,8 +4,6 @@
 https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_interface.html
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the files for C++ extensions are: headers and the CMake package."""
 
-from __future__ import annotations
-
 import os.path
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))

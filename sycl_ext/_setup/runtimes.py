@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings about this process: two SYCL runtimes, or a known reason why it has no device."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

@@ -5,8 +5,6 @@ This module, and others that run at import, use strings as paths, because the im
 takes a third of the time of this package.
 """
 
-from __future__ import annotations
-
 import _frozen_importlib
 import _thread
 import os.path

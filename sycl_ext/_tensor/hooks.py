@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects the core to the package.  Imported by ``_core.py``."""
 
-from __future__ import annotations
-
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device

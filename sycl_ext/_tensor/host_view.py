@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`HostView`: the memory of any tensor, for consumers of host memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sycl_ext import _native as _core

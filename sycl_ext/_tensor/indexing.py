@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Basic indexing, as arithmetic on shape and strides.  Pure Python."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from math import prod

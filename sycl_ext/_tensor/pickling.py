@@ -6,8 +6,6 @@ elements in the order of memory. With protocol 5 the buffer can be out of band; 
 memory itself if the host can access it.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,14 +16,8 @@ from typing import Any
 import numpy as np
 
 from sycl_ext import _native as _core
-from sycl_ext._devices.description import (
-    TO_COMPOSITE,
-    Cut,
-    DeviceWords,
-    choose,
-    read_partition,
-    read_words,
-)
+from sycl_ext._devices import description
+from sycl_ext._devices.description import Cut, DeviceWords
 from sycl_ext._devices.device import Device, by_id, roots
 from sycl_ext._devices.placement import Placement, place
 from sycl_ext._negotiation.errors import SyclError
@@ -88,21 +80,21 @@ def words_of(device: Device) -> DeviceWords:
             else:
                 path.append((entry.partition, entry.part))
         elif entry._entry.composite:
-            path.append(TO_COMPOSITE)
+            path.append(description.TO_COMPOSITE)
         entry = entry.parent
     return DeviceWords.of(device.filter_string, path[::-1])
 
 
 def nearest(words: DeviceWords) -> Device | None:
     """Return the local device most similar to one of another process; None: its type is missing."""
-    number = choose(words, [root.filter_string for root in roots()])
+    number = description.choose(words, [root.filter_string for root in roots()])
     return None if number is None else part_of(by_id(number), words.path)
 
 
 def part_of(device: Device, path: Sequence[Cut]) -> Device:
     """Return the sub-device at the end of a path, or the last one that exists."""
     for cut in path:
-        if cut == TO_COMPOSITE:
+        if cut == description.TO_COMPOSITE:
             import dpctl
 
             composite = dpctl.SyclDevice(device.filter_string).composite_device
@@ -112,7 +104,7 @@ def part_of(device: Device, path: Sequence[Cut]) -> Device:
             continue
         partition, part = cut
         try:
-            device = device.create_sub_devices(read_partition(partition) or "")[part]
+            device = device.create_sub_devices(description.read_partition(partition) or "")[part]
         except (SyclError, ValueError, IndexError):
             break
     return device
@@ -250,7 +242,7 @@ def _check_buffer(buffer: Any, nbytes: int) -> memoryview:
 
 def _check_device(device: Any) -> Placement:
     try:
-        words = None if device is None else read_words(device)
+        words = None if device is None else description.read_words(device)
     except ValueError as error:
         raise _refused(str(error)) from None
     wanted = _target.get()
