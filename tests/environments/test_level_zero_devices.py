@@ -206,31 +206,6 @@ for tile in gpus[2:]:  # of the other card
     )
 
 
-def test_memory_of_a_compute_slice(run):
-    """A pointer leads to the tile; the slice is known where its queue comes along."""
-    run(
-        """
-tile = gpus[0].create_sub_devices("next_partitionable")[1]
-slices = tile.create_sub_devices("cslice")
-assert len(slices) == 4
-for number, part in enumerate(slices):
-    assert (part.kind, part.parent, part.root_id) == ("sub_device", tile, gpus[0].id)
-    assert (part.partition, part.part) == ("cslice", number)
-part = slices[2]
-tensor = sx.zeros(1000, device=part)
-assert tensor.device is part
-assert sx.from_dlpack(tensor).device is part
-assert sx.from_dlpack(tensor.__dlpack__()).device is part
-block = dpctl.memory.MemoryUSMDevice(4096, queue=part.sycl_queue)
-assert sx.as_tensor(block).device is part
-assert sx.as_tensor(Bytes(block._pointer, 4096, gpus[0].sycl_queue)).device is tile
-tensor.copy_from(np.arange(1000, dtype="float32"))
-assert tensor.to_device(gpus[1], copy=True).to_numpy()[999] == 999
-""",
-        FAKEGPU_CSLICES="4",
-    )
-
-
 def test_a_context_of_all_gpus(run, adapter):
     """The second adapter gives it the driver's default context, as XLA's: then it is that one."""
     run(f"""

@@ -45,11 +45,3 @@ def test_a_skip_is_a_failure_where_all_is_required(tmp_path):
     assert "1 failed, 1 skipped" in done.stdout
     assert "1 error" in done.stdout  # of the mark
     assert "test_module.py" in done.stdout.rpartition("=1, and these were skipped")[2]
-
-
-def test_an_environment_that_is_missing_is_a_failure():
-    path = environments.TESTS / "environments" / "test_environments.py::test_environment[no_usm]"
-    done = run(str(path), required="1", cwd=environments.HERE)
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
-    assert f"no {os.devnull}: install libpocl2" in done.stdout
-    assert "1 failed" in done.stdout

@@ -9,9 +9,7 @@ import sys
 import pytest
 
 import environments
-import opencl_gpu.build as opencl_gpu
 
-OPENCL = environments.ROOT / "build" / "opencl_gpu"
 SETUP = """
 import ctypes, dpctl
 from dpctl.memory import MemoryUSMDevice, MemoryUSMHost
@@ -52,27 +50,3 @@ def test_what_ends_a_process(devices, action):
     )
     assert done.returncode == returncode, done.stderr
     assert re.search(words, done.stderr), done.stderr
-
-
-@pytest.mark.parametrize("system_usm", [False, True])
-def test_the_gpu_of_opencl(system_usm):
-    """It is a GPU to every question, runs kernels, and reaches system memory when it is told so."""
-    opencl_gpu.build(OPENCL)
-    environments.python(
-        f"""
-import dpnp
-import sycl_ext as sx
-
-cpu, *gpus = sx.devices()
-assert [gpu.filter_string for gpu in gpus] == ["opencl:gpu:0", "opencl:gpu:1"]
-assert len({{device.sycl_context for device in (cpu, *gpus)}}) == 3
-for gpu in gpus:
-    reach = [gpu.host_accessible(kind) for kind in ("device", "shared", "host")]
-    assert reach == [False, True, True]
-    assert gpu.sycl_device.has_aspect_usm_system_allocations == {system_usm}
-    assert all(part.device_type == "gpu" for part in gpu.create_sub_devices(1))
-    array = dpnp.arange(1000, dtype="float32", device=gpu.sycl_device)
-    assert float(dpnp.sum(array * 2)) == 999_000
-""",
-        opencl_gpu.environment(OPENCL, gpus=2, system_usm=system_usm),
-    )

@@ -11,21 +11,14 @@ import gc
 import threading
 from functools import partial
 
-import dpctl
-import dpctl.memory
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import sycl_ext as sx
-import ways
 from dlpack_conformance.structs import capsule_name
 from generated import alive, attempt, cases
 from producers import Producer, over
-from samples import bits
-
-OURS = (BufferError, TypeError, ValueError)
 
 
 class Unhashable:
@@ -41,12 +34,10 @@ class Odd(int):
 
 
 #: The errors of `Unhashable` and `Odd` propagate.
-THEIRS = (*OURS, RuntimeError)
+THEIRS = (BufferError, TypeError, ValueError, RuntimeError)
 THINGS = st.sampled_from(
     [None, 0, -1, 1.5, "x", b"", [], {}, object(), Unhashable(), Odd(3), 2**70, type, np.zeros(2)]
 )
-LENGTHS = st.one_of(st.integers(-3, 60), st.integers(-(2**70), 2**70), THINGS)
-SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
 
 # ---- hostile producers ---------------------------------------------------------------------------
 
@@ -183,105 +174,4 @@ def test_hostile_producers(script, announced, thing, error, host, call, copy):
     gc.collect()
     # A capsule that was not consumed is still its producer's.
     assert [managed.deleted for managed in made] == [was_consumed(each) for each in capsules]
-    assert alive() == before
-
-
-# ---- __sycl_usm_array_interface__ ----------------------------------------------------------------
-
-FIELDS = st.fixed_dictionaries(
-    {},
-    optional={
-        "version": st.one_of(st.integers(-1, 3), THINGS),
-        "typestr": st.sampled_from(["|f4", "<f4", ">f4", "|V2", "f4", "", "|u1", "|c16", None, 4]),
-        "shape": st.one_of(st.lists(LENGTHS, max_size=5).map(tuple), THINGS),
-        "strides": st.one_of(st.lists(LENGTHS, max_size=5).map(tuple), THINGS),
-        "offset": LENGTHS,
-        "syclobj": st.one_of(
-            THINGS,
-            st.sampled_from(["cpu", "opencl:cpu:0", "gpu", ""]),
-            st.builds(lambda: dpctl.SyclQueue()),
-            st.builds(lambda: dpctl.SyclContext(dpctl.SyclDevice())),
-            st.builds(lambda: sx.device().sycl_queue._get_capsule()),
-            st.builds(lambda: sx.device().sycl_context._get_capsule()),
-        ),
-        "data": st.one_of(
-            THINGS,
-            st.tuples(st.integers(-(2**66), 2**66), st.booleans()),
-            st.tuples(THINGS, THINGS),
-        ),
-    },
-)
-
-
-def is_usm(address, tensor):
-    """Whether dpctl finds USM there, in the context of a tensor."""
-    byte = {"data": (address, True), "shape": (1,), "strides": None, "typestr": "|u1"}
-    described = ways.Described({**tensor.__sycl_usm_array_interface__, **byte}, tensor)
-    with contextlib.suppress(ValueError):
-        return dpctl.memory.as_usm_memory(described)._pointer == address
-    return False
-
-
-@cases(150)
-@given(
-    fields=FIELDS,
-    missing=st.sets(st.sampled_from(["data", "shape", "strides", "typestr", "syclobj", "version"])),
-    own_pointer=st.booleans(),
-    whole=st.one_of(st.none(), THINGS),
-)
-def test_usm_interfaces(fields, missing, own_pointer, whole):
-    """A view that stays within its block, or an error."""
-    before = alive()
-    tensor = sx.zeros((4, 5), usm_type="shared")
-    interface = {**tensor.__sycl_usm_array_interface__, **fields}
-    if own_pointer:
-        interface["data"] = tensor.__sycl_usm_array_interface__["data"]
-    for name in missing if len(missing) < 3 else ():
-        interface.pop(name, None)
-    described = ways.Described(interface if whole is None else whole, tensor)
-    found = attempt(partial(sx.as_tensor, described), *THEIRS)
-    if found is not None and found.size:
-        array = found.to_numpy()
-        first, end = np.lib.array_utils.byte_bounds(array)
-        # A block of the runtime may be larger than requested, never smaller.  And where a
-        # description leads there may be another block, of which nobody can know who describes it.
-        own = tensor.ptr <= first <= end <= tensor.ptr + tensor.nbytes + 64 * 1024
-        assert own or (is_usm(first, tensor) and is_usm(end - 1, tensor))
-        array.tobytes()
-        del array
-    del found, described, tensor
-    assert alive() == before
-
-
-# ---- buffer exporters ----------------------------------------------------------------------------
-
-BUFFERS = st.one_of(
-    st.binary(max_size=40),
-    st.binary(max_size=40).map(bytearray),
-    hnp.arrays(
-        st.sampled_from(["?", "i1", "<u2", ">u2", "f2", "f4", ">f8", "c8", "S3", "U2", "g"]),
-        SHAPES,
-    ),
-    hnp.arrays(st.just(np.dtype([("a", "i1"), ("b", "f4")])), SHAPES),
-    hnp.arrays("int16", SHAPES).map(lambda array: array.T[..., ::-1] if array.ndim else array),
-)
-FORMATS = st.sampled_from(["B", "b", "c", "H", "I", "q", "f", "d", "?", "Q"])
-
-
-@cases(150)
-@given(
-    exporter=BUFFERS, format=FORMATS, length=st.integers(0, 9), copy=st.sampled_from([None, True])
-)
-def test_buffers(exporter, format, length, copy):
-    """Every dtype and layout, and memoryviews of other formats and shapes than their memory's."""
-    before = alive()
-    view = memoryview(exporter)
-    with contextlib.suppress(TypeError, ValueError):
-        view = view.cast("B").cast(format)[length:]
-    for source in (view, memoryview(exporter)):
-        tensor = attempt(partial(sx.as_tensor, source, copy=copy), *OURS)
-        if tensor is not None:
-            assert bits(tensor.to_numpy()) == source.tobytes()
-            assert tensor.readonly == (source.readonly and not copy)
-        del tensor
     assert alive() == before

@@ -8,7 +8,6 @@ shows it first: when that fails, the library has fixed it.
 import types
 
 import dpctl
-import dpnp
 import numpy as np
 import pytest
 
@@ -28,33 +27,6 @@ def usm(usm_type="shared", device=None):
 
 def address(array):
     return array.__sycl_usm_array_interface__["data"][0]
-
-
-# ---- dpnp and dpctl ------------------------------------------------------------------------------
-
-
-def test_dpctl_1240_arrays_of_a_private_context_reach_torch(private):
-    """Data pointer is not bound to the default context: also intel-extension-for-pytorch 368."""
-    array = dpnp.asarray(VALUES, sycl_queue=private.sycl_queue)
-    with pytest.raises(Exception, match="default"):
-        torch.from_dlpack(array)
-    taken = sx.exchange(array, torch, copy=False)
-    assert taken.data_ptr() == address(array)
-    assert np.array_equal(taken.numpy(), VALUES)
-
-
-@pytest.mark.parametrize("usm_type", ["shared", "host"])
-def test_dpctl_2120_to_the_host_without_a_copy(usm_type):
-    array = dpnp.asarray(VALUES, usm_type=usm_type)
-    with pytest.raises(BufferError):
-        np.from_dlpack(array, device="cpu", copy=False)
-    for taken in (
-        sx.exchange(array, np, copy=False),
-        np.asarray(memoryview(sx.host_view(array, copy=False))),
-    ):
-        taken += 1
-        assert taken.ctypes.data == address(array)
-    assert np.array_equal(array.asnumpy(), VALUES + 2)
 
 
 # ---- PyTorch -------------------------------------------------------------------------------------
@@ -109,13 +81,6 @@ def test_pytorch_with_xpu_gets_device_usm_as_it_is(monkeypatch):
         for usm_type in ("device", "shared"):  # torch takes no other kind than device
             sx.exchange(usm(usm_type), with_xpu)
         assert taken == expected
-
-
-def test_pytorch_with_xpu_still_takes_memory_of_other_devices(monkeypatch):
-    """The OpenCL CPU device is not one of torch's: a host view it is."""
-    monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
-    tensor = usm("device")
-    assert sx.exchange(tensor, torch).data_ptr() == tensor.ptr
 
 
 @pytest.mark.parametrize(
