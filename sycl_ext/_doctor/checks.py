@@ -44,36 +44,35 @@ ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 
 #: How the loader complains of a library that it found.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
-PERMISSION, READABLE = "Permission denied", "chmod -R a+rX {prefix}/lib"
+PERMISSION = "Permission denied"
 #: Errors of an import of sycl_ext: a pattern of the error, the cause, the cure.
-LOAD_ERRORS = (
-    (PERMISSION, "this user may not read the files of the package, or of the runtime", READABLE),
-    (
-        r"libsycl\.so\S*: cannot open shared object",
+LOAD_ERRORS = {
+    PERMISSION: (
+        "this user may not read the files of the package, or of the runtime",
+        "chmod -R a+rX {prefix}/lib",
+    ),
+    r"libsycl\.so\S*: cannot open shared object": (
         "the SYCL runtime that the package intel-sycl-rt brings is not in this environment",
         REINSTALL_RUNTIME,
     ),
-    (
-        WRONG_LIBRARY,
+    WRONG_LIBRARY: (
         "the SYCL runtime that is loaded is not of the version that sycl_ext was built for",
         REINSTALL_RUNTIME,
     ),
-    (r"No module named 'dpctl", "dpctl is not installed", "python -m pip install {dpctl}"),
-    (r"No module named 'numpy", "numpy is not installed", "python -m pip install {numpy}"),
-    (r"needs NumPy >=", "numpy is older than sycl_ext needs", "python -m pip install {numpy}"),
-    (
-        r"No module named 'sycl_ext|_native",
+    r"No module named 'dpctl": ("dpctl is not installed", "python -m pip install {dpctl}"),
+    r"No module named 'numpy": ("numpy is not installed", "python -m pip install {numpy}"),
+    r"needs NumPy >=": ("numpy is older than sycl_ext needs", "python -m pip install {numpy}"),
+    r"No module named 'sycl_ext|_native": (
         "the extension module is not there: it was removed, or these are the sources, and it was "
         "not built",
         REINSTALL_US,
     ),
-    (
-        r"^(TypeError|AttributeError)|cannot import name",
+    r"^(TypeError|AttributeError)|cannot import name": (
         "the extension module is of another version than the Python files of the package",
         REINSTALL_US,
     ),
-    (r"", "the package, or what it needs, is damaged", REINSTALL_RUNTIME),
-)
+    r"": ("the package, or what it needs, is damaged", REINSTALL_RUNTIME),
+}
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def runtime(machine: Machine) -> Iterator[Finding]:
         words = (f"module named '{name_in_requirement(one.requirement)}", *one.files)
         if any(word in step.detail for word in words):
             return
-    cause, cure = next(rest for pattern, *rest in LOAD_ERRORS if re.search(pattern, step.detail))
+    cause, cure = next(LOAD_ERRORS[error] for error in LOAD_ERRORS if re.search(error, step.detail))
     if cure == REINSTALL_US and "sycl_ext" not in machine.packages:
         cure = "python -m pip install {sycl_ext}"
     names, unset = overriding(machine)

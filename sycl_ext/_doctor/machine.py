@@ -406,13 +406,7 @@ def wants_other_year(requirement: str, year: int) -> bool:
 
 
 def origin_in(direct_url: Mapping[str, Any]) -> str:
-    """Read a record of PEP 610, as arguments of pip.
-
-    Examples
-    --------
-    >>> origin_in({"url": "file:///my%20code", "dir_info": {"editable": True}})
-    "--editable '/my code'"
-    """
+    """Read a record of PEP 610, as arguments of pip, such as "--editable '/my code'"."""
     url = str(direct_url.get("url", ""))
     if vcs := direct_url.get("vcs_info"):
         return shlex.quote(f"{vcs['vcs']}+{url}")

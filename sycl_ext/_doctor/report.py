@@ -51,12 +51,8 @@ def runtime_lines(machine: Machine) -> Iterator[str]:
     versions = {"Python": machine.python, **machine.packages}
     versions.pop("sycl_ext", None)
     yield wrapped("  ".join(f"{name}=={version}" for name, version in versions.items()))
-    yield table(
-        *(
-            (short(library.path, machine), library.package or "of no package here")
-            for library in machine.libraries
-        )
-    )
+    rows = [(one.path, one.package or "of no package here") for one in machine.libraries]
+    yield table(*((short(path, machine), package) for path, package in rows))
 
 
 def driver_lines(machine: Machine) -> Iterator[str]:
