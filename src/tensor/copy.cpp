@@ -43,16 +43,16 @@ CopyLoops loops_of(const Tensor& to, const Tensor& from) {
   return make_loops(to.data, to.layout, from.data, from.layout, to.dtype->itemsize());
 }
 
-// One side of a set of loops: the bytes from the lowest to the highest element.
+// The source of a set of loops: the bytes from the lowest to the highest element.
 struct Span {
-  std::int64_t begin;  // relative to the pointer of that side
+  std::int64_t begin;  // relative to the pointer
   std::size_t nbytes;
 };
 
-Span span_of(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
+Span source_span(const CopyLoops& loops) {
   Span span{0, loops.itemsize};
   for (int i = 0; i < loops.ndim; ++i) {
-    const std::int64_t reach = (loops.axes[i].count - 1) * (loops.axes[i].*side);
+    const std::int64_t reach = (loops.axes[i].count - 1) * loops.axes[i].from;
     if (reach < 0) span.begin += reach;
     span.nbytes += static_cast<std::size_t>(reach < 0 ? -reach : reach);
   }
@@ -198,7 +198,7 @@ class Staging {
 
   // Device -> host: fetches the span of a piece, and scatters the piece before it.
   void fetch(const CopyLoops& piece) {
-    const Span span = span_of(piece, &CopyAxis::from);
+    const Span span = source_span(piece);
     Block& block = next();
     block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes)};
     const std::optional<CopyLoops> before = std::exchange(waiting_, piece);
@@ -211,18 +211,17 @@ class Staging {
     waiting_.reset();
   }
 
-  // Host -> device: gathers a piece, and stores it while the next one is gathered.
+  // Host -> device: gathers a piece, and stores it while the next one is gathered, with a command
+  // for each run of the target, and one wait for all of them.
   void store(const CopyLoops& piece) {
-    const Span span = span_of(piece, &CopyAxis::to);
-    Block& block = gather(piece, -span.begin);
-    block.events = {queue_.submit_copy(piece.to + span.begin, block.memory->data, span.nbytes)};
-  }
-  // The same where the target has gaps: one command for each run, and one wait for all of them.
-  void store_runs(const CopyLoops& piece) {
-    const TargetRun run = target_run(piece);
+    Block& block = next();
+    wait_for_all(std::exchange(block.events, {}));
     CopyLoops packed = piece;
+    packed.to = block.memory->data;
     pack(&packed);
-    Block& block = gather(packed, 0);
+    merge_axes(&packed);
+    copy_strided(packed);
+    const TargetRun run = target_run(piece);
     const std::byte* from = block.memory->data;
     for_each_run(piece, run.outer_ndim, [&](std::byte* to) {
       block.events.push_back(queue_.submit_copy(to, from, run.nbytes));
@@ -247,15 +246,6 @@ class Staging {
         has_usm(entry, UsmKind::host) ? allocate(entry, UsmKind::host, size) : allocate_host(size),
         {}};
   }
-  // Puts the elements into the next block, the first one at `start`.
-  Block& gather(CopyLoops loops, std::int64_t start) {
-    Block& block = next();
-    wait_for_all(std::exchange(block.events, {}));
-    loops.to = block.memory->data + start;
-    merge_axes(&loops);
-    copy_strided(loops);
-    return block;
-  }
   Block& next() { return blocks_[turn_ ^= 1]; }
   Block& other() { return blocks_[turn_ ^ 1]; }
   static void scatter(const CopyLoops& piece, Block& block) {
@@ -273,22 +263,16 @@ class Staging {
 // Reading the gaps between elements is harmless, so a span is fetched as it is unless it is mostly
 // gaps.
 bool fits_fetch(const CopyLoops& loops) {
-  const Span span = span_of(loops, &CopyAxis::from);
+  const Span span = source_span(loops);
   const std::size_t runs = loops.nbytes() / loops.run();
   return span.nbytes <= block_bytes && span.nbytes <= loops.nbytes() + runs * command_bytes;
 }
 
-// Whether the elements of the target, no two of which are one, fill their span without gaps: those
+// Each run of the target is a command, whose event is kept until it is done: gaps between them
 // belong to somebody else.
-bool is_dense(const CopyLoops& loops) {
-  return span_of(loops, &CopyAxis::to).nbytes == loops.nbytes();
-}
-
-// Each run of a target with gaps is a command, whose event is kept until it is done.
 bool fits_block(const CopyLoops& loops) {
   constexpr std::size_t most_runs = 4096;
-  return loops.nbytes() <= block_bytes &&
-         (is_dense(loops) || loops.nbytes() / target_run(loops).nbytes <= most_runs);
+  return loops.nbytes() <= block_bytes && loops.nbytes() / target_run(loops).nbytes <= most_runs;
 }
 
 // Whether one command does it best: of few bytes, or where the driver copies from and to the host
@@ -300,7 +284,7 @@ bool is_one_command(const CopyLoops& loops, bool is_pinned) {
 void fetch(const CopyLoops& loops, const Entry& entry, bool to_pinned = false) {
   const Queue& queue = entry.commands();
   if (is_one_command(loops, to_pinned)) return queue.copy(loops.to, loops.from, loops.nbytes());
-  Staging staging(entry, queue, span_of(loops, &CopyAxis::from).nbytes);
+  Staging staging(entry, queue, source_span(loops).nbytes);
   for_each_piece(loops, &CopyAxis::from, fits_fetch,
                  [&](const CopyLoops& piece) { staging.fetch(piece); });
   staging.finish_fetching();
@@ -310,9 +294,8 @@ void store(const CopyLoops& loops, const Entry& entry, bool from_pinned = false)
   const Queue& queue = entry.commands();
   if (is_one_command(loops, from_pinned)) return queue.copy(loops.to, loops.from, loops.nbytes());
   Staging staging(entry, queue, loops.nbytes());
-  for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
-    is_dense(piece) ? staging.store(piece) : staging.store_runs(piece);
-  });
+  for_each_piece(loops, &CopyAxis::to, fits_block,
+                 [&](const CopyLoops& piece) { staging.store(piece); });
   staging.finish_storing();
 }
 
