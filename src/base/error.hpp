@@ -5,6 +5,7 @@
 // is in bindings.cpp).  A message names the object, the value found, and the way out.
 #pragma once
 
+#include <new>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -44,6 +45,22 @@ template <class... Parts>
   std::ostringstream message;
   (message << ... << parts);
   throw Error(kind, message.str());
+}
+
+// Calls `tell(kind, text)` for the exception in flight, of whatever class.
+template <class Tell>
+void tell_exception(const Tell& tell) noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    tell(error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    tell(Error::Kind::memory, "out of memory");
+  } catch (const std::exception& error) {
+    tell(Error::Kind::runtime, error.what());
+  } catch (...) {
+    tell(Error::Kind::runtime, "unknown C++ exception");
+  }
 }
 
 }  // namespace sycl_ext

@@ -51,8 +51,7 @@ PYBIND11_MODULE(_native, m) {
       std::rethrow_exception(pointer);
     } catch (const sycl_ext::Error&) {
       sycl_ext::set_python_error();
-    } catch (const sycl_ext::PythonError&) {
-      sycl_ext::set_python_error();
+    } catch (const sycl_ext::PythonError&) {  // set already
     }
   });
   if (!sycl_ext::load_numpy()) throw py::error_already_set();

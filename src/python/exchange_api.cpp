@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <new>
-
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
 #include "python/imports.hpp"
@@ -40,34 +38,21 @@ Tensor make_like(const DLTensor& prototype) {
        "); (1, 0) is the host, and sycl_ext.devices() shows the devices");
 }
 
-const char* error_name(Error::Kind kind) {
-  switch (kind) {
-    case Error::Kind::memory:
-      return "MemoryError";
-    case Error::Kind::runtime:
-      return "RuntimeError";
-    default:
-      return "BufferError";
-  }
-}
-
 int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
                   void (*set_error)(void*, const char*, const char*)) {
   *out = nullptr;
-  const auto tell = [&](const char* kind, const char* text) {
-    if (set_error) set_error(error_context, kind, text);
-  };
   try {
     *out = export_as(make_like(*prototype), prototype->device);
     return 0;
-  } catch (const Error& error) {
-    tell(error_name(error.kind()), error.what());
-  } catch (const std::bad_alloc&) {
-    tell("MemoryError", "out of memory");
-  } catch (const std::exception& error) {
-    tell("RuntimeError", error.what());
+  } catch (...) {
+    tell_exception([&](Error::Kind kind, const char* text) {
+      const char* const name = kind == Error::Kind::memory    ? "MemoryError"
+                               : kind == Error::Kind::runtime ? "RuntimeError"
+                                                              : "BufferError";
+      if (set_error) set_error(error_context, name, text);
+    });
+    return -1;
   }
-  return -1;
 }
 
 const Tensor& shareable(PyObject* object) {

@@ -4,8 +4,6 @@
 #include <sycl_ext/c_api.h>
 
 #include <cstring>
-#include <exception>
-#include <new>
 
 #include "base/error.hpp"
 #include "python/imports.hpp"
@@ -26,26 +24,18 @@ static_assert(sycl_ext_sycl_error == static_cast<int>(Error::Kind::runtime));
 
 // ---- the device table ---------------------------------------------------------------------------
 
-void tell(sycl_ext_error* error, Error::Kind kind, const char* message) noexcept {
-  if (!error) return;
-  error->kind = static_cast<std::int32_t>(kind);
-  std::strncpy(error->message, message, sizeof error->message - 1);
-  error->message[sizeof error->message - 1] = '\0';
-}
-
 // Runs `body` without Python; its exceptions become `error`.
 template <class Result, class Body>
 Result answered(sycl_ext_error* error, Result failed, Body&& body) noexcept {
   try {
     return body();
-  } catch (const Error& thrown) {
-    tell(error, thrown.kind(), thrown.what());
-  } catch (const std::bad_alloc&) {
-    tell(error, Error::Kind::memory, "out of memory");
-  } catch (const std::exception& thrown) {
-    tell(error, Error::Kind::runtime, thrown.what());
   } catch (...) {
-    tell(error, Error::Kind::runtime, "unknown C++ exception");
+    tell_exception([error](Error::Kind kind, const char* text) {
+      if (!error) return;
+      error->kind = static_cast<std::int32_t>(kind);
+      std::strncpy(error->message, text, sizeof error->message - 1);
+      error->message[sizeof error->message - 1] = '\0';
+    });
   }
   return failed;
 }

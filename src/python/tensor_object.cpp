@@ -5,7 +5,6 @@
 
 #include <array>
 #include <exception>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -444,31 +443,18 @@ PyObject*& error_class(Error::Kind kind) noexcept {
   return classes[static_cast<std::size_t>(kind)];
 }
 
-namespace {
-
-// A path in the text need not be UTF-8.
-void set_error(PyObject* type, const char* text) noexcept {
-  const PyRef message(PyUnicode_DecodeUTF8(
-      text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "backslashreplace"));
-  if (message) PyErr_SetObject(type, message.get());
-}
-
-}  // namespace
-
 void set_python_error() noexcept {
   try {
     throw;
   } catch (const abi::__forced_unwind&) {
     hang();
   } catch (const PythonError&) {  // set already
-  } catch (const Error& error) {
-    set_error(error_class(error.kind()), error.what());
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    set_error(PyExc_RuntimeError, error.what());
   } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+    tell_exception([](Error::Kind kind, const char* text) {  // a path in it need not be UTF-8
+      const auto length = static_cast<Py_ssize_t>(std::char_traits<char>::length(text));
+      const PyRef message(PyUnicode_DecodeUTF8(text, length, "backslashreplace"));
+      if (message) PyErr_SetObject(error_class(kind), message.get());
+    });
   }
 }
 
