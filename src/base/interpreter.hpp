@@ -37,13 +37,13 @@ struct Interpreter {
 // nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.
 inline std::atomic<const Interpreter*> interpreter{nullptr};
 
-// Releases the GIL when the thread holds it.  The caller holds no lock of the core: taking the GIL
-// back under one would be a deadlock.
+// Releases the GIL when the thread holds it, if this may take long enough.  The caller holds no
+// lock of the core: taking the GIL back under one would be a deadlock.
 class WithoutGil {
  public:
-  WithoutGil() noexcept {
+  explicit WithoutGil(bool worth_it = true) noexcept {
     check_locks(!AtFork::is_a_lock_held(), "the GIL is released under a lock");
-    if (python_) released_ = python_->release_gil();
+    if (python_ && worth_it) released_ = python_->release_gil();
   }
   ~WithoutGil() {
     if (released_.state) python_->take_gil(released_);

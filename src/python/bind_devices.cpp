@@ -102,7 +102,7 @@ void bind_entries(py::module_& m) {
         return answer;
       },
       py::arg("type"), py::arg("id"), py::return_value_policy::reference);
-  m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<ReleasedGil>());
+  m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<WithoutGil>());
   m.def("root_count", &root_count);
   m.def("entry_count", &entry_count);
   m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference);
@@ -121,7 +121,7 @@ void bind_entries(py::module_& m) {
         const Dims parts = read_dims(counts);
         const Partition partition{partition_kind_named(kind), {parts.begin(), parts.end()}, domain};
         std::vector<int> ids;
-        const ReleasedGil released;
+        const WithoutGil released;
         for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
         return ids;
       },
@@ -153,7 +153,7 @@ void bind_entries(py::module_& m) {
 }
 
 void bind_queues(py::module_& m) {
-  static const Interpreter python{holds_gil,      release_gil_if_held, ReleasedGil::take,
+  static const Interpreter python{holds_gil,      release_gil_if_held, take_gil,
                                   python_is_gone, takes_signals,       handle_signals};
   interpreter = &python;
   py::module_ tests = m.def_submodule("_test");
@@ -166,14 +166,14 @@ void bind_queues(py::module_& m) {
       .def_property_readonly("in_order", &Queue::in_order)
       .def_property_readonly("may_have_work", &Queue::may_have_work)
       .def_property_readonly("has_pending_work", py::cpp_function(&Queue::has_pending_work,
-                                                                  py::call_guard<ReleasedGil>()))
+                                                                  py::call_guard<WithoutGil>()))
       .def(
           "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
       .def("same_context", &Queue::same_context, py::arg("other"))
       .def(
-          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<ReleasedGil>())
+          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<WithoutGil>())
       .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
-           py::arg("producer"), py::call_guard<ReleasedGil>())
+           py::arg("producer"), py::call_guard<WithoutGil>())
       .def("share", [](const Queue& queue) { return number(queue.share()); })
       .def("capsule", [](const Queue& queue) {
         return own(

@@ -18,7 +18,7 @@ ByteRange bytes_of(const Tensor& tensor) {
 class HostRegistrationObject {
  public:
   explicit HostRegistrationObject(const Tensor& tensor) {
-    const ReleasedGil released;
+    const WithoutGil released;
     const ByteRange bytes = bytes_of(tensor);
     nbytes_ = bytes.nbytes;
     held_ = register_host(tensor.memory, bytes.begin, nbytes_);
@@ -30,7 +30,7 @@ class HostRegistrationObject {
   bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
   void close() {
     if (Registration held = take()) {
-      const ReleasedGil released;
+      const WithoutGil released;
       forget(std::move(held));
     }
   }
@@ -56,7 +56,7 @@ void bind_ipc(py::module_& m) {
       .def("close", &HostRegistrationObject::close);
   py::class_<IpcExport>(m, "IpcExport")
       .def(py::init([](const Tensor& tensor) {
-             const ReleasedGil released;
+             const WithoutGil released;
              const ByteRange bytes = bytes_of(tensor);
              return std::make_unique<IpcExport>(tensor.memory, bytes.begin, bytes.nbytes);
            }),
@@ -88,7 +88,7 @@ void bind_ipc(py::module_& m) {
         const Layout layout = strided(read_dims(shape), read_dims(strides));
         const std::string bytes = handle;
         const Memory memory = [&] {
-          const ReleasedGil released;
+          const WithoutGil released;
           return open_ipc(entry, bytes, nbytes, std::move(owned));
         }();
         if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset);

@@ -23,16 +23,16 @@ class Commands {
   ~Commands() {
     if (events_.empty()) return;
     const SavedException saved;
-    const ReleasedGil released;
+    const WithoutGil released;
     events_.clear();
   }
   bool are_done() const {
-    const ReleasedGil released;
+    const WithoutGil released;
     return std::all_of(events_.begin(), events_.end(), [](const Event& e) { return e.is_done(); });
   }
   void wait() const {
     const std::vector<Event> events = events_;
-    const ReleasedGil released;
+    const WithoutGil released;
     for (const Event& event : events) event.wait();
   }
   py::object event_capsule() const {
@@ -105,7 +105,7 @@ bool call_pressure_handler(const Entry& limited, std::size_t nbytes) {
 bool pressure_handler(const Entry& limited, std::size_t nbytes) {
   if (holds_gil()) return call_pressure_handler(limited, nbytes);
   if (!python_is_alive()) return false;
-  const bool is_ours = ReleasedGil::current();  // then a caller sees the exception
+  const bool is_ours = released_state;  // then a caller sees the exception
   const TakenGil taken;
   try {
     return call_pressure_handler(limited, nbytes);
@@ -138,7 +138,7 @@ void bind_tensors(py::module_& m) {
         const Layout layout = compact(read_dims(shape), order, element.itemsize());
         const UsmKind kind = usm_kind_named(usm_type.c_str());
         const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
-        const ReleasedGil big(nbytes >= gil_threshold || zero);
+        const WithoutGil big(nbytes >= gil_threshold || zero);
         Tensor tensor = dedicated
                             ? make_dedicated_tensor(entry, element, layout, queue.value_or(Queue()))
                             : make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
@@ -180,7 +180,7 @@ void bind_tensors(py::module_& m) {
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
         const Order wanted = read_order(order);
-        const ReleasedGil big(is_worth_releasing(tensor));
+        const WithoutGil big(is_worth_releasing(tensor));
         return copy_to_host(tensor, wanted);
       },
       py::arg("tensor"), py::arg("order") = "C");
@@ -199,7 +199,7 @@ void bind_tensors(py::module_& m) {
          const std::string& order, const std::optional<Queue>& queue) {
         const Order wanted = read_order(order);
         const UsmKind kind = usm_kind_named(usm_type.c_str());
-        const ReleasedGil big(is_worth_releasing(tensor) || !entry.host_memory);
+        const WithoutGil big(is_worth_releasing(tensor) || !entry.host_memory);
         return copy_to_entry(tensor, entry, kind, wanted, queue.value_or(Queue()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
@@ -208,7 +208,7 @@ void bind_tensors(py::module_& m) {
       "copy_elements",
       [](const Tensor& to, const Tensor& from) {
         require_alike(to, from);
-        const ReleasedGil big(is_worth_releasing(to) || is_worth_releasing(from));
+        const WithoutGil big(is_worth_releasing(to) || is_worth_releasing(from));
         copy_elements(to, from);
       },
       py::arg("target"), py::arg("source"));
@@ -216,14 +216,14 @@ void bind_tensors(py::module_& m) {
   m.def(
       "synchronize",
       [](const Tensor& tensor) {
-        const ReleasedGil big(is_worth_releasing(tensor));
+        const WithoutGil big(is_worth_releasing(tensor));
         tensor.memory->wait_for_work();
       },
       py::arg("tensor"));
   m.def(
       "order_after",
       [](const Queue& queue, const Tensor& tensor) {
-        const ReleasedGil released;
+        const WithoutGil released;
         order_after(queue, tensor.memory);
       },
       py::arg("queue"), py::arg("tensor"));
@@ -244,7 +244,7 @@ void bind_tensors(py::module_& m) {
         queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
       },
       py::arg("tensor"));
-  m.def("release_cached_memory", &release_cached_memory, py::call_guard<ReleasedGil>());
+  m.def("release_cached_memory", &release_cached_memory, py::call_guard<WithoutGil>());
   m.def(
       "dtype_of_dlpack",
       [](int code, int bits, int lanes) -> std::optional<std::string> {

@@ -88,7 +88,7 @@ bool add_noted_events(const void* queue, const std::function<void(const void*)>&
 void event_source(const void* queue, const std::function<void(const void*)>& add) {
   if (!python_is_alive()) return;
   std::optional<TakenGil> taken;
-  bool is_raised = ReleasedGil::current();  // an exception of a signal handler in there
+  bool is_raised = released_state;  // an exception of a signal handler in there
   if (holds_gil()) {
     is_raised = true;
   } else {

@@ -208,7 +208,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     queue = queue_at_untrusted(stream);
     const Entry* const announced = find_entry(id);
     if (!announced || !serves(queue, *announced)) {
-      const ReleasedGil released;
+      const WithoutGil released;
       queue.wait();
       queue = Queue();
     }

@@ -99,7 +99,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
     case Route::host_copy: {
       Tensor copied([&] {
         const Tensor source = tensor;
-        const ReleasedGil released(is_worth_releasing(source));
+        const WithoutGil released(is_worth_releasing(source));
         return copy_to_host(source);
       }());
       const PyRef host(wrap_tensor(std::move(copied), nullptr));
@@ -180,7 +180,7 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
   const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
   return wrap_tensor(
       [&] {
-        const ReleasedGil released(zero || nbytes >= gil_threshold);
+        const WithoutGil released(zero || nbytes >= gil_threshold);
         Tensor tensor = make_tensor(entry, static_cast<UsmKind>(kind), element, layout);
         if (zero) fill_zero(tensor);
         return tensor;

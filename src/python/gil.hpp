@@ -35,35 +35,9 @@ inline PyThreadState* state_unchecked() noexcept {
 #endif
 }
 
-// Lets other Python threads run while this one blocks, if that may take long enough.
-class ReleasedGil {
- public:
-  explicit ReleasedGil(bool worth_it = true) noexcept
-      : released_(worth_it ? release() : Interpreter::Released{}) {}
-  ~ReleasedGil() {
-    if (released_.state) take(released_);
-  }
-  ReleasedGil(const ReleasedGil&) = delete;
-  ReleasedGil& operator=(const ReleasedGil&) = delete;
-
-  // Of the thread that asks; nullptr: it holds the GIL, or Python does not know it.
-  static PyThreadState* current() noexcept { return current_; }
-
-  // The same as functions, for the core (interpreter.hpp).
-  static Interpreter::Released release() noexcept {
-    PyThreadState* const state = PyEval_SaveThread();
-    return {state, std::exchange(current_, state)};
-  }
-  static void take(Interpreter::Released released) {
-    current_ = static_cast<PyThreadState*>(released.outer);
-    hang_at_thread_end([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(released.state)); });
-  }
-
- private:
-  static inline __thread PyThreadState* current_ __attribute__((tls_model("initial-exec"))) =
-      nullptr;
-  const Interpreter::Released released_;
-};
+// The state of this thread while it has released the GIL (WithoutGil); nullptr: it has not, or
+// Python does not know the thread.
+inline __thread PyThreadState* released_state __attribute__((tls_model("initial-exec"))) = nullptr;
 
 // Python's thread state for a thread that does not hold the GIL.
 class TakenGil {
@@ -109,9 +83,16 @@ inline bool holds_gil_at_end() noexcept {
 // Whether it has ended, or this thread is not the one that ends it.
 inline bool python_is_gone() noexcept { return !python_is_alive() && !holds_gil_at_end(); }
 
-// For the core: releases the GIL if this thread holds it.
+// For WithoutGil.
 inline Interpreter::Released release_gil_if_held() noexcept {
-  return state_with_gil() ? ReleasedGil::release() : Interpreter::Released{nullptr, nullptr};
+  PyThreadState* const state = state_with_gil();
+  if (!state) return {nullptr, nullptr};
+  PyEval_SaveThread();
+  return {state, std::exchange(released_state, state)};
+}
+inline void take_gil(Interpreter::Released released) {
+  released_state = static_cast<PyThreadState*>(released.outer);
+  hang_at_thread_end([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(released.state)); });
 }
 
 // Thrown where a call into Python has failed: the Python exception is set already.
@@ -149,13 +130,12 @@ inline PyRef take_exception() {
 
 // Whether a signal may end a wait of this thread: Python handles signals in the main thread.
 inline bool takes_signals() noexcept {
-  if (!ReleasedGil::current() || !python_is_alive()) return false;
-  return is_main_thread();
+  return released_state && python_is_alive() && is_main_thread();
 }
 
 // Runs the handlers of signals that have come; throws PythonError when one raises.
 inline void handle_signals() {
-  PyThreadState* const state = ReleasedGil::current();
+  PyThreadState* const state = released_state;
   hang_at_thread_end([state] { PyEval_RestoreThread(state); });
   const bool raised = PyErr_CheckSignals() != 0;
   PyEval_SaveThread();

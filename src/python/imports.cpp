@@ -207,7 +207,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request) {
   PyRef tensor(wrap_tensor(std::move(imported.tensor), request.base));
   if (!tensor) throw PythonError();
   if (request.queue && !is_served) {
-    const ReleasedGil released;
+    const WithoutGil released;
     request.queue.wait();
   }
   return tensor;

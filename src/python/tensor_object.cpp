@@ -126,7 +126,7 @@ void dealloc(PyObject* self) {
   Memory memory = std::move(object->tensor.memory);
   object->tensor.~Tensor();
   if (memory.use_count() == 1 && memory->nbytes >= gil_threshold) {
-    const ReleasedGil released;  // a large block takes the operating system a while
+    const WithoutGil released;  // a large block takes the operating system a while
     memory.reset();
   }
   memory.reset();
@@ -406,7 +406,7 @@ void wait_for_pending_work(const Tensor& tensor) {
 
 void wait_without_signals(const Memory& memory) {
   if (!memory->may_have_work()) return;
-  PyThreadState* const state = PyEval_SaveThread();  // not a ReleasedGil, which takes signals
+  PyThreadState* const state = PyEval_SaveThread();  // not WithoutGil, which takes signals
   std::exception_ptr error;
   try {
     memory->wait_quietly();
