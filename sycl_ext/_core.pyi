@@ -25,7 +25,6 @@ class Queue:
     def order_after(self, producer: Queue) -> bool:
         """Orders later work here after the work on `producer`; False if the host had to wait for it."""
 
-    def same_context(self, other: Queue) -> bool: ...
     def share(self) -> int:
         """Address of the sycl::queue; other code can submit to it from now on."""
 
@@ -33,11 +32,7 @@ class Queue:
         """Blocks until all work submitted so far is done."""
 
     @property
-    def has_pending_work(self) -> bool: ...
-    @property
     def in_order(self) -> bool: ...
-    @property
-    def may_have_work(self) -> bool: ...
 
 class Entry:
     """An entry of the device table."""
@@ -53,8 +48,6 @@ class Entry:
 
     @property
     def backend(self) -> str: ...
-    @property
-    def context_address(self) -> int: ...
     @property
     def default_context(self) -> bool: ...
     @property

@@ -82,8 +82,6 @@ void bind_entries(py::module_& m) {
       .def_readonly("host_memory", &Entry::host_memory)
       .def_property_readonly("device_address",
                              [](const Entry& entry) { return number(entry.device_address()); })
-      .def_property_readonly("context_address",
-                             [](const Entry& entry) { return number(entry.context_address()); })
       .def("context_capsule",
            [](const Entry& entry) {
              return own(reference_capsule<Entry::delete_context_reference>(
@@ -164,12 +162,8 @@ void bind_queues(py::module_& m) {
   tests.def("live_allocations", &live_allocations);
   py::class_<Queue>(m, "Queue")
       .def_property_readonly("in_order", &Queue::in_order)
-      .def_property_readonly("may_have_work", &Queue::may_have_work)
-      .def_property_readonly("has_pending_work", py::cpp_function(&Queue::has_pending_work,
-                                                                  py::call_guard<WithoutGil>()))
       .def(
           "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
-      .def("same_context", &Queue::same_context, py::arg("other"))
       .def(
           "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<WithoutGil>())
       .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),

@@ -171,14 +171,6 @@ void Queue::delete_reference(void* reference) noexcept {
 
 bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 
-namespace {
-
-bool are_done(const std::vector<Event>& events) {
-  return std::all_of(events.begin(), events.end(), [](const Event& one) { return one.is_done(); });
-}
-
-}  // namespace
-
 // libsycl keeps the order of the commands on an in-order queue.
 std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
@@ -193,7 +185,8 @@ bool Queue::is_idle() const {
   if (!may_have_work()) return true;
   const std::vector<Event> noted = noted_events();
   const WithoutGil released;
-  return are_done(noted) && is_device_idle();
+  return std::all_of(noted.begin(), noted.end(), [](const Event& one) { return one.is_done(); }) &&
+         is_device_idle();
 }
 
 bool Queue::is_device_idle() const noexcept {
@@ -211,17 +204,6 @@ bool Queue::is_device_idle() const noexcept {
     return true;
   } catch (...) {
     return false;  // wait() reports the error
-  }
-}
-
-bool Queue::has_pending_work() const {
-  if (!may_have_work()) return false;
-  try {
-    const std::vector<Event> noted = noted_events();
-    const WithoutGil released;
-    return !are_done(noted) || !marker().is_done() || collect_errors(*state_);
-  } catch (...) {
-    return true;  // wait() reports the error
   }
 }
 

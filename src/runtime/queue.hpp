@@ -75,8 +75,6 @@ class Queue {
   // The same for all commands that were given to the device.  It is asked before memory is freed: a
   // command that libsycl still holds back keeps its own memory.
   bool is_device_idle() const noexcept;
-  // For tests: whether something is pending, or to be reported.
-  bool has_pending_work() const;
   // Blocks until all work submitted so far is done, or Ctrl-C; raises what went wrong
   // asynchronously.
   void wait() const;

@@ -49,9 +49,7 @@ void submit_a_failure(const Tensor& tensor) {
 TEST(async_error_of_a_command_that_is_over) {
   const Tensor tensor = numbers();
   submit_a_failure(tensor);
-  CHECK(tensor.memory->queue().has_pending_work());
   CHECK_FAILS(runtime, "another library's task failed", tensor.memory->wait_for_work());
-  CHECK(!tensor.memory->queue().has_pending_work());
   tensor.memory->wait_for_work();
   CHECK(copy_to_host(tensor).data[99] == std::byte{0});
 }
@@ -94,7 +92,7 @@ TEST(async_error_is_told_at_the_end_of_a_copy_on_the_queue) {
   const Queue queue = new_queue();
   const Tensor tensor = numbers_on(queue);
   submit_a_failure(*static_cast<const sycl::queue*>(queue.share()));
-  CHECK(queue.has_pending_work());  // it was seen before the copy is submitted
+  CHECK(collect_errors(queue.state()));  // it was seen before the copy is submitted
   CHECK_FAILS(runtime, "another library's task failed",
               queue.copy(tensor.data, tensor.data + 50, 50));
   queue.copy(tensor.data, tensor.data + 50, 50);

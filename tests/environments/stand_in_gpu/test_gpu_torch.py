@@ -25,9 +25,8 @@ class Xpu(types.ModuleType):
         self.seen = []
 
     def from_dlpack(self, x):
-        self.seen.append(
-            (x.__dlpack_device__()[0], _core.entry(x.entry_id).queue().has_pending_work)
-        )
+        is_pending = not _core.pending_commands(x).done()
+        self.seen.append((x.__dlpack_device__()[0], is_pending))
         if any(stride < 0 for stride in x.strides):
             raise RuntimeError("torch would end the process")
         if x.__dlpack_device__()[0] != 14:
