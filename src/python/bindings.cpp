@@ -4,7 +4,6 @@
 #include "python/bind.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/host_arrays.hpp"
-#include "runtime/runtimes.hpp"
 
 namespace {
 

@@ -7,7 +7,6 @@
 #include <unified-runtime/ur_api.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
