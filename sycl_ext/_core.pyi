@@ -296,9 +296,6 @@ def create_sub_devices(entry: Entry, kind: str, counts: Sequence[int], domain: s
 def default_entry() -> Entry:
     """Entry of the device that SYCL's default selector chooses."""
 
-def dtype_of_dlpack(code: SupportsIndex, bits: SupportsIndex, lanes: SupportsIndex) -> str | None:
-    """The name of a DLPack dtype; None if it is not supported."""
-
 def entry(id: SupportsIndex) -> Entry:
     """The entry with this id; ValueError if there is none."""
 
@@ -509,7 +506,7 @@ def zeros(
     """Return a new tensor of zeros; the arguments are those of `empty`."""
 
 DLPACK_VERSION: tuple[int, int]
-DTYPES: tuple[tuple[str, str, int], ...]
+DTYPES: tuple[tuple[str, str, int, int], ...]
 _C_API: CapsuleType
 
 class _test:  # noqa: N801

@@ -245,16 +245,6 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("tensor"));
   m.def("release_cached_memory", &release_cached_memory, py::call_guard<WithoutGil>());
-  m.def(
-      "dtype_of_dlpack",
-      [](int code, int bits, int lanes) -> std::optional<std::string> {
-        const auto fits = [](int number, int most) { return number >= 0 && number <= most; };
-        if (!fits(code, 255) || !fits(bits, 255) || lanes != 1) return std::nullopt;
-        const DType* const found = find_dtype(
-            DLDataType{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1});
-        return found ? std::optional<std::string>(found->name) : std::nullopt;
-      },
-      py::arg("code"), py::arg("bits"), py::arg("lanes"));
   m.def("memory_use", [] {
     using N = std::int64_t;
     std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> found;

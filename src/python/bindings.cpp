@@ -36,9 +36,9 @@ void bind_hooks(py::module_& m) {
   py::tuple names(sycl_ext::dtypes.size());
   for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
     const sycl_ext::DType& entry = sycl_ext::dtypes[i];
-    names[i] = py::make_tuple(entry.name, std::string(1, entry.kind), entry.itemsize());
+    names[i] = py::make_tuple(entry.name, std::string(1, entry.kind), entry.itemsize(), entry.code);
   }
-  m.attr("DTYPES") = names;  // (name, array-interface kind, itemsize) of each exchanged dtype
+  m.attr("DTYPES") = names;  // (name, array-interface kind, itemsize, DLPack code) of each dtype
 }
 
 }  // namespace

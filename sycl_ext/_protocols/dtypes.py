@@ -11,8 +11,9 @@ from sycl_ext import _native as _core
 from sycl_ext._negotiation.kinds import loaded
 
 #: Names in the table, with the letter and the size of their array-interface typestr.
-_ROWS: dict[str, tuple[str, int]] = {name: (kind, size) for name, kind, size in _core.DTYPES}
+_ROWS: dict[str, tuple[str, int]] = {name: (kind, size) for name, kind, size, _ in _core.DTYPES}
 ITEMSIZES = {name: size for name, (_, size) in _ROWS.items()}
+_BY_DLPACK = {(code, 8 * size, 1): name for name, _, size, code in _core.DTYPES}
 _BY_TYPESTR = {f"{kind}{size}": name for name, (kind, size) in _ROWS.items() if kind != "V"}
 
 
@@ -113,8 +114,7 @@ def _name_in_dlpack(dtype: Any) -> str:
             f"dtype is {dtype!r}, whose __dlpack_data_type__ is {described!r}; it must be three "
             "integers: code, bits, lanes"
         ) from None
-    fits = all(number.bit_length() < 32 for number in (code, bits, lanes))
-    name = _core.dtype_of_dlpack(code, bits, lanes) if fits else None
+    name = _BY_DLPACK.get((code, bits, lanes))
     if name is None:
         raise ValueError(
             f"dtype is {dtype!r}, in DLPack (code {code}, bits {bits}, lanes {lanes}), which is "
@@ -148,7 +148,7 @@ def name_from_typestr(text: Any) -> str:
 def dtype_indices() -> dict[Any, int]:
     """Return the entries of the dtype table by all their usual names."""
     indices: dict[Any, int] = {}
-    for index, (name, kind, itemsize) in enumerate(_core.DTYPES):
+    for index, (name, kind, itemsize, _) in enumerate(_core.DTYPES):
         indices[name] = index
         if kind != "V":
             dtype = np.dtype(name)

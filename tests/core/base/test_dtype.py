@@ -15,9 +15,7 @@ from sycl_ext import _core
 
 
 def test_the_table_is_complete():
-    assert {name: size * 8 for name, _, size in _core.DTYPES} == {
-        name: bits for name, (_, bits) in DTYPES.items()
-    }
+    assert {name: (code, size * 8) for name, _, size, code in _core.DTYPES} == DTYPES
 
 
 @pytest.mark.parametrize("name", DTYPE_NAMES)
