@@ -290,7 +290,9 @@ def copy_to_entry(
 def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
     """A compact, page-aligned host copy."""
 
-def create_sub_devices(entry: Entry, kind: str, counts: Sequence[int], domain: str) -> list[int]:
+def create_sub_devices(
+    entry: Entry, equally: bool, counts: Sequence[int], domain: str
+) -> list[int]:
     """Ids of the entries of the sub-devices of a device, which are appended if they are new."""
 
 def default_entry() -> Entry:

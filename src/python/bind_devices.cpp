@@ -28,18 +28,6 @@ py::tuple usm_types_of(const Entry& entry) {
   return py::tuple(names);
 }
 
-Partition::Kind partition_kind_named(const std::string& name) {
-  constexpr std::pair<const char*, Partition::Kind> kinds[] = {
-      {"equally", Partition::Kind::equally},
-      {"counts", Partition::Kind::counts},
-      {"affinity_domain", Partition::Kind::affinity_domain},
-      {"cslice", Partition::Kind::cslice}};
-  for (const auto& [known, kind] : kinds) {
-    if (name == known) return kind;
-  }
-  throw py::value_error("no kind of partition is called '" + name + "'");
-}
-
 // As Python has the names of files, which need not be UTF-8.
 py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
   py::list paths;
@@ -114,16 +102,15 @@ void bind_entries(py::module_& m) {
       py::arg("device_address"), py::return_value_policy::reference);
   m.def(
       "create_sub_devices",
-      [](const Entry& entry, const std::string& kind, const py::sequence& counts,
-         const std::string& domain) {
+      [](const Entry& entry, bool equally, const py::sequence& counts, const std::string& domain) {
         const Dims parts = read_dims(counts);
-        const Partition partition{partition_kind_named(kind), {parts.begin(), parts.end()}, domain};
+        const Partition partition{equally, {parts.begin(), parts.end()}, domain};
         std::vector<int> ids;
         const WithoutGil released;
         for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
         return ids;
       },
-      py::arg("entry"), py::arg("kind"), py::arg("counts"), py::arg("domain"));
+      py::arg("entry"), py::arg("equally"), py::arg("counts"), py::arg("domain"));
   m.def(
       "entry_of_context",
       [](std::uintptr_t context, std::uintptr_t device) -> const Entry& {

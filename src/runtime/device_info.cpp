@@ -192,18 +192,16 @@ std::string ways_to_cut(const sycl::device& device) {
 }
 
 std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition) {
-  switch (partition.kind) {
-    case Partition::Kind::equally:
-      return device.create_sub_devices<Partitioning::partition_equally>(partition.counts.at(0));
-    case Partition::Kind::counts:
-      return device.create_sub_devices<Partitioning::partition_by_counts>(partition.counts);
-    case Partition::Kind::affinity_domain:
-      return device.create_sub_devices<Partitioning::partition_by_affinity_domain>(
-          domain_named(partition.domain));
-    case Partition::Kind::cslice:
-      return device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>();
+  const std::vector<std::size_t>& counts = partition.counts;
+  if (!counts.empty()) {
+    return partition.equally
+               ? device.create_sub_devices<Partitioning::partition_equally>(counts.front())
+               : device.create_sub_devices<Partitioning::partition_by_counts>(counts);
   }
-  return {};
+  return partition.domain == "cslice"
+             ? device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>()
+             : device.create_sub_devices<Partitioning::partition_by_affinity_domain>(
+                   domain_named(partition.domain));
 }
 
 }  // namespace sycl_ext

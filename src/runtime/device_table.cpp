@@ -423,16 +423,10 @@ bool Entry::reaches(const Entry& other) const noexcept {
 }
 
 std::string Partition::description() const {
-  switch (kind) {
-    case Kind::affinity_domain:
-      return domain;
-    case Kind::cslice:
-      return "cslice";
-    default:
-      std::string text = kind == Kind::equally ? "equally" : "counts";
-      for (const std::size_t count : counts) text += " " + std::to_string(count);
-      return text;
-  }
+  if (counts.empty()) return domain;
+  std::string text = equally ? "equally" : "counts";
+  for (const std::size_t count : counts) text += " " + std::to_string(count);
+  return text;
 }
 
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition) {
@@ -458,7 +452,7 @@ void meet_unlisted_devices() noexcept {
       } catch (...) {  // a device without parts, a driver without cards
       }
     };
-    const Partition tiles{Partition::Kind::affinity_domain, {}, "next_partitionable"};
+    const Partition tiles{false, {}, "next_partitionable"};
     for (int id = 0; id < root_count(); ++id) {
       const sycl::device& device = entry_at(id).sycl->device;
       if (device.get_backend() == sycl::backend::opencl) continue;

@@ -30,10 +30,10 @@ struct EntryHandles;  // sycl_handles.hpp
 enum class EntryKind { root, sub_device, context };
 
 // How a device is partitioned: into sub-devices of `counts[0]` compute units, into one for each
-// entry of `counts`, along an affinity domain ("numa", ...), or into compute slices.
+// entry of `counts`; or, without these, along an affinity domain ("numa", ...) or into compute
+// slices ("cslice").
 struct Partition {
-  enum class Kind { equally, counts, affinity_domain, cslice };
-  Kind kind;
+  bool equally;
   std::vector<std::size_t> counts;
   std::string domain;
 

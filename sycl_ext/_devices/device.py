@@ -215,12 +215,10 @@ class Device:
         )
 
 
-def _read_partition(partition: Any) -> tuple[str, list[int], str]:
+def _read_partition(partition: Any) -> tuple[bool, list[int], str]:
     """Read the ``partition=`` of `Device.create_sub_devices`."""
     if isinstance(partition, str):
-        if partition == "cslice":
-            return "cslice", [], ""
-        return "affinity_domain", [], partition
+        return False, [], partition
     equally = is_int(partition)
     try:
         if isinstance(partition, (bytes, bytearray)):  # sequences of numbers by accident
@@ -236,7 +234,7 @@ def _read_partition(partition: Any) -> tuple[str, list[int], str]:
             f"partition is {partition!r}; there must be a part, and each part needs at least one "
             "compute unit"
         )
-    return "equally" if equally else "counts", counts, ""
+    return equally, counts, ""
 
 
 _by_id: dict[int, Device] = {}
