@@ -161,8 +161,6 @@ class KeptWhileBusy {
     if (when_ == after_exception && std::uncaught_exceptions() == exceptions_) return;
     free_after_work(std::move(kept_));
   }
-  KeptWhileBusy(const KeptWhileBusy&) = delete;
-  KeptWhileBusy& operator=(const KeptWhileBusy&) = delete;
 
  private:
   struct Kept final : Deferred {
@@ -193,8 +191,6 @@ class Staging {
       : queue_(queue),
         blocks_{make_block(entry, nbytes), make_block(entry, nbytes)},
         kept_(queue_, queue_, blocks_[0].memory, blocks_[1].memory) {}
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
 
   // Device -> host: fetches the span of a piece, and scatters the piece before it.
   void fetch(const CopyLoops& piece) {
