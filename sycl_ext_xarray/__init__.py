@@ -73,6 +73,11 @@ class DpnpAccessor(Generic[T]):
 
     def to_numpy(self) -> Any:
         """Return the values of a DataArray as a NumPy array, which with Dask computes them."""
+        if isinstance(self._obj, xr.Dataset):
+            raise TypeError(
+                "a Dataset holds several arrays; use ds[name].dpnp.to_numpy(), or "
+                "ds.dpnp.as_numpy() for a Dataset of NumPy arrays"
+            )
         return self.as_numpy().to_numpy()
 
 

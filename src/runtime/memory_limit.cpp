@@ -11,6 +11,11 @@ namespace sycl_ext {
 
 namespace {
 
+// The time that an allocation waits for pending work to free memory.
+constexpr std::chrono::seconds longest_wait_for_room{5};
+// In a row, of a handler that returns true: other threads may take memory that it frees.
+constexpr int most_fruitless_calls = 100;
+
 std::atomic<PressureHandler> pressure_handler{nullptr};
 MemoryUse use_of_host;  // trivially destroyed: good until the process ends
 
@@ -26,6 +31,43 @@ const Entry* first_over(const Entry& entry, std::size_t nbytes) noexcept {
   if (is_over(entry, nbytes)) return &entry;
   const Entry* const root = find_entry(entry.root_id);
   return is_over(*root, nbytes) ? root : nullptr;
+}
+
+// How many blocks of a root device, its parts and contexts have been freed.
+std::int64_t freed_of(int root_id) noexcept {
+  std::int64_t sum = 0;
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Entry& one = *find_entry(id);
+    if (one.root_id != root_id) continue;
+    for (const UsmKind kind : allocated_kinds) {
+      sum += use_of(&one, kind).total() - use_of(&one, kind).live();
+    }
+  }
+  return sum;
+}
+
+// Whether the device has room once blocks with pending work are freed.
+bool is_room_made_by_waiting(const std::function<bool()>& has_room) {
+  const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
+  while (may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
+    {
+      const WithoutGil released;
+      wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
+    }
+    if (has_room()) return true;
+  }
+  return false;
+}
+
+bool ask_handler(const Entry& entry, std::size_t nbytes) {
+  const PressureHandler handler = pressure_handler;
+  if (!handler || is_asking) return false;
+  struct Asking {
+    Asking() { is_asking = true; }
+    ~Asking() { is_asking = false; }
+  } asking;
+  const Entry& root = *find_entry(entry.root_id);
+  return handler(entry, nbytes) || (&root != &entry && handler(root, nbytes));
 }
 
 }  // namespace
@@ -62,31 +104,22 @@ std::int64_t bytes_on(const Entry& entry) noexcept {
 
 void set_pressure_handler(PressureHandler handler) noexcept { pressure_handler = handler; }
 
-bool is_room_made(const Entry& entry, std::size_t nbytes) {
-  const PressureHandler handler = pressure_handler;
-  if (!handler || is_asking) return false;
-  struct Asking {
-    Asking() { is_asking = true; }
-    ~Asking() { is_asking = false; }
-  } asking;
-  const Entry& root = *find_entry(entry.root_id);
-  const bool made = handler(entry, nbytes) || (&root != &entry && handler(root, nbytes));
-  if (made && deferred_frees() > 0) {
-    const WithoutGil released;
-    settle_deferred_frees(std::chrono::milliseconds(100));
+bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
+  for (int fruitless = 0; fruitless < most_fruitless_calls; ++fruitless) {
+    const std::int64_t before = freed_of(entry.root_id);
+    if (is_room_made_by_waiting(has_room)) return true;
+    if (!ask_handler(entry, nbytes)) return false;
+    if (has_room()) return true;
+    if (freed_of(entry.root_id) > before) fruitless = -1;
   }
-  return made;
+  return false;
 }
 
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) {
   if (kind == UsmKind::host) return nullptr;
   const Entry* passed = first_over(entry, nbytes);
-  if (passed && deferred_frees() > 0) {
-    const WithoutGil released;
-    settle_deferred_frees(std::chrono::milliseconds(100));
-    passed = first_over(entry, nbytes);
-  }
-  while (passed && is_room_made(entry, nbytes)) passed = first_over(entry, nbytes);
+  const auto has_room = [&] { return !(passed = first_over(entry, nbytes)); };
+  if (passed) is_room_made(entry, nbytes, has_room);
   return passed;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "runtime/usm_kind.hpp"
@@ -57,10 +58,11 @@ std::int64_t bytes_on(const Entry& entry) noexcept;
 using PressureHandler = bool (*)(const Entry& limited, std::size_t nbytes);
 void set_pressure_handler(PressureHandler handler) noexcept;
 
-// An allocation of so many bytes on the entry does not fit: calls the handler for the device of the
-// entry and for its root device.  False: no memory was freed.  Not for an allocation of the handler
-// itself.
-bool is_room_made(const Entry& entry, std::size_t nbytes);
+// An allocation of so many bytes on the entry does not fit.  Waits for blocks with pending work
+// that are to be freed, then calls the handler for the device of the entry and for its root device,
+// and so on, until `has_room` is true.  False: there is none, and the handler returned false, or
+// freed nothing.  An allocation of the handler itself only waits.
+bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
 
 // The limit that the allocation would pass; nullptr: there is room, which may have been made.
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes);

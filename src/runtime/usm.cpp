@@ -21,9 +21,6 @@ namespace sycl_ext {
 
 namespace {
 
-// The time that an allocation waits for pending work to free memory.
-constexpr std::chrono::seconds longest_wait_for_room{5};
-
 std::atomic<long> held_blocks{0};
 
 void keep_nothing(void*) {}
@@ -300,17 +297,11 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
   const auto try_again = [&] {
     release_cached_memory();
     data = fresh_usm(size, wanted, entry);
+    return data != nullptr;
   };
-  if (!data) try_again();
-  // Blocks with pending work may have the memory.
-  const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
-  while (!data && may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
-    const WithoutGil released;
-    wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
-    try_again();
+  if (!data && !try_again() && !is_room_made(entry, size, try_again)) {
+    fail_allocation(nbytes, wanted, entry, "the runtime has no memory left");
   }
-  while (!data && is_room_made(entry, size)) try_again();
-  if (!data) fail_allocation(nbytes, wanted, entry, "the runtime has no memory left");
   return {data, size};
 }
 

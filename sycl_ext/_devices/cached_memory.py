@@ -30,9 +30,6 @@ def cached() -> dict[tuple[Device | None, str], int]:
     Examples
     --------
     >>> import sycl_ext as sx
-    >>> sx.memory.release_cached()
-    >>> sx.memory.cached()
-    {}
     >>> block = sx.empty(16 << 10)
     >>> del block
     >>> sx.memory.cached()[sx.device(), "device"] >= 64 << 10

@@ -88,10 +88,10 @@ def limit(
     on_pressure : callable, optional
         Called with the size in bytes of an allocation that would exceed the limit, or for which the
         device has no memory left. It frees memory, for example by dropping tensors or moving them
-        to the host, and returns True; the allocation is then tried again, until it succeeds. If it
-        returns a false value, the allocation raises MemoryError. An exception in it propagates from
-        the allocation. It runs in the allocating thread without a lock; its own allocations do not
-        call it again. None removes it.
+        to the host, and returns True; the allocation is then tried again, until it succeeds, or
+        until a hundred calls have freed nothing. If it returns a false value, the allocation raises
+        MemoryError. An exception in it propagates from the allocation. It runs in the allocating
+        thread without a lock; its own allocations do not call it again. None removes it.
 
     Raises
     ------
