@@ -2,6 +2,7 @@
 """The kit as others run it: ``pytest --pyargs dlpack_conformance --dlpack=LIBRARY``."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -105,6 +106,18 @@ def test_a_small_producer(tmp_path):
     (line,) = re.findall(r"^frames:adapter unknown: .*$", done.stdout, re.MULTILINE)
     assert line in (ROOT / "docs" / "conformance.md").read_text()
     assert "| must, producer |" in report.read_text()
+
+
+def test_the_cases_in_another_suite(tmp_path):
+    """The program of conformance/README.md."""
+    program = (ROOT / "conformance" / "README.md").read_text().split("```python\n")[-1]
+    (tmp_path / "test_dlpack_of_numpy.py").write_text(program.partition("```")[0])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, tmp_path],
+        cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\d\d passed", done.stdout)
 
 
 def test_what_is_asked_for_in_vain(tmp_path):
