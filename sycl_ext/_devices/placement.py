@@ -82,6 +82,7 @@ def place(spec: Any) -> Placement:
     raise TypeError(
         f"device is of type {type(spec).__name__}; use None, a Device, an id, (14, id), a filter "
         "string, a torch.device, or a dpctl.SyclDevice, SyclQueue or SyclContext"
+        + ("; from_dlpack, as_tensor and exchange take a list" if isinstance(spec, list) else "")
     )
 
 

@@ -106,6 +106,7 @@ CASES = {
         "order of another type": (lambda: sx.empty(3, order=None), TypeError, "order"),
         "device": (lambda: sx.empty(3, device="tpu"), ValueError, "tpu"),
         "device id": (lambda: sx.empty(3, device=NOBODY), ValueError, str(NOBODY)),
+        "a list of devices": (lambda: sx.empty(3, device=[0]), TypeError, "from_dlpack"),
         "positional device": (lambda: sx.empty(3, "int8", "shared"), TypeError, "positional"),
         "unknown keyword": (lambda: sx.empty(3, usm="shared"), TypeError, "usm"),
     },
