@@ -5,11 +5,9 @@
 // fill as memory that is fresh from the kernel.  Does not use SYCL, and does not interpret blocks.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/lock.hpp"
@@ -31,28 +29,24 @@ class SpinLock {
 // `nbytes` is the true size of the block, whatever was asked of it: a block that came back with the
 // size of the last request would count for less than it holds.
 struct KeptBlock {
-  void* data;
-  std::size_t nbytes;
+  void* data = nullptr;  // nullptr: none
+  std::size_t nbytes = 0;
 };
 
-// Small blocks, in classes of powers of two, and a few large ones, each of its own size.
+// The blocks of one kind of memory.  The oldest go when there are more than `most_blocks`, or than
+// `most` bytes; blocks of more than `largest` bytes are not kept.
 class BlockPool {
  public:
-  static constexpr std::size_t largest_small = std::size_t{64} << 10;
-  static constexpr std::size_t large = 11;  // the class after those of 64 bytes to 64 KiB
+  static constexpr std::size_t largest_small = std::size_t{64} << 10, most_blocks = 256;
 
-  // Keeps 256 KiB in each class of small blocks, and so many bytes of large ones, none of which is
-  // more than half of that.
-  explicit BlockPool(std::size_t most_of_large = 0) noexcept : most_of_large_(most_of_large) {}
+  BlockPool(std::size_t most, std::size_t largest) noexcept : most_(most), largest_(largest) {}
 
-  // Bytes to ask for, so that the block can serve every request of its class.
+  // Bytes to ask for: of a small block the next power of two, so that it serves more requests.
   static std::size_t rounded(std::size_t nbytes) noexcept;
-  static bool is_small(std::size_t nbytes) noexcept { return nbytes <= largest_small; }
 
-  // A kept block of at least `nbytes`, of which at most half is wasted; {nullptr, 0}: none.
+  // A kept block of at least `nbytes`, of which less than half is wasted.
   KeptBlock take(std::size_t nbytes) noexcept;
-  // Keeps a block; `release` gets the data of large ones that have to go for it, the oldest first,
-  // or its own.
+  // Keeps a block; `release` gets the data of those that have to go for it, or its own.
   template <class Release>
   void keep(KeptBlock block, const Release& release) noexcept {
     while (void* const gone = add(&block).data) release(gone);
@@ -60,30 +54,19 @@ class BlockPool {
   // Hands every kept block to `release`.
   template <class Release>
   void drain(const Release& release) {
-    std::array<Class, large + 1> kept;
-    {
-      const std::lock_guard<Ranked<SpinLock>> lock(lock_);
-      std::swap(kept, classes_);
-    }
-    for (const Class& one : kept) {
-      for (const KeptBlock& block : one.blocks) release(block.data);
-    }
+    for (const KeptBlock& block : take_all()) release(block.data);
   }
   // Bytes of the blocks that are kept now.
-  std::size_t kept() noexcept;
+  std::size_t kept() const noexcept;
 
  private:
-  struct Class {
-    std::vector<KeptBlock> blocks;  // oldest first
-    std::size_t nbytes = 0;
-  };
-
-  // Takes the block over, and returns one that has to go; {nullptr, 0}: none.
+  // Takes the block over, and returns one that has to go.
   KeptBlock add(KeptBlock* block) noexcept;
+  std::vector<KeptBlock> take_all() noexcept;
 
-  const std::size_t most_of_large_;
-  Ranked<SpinLock> lock_{Rank::pools};
-  std::array<Class, large + 1> classes_;
+  const std::size_t most_, largest_;
+  std::vector<KeptBlock> blocks_;  // oldest first
+  std::size_t nbytes_ = 0;
 };
 
 }  // namespace sycl_ext

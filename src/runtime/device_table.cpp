@@ -293,10 +293,6 @@ const Queue& Entry::fetch_queue() const {
   });
 }
 
-EntryPools& Entry::pools() const {
-  return pools_.get([] { return std::make_unique<EntryPools>(); });
-}
-
 Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
 
 void* Entry::new_context_reference() const { return new sycl::context(sycl->context); }

@@ -40,13 +40,6 @@ struct Partition {
   std::string description() const;  // "equally 2", "counts 1 1", "numa", "cslice"
 };
 
-// Blocks that an entry keeps for the next allocations, for each kind of USM (usm_pools.hpp).
-// Copies through the host use host USM, whose allocation costs more than the copy.
-struct EntryPools {
-  std::array<BlockPool, allocated_kinds.size()> of_kind{BlockPool(), BlockPool(),
-                                                        BlockPool(std::size_t{8} << 20)};
-};
-
 class Entry final {
  public:
   int id = -1;
@@ -86,10 +79,12 @@ class Entry final {
   mutable std::array<MemoryUse, allocated_kinds.size()> memory_use;
   mutable std::atomic<std::int64_t> memory_limit{-1};
 
-  // Made when first needed; many entries never allocate.
-  EntryPools& pools() const;
-  // nullptr: nothing was ever kept.
-  EntryPools* made_pools() const noexcept { return pools_.made(); }
+  // Blocks that are kept for the next allocations (usm_pools.hpp).  Copies through the host use
+  // host USM, whose allocation costs more than the copy.
+  mutable std::array<BlockPool, allocated_kinds.size()> pools{
+      BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
+      BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
+      BlockPool(std::size_t{8} << 20, std::size_t{4} << 20)};
 
   // Whether a forked child can use the device.
   bool is_cpu() const noexcept { return device_type == "cpu"; }
@@ -145,7 +140,6 @@ class Entry final {
   // Made without a lock, under which a fork would wait for the runtime.  Never destroyed.
   mutable std::atomic<const Commands*> commands_{nullptr};
   mutable FirstMade<const Queue> queue_, extension_queue_;
-  mutable FirstMade<EntryPools> pools_;
 };
 
 // The source of Entry::queue(), which is dpctl.  Called without a lock, with or without the GIL.

@@ -71,7 +71,7 @@ Memory own(std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
   // Recently freed blocks may still be on their way back.
-  if (!BlockPool::is_small(nbytes) && deferred_frees() > 0) {
+  if (nbytes > BlockPool::largest_small && deferred_frees() > 0) {
     settle_deferred_frees(std::chrono::milliseconds(2));
   }
   const RuntimeCall call("allocating USM");
@@ -312,7 +312,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, std::size_
   require_not_forked([&entry] { return entry.is_cpu(); });
   return own(nbytes, kind, &entry, std::move(queue), size ? give_back_dedicated : give_back,
              [&]() -> KeptBlock {
-               if (nbytes == 0) return {nullptr, 0};
+               if (nbytes == 0) return {};
                const std::size_t wanted = size ? size : BlockPool::rounded(nbytes);
                require_room(entry, kind, wanted, nbytes);
                const KeptBlock kept = size ? KeptBlock{} : take_kept(&entry, kind, nbytes);
@@ -334,7 +334,7 @@ Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
 
 Memory allocate_host(std::size_t nbytes) {
   return own(nbytes, UsmKind::system, nullptr, {}, give_back,
-             [nbytes] { return nbytes ? take_host_block(nbytes) : KeptBlock{nullptr, 0}; });
+             [nbytes] { return nbytes ? take_host_block(nbytes) : KeptBlock{}; });
 }
 
 long live_allocations() noexcept { return held_blocks; }

@@ -15,13 +15,10 @@ namespace sycl_ext {
 namespace {
 
 // Never destroyed: a block may come back after the static destructors.
-BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20);
+BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
 
-// nullptr: of a private context nothing is kept.
-BlockPool* pool_of(const Entry* entry, UsmKind kind) {
-  if (!entry) return &host_pool;
-  if (!entry->default_context) return nullptr;
-  return &entry->pools().of_kind[static_cast<std::size_t>(kind)];
+BlockPool& pool_of(const Entry* entry, UsmKind kind) {
+  return entry ? entry->pools[static_cast<std::size_t>(kind)] : host_pool;
 }
 
 }  // namespace
@@ -39,18 +36,16 @@ void free_block(void* block, const Entry* entry) noexcept {
 }
 
 KeptBlock take_kept(const Entry* entry, UsmKind kind, std::size_t nbytes) noexcept {
-  BlockPool* const pool = pool_of(entry, kind);
-  return pool ? pool->take(nbytes) : KeptBlock{nullptr, 0};
+  return pool_of(entry, kind).take(nbytes);
 }
 
 void keep(const KeptBlock& block, const Entry* entry, UsmKind kind) noexcept {
-  BlockPool* const pool = pool_of(entry, kind);
-  if (!pool) return free_block(block.data, entry);
-  pool->keep(block, [entry](void* data) { free_block(data, entry); });
+  if (entry && !entry->default_context) return free_block(block.data, entry);
+  pool_of(entry, kind).keep(block, [entry](void* data) { free_block(data, entry); });
 }
 
 std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept {
-  return !entry || entry->made_pools() ? pool_of(entry, kind)->kept() : 0;
+  return pool_of(entry, kind).kept();
 }
 
 void release_cached_memory() noexcept {
@@ -60,8 +55,7 @@ void release_cached_memory() noexcept {
   host_pool.drain(std::free);
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);
-    if (!entry.made_pools()) continue;
-    for (BlockPool& pool : entry.made_pools()->of_kind) {
+    for (BlockPool& pool : entry.pools) {
       pool.drain([&entry](void* block) { free_block(block, &entry); });
     }
   }

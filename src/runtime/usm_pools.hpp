@@ -15,14 +15,12 @@ namespace sycl_ext {
 // the process the runtime may be gone: then nothing is done.
 void free_block(void* block, const Entry* entry) noexcept;
 
-// A kept block for at least `nbytes`, with its true size; {nullptr, 0}: none.
+// A kept block for at least `nbytes`, with its true size.
 KeptBlock take_kept(const Entry* entry, UsmKind kind, std::size_t nbytes) noexcept;
-// Keeps a block, or frees it.
+// Keeps a block, or frees it: of a private context nothing is kept.
 void keep(const KeptBlock& block, const Entry* entry, UsmKind kind) noexcept;
 
-// Bytes of the blocks that are kept for the next allocations.  The small ones are at most 2.75 MiB
-// for each kind of USM of an entry, and the large ones 8 MiB of host USM of an entry; of host
-// memory (kind `system`) 2.75 and 64 MiB.
+// Bytes of the blocks that are kept for the next allocations.
 std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept;
 // Gives them back to the runtime.
 void release_cached_memory() noexcept;

@@ -13,10 +13,10 @@ released_with: list[Callable[[], object]] = []
 def cached() -> dict[tuple[Device | None, str], int]:
     """Return the number of bytes that are kept for later allocations.
 
-    Freed blocks of up to 64 KiB are kept, at most 2.75 MiB of each kind of USM of a device in its
-    default context. Blocks of a private context are not kept. Larger blocks are kept for host USM
-    (up to 4 MiB each, 8 MiB for a device), which copies through the host use, and for host memory
-    (up to 32 MiB each, 64 MiB in all), the target of copies to the host.
+    The 256 blocks that were freed last are kept, for each kind of USM of a device in its default
+    context: of "device" and "shared" USM up to 64 KiB each and 2 MiB in all, of "host" USM, which
+    copies through the host use, up to 4 MiB each and 8 MiB in all. Of host memory, the target of
+    copies to the host, up to 32 MiB each and 64 MiB in all are kept, of a private context nothing.
 
     Returns
     -------

@@ -20,53 +20,47 @@ std::vector<void*> gone_for(BlockPool& pool, void* block, std::size_t nbytes) {
 
 }  // namespace
 
-TEST(pool_classes) {
+TEST(pool_sizes) {
   CHECK(BlockPool::rounded(1) == 64 && BlockPool::rounded(64) == 64);
   CHECK(BlockPool::rounded(65) == 128 && BlockPool::rounded(64 << 10) == 64 << 10);
   CHECK(BlockPool::rounded((64 << 10) + 1) == (64 << 10) + 1);
-  CHECK(BlockPool::is_small(64 << 10) && !BlockPool::is_small((64 << 10) + 1));
 }
 
 TEST(pool_gives_back_what_fits) {
-  BlockPool pool;
-  char blocks[3];
+  BlockPool pool(4096, 1024);
+  char blocks[2];
   CHECK(pool.take(100).data == nullptr);
   CHECK(gone_for(pool, &blocks[0], 128).empty());
-  CHECK(pool.take(129).data == nullptr && pool.take(64).data == nullptr);  // other classes
+  CHECK(pool.take(129).data == nullptr && pool.take(64).data == nullptr);  // half would be wasted
   const KeptBlock found = pool.take(100);
   CHECK(found.data == &blocks[0] && found.nbytes == 128);
-  CHECK(pool.take(128).data == nullptr);
-  constexpr std::size_t largest = BlockPool::largest_small;
-  for (int i = 0; i < 4; ++i) CHECK(gone_for(pool, &blocks[1], largest).empty());
-  CHECK(gone_for(pool, &blocks[2], largest) == std::vector<void*>{&blocks[2]});
-  CHECK(gone_for(pool, &blocks[2], largest + 1) == std::vector<void*>{&blocks[2]});
-  CHECK(pool.kept() == 4 * largest);
-  int drained = 0;
-  pool.drain([&](void* block) { drained += block == &blocks[1]; });
-  CHECK(drained == 4 && pool.take(largest).data == nullptr);
+  CHECK(pool.take(128).data == nullptr && pool.kept() == 0);
+  CHECK(gone_for(pool, &blocks[1], 1025) == std::vector<void*>{&blocks[1]});  // too large to keep
 }
 
-TEST(pool_of_large_blocks) {
+TEST(pool_keeps_the_newest) {
   constexpr std::size_t mib = std::size_t{1} << 20;
-  BlockPool pool(64 * mib);
+  BlockPool pool(64 * mib, 32 * mib);
   char blocks[4];
-  CHECK(pool.take(mib).data == nullptr);
-  CHECK(gone_for(pool, &blocks[0], 33 * mib).size() == 1);  // too large to keep
   CHECK(gone_for(pool, &blocks[0], 20 * mib).empty());
   CHECK(pool.take(9 * mib).data == nullptr);  // more than half would be wasted
   CHECK(gone_for(pool, &blocks[1], 30 * mib).empty());
-  CHECK(gone_for(pool, &blocks[2], 25 * mib) == std::vector<void*>{&blocks[0]});  // the oldest
+  CHECK(gone_for(pool, &blocks[2], 25 * mib) == std::vector<void*>{&blocks[0]});
   CHECK(pool.kept() == 55 * mib);
   CHECK(pool.take(30 * mib + 1).data == nullptr && pool.take(30 * mib + 4096).data == nullptr);
   const KeptBlock found = pool.take(24 * mib);
   CHECK(found.data == &blocks[2] && found.nbytes == 25 * mib);  // its true size
-  int drained = 0;
-  pool.drain([&](void* block) { drained += block == &blocks[1]; });
-  CHECK(drained == 1 && pool.kept() == 0);
+  const std::size_t more = BlockPool::most_blocks - 1;
+  for (std::size_t i = 0; i < more; ++i) CHECK(gone_for(pool, &blocks[3], 64).empty());
+  CHECK(gone_for(pool, &blocks[3], 64) == std::vector<void*>{&blocks[1]});
+  CHECK(pool.kept() == 64 * BlockPool::most_blocks);
+  std::size_t drained = 0;
+  pool.drain([&](void* block) { drained += block == &blocks[3]; });
+  CHECK(drained == BlockPool::most_blocks && pool.kept() == 0);
 }
 
 TEST(pool_threads) {
-  BlockPool pool;
+  BlockPool pool(std::size_t{1} << 20, BlockPool::largest_small);
   std::vector<std::thread> threads;
   for (int number = 0; number < 8; ++number) {
     threads.emplace_back([&pool, number] {

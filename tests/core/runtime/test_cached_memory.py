@@ -7,12 +7,7 @@ import sycl_ext as sx
 
 MIB = 1 << 20
 #: The promises of `sx.memory.cached`, in bytes, by the kind of USM.
-LIMITS = {
-    "device": 11 * MIB // 4,
-    "shared": 11 * MIB // 4,
-    "host": 11 * MIB // 4 + 8 * MIB,
-    "system": 11 * MIB // 4 + 64 * MIB,
-}
+LIMITS = {"device": 2 * MIB, "shared": 2 * MIB, "host": 8 * MIB, "system": 64 * MIB}
 
 
 def cached(usm_type):
