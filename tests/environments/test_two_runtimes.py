@@ -172,19 +172,20 @@ sx, _ = imported()
 import dpnp
 warnings.simplefilter("error")
 class Shows:
-    def __init__(self):
-        self.array, self.streams = dpnp.arange(5), []
-        self.sycl_queue = self.array.sycl_queue
+    def __init__(self, show):
+        self.array, self.streams = dpnp.arange(5, sycl_queue=dpctl.SyclQueue()), []
+        self.sycl_queue = show(self.array.sycl_queue)
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
     def __dlpack__(self, *, stream=None, **how):
         self.streams.append(stream)
-        return self.array.__dlpack__(stream=stream, **how)
+        return self.array.__dlpack__(**how)
 for way in (sx.from_dlpack, sx.as_tensor):
     assert way(dpnp.arange(5)).to_numpy().tolist() == [0, 1, 2, 3, 4]
-    shows = Shows()
-    assert way(shows).to_numpy().tolist() == [0, 1, 2, 3, 4]
-    assert shows.streams == [shows.sycl_queue]
+    for show in (lambda queue: queue, dpctl.SyclQueue.addressof_ref):
+        shows = Shows(show)
+        assert way(shows).to_numpy().tolist() == [0, 1, 2, 3, 4]
+        assert shows.streams == [shows.sycl_queue]
 t = sx.zeros(3)
 assert sx.from_dlpack(t).ptr == t.ptr
 """)

@@ -10,7 +10,7 @@ import pytest
 import producers
 import sycl_ext as sx
 from producers import Managed
-from samples import values
+from samples import frames_of_ours, values
 
 FUNCTIONS = ("as_tensor", "empty", "from_dlpack", "host_view", "zeros")
 
@@ -237,6 +237,12 @@ def test_they_look_like_functions(name):
     assert f"sycl_ext.{name}" in function.__doc__ or f"sx.{name}(" in function.__doc__
     assert str(inspect.signature(function)).startswith("(")
     assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_usual_arguments_run_no_python_of_ours():
+    for function, argument in ((sx.empty, (2, 3)), (sx.zeros, 3), (sx.as_tensor, tensor())):
+        function(argument)
+        assert frames_of_ours(function, argument) == []
 
 
 def test_a_method_binds():

@@ -5,6 +5,7 @@ Of a GPU: ``environments/stand_in_gpu``.
 """
 
 import subprocess
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -83,6 +84,16 @@ def test_the_launcher_of_mpi_is_unknown_to_the_process_that_tries(monkeypatch):
     (environment,) = started
     assert environment["OF_THE_USER"] == "1"
     assert not [name for name in environment if name.startswith(("PMI", "OMPI_"))]
+
+
+@pytest.mark.parametrize(
+    ("backend", "offload", "claimed"),
+    [("level_zero", "0", False), ("level_zero", "1", True), ("cuda", "1", False)],
+)
+def test_intel_mpi_claims_level_zero_by_a_variable(monkeypatch, backend, offload, claimed):
+    monkeypatch.setenv("I_MPI_OFFLOAD", offload)
+    comm = Mock(**{"Get_info.return_value.Get.return_value": None})
+    assert (mpi._claim(comm, Mock(backend=backend)) == "") is claimed
 
 
 # ---- requests; with MPI and its lies: ``programs/processes/mpi_guard.py`` ------------------------

@@ -13,7 +13,15 @@ import pytest
 import sycl_ext as sx
 from dlpack_conformance.structs import IS_COPIED, capsule_name, managed_in
 from producers import as_strided
-from sycl_ext._negotiation.rules import Relation, Request, Route, Source, plan, relation
+from sycl_ext._negotiation.rules import (
+    Relation,
+    Request,
+    Route,
+    Source,
+    kind_of_copy,
+    plan,
+    relation,
+)
 from sycl_ext._protocols import exports, sources
 
 HOST = (1, 0)
@@ -300,3 +308,8 @@ def test_notes_are_added():
     found = plan(usm("shared"), Request(None))
     assert found.noting("slow", None).notes == (*found.notes, "slow")
     assert str(found.noting("slow")).endswith("slow")
+
+
+def test_the_kind_of_a_copy_where_the_device_lacks_it():
+    assert kind_of_copy("shared", ("system", "host", "device")) == "host"
+    assert kind_of_copy("host", ()) == "host"

@@ -210,7 +210,8 @@ def test_words_that_name_no_device(words):
 
 def test_partitions_are_read_as_they_are_written(halves):
     assert read_partition(halves[0].partition) == 1
-    assert read_partition("equally ²") is None
+    for text in ("equally ²", "equally", "equally 2 2", "halves 2"):
+        assert read_partition(text) is None
 
 
 # ---- copies --------------------------------------------------------------------------------------
