@@ -11,7 +11,7 @@ from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.device import Device
 from sycl_ext._exchange.offers import Decision, Offer, copy_entry, decide
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
-from sycl_ext._negotiation.errors import refusal_by
+from sycl_ext._negotiation.errors import NO_REFUSALS, refusal_by
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.rules import Plan, Route, kind_of_copy, refusal_of
 from sycl_ext._protocols import sources
@@ -135,7 +135,7 @@ def exchange(
                     result = decision.described(handed)
                 else:
                     result = call(handed)
-            except RecursionError:  # tried again at every level, an endless recursion would not end
+            except NO_REFUSALS:
                 raise
             except Exception as refusal_or_not:
                 was_refused = _core.was_refused(handed) or isinstance(refusal_or_not, BufferError)

@@ -23,6 +23,11 @@ class SyclError(RuntimeError):
     __module__ = "sycl_ext"
 
 
+#: Exceptions that do not count as a refusal, after which something else would be tried: endless
+#: recursion would not end, and the failure of a copy is raised only once.
+NO_REFUSALS = (RecursionError, SyclError)
+
+
 def message_of(error: object) -> str:
     """Return the text of an exception of another library, even if its ``__str__`` raises.
 

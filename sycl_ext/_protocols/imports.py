@@ -16,7 +16,13 @@ from sycl_ext._devices import queues
 from sycl_ext._devices.device import shared_queue
 from sycl_ext._devices.placement import Placement, place, those_here
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
-from sycl_ext._negotiation.errors import CopyRefusedError, ExchangeError, message_of, refusal_by
+from sycl_ext._negotiation.errors import (
+    NO_REFUSALS,
+    CopyRefusedError,
+    ExchangeError,
+    message_of,
+    refusal_by,
+)
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import advice_for, is_of, known
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
@@ -67,6 +73,8 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
     try:
         view, asks_table = heard if sources.is_tensor(heard) else None, heard is None
         del heard  # the producer may raise the same exception again, through this frame
+        if refusals and isinstance(refusals[0], NO_REFUSALS):
+            raise refusals[0]
         if view is None and not refusals:
             # 1. A tensor of ours, or a capsule.
             if sources.is_tensor(x):
@@ -185,7 +193,7 @@ def _ask(refusals: Refusals, question: Callable[[], Any]) -> Any:
     """Return the answer of a producer; `_REFUSED`: it raised, which is now a refusal."""
     try:
         return question()
-    except RecursionError:  # tried again at every level, an endless recursion would not end
+    except NO_REFUSALS:
         raise
     except Exception as error:
         refusals.append(error)
@@ -268,7 +276,7 @@ def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
         queue = getattr(x, "sycl_queue", None)
         if queue is not None:
             queues.queue_from(queue).wait()
-    except RecursionError:
+    except NO_REFUSALS:
         raise
     except (TypeError, Warning):  # a warning that is raised as an error is about this second call
         return _REFUSED

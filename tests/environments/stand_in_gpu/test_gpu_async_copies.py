@@ -331,6 +331,38 @@ def test_an_error_is_raised_through_numpy(gpu, adapter):
         np.asarray(t)
 
 
+class Producer:
+    def __init__(self, tensor):
+        self._tensor = tensor
+
+    def __dlpack_device__(self):
+        return self._tensor.__dlpack_device__()
+
+    def __dlpack__(self, stream=None):
+        return self._tensor.__dlpack__(stream=stream)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda t: sx.exchange(t, np),
+        lambda t: sx.as_tensor(Producer(sx.host_view(t))),
+        lambda t: sx.host_view(Producer(t)),
+    ],
+    ids=["exchange", "a producer", "one on the device"],
+)
+def test_an_error_is_no_refusal(gpu, adapter, way):
+    """After a refusal something else is tried, which would copy the elements of before."""
+    t = sx.zeros(SMALL.shape, SMALL.dtype, usm_type="shared", device=gpu)
+    until_nobody_waits()
+    adapter.fakegpu_async_error_next()
+    copy = t.copy_from(pinned(SMALL, gpu), wait=False)
+    while not copy.done():
+        time.sleep(0.01)
+    with pytest.raises(sx.SyclError):
+        way(t)
+
+
 @pytest.mark.parametrize("source", ["pageable", "pinned"])
 def test_an_error_outlives_the_view_that_the_copy_went_through(gpu, adapter, source):
     t = sx.zeros(SMALL.shape, SMALL.dtype, device=gpu)
