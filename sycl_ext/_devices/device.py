@@ -37,12 +37,11 @@ class Device:
 
     __module__ = "sycl_ext"
 
-    __slots__ = ("_context", "_entry", "_queue", "_sycl_device")
+    __slots__ = ("_entry", "_queue", "_sycl_device")
 
     def __init__(self, entry: _core.Entry) -> None:
         self._entry = entry
         self._queue: dpctl.SyclQueue | None = None
-        self._context: dpctl.SyclContext | None = None
         self._sycl_device: dpctl.SyclDevice | None = None
 
     id: int = _fact("id", "Number of the entry; for a root device the ``device_id`` of DLPack.")
@@ -138,14 +137,9 @@ class Device:
     @property
     def sycl_context(self) -> dpctl.SyclContext:
         """The context of the entry, as a ``dpctl.SyclContext``."""
-        if self._context is not None:
-            return self._context
         import dpctl
 
-        context = dpctl.SyclContext(self._entry.context_capsule())
-        if self.default_context:  # an object kept here would keep a private context alive forever
-            self._context = context
-        return context
+        return dpctl.SyclContext(self._entry.context_capsule())
 
     @property
     def sycl_device(self) -> dpctl.SyclDevice:

@@ -97,9 +97,9 @@ class Source(NamedTuple):
     usm_type: str  # "device", "shared", "host" or "system"
     default_context: bool  # whether the entry is bound to the default context of its root device
     host_reachable: bool  # whether the host may read the memory
-    readonly: bool = False
-    reversed: bool = False  # whether a stride is negative
-    root: DLDevice | None = None  # ``(14, root id)`` of the entry, also for a host view of USM
+    readonly: bool
+    reversed: bool  # whether a stride is negative
+    root: DLDevice | None  # ``(14, root id)`` of the entry, also for a host view of USM
 
 
 class Request(NamedTuple):

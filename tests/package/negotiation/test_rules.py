@@ -34,7 +34,7 @@ def usm(kind, **fields):
     """USM of entry 0, a root device with its default context; the host reaches all but "device"."""
     return Source(**{"device": ROOT, "entry": 0, "root": ROOT, "usm_type": kind,
                     "default_context": True, "host_reachable": kind != "device",
-                    **fields})  # fmt: skip
+                    "readonly": False, "reversed": False, **fields})  # fmt: skip
 
 
 def elsewhere(kind, **fields):
@@ -42,7 +42,7 @@ def elsewhere(kind, **fields):
     return usm(kind, entry=3, default_context=False, **fields)
 
 
-HOST_MEMORY = Source(HOST, None, "system", default_context=False, host_reachable=True)
+HOST_MEMORY = usm("system", device=HOST, entry=None, root=None, default_context=False)
 SYSTEM = usm("system", host_reachable=True)
 
 # ---- the table -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The import of the package: what it loads, and when; source trees; a second import."""
 
+import _thread
 import ast
 import pickle
 import shutil
@@ -95,6 +96,12 @@ def test_the_oldest_numpy_is_named(version, monkeypatch):
 
 
 # ---- loading on first use ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_newer_python_tells_its_main_interpreter(answer, monkeypatch):
+    monkeypatch.setattr(_thread, "_is_main_interpreter", lambda: answer, raising=False)
+    assert startup._is_main() is answer
 
 
 def test_the_import_loads_next_to_nothing():
