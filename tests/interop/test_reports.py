@@ -29,6 +29,7 @@ SEEN: dict[str, tuple[tuple[int, str], ...]] = {
     "jax-null-deleter": ((ABRT, "bad_function_call"), (1, "RuntimeError: bad_function_call")),
     "level-zero-v1-failures": ((1, r"^as expected: .*\nTimeout"), (SEGV, "")),
     "onnxruntime-dlpack": ((0, r"\[0\. 1\. 2\."), (ABRT, "deleter != NULL was false")),
+    "opencl-cpu-fork": ((0, r"^child \d+ hangs$"),),
     "tensorflow-dlpack": ((0, r"^deleter\nGPU:0 unknown device\.\ndeleter$"),),
     "torch-asarray": ((0, r"^\[0\.0, 0\.0, 0\.0, 1\.875, .*\n\[0\.0, 1\.0, 2\.0, 3\.0\]$"),),
     "torch-dlpack": (
