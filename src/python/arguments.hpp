@@ -43,15 +43,8 @@ class Signature {
     values->fill(missing);
     const auto given = static_cast<std::size_t>(call.n_positional);
     if (given > positional) {
-      const char* const were = given == 1 ? "was" : "were";
-      if (required < positional) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s() takes from %zu to %zu positional arguments but %zu %s given%s", name,
-                     required, positional, given, were, hint);
-      } else {
-        PyErr_Format(PyExc_TypeError, "%s() takes %zu positional argument%s but %zu %s given", name,
-                     positional, positional == 1 ? "" : "s", given, were);
-      }
+      PyErr_Format(PyExc_TypeError, "%s() takes at most %zu positional argument%s (%zu given)%s",
+                   name, positional, positional == 1 ? "" : "s", given, hint);
       return false;
     }
     std::copy_n(call.args, given, values->begin());
@@ -65,13 +58,7 @@ class Signature {
         });
       }
       const auto index = static_cast<std::size_t>(found - interned.begin());
-      if (index < positional_only) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s() got some positional-only arguments passed as keyword arguments: '%U'",
-                     name, keyword);
-        return false;
-      }
-      if (index == Count) {
+      if (index < positional_only || index == Count) {
         PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name,
                      keyword);
         return false;

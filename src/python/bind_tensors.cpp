@@ -139,9 +139,8 @@ void bind_tensors(py::module_& m) {
         const UsmKind kind = usm_kind_named(usm_type.c_str());
         const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
         const WithoutGil big(nbytes >= gil_threshold || zero);
-        Tensor tensor = dedicated
-                            ? make_dedicated_tensor(entry, element, layout, queue.value_or(Queue()))
-                            : make_tensor(entry, kind, element, layout, queue.value_or(Queue()));
+        Tensor tensor =
+            make_tensor(entry, kind, element, layout, queue.value_or(Queue()), dedicated);
         if (zero) fill_zero(tensor);
         return tensor;
       },

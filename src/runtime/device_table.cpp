@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <map>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
-#include <unordered_map>
 #include <utility>
 
 #include "runtime/commands.hpp"
@@ -18,20 +17,6 @@
 namespace sycl_ext {
 
 namespace {
-
-struct PairKey {
-  sycl::device device;
-  sycl::context context;
-  bool operator==(const PairKey& other) const {
-    return device == other.device && context == other.context;
-  }
-};
-
-struct PairHash {
-  std::size_t operator()(const PairKey& key) const {
-    return std::hash<sycl::device>()(key.device) * 31 + std::hash<sycl::context>()(key.context);
-  }
-};
 
 struct NoDeviceAdvice {
   std::string text = "`python -m sycl_ext doctor` says why", driver;
@@ -98,9 +83,9 @@ class Table {
   }
 
   const Entry& of(const sycl::device& device, const sycl::context& asked) {
-    if (const Entry* entry = look_up({device, asked})) return *entry;
+    if (const Entry* entry = find_pair(device, asked)) return *entry;
     const sycl::context context = known_as(asked);
-    if (const Entry* entry = look_up({device, context})) return *entry;
+    if (const Entry* entry = find_pair(device, context)) return *entry;
     const Entry& root = root_of(device);
     // A driver knows memory of a card in contexts of its tiles, in which no queue can access it.
     if (!is_served(device, context)) return home_of(device);
@@ -174,10 +159,10 @@ class Table {
     return find([&](const Entry& one) { return one.sycl->device == device; });
   }
 
-  const Entry* look_up(const PairKey& key) const {
-    const std::lock_guard<Mutex> lock(changing);
-    const auto found = by_pair_.find(key);
-    return found == by_pair_.end() ? nullptr : found->second;
+  const Entry* find_pair(const sycl::device& device, const sycl::context& context) const {
+    return find([&](const Entry& one) {
+      return one.sycl->context == context && one.sycl->device == device;
+    });
   }
 
   const Entry* find_root(const sycl::device& device) const {
@@ -208,8 +193,7 @@ class Table {
     const std::lock_guard<Mutex> lock(changing);
     const Entry* const home = find_home(device);
     if (wanted == Wanted::home && home) return *home;
-    const auto found = by_pair_.find({device, entry->sycl->context});
-    if (found != by_pair_.end()) return *found->second;
+    if (const Entry* found = find_pair(device, entry->sycl->context)) return *found;
     entry->root_id = root.id;
     entry->kind = !home && parent ? EntryKind::sub_device : EntryKind::context;
     entry->parent = home ? home : whole;
@@ -227,7 +211,6 @@ class Table {
            "the same few contexts again and again");
     }
     const bool is_new = !find([&](const Entry& one) { return same_context(one, entry); });
-    by_pair_.emplace(PairKey{entry.sycl->device, entry.sycl->context}, &entry);
     entries_.push_back(std::move(owned));  // there is room
     size_.store(entry.id + 1, std::memory_order_release);
     if (is_new && entry.default_context) search(entry);
@@ -249,7 +232,6 @@ class Table {
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<int> size_{0};
   const Entry* last_searched_ = nullptr;
-  std::unordered_map<PairKey, const Entry*, PairHash> by_pair_;
 };
 
 std::atomic<QueueSource> queue_source{nullptr};

@@ -79,7 +79,7 @@ class Entry final {
   mutable std::array<MemoryUse, allocated_kinds.size()> memory_use;
   mutable std::atomic<std::int64_t> memory_limit{-1};
 
-  // Blocks that are kept for the next allocations (usm_pools.hpp).  Copies through the host use
+  // Blocks that are kept for the next allocations.  Copies through the host use
   // host USM, whose allocation costs more than the copy.
   mutable std::array<BlockPool, allocated_kinds.size()> pools{
       BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
@@ -166,7 +166,7 @@ bool may_have_work_on_cpu() noexcept;
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device.
 const Entry& default_entry();
 
-// Entry of a device and a context, appended when it is new: one lookup by hash when it is not.  The
+// Entry of a device and a context, appended when it is new.  The
 // arguments are addresses of a sycl::device and a sycl::context.
 //
 // A sub-device has one entry of kind sub_device, its home: in the default context where the runtime

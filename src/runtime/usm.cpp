@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <new>
+#include <map>
 #include <sstream>
 
-#include "base/extents.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "base/lock.hpp"
 #include "runtime/device_table.hpp"
 #include "runtime/memory_limit.hpp"
 #include "runtime/runtime_call.hpp"
@@ -25,8 +25,34 @@ std::atomic<long> held_blocks{0};
 
 void keep_nothing(void*) {}
 
+// Never destroyed: a block may come back after the static destructors.
+BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
+
+// No entry stands for host memory.
+BlockPool& pool_of(const Entry* entry, UsmKind kind) {
+  return entry ? entry->pools[static_cast<std::size_t>(kind)] : host_pool;
+}
+
+// Gives a block back to the runtime.  After a fork it is the parent's, and at the end of the
+// process the runtime may be gone: then nothing is done.
+void free_block(void* block, const Entry* entry) noexcept {
+  if (!block || !entry) return std::free(block);
+  if (is_forked_child() && !entry->is_cpu()) return;
+  if (is_process_ending()) return;
+  const WithoutGil released;
+  const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
+  try {
+    sycl::free(block, entry->sycl->context);
+  } catch (...) {  // a deleter never raises; the block is lost
+  }
+}
+
+// Of a private context nothing is kept.
 void give_back(const Allocation& block) noexcept {
-  keep({block.data, block.capacity}, block.entry(), block.kind());
+  const Entry* const entry = block.entry();
+  const auto free = [entry](void* data) { free_block(data, entry); };
+  if (entry && !entry->default_context) return free(block.data);
+  pool_of(entry, block.kind()).keep({block.data, block.capacity}, free);
 }
 
 void give_back_dedicated(const Allocation& block) noexcept {
@@ -36,7 +62,7 @@ void give_back_dedicated(const Allocation& block) noexcept {
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
 KeptBlock take_host_block(std::size_t nbytes) {
   constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
-  if (const KeptBlock kept = take_kept(nullptr, UsmKind::system, nbytes); kept.data) return kept;
+  if (const KeptBlock kept = host_pool.take(nbytes); kept.data) return kept;
   void* block = nullptr;
   const std::size_t capacity = BlockPool::rounded(nbytes);
   const bool large = nbytes >= 2 * huge_page;
@@ -97,44 +123,67 @@ Queue apart_from(const Entry* entry, Queue queue) {
 thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
 
 // The blocks that are found by an address: those of private contexts, and those that the host had a
-// view of.  Never destroyed.
-Extents<const Allocation>& found_by_address = *new Extents<const Allocation>;
+// view of.  They may overlap and be there several times.  While there are none, a question takes no
+// lock.
+class BlocksByAddress {
+ public:
+  void add(const Allocation* block) {
+    const std::lock_guard<Mutex> lock(mutex_);
+    blocks_.emplace(block->data, block);
+    longest_ = std::max(longest_, block->nbytes);
+    count_.store(blocks_.size(), std::memory_order_release);
+  }
+
+  void remove(const Allocation* block) noexcept {
+    const std::lock_guard<Mutex> lock(mutex_);
+    const auto [first, last] = blocks_.equal_range(block->data);
+    const auto found =
+        std::find_if(first, last, [block](const auto& one) { return one.second == block; });
+    if (found != last) blocks_.erase(found);
+    if (blocks_.empty()) longest_ = 0;
+    count_.store(blocks_.size(), std::memory_order_release);
+  }
+
+  // Calls `body` with the blocks that contain the address, the one that begins last first, until it
+  // returns true.  None of them can be removed meanwhile.
+  template <class Body>
+  void visit(const void* address, const Body& body) const noexcept {
+    if (count_.load(std::memory_order_acquire) == 0) return;
+    const auto* const wanted = static_cast<const std::byte*>(address);
+    const std::lock_guard<Mutex> lock(mutex_);
+    for (auto it = blocks_.upper_bound(wanted); it != blocks_.begin();) {
+      --it;
+      const auto offset = static_cast<std::size_t>(wanted - it->first);
+      if (offset < it->second->nbytes && body(it->second)) return;
+      if (offset >= longest_) return;
+    }
+  }
+
+ private:
+  mutable Mutex mutex_{Rank::extents};
+  std::multimap<const std::byte*, const Allocation*> blocks_;
+  std::size_t longest_ = 0;
+  std::atomic<std::size_t> count_{0};
+};
+BlocksByAddress& found_by_address = *new BlocksByAddress;  // never destroyed
 
 void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 
 // An owner may keep, through an object of another library, a block of this package, whose owner
-// keeps the next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  The outermost
-// release of a thread does the releases below this depth, as in CPython's trashcan, because
-// recursion would overflow the stack.
+// keeps the next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  Recursion
+// would overflow the stack, so the thread that frees does the releases below this depth.
 constexpr int deepest_release = 50;
-
-struct LeftOwner {
-  Owner owner;
-  LeftOwner* next;
-};
-// On the heap, and not in the frame of the outermost release, whose stack a greenlet may swap out.
-thread_local LeftOwner* left_owners __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-void release_owner(Owner owner) noexcept {
-  if (!owner) return;
-  if (release_depth >= deepest_release) {
-    if (auto* const left = new (std::nothrow) LeftOwner{std::move(owner), left_owners}) {
-      left_owners = left;
-      return;
-    }
-  }
-  ++release_depth;
-  owner.reset();
-  while (release_depth == 1 && left_owners) {
-    const std::unique_ptr<LeftOwner> left(left_owners);
-    left_owners = left->next;
-  }
-  --release_depth;
-}
+struct Release {
+  Release() noexcept { ++release_depth; }
+  ~Release() { --release_depth; }
+};
 
 void let_go(const Allocation* block) noexcept {
+  const Release counted;
   std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
+  if (release_depth > deepest_release) return free_after_work(std::move(mine));
   const QueueSet awaited = block->awaited_queues();
   if (awaited.empty()) return;
   if (may_ask) {
@@ -167,7 +216,7 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
                        Owner owner, Free free_block, Queue own_queue)
     : Allocation(block, nbytes, kind, entry, std::move(owner), free_block) {
   own_queue_ = apart_from(entry, std::move(own_queue));
-  if (is_private()) found_by_address.add(data, nbytes, this);
+  if (is_private()) found_by_address.add(this);
   if (!is_ours() && kind != UsmKind::system) fetch_queues();
   // Errors of copies to the same addresses before are not reported.
   const Queue* const commands = is_ours() && entry ? entry->made_commands() : nullptr;
@@ -175,10 +224,10 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
 }
 
 Allocation::~Allocation() {
-  if (is_private() || is_seen_by_host_) found_by_address.remove(data, nbytes, this);
+  if (is_private() || is_seen_by_host_) found_by_address.remove(this);
   if (is_counted()) use_of(entry_, kind_).ends(capacity);
   if (free_block_) free_block_(*this);
-  release_owner(std::move(owner_));
+  owner_.reset();
   held_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -210,7 +259,7 @@ void Allocation::show() const {
 
 void Allocation::show_to_host() const {
   if (!is_ours() || !entry() || is_seen_by_host_.exchange(true) || is_private()) return;
-  found_by_address.add(data, nbytes, this);
+  found_by_address.add(this);
 }
 
 const Entry* came_back(const void* data) noexcept {
@@ -278,6 +327,23 @@ bool Allocation::is_idle() const {
   return busy_queues().empty() || (may_ask && settle(false, false));
 }
 
+std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept {
+  return pool_of(entry, kind).kept();
+}
+
+void release_cached_memory() noexcept {
+  // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
+  // holds blocks that are freed after it.
+  for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
+  host_pool.drain(std::free);
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Entry& entry = *find_entry(id);
+    for (BlockPool& pool : entry.pools) {
+      pool.drain([&entry](void* block) { free_block(block, &entry); });
+    }
+  }
+}
+
 namespace {
 
 // For a block of `size` bytes for an allocation of `nbytes`.
@@ -305,31 +371,22 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
   return {data, size};
 }
 
-// `size`: of a block without a pool; 0: from a pool if possible.
-Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, std::size_t size,
-                Queue queue) {
-  require_usm(entry, kind);
-  require_not_forked([&entry] { return entry.is_cpu(); });
-  return own(nbytes, kind, &entry, std::move(queue), size ? give_back_dedicated : give_back,
-             [&]() -> KeptBlock {
-               if (nbytes == 0) return {};
-               const std::size_t wanted = size ? size : BlockPool::rounded(nbytes);
-               require_room(entry, kind, wanted, nbytes);
-               const KeptBlock kept = size ? KeptBlock{} : take_kept(&entry, kind, nbytes);
-               return kept.data ? kept : take_fresh_usm(wanted, nbytes, kind, entry);
-             });
-}
-
 }  // namespace
 
-Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue) {
-  return allocate(entry, kind, nbytes, 0, std::move(queue));
-}
-
-Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue) {
+Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue, bool dedicated) {
   // The smallest multiple of Level Zero's page size that is more than the adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
-  return allocate(entry, UsmKind::device, nbytes, std::max(nbytes, least), std::move(queue));
+  require_usm(entry, kind);
+  require_not_forked([&entry] { return entry.is_cpu(); });
+  return own(nbytes, kind, &entry, std::move(queue), dedicated ? give_back_dedicated : give_back,
+             [&]() -> KeptBlock {
+               if (nbytes == 0) return {};
+               const std::size_t wanted =
+                   dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes);
+               require_room(entry, kind, wanted, nbytes);
+               const KeptBlock kept = dedicated ? KeptBlock{} : pool_of(&entry, kind).take(nbytes);
+               return kept.data ? kept : take_fresh_usm(wanted, nbytes, kind, entry);
+             });
 }
 
 Memory allocate_host(std::size_t nbytes) {

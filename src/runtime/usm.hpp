@@ -17,7 +17,6 @@
 #include "runtime/deferred_free.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/usm_pointers.hpp"
-#include "runtime/usm_pools.hpp"
 
 namespace sycl_ext {
 
@@ -168,13 +167,13 @@ void this_thread_may_ask_queues() noexcept;
 
 // A new block.  Error(memory) names size, kind and device; Error(buffer): the device has no USM of
 // that kind.  An empty queue: the queue of the entry is used.
-Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue = {});
-
-// A new block of 'device' USM for other processes, which does not use the pools of this package or
-// of the runtime.  The Level Zero adapters allocate parts of slabs, and an inter-process handle
-// exposes the whole slab; blocks above the limit of their pools (4 MiB, unless UR_L0_USM_ALLOCATOR
-// says more) are allocations of the driver, so the block is at least that large.
-Memory allocate_dedicated(const Entry& entry, std::size_t nbytes, Queue queue = {});
+//
+// `dedicated`: for other processes, not from the pools of this package or of the runtime.  The
+// Level Zero adapters allocate parts of slabs, and an inter-process handle exposes the whole slab;
+// blocks above the limit of their pools (4 MiB, unless UR_L0_USM_ALLOCATOR says more) are
+// allocations of the driver, so the block is at least that large.
+Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue = {},
+                bool dedicated = false);
 
 // Page-aligned host memory (kind `system`, no entry): page alignment avoids the slow path of memcpy
 // between a page-aligned USM block and a malloc block of another offset.
@@ -182,6 +181,10 @@ Memory allocate_host(std::size_t nbytes);
 
 // Live blocks, allocated and borrowed.
 long live_allocations() noexcept;
+// Bytes of the blocks that are kept for the next allocations; no entry stands for host memory.
+std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept;
+// Gives them back to the runtime.
+void release_cached_memory() noexcept;
 
 // A block that `owner` owns.
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,

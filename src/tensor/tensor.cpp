@@ -25,13 +25,9 @@ Tensor over(Memory memory, const DType& dtype, const Layout& layout) {
 }  // namespace
 
 Tensor make_tensor(const Entry& entry, UsmKind kind, const DType& dtype, const Layout& layout,
-                   Queue queue) {
-  return over(allocate(entry, kind, bytes_of(dtype, layout), std::move(queue)), dtype, layout);
-}
-
-Tensor make_dedicated_tensor(const Entry& entry, const DType& dtype, const Layout& layout,
-                             Queue queue) {
-  return over(allocate_dedicated(entry, bytes_of(dtype, layout), std::move(queue)), dtype, layout);
+                   Queue queue, bool dedicated) {
+  return over(allocate(entry, kind, bytes_of(dtype, layout), std::move(queue), dedicated), dtype,
+              layout);
 }
 
 Tensor make_host_tensor(const DType& dtype, const Layout& layout) {

@@ -34,10 +34,7 @@ struct Tensor {
 
 // A new compact tensor.
 Tensor make_tensor(const Entry& entry, UsmKind kind, const DType& dtype, const Layout& layout,
-                   Queue queue = {});
-// In 'device' USM for other processes.
-Tensor make_dedicated_tensor(const Entry& entry, const DType& dtype, const Layout& layout,
-                             Queue queue = {});
+                   Queue queue = {}, bool dedicated = false);
 Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 
 // A view of memory that `owner` keeps alive; `data` is the first element.

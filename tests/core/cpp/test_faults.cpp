@@ -371,7 +371,7 @@ const std::vector<Operation>& operations() {
       {"inter-process handles",
        [](const World& w) {
          if (!has_ipc(w.entry)) return;
-         const Memory block = allocate_dedicated(w.entry, 64);
+         const Memory block = allocate(w.entry, UsmKind::device, 64, {}, true);
          const IpcExport exported(block, block->data, block->nbytes);
          CHECK(!exported.bytes().empty());
        }},
