@@ -98,7 +98,6 @@ def sub_devices(device: sx.Device) -> str:
     """Use the tiles of a device, or two parts of it."""
     what, parts = partitioned(device)
     for part in parts:
-        allocate(part)
         copy(part)
         moved = next(tensors(part)).to_device(device, copy=True)
         expect_data(moved, "a copy to the root device is not the same")

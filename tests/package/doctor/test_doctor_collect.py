@@ -2,9 +2,11 @@
 """Where the facts of the doctor come from: drivers, files, the bus, packages."""
 
 import grp
+import json
 import os
 import shlex
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -165,14 +167,17 @@ def test_packages_that_are_gone(installed):
 @pytest.mark.parametrize(
     ("record", "arguments"),
     [
+        (None, ""),
         ({"url": "file:///a/b.whl", "archive_info": {}}, "/a/b.whl"),
         ({"url": "file:///my%20code", "dir_info": {}}, "'/my code'"),
         ({"url": "file:///code", "dir_info": {"editable": True}}, "--editable /code"),
         ({"url": "https://a.b/c.git", "vcs_info": {"vcs": "git"}}, "git+https://a.b/c.git"),
     ],
 )
-def test_where_the_package_came_from(record, arguments):
-    assert machine.origin_in(record) == arguments
+def test_where_the_package_came_from(record, arguments, monkeypatch):
+    found, package = Machine(), Mock(**{"read_text.return_value": record and json.dumps(record)})
+    monkeypatch.setattr(machine, "installed", lambda name: package)
+    assert found.origin == arguments
 
 
 def test_the_scope_of_ptrace(tmp_path):
