@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/dpctl_queue.hpp"
 
-#include <cstdint>
 #include <optional>
 
 #include "base/error.hpp"
@@ -16,12 +15,6 @@ Queue fetch(const Entry& entry) {
   Queue queue = queue_of_dpctl(shared.get());
   if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
   return queue;
-}
-
-// The address of the SYCL object in an instance of a class of dpctl.  0: an exception is set.
-std::uintptr_t address_in(PyObject* object) {
-  const PyRef address(PyObject_CallMethod(object, "addressof_ref", ""));
-  return address ? reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(address.get())) : 0;
 }
 
 // A function of dpctl's C API, which lives as long as the process; nullptr with an exception set.
@@ -54,38 +47,48 @@ const void* address_of_queue(PyObject* object) {
 
 // Every function of dpctl and dpnp notes here what it submits to a queue, and comes after what it
 // finds.  https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
-bool add_noted_events(const void* queue, const std::function<void(const void*)>& add) {
-  const PyRef name(PyUnicode_FromString("dpctl.utils"));
-  const PyRef utils(name ? PyImport_GetModule(name.get()) : nullptr);
-  if (!utils) return !PyErr_Occurred();  // nobody has noted any
-  const PyRef order(PyObject_GetAttrString(utils.get(), "SequentialOrderManager"));
-  if (!order) {  // another thread is importing it
-    PyErr_Clear();
-    return true;
+bool add_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
+  static PyObject *order = nullptr, *map = nullptr;
+  if (!order) {
+    const PyRef name(PyUnicode_FromString("dpctl.utils"));
+    const PyRef utils(name ? PyImport_GetModule(name.get()) : nullptr);
+    if (!utils) return !PyErr_Occurred();  // nobody has noted any
+    order = PyObject_GetAttrString(utils.get(), "SequentialOrderManager");
+    map = order ? PyObject_GetAttrString(order, "_map") : nullptr;
+    if (!map) PyErr_Clear();
+    if (!order) return true;  // another thread is importing it
   }
-  const PyRef its_queue(make_dpctl_queue(queue));
-  if (!its_queue) return false;
-  // Asked for a queue that it does not know, it would keep that one alive for ever.
-  const PyRef map(PyObject_GetAttrString(order.get(), "_map"));
-  const PyRef known(map ? PyObject_CallMethod(map.get(), "get", "") : nullptr);
-  const int is_known = known ? PySequence_Contains(known.get(), its_queue.get()) : 1;
-  if (!known) PyErr_Clear();
-  if (is_known <= 0) return is_known == 0;
-  const PyRef noted(PyObject_GetItem(order.get(), its_queue.get()));
-  if (!noted) return false;
-  const PyRef events(PyObject_GetAttrString(noted.get(), "submitted_events"));
+  // Its dictionary, by queues: to make an instance of dpctl.SyclQueue takes longer than all else
+  // here, and asked for a queue that it does not know, it would keep that one alive for ever.
+  PyObject *known = nullptr, *its_queue, *noted = nullptr;
+  if (map && PyContextVar_CheckExact(map)) (void)PyContextVar_Get(map, nullptr, &known);
+  const PyRef held(known);
+  if (known && PyDict_Check(known)) {
+    Py_ssize_t place = 0;
+    do {
+      if (!PyDict_Next(known, &place, &its_queue, &noted)) return true;
+    } while (!is_dpctl_queue(its_queue) || !queue.is_at(address_of_queue(its_queue)));
+    Py_INCREF(noted);
+  } else {  // another version of dpctl
+    const PyRef made(make_dpctl_queue(queue.share()));
+    noted = made ? PyObject_GetItem(order, made.get()) : nullptr;
+  }
+  const PyRef manager(noted);
+  static PyObject* const submitted_events = intern("submitted_events");
+  const PyRef events(noted ? PyObject_GetAttr(noted, submitted_events) : nullptr);
   if (!events) return false;
   const PyRef list(PySequence_Fast(events.get(), "submitted_events is not a sequence"));
   if (!list) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
-    const std::uintptr_t address = address_in(PySequence_Fast_GET_ITEM(list.get(), i));
-    if (address == 0) return false;
-    add(reinterpret_cast<const void*>(address));
+    PyObject* const event = PySequence_Fast_GET_ITEM(list.get(), i);
+    const PyRef address(PyObject_CallMethod(event, "addressof_ref", ""));
+    if (!address) return false;
+    add(PyLong_AsVoidPtr(address.get()));
   }
   return true;
 }
 
-void event_source(const void* queue, const std::function<void(const void*)>& add) {
+void event_source(const Queue& queue, const std::function<void(const void*)>& add) {
   if (!python_is_alive()) return;
   std::optional<TakenGil> taken;
   bool is_raised = released_state;  // an exception of a signal handler in there

@@ -46,8 +46,9 @@ struct QueueState {
   // queue. https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
   // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
   bool answers_at_once = false;
-  mutable std::atomic<bool> shared{false};  // a third party can submit to it
-  std::atomic<bool> follows_others{false};  // it was ordered after another queue
+  mutable std::atomic<void*> native{nullptr};  // of OpenCL, which `queue` holds; nullptr: not asked
+  mutable std::atomic<bool> shared{false};     // a third party can submit to it
+  std::atomic<bool> follows_others{false};     // it was ordered after another queue
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};

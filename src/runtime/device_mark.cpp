@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/lock.hpp"
-#include "runtime/sycl_handles.hpp"
+#include "runtime/commands.hpp"
 
 namespace sycl_ext {
 
@@ -55,13 +55,17 @@ const OpenCl& opencl() {
   return the_functions.get([] { return std::make_unique<const OpenCl>(); });
 }
 
-std::optional<sycl::event> mark_opencl(const sycl::queue& queue) {
+std::optional<sycl::event> mark_opencl(const QueueState& state) {
   constexpr cl_uint execution_status = 0x11D3;
   constexpr cl_int complete = 0;
-  const cl_command_queue native = sycl::get_native<sycl::backend::opencl>(queue);
+  auto native = static_cast<cl_command_queue>(state.native.load(std::memory_order_acquire));
+  if (!native) {
+    native = sycl::get_native<sycl::backend::opencl>(state.queue);
+    state.native.store(native, std::memory_order_release);
+    opencl().release_queue(native);
+  }
   cl_event end = nullptr;
   const cl_int failed = opencl().barrier(native, 0, nullptr, &end);
-  opencl().release_queue(native);
   if (failed != 0) {
     throw sycl::exception(sycl::make_error_code(sycl::errc::runtime),
                           "clEnqueueBarrierWithWaitList says " + std::to_string(failed));
@@ -70,7 +74,8 @@ std::optional<sycl::event> mark_opencl(const sycl::queue& queue) {
   cl_int status = -1;
   opencl().info(end, execution_status, sizeof status, &status, nullptr);
   if (status == complete) return std::nullopt;
-  return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{end}, queue.get_context());
+  return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{end},
+                                                 state.queue.get_context());
 }
 
 // The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads
@@ -88,8 +93,9 @@ bool is_level_zero_v1(const sycl::device& device) {
          !device.has(sycl::aspect::ext_oneapi_per_event_profiling);
 }
 
-std::optional<sycl::event> mark_device(sycl::queue queue) {
-  if (queue.get_backend() == sycl::backend::opencl && opencl()) return mark_opencl(queue);
+std::optional<sycl::event> mark_device(const QueueState& state) {
+  if (state.answers_at_once && opencl()) return mark_opencl(state);
+  sycl::queue queue = state.queue;
   if (has_tags(queue.get_device())) {
     return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
   }

@@ -55,7 +55,7 @@ std::optional<sycl::event> mark(const QueueState& state) {
     // A command has failed, and Level Zero repeats the error until a thread has waited.
   }
   const RuntimeCall call("submitting a barrier");
-  if (!state.in_order) return mark_device(state.queue);
+  if (!state.in_order) return mark_device(state);
   return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
 }
 
@@ -135,6 +135,10 @@ bool Queue::operator==(const Queue& other) const noexcept {
   return state_ && other.state_ && state_->queue == other.state_->queue;
 }
 
+bool Queue::is_at(const void* address) const noexcept {
+  return state_->queue == *static_cast<const sycl::queue*>(address);
+}
+
 bool Queue::in_order() const noexcept { return state_->in_order; }
 
 bool Queue::same_context(const Queue& other) const {
@@ -176,8 +180,7 @@ std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
   const EventSource source = event_source.load(std::memory_order_acquire);
   if (in_order() || !source) return events;
-  source(&state_->queue,
-         [&events](const void* address) { events.push_back(Event::from_address(address)); });
+  source(*this, [&events](const void* address) { events.push_back(Event::from_address(address)); });
   return events;
 }
 

@@ -56,6 +56,7 @@ class Queue {
 
   explicit operator bool() const noexcept { return state_ != nullptr; }
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
+  bool is_at(const void* address) const noexcept;      // of a `sycl::queue`
   bool in_order() const noexcept;
   bool same_context(const Queue& other) const;
   // Whether its commands can wait for an event of the other queue.  False: it takes a wait on the
@@ -116,9 +117,9 @@ class Queue {
   std::shared_ptr<QueueState> state_;
 };
 
-// How to find the commands on an out-of-order queue whose events its users have noted, with the
-// address of the `sycl::queue` and a function to give the address of each `sycl::event` to.
-using EventSource = void (*)(const void* queue, const std::function<void(const void*)>& add);
+// How to find the commands on an out-of-order queue whose events its users have noted, with a
+// function to give the address of each `sycl::event` to.
+using EventSource = void (*)(const Queue& queue, const std::function<void(const void*)>& add);
 void set_event_source(EventSource source) noexcept;
 
 }  // namespace sycl_ext

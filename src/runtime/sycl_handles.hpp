@@ -37,7 +37,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
 // The end of all that a device has been given on an out-of-order queue; empty: all is done.
 // Commands that libsycl holds back, because they depend on a host task, and host tasks are not
 // seen.
-std::optional<sycl::event> mark_device(sycl::queue queue);
+std::optional<sycl::event> mark_device(const QueueState& state);
 // The adapter for GPUs before Battlemage.
 bool is_level_zero_v1(const sycl::device& device);
 

@@ -367,6 +367,7 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 }  // namespace
 
 void order_after(const Queue& queue, const Memory& memory) {
+  if (!queue.in_order() && memory->is_idle()) return;
   const QueueSet producers = memory->busy_queues();
   // Later work of an in-order queue comes after its earlier work anyway.
   if (std::all_of(producers.begin(), producers.end(), [&queue](const Queue* producer) {

@@ -106,14 +106,19 @@ assert ran.is_set()
     )
 
 
-def test_every_queue_of_a_tensor_counts():
-    """Its own, that of its device, and that of the root device."""
+@pytest.mark.parametrize("other_version", [False, True])
+def test_every_queue_of_a_tensor_counts(other_version):
+    """Its own, that of its device, and that of the root device; also where dpctl hides its map."""
     environments.python(
+        f"OTHER_VERSION = {other_version}"
         """
-import dpctl, dpctl.memory, dpctl.utils, threading
+import dpctl, dpctl.memory, dpctl.utils, threading, types
 import numpy as np
 import sycl_ext as sx
 
+manager = dpctl.utils.SequentialOrderManager
+if OTHER_VERSION:
+    manager._map = types.SimpleNamespace(get=manager._map.get)
 device = sx.device()
 own = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
 t = sx.zeros(8, "uint8", usm_type="shared", device=own)
@@ -130,7 +135,7 @@ event = queue.memcpy_async(dpctl.memory.MemoryUSMHost(8, queue=own), source, 8)
 queue._submit_keep_args_alive((Gate(),), [event])
 barrier = queue.submit_barrier()
 pending = queue.memcpy_async(dpctl.memory.as_usm_memory(t), source, 8, [barrier])
-dpctl.utils.SequentialOrderManager[queue].add_event_pair(pending, pending)
+manager[queue].add_event_pair(pending, pending)
 threading.Timer(0.3, gate.set).start()
 assert np.asarray(t).tobytes() == b"1" * 8
 """
