@@ -107,14 +107,15 @@ inline const void* referenced(const py::handle& capsule, const char* name) {
 }
 
 // A "SyclQueueRef" capsule or its like.  dpctl renames one that it has read, and leaves the object
-// to us.  nullptr with an exception set: there is no memory, and the reference is gone.
-template <void (*Delete)(void*)>
-PyObject* reference_capsule(void* reference, const char* name) {
-  PyObject* const capsule = PyCapsule_New(reference, name, [](PyObject* self) {
+// to us.
+inline py::object reference_capsule(Owner reference, const char* name) {
+  const auto capsule = own(PyCapsule_New(reference.get(), name, [](PyObject* self) {
     const SavedException saved;
-    Delete(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
-  });
-  if (!capsule) Delete(reference);
+    const auto release = reinterpret_cast<void (*)(void*)>(PyCapsule_GetContext(self));
+    if (release) release(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
+  }));
+  PyCapsule_SetContext(capsule.ptr(), reinterpret_cast<void*>(reference.get_deleter()));
+  (void)reference.release();
   return capsule;
 }
 

@@ -72,8 +72,7 @@ void bind_entries(py::module_& m) {
                              [](const Entry& entry) { return number(entry.device_address()); })
       .def("context_capsule",
            [](const Entry& entry) {
-             return own(reference_capsule<Entry::delete_context_reference>(
-                 entry.new_context_reference(), "SyclContextRef"));
+             return reference_capsule(entry.new_context_reference(), "SyclContextRef");
            })
       .def("queue", [](const Entry& entry) { return entry.queue(); })
       .def("new_queue", &Entry::new_queue);
@@ -157,8 +156,7 @@ void bind_queues(py::module_& m) {
            py::arg("producer"), py::call_guard<WithoutGil>())
       .def("share", [](const Queue& queue) { return number(queue.share()); })
       .def("capsule", [](const Queue& queue) {
-        return own(
-            reference_capsule<Queue::delete_reference>(queue.new_reference(), "SyclQueueRef"));
+        return reference_capsule(queue.new_reference(), "SyclQueueRef");
       });
   m.def(
       "queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); },

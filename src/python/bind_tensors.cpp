@@ -37,8 +37,7 @@ class Commands {
   }
   py::object event_capsule() const {
     if (events_.size() != 1 || !events_.front()) return py::none();
-    return own(reference_capsule<Event::delete_reference>(events_.front().new_reference(),
-                                                          "SyclEventRef"));
+    return reference_capsule(events_.front().new_reference(), "SyclEventRef");
   }
 
  private:

@@ -15,9 +15,8 @@ Parameters
 x : object with ``__dlpack__``, or a DLPack capsule
     Versioned and legacy producers, of kDLOneAPI or host memory.
 device : optional
-    The device of the tensor.  None: the device of the data; for host memory the default device,
-    as a view if that device can read host memory, otherwise as a copy.  A list: the first of
-    these devices that needs no copy, otherwise the first with the fewest copies.
+    None: the device of the data; for host memory the default device, as a view if that device can
+    read host memory.  A list: the first of these devices with the fewest copies.
 copy : bool, optional
     None: copy only if a view is impossible.  False: never copy.  True: always copy.
 
@@ -29,9 +28,8 @@ Tensor
 Raises
 ------
 BufferError
-    If the device cannot use the producer's memory, or if the capsule is not valid.
-CopyRefusedError
-    With ``copy=False``, if a copy is needed (a BufferError and a ValueError).
+    If the device cannot use the memory, or the capsule is not valid; with ``copy=False``, if a copy
+    is needed: `CopyRefusedError`, which is also a ValueError.
 TypeError
     If `x` does not support DLPack.
 
@@ -59,7 +57,7 @@ Parameters
 ----------
 obj : object
 device, copy
-    As for `from_dlpack`.
+    As for `from_dlpack`, and so are the errors.
 
 Returns
 -------
@@ -68,9 +66,7 @@ Tensor
 Raises
 ------
 TypeError
-    If `obj` supports none of these.
-BufferError, ValueError
-    As for `from_dlpack`.
+    If `obj` supports none of these protocols.
 
 Examples
 --------
@@ -87,7 +83,6 @@ Return a producer of host memory over `x`.
 Parameters
 ----------
 x : Tensor, or anything that `as_tensor` takes
-    Any producer, including host producers.
 copy : bool, optional
     None: a view if the host can access the memory, otherwise one copy.  True: always a copy.
     False: never a copy.
@@ -120,8 +115,7 @@ copy : bool, optional
     None: a view if the host can access the memory, otherwise one copy.  True: always a copy.
     False: never a copy.
 wait : bool
-    If False, return an `AsyncCopy` at once; its ``result()`` is the array.  The array has the
-    elements after the work that has been submitted so far.
+    False: return an `AsyncCopy` at once; its ``result()`` is the array, after the work so far.
 
 Returns
 -------
@@ -135,11 +129,7 @@ CopyRefusedError
 Examples
 --------
 >>> import sycl_ext as sx
->>> t = sx.zeros(3, "int8")
->>> t.to_numpy()
-array([0, 0, 0], dtype=int8)
->>> copy = t.to_numpy(wait=False)
->>> copy.result()
+>>> sx.zeros(3, "int8").to_numpy()
 array([0, 0, 0], dtype=int8)
 )doc";
 
@@ -158,8 +148,7 @@ dtype : optional
     type, by name or from ml_dtypes; or an object with ``__dlpack_data_type__``, which returns
     (code, bits, lanes).
 usm_type : {"device", "shared", "host"}
-    Kind of USM.  The host can access "shared" and "host" USM of every device, and "device" USM of
-    a CPU device.
+    The host can access "shared" and "host" USM, and "device" USM of a CPU device.
 device : optional
     Any form that `device` reads; a ``dpctl.SyclQueue`` becomes the tensor's queue.
 order : {"C", "F"}
@@ -170,10 +159,8 @@ Tensor
 
 Raises
 ------
-MemoryError
-    If the device does not have enough memory; the message has the size, kind and device.
-BufferError
-    If the device does not support that kind of USM.
+MemoryError, BufferError
+    If the device does not have enough memory, or does not support that kind of USM.
 TypeError, ValueError
     If an argument is not valid.
 
@@ -203,22 +190,23 @@ inline constexpr const char* dlpack =
 
 Return a DLPack capsule over this memory, or over a copy of it.
 
+The arguments are those of the `array API standard
+<https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html>`_.
+`explain` describes the exchange in advance, with reasons.
+
 Parameters
 ----------
 stream : optional
-    Where the consumer will use the data.  None: the call waits for all pending work on the memory,
-    and the data is complete when it returns.  -1: the call does not wait.  A queue (a
-    ``dpctl.SyclQueue``, a ``"SyclQueueRef"`` capsule, an object with ``_get_capsule()`` or
-    ``sycl_queue``, or the address of a ``sycl::queue`` as an int): work that is submitted to it
-    later comes after the pending work.  The host waits only where a barrier cannot ensure that: for
-    an out-of-order queue, or a queue of another context.
+    Where the consumer will use the data.  None: the call waits for all pending work on the memory.
+    -1: it does not wait.  A queue (a ``dpctl.SyclQueue``, a ``"SyclQueueRef"`` capsule, an object
+    with ``_get_capsule()`` or ``sycl_queue``, or the address of a ``sycl::queue`` as an int): work
+    that is submitted to it later comes after the pending work.  The host waits only for an
+    out-of-order queue, or a queue of another context.
 max_version : tuple of int, optional
     The newest DLPack version that the consumer supports.  None or less than (1, 0): the capsule is
-    named ``"dltensor"`` and has no read-only flag.  Otherwise it is named
-    ``"dltensor_versioned"``.
+    named ``"dltensor"`` and has no read-only flag.  Otherwise it is a ``"dltensor_versioned"``.
 dl_device : tuple of int, optional
-    The device for the data: (14, id of a device table entry), or (1, 0) for the host.
-    None: the device that `__dlpack_device__` returns, which is the root device.
+    (14, id of a device table entry), or (1, 0) for the host.  None: that of `__dlpack_device__`.
 copy : bool, optional
     None: copy only if a view is impossible.  False: never copy.  True: always copy.
 
@@ -226,8 +214,7 @@ Returns
 -------
 capsule
     A view if the memory is bound to the context of the requested device, or if the host is
-    requested and can access the memory.  Otherwise one copy, with the flag IS_COPIED; it is
-    complete when the call returns.  Strides are always written; ``byte_offset`` is 0.
+    requested and can access the memory.  Otherwise one copy, complete, with the flag IS_COPIED.
 
 Raises
 ------
@@ -236,34 +223,15 @@ BufferError
     read-only memory for a consumer of DLPack 0.x; ``stream`` together with ``dl_device=(1, 0)``; a
     queue of another SYCL runtime.  With ``copy=False``, if a copy is needed:
     `CopyRefusedError`, which is also a ValueError.
-TypeError
-    An unknown keyword, or a value of a wrong type.
-MemoryError
-    Not enough memory for the copy.
-SyclError
-    The SYCL runtime failed, possibly in work that was submitted earlier.
-
-See Also
---------
-explain : describes the exchange in advance, with reasons.
-
-Notes
------
-The arguments are those of the array API standard [1]_; the struct is that of DLPack [2]_.
-
-.. [1] https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
-.. [2] https://dmlc.github.io/dlpack/latest/c_api.html
+TypeError, MemoryError, SyclError
+    An unknown keyword or a value of a wrong type; not enough memory for the copy; the SYCL runtime
+    failed, possibly in work that was submitted earlier.
 
 Examples
 --------
 >>> import sycl_ext as sx
->>> t = sx.zeros(3, usm_type="shared")
->>> t.__dlpack__(max_version=(1, 0))  # doctest: +ELLIPSIS
+>>> sx.zeros(3).__dlpack__(max_version=(1, 0))  # doctest: +ELLIPSIS
 <capsule object "dltensor_versioned" at ...>
->>> t.as_readonly().__dlpack__()
-Traceback (most recent call last):
-    ...
-BufferError: the tensor is read-only, and a consumer that asks for DLPack 0.x (max_version=None) cannot be told so; pass max_version=(1, 0) or copy=True
 )doc";
 
 }  // namespace sycl_ext::docs

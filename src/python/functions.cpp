@@ -29,9 +29,13 @@ PyObject* read_copy(PyObject* copy) {
 
 // ---- from_dlpack and as_tensor ------------------------------------------------------------------
 
-PyObject* import_with(const Signature<3>& signature, const Call& call, bool dlpack_only) {
+// from_dlpack or as_tensor.
+template <bool dlpack_only>
+PyObject* import_one(PyObject*, const Call& call) {
   ImportRequest request{dlpack_only};
   if (call.n_positional == 1 && !call.keyword_names) return import_object(call.args[0], request);
+  static const Signature<3> signature(dlpack_only ? "from_dlpack" : "as_tensor",
+                                      {dlpack_only ? "x" : "obj", "device", "copy"}, 1, 1, 1);
   std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
   request.copy = read_copy(values[2]);
@@ -40,18 +44,8 @@ PyObject* import_with(const Signature<3>& signature, const Call& call, bool dlpa
   return import_object(values[0], request);
 }
 
-PyObject* from_dlpack(const Call& call) {
-  static const Signature<3> signature("from_dlpack", {"x", "device", "copy"}, 1, 1, 1);
-  return import_with(signature, call, true);
-}
-
-PyObject* as_tensor(const Call& call) {
-  static const Signature<3> signature("as_tensor", {"obj", "device", "copy"}, 1, 1, 1);
-  return import_with(signature, call, false);
-}
-
 // Memory in its place, by any protocol or only by DLPack (for Python's side).
-PyObject* find_memory(const Call& call) {
+PyObject* find_memory(PyObject*, const Call& call) {
   static const Signature<3> signature("find_memory", {"x", "copy", "dlpack"}, 1, 3, 1);
   std::array<PyObject*, 3> values;
   if (!signature.read(call, &values)) return nullptr;
@@ -61,7 +55,7 @@ PyObject* find_memory(const Call& call) {
 
 // ---- host_view and to_numpy ---------------------------------------------------------------------
 
-PyObject* host_view(const Call& call) {
+PyObject* host_view(PyObject*, const Call& call) {
   static const Signature<2> signature("host_view", {"x", "copy"}, 1, 1, 1);
   std::array<PyObject*, 2> values;
   if (!signature.read(call, &values)) return nullptr;
@@ -153,7 +147,13 @@ int kind_named(PyObject* usm_type) {
   return -1;
 }
 
-PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
+// empty or zeros.
+template <bool zero>
+PyObject* make_new(PyObject*, const Call& call) {
+  static const Signature<5> signature(
+      zero ? "zeros" : "empty", {"shape", "dtype", "usm_type", "device", "order"}, 0, 2, 1,
+      "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
+      "keywords");
   static PyObject* const float32 = intern("float32");
   static PyObject* const device_kind = intern("device");
   static PyObject* const c_order = intern("C");
@@ -188,34 +188,13 @@ PyObject* make_new(const Signature<5>& signature, const Call& call, bool zero) {
       nullptr);
 }
 
-constexpr const char* shape_hint =
-    "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
-    "keywords";
-
-PyObject* empty(const Call& call) {
-  static const Signature<5> signature("empty", {"shape", "dtype", "usm_type", "device", "order"}, 0,
-                                      2, 1, shape_hint);
-  return make_new(signature, call, false);
-}
-
-PyObject* zeros(const Call& call) {
-  static const Signature<5> signature("zeros", {"shape", "dtype", "usm_type", "device", "order"}, 0,
-                                      2, 1, shape_hint);
-  return make_new(signature, call, true);
-}
-
 // ---- as Python sees them ------------------------------------------------------------------------
 
-template <PyObject* (*function)(const Call&)>
-PyObject* entry_point(PyObject*, PyObject* const* args, Py_ssize_t n_positional,
+template <PyObject* (*function)(PyObject*, const Call&)>
+PyObject* entry_point(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
                       PyObject* keyword_names) {
-  return guarded<PyObject*>(nullptr, [&] { return function({args, n_positional, keyword_names}); });
-}
-
-PyObject* to_numpy_method(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
-                          PyObject* keyword_names) {
   return guarded<PyObject*>(nullptr,
-                            [&] { return to_numpy(self, {args, n_positional, keyword_names}); });
+                            [&] { return function(self, {args, n_positional, keyword_names}); });
 }
 
 using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
@@ -229,17 +208,17 @@ PyMethodDef define(const char* name, FastFunction function, const char* doc) {
 
 int add_functions(PyObject* module) {
   static PyMethodDef functions[] = {
-      define("from_dlpack", entry_point<from_dlpack>, docs::from_dlpack),
-      define("as_tensor", entry_point<as_tensor>, docs::as_tensor),
+      define("from_dlpack", entry_point<import_one<true>>, docs::from_dlpack),
+      define("as_tensor", entry_point<import_one<false>>, docs::as_tensor),
       define("host_view", entry_point<host_view>, docs::host_view),
-      define("empty", entry_point<empty>, docs::empty),
-      define("zeros", entry_point<zeros>, docs::zeros),
+      define("empty", entry_point<make_new<false>>, docs::empty),
+      define("zeros", entry_point<make_new<true>>, docs::zeros),
       define("find_memory", entry_point<find_memory>,
              "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of any object, where it "
              "is, by the best protocol that it supports, or only by DLPack."),
       {nullptr, nullptr, 0, nullptr},
   };
-  static PyMethodDef method = define("to_numpy", to_numpy_method, docs::to_numpy);
+  static PyMethodDef method = define("to_numpy", entry_point<to_numpy>, docs::to_numpy);
   const PyRef descriptor(PyDescr_NewMethod(tensor_base_type(), &method));
   if (!descriptor || PyModule_AddFunctions(module, functions) < 0) return -1;
   return PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_base_type()), "to_numpy",

@@ -148,12 +148,9 @@ inline PyObject* intern(const char* text) { return PyUnicode_InternFromString(te
 // Drops a reference from any thread, with or without the GIL.
 inline void release_python_object(void* object) {
   if (!object || !python_is_alive()) return;
-  const PyGILState_STATE state = hang_at_thread_end([] { return PyGILState_Ensure(); });
-  {
-    const SavedException saved;
-    drop(static_cast<PyObject*>(object));
-  }
-  PyGILState_Release(state);
+  const TakenGil taken;
+  const SavedException saved;
+  drop(static_cast<PyObject*>(object));
 }
 
 }  // namespace sycl_ext

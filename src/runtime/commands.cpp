@@ -304,10 +304,6 @@ void Event::wait() const {
   raise_failure(state_.get());
 }
 
-void* Event::new_reference() const { return new sycl::event(state_->event); }
-
-void Event::delete_reference(void* reference) noexcept {
-  delete static_cast<sycl::event*>(reference);
-}
+Owner Event::new_reference() const { return new_reference_of(state_->event); }
 
 }  // namespace sycl_ext

@@ -277,11 +277,7 @@ const Queue& Entry::fetch_queue() const {
 
 Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
 
-void* Entry::new_context_reference() const { return new sycl::context(sycl->context); }
-
-void Entry::delete_context_reference(void* reference) noexcept {
-  delete static_cast<sycl::context*>(reference);
-}
+Owner Entry::new_context_reference() const { return new_reference_of(sycl->context); }
 
 const void* Entry::device_address() const noexcept { return &sycl->device; }
 const void* Entry::context_address() const noexcept { return &sycl->context; }

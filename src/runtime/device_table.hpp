@@ -122,9 +122,8 @@ class Entry final {
   const Queue& extension_queue() const;
   // The same; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
-  // A new sycl::context on the heap for a "SyclContextRef" capsule, and its deletion.
-  void* new_context_reference() const;
-  static void delete_context_reference(void* reference) noexcept;
+  // A new sycl::context on the heap for a "SyclContextRef" capsule.
+  Owner new_context_reference() const;
   // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
   const void* context_address() const noexcept;

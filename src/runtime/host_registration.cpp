@@ -29,8 +29,6 @@ struct Range {
 };
 Mutex& changing = *new Mutex(Rank::host_registrations);
 std::map<const std::byte*, Range>& ranges = *new std::map<const std::byte*, Range>;
-// Whether there ever was one: copies take no lock before.
-std::atomic<bool> is_any_registered{false};
 
 bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
   const ImportedFrom first = imported_from(entry, data);
@@ -68,7 +66,6 @@ bool reserve(const std::byte* data, std::size_t nbytes) {
   const std::lock_guard<Mutex> lock(changing);
   if (find_overlapping(data, nbytes)) return false;
   ranges[data] = {nbytes, {}};
-  is_any_registered = true;
   return true;
 }
 
@@ -163,7 +160,6 @@ void forget(Registration registration) {
 }
 
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes) {
-  if (!is_any_registered) return nullptr;
   Registration found = overlapping(data, nbytes);
   return found && found->contains(data, nbytes) && found->is_known_to(entry) ? found : nullptr;
 }

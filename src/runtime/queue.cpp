@@ -164,13 +164,9 @@ const void* Queue::share() const noexcept {
   return &state_->queue;
 }
 
-void* Queue::new_reference() const {
+Owner Queue::new_reference() const {
   state_->shared = true;
-  return new sycl::queue(state_->queue);
-}
-
-void Queue::delete_reference(void* reference) noexcept {
-  delete static_cast<sycl::queue*>(reference);
+  return new_reference_of(state_->queue);
 }
 
 bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }

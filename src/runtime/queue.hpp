@@ -20,6 +20,9 @@ namespace sycl_ext {
 struct QueueState;  // commands.hpp
 struct EventState;
 
+// An object and its release, which must not throw.
+using Owner = std::unique_ptr<void, void (*)(void*)>;
+
 // One submitted command.
 class Event {
  public:
@@ -33,8 +36,7 @@ class Event {
   // Blocks until it is done, or Ctrl-C; raises what went wrong in it, each time.
   void wait() const;
   // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
-  void* new_reference() const;
-  static void delete_reference(void* reference) noexcept;
+  Owner new_reference() const;
 
  private:
   friend class Queue;
@@ -66,8 +68,7 @@ class Queue {
   // Address of the `sycl::queue`; from now on others can submit to it.
   const void* share() const noexcept;
   // A new `sycl::queue` on the heap for a "SyclQueueRef" capsule; it shares the queue as well.
-  void* new_reference() const;
-  static void delete_reference(void* reference) noexcept;
+  Owner new_reference() const;
 
   // False: nothing can be pending.  Does not ask the runtime, and may be called with the GIL.
   bool may_have_work() const noexcept;

@@ -27,28 +27,21 @@ thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
 // Exit and fork wait for a bounded time. A brief call may take longer than usual, because the
 // runtime waits for a host task in it, and a thread that holds a lock that the fork needs must
 // continue.
-constexpr int longest_pauses = 200;
-
 template <class Condition>
-void wait_a_little(const Condition& is_met) noexcept {
-  for (int tries = 0; !is_met() && tries < longest_pauses; ++tries) usleep(500);
+bool is_soon(const Condition& is_met) noexcept {
+  for (int tries = 0; !is_met() && tries < 300; ++tries) usleep(500);
+  return is_met();
 }
 
 void wait_for_fork() noexcept {
   for (int forks = 0; forking && forks < 10; ++forks) {
     --brief;
-    wait_a_little([] { return !forking; });
+    is_soon([] { return !forking; });
     ++brief;  // and look again: the next fork may have counted in between
   }
 }
 
 bool is_in_brief_call() noexcept { return own_brief > 0; }
-
-template <class Count>
-bool becomes_zero(const Count& count) noexcept {
-  for (int tries = 0; count() != 0 && tries < 200; ++tries) usleep(1000);
-  return count() == 0;
-}
 
 // Of a forked child: whether its parent had commands on a CPU device, which never end here.  The
 // driver would wait for them in its destructor.
@@ -56,9 +49,9 @@ bool has_work_of_parent = false;
 
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
-  const bool is_all_done = becomes_zero([] { return unfinished.load(); });
+  const bool is_all_done = is_soon([] { return unfinished == 0; });
   ending = true;
-  const bool is_nobody_inside = is_all_done && becomes_zero([] { return brief + unfinished; });
+  const bool is_nobody_inside = is_all_done && is_soon([] { return brief + unfinished == 0; });
   if (is_nobody_inside && !has_work_of_parent) return;
   std::fflush(stdout);
   std::fflush(stderr);
@@ -73,7 +66,7 @@ class CallsOfParent final : AtFork {
  private:
   void before_fork() noexcept override {
     forking = true;
-    wait_a_little([] { return brief == is_in_brief_call(); });
+    is_soon([] { return brief == is_in_brief_call(); });
     is_cpu_busy_ = may_have_work_on_cpu();
   }
   void after_fork(bool in_child) noexcept override {

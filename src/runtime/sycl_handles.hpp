@@ -22,11 +22,10 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "runtime/queue.hpp"
 #include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
-
-struct QueueState;  // commands.hpp
 
 // A queue with an async handler, because an error in a queue without one ends the process
 // (std::terminate in the default handler).
@@ -53,6 +52,12 @@ struct EntryHandles {
 
 inline bool is_device_lost(const sycl::exception& error) noexcept {
   return sycl::detail::get_ur_error(error) == UR_RESULT_ERROR_DEVICE_LOST;
+}
+
+// A copy on the heap.
+template <class Object>
+Owner new_reference_of(const Object& object) {
+  return {new Object(object), [](void* copy) { delete static_cast<Object*>(copy); }};
 }
 
 // Runs `call`; exceptions of SYCL become Error(runtime) with their text.

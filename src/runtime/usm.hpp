@@ -20,9 +20,6 @@
 
 namespace sycl_ext {
 
-// The owner of a borrowed block, and its release, which must not throw.
-using Owner = std::unique_ptr<void, void (*)(void*)>;
-
 class Allocation;
 using Memory = std::shared_ptr<const Allocation>;
 

@@ -67,9 +67,6 @@ void copy_line(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
   if (axis.from == 4 * size) {
     return copy_line_steps<Size, size, 4 * size>(to, from, axis.count, axis.to, axis.from);
   }
-  if (axis.from == -size) {
-    return copy_line_steps<Size, size, -size>(to, from, axis.count, axis.to, axis.from);
-  }
   copy_line_steps<Size, size, 0>(to, from, axis.count, axis.to, axis.from);
 }
 
