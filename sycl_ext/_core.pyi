@@ -197,7 +197,7 @@ class TensorBase:
 class Commands:
     """Commands that run while their caller continues."""
 
-    def done(self) -> bool:
+    def done(self) -> bool | None:
         """Whether wait() returns, or raises, at once."""
 
     def event_capsule(self) -> CapsuleType | None:

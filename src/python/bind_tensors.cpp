@@ -26,9 +26,12 @@ class Commands {
     const WithoutGil released;
     events_.clear();
   }
-  bool are_done() const {
+  std::optional<bool> are_done() const {
     const WithoutGil released;
-    return std::all_of(events_.begin(), events_.end(), [](const Event& e) { return e.is_done(); });
+    for (const Event& event : events_) {
+      if (const std::optional<bool> answer = event.answer(); answer != true) return answer;
+    }
+    return true;
   }
   void wait() const {
     const std::vector<Event> events = events_;

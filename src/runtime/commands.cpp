@@ -104,8 +104,13 @@ std::string failure_of(const EventState& state) {
     return "";
   }
   using Status = sycl::info::event_command_status;
+  const bool is_parents = state.process != process_generation();
   try {
-    wait_for(state.event, *state.queue);
+    if (is_parents && !(is_cpu(*state.queue) && is_over(state))) {
+      return "it was under way when this process was forked, and goes on in the parent only; wait "
+             "for it before the fork, or copy again";
+    }
+    if (!is_parents) wait_for(state.event, *state.queue);
     const RuntimeCall call("asking for the status of a command");
     const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
     return status == Status::complete || !state.goes_on
@@ -167,7 +172,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
     std::string failure;
     {
       const OnlyWait only(&errors, &lock);
-      if (!wait && !is_over(*next)) return;
+      if (!wait && next->process == process_generation() && !is_over(*next)) return;
       failure = failure_of(*next);
       (void)collect_errors(state);  // of a command that the runtime could not submit
     }
@@ -247,12 +252,16 @@ std::string take_errors(const QueueState& state) {
 std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
   std::string failure;
   if (!state_->errors) return failure;
+  if (is_forked_child()) {
+    const WithoutGil released;
+    sycl_call("looking at copies", [this] { look_at_commands(*state_, false); });
+  }
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
   for (const auto& copy : state_->errors->begun) {
-    const bool counts_as_failed = copy->failures < state_->errors->failures;
-    if (copy->is_done || (copy->failure.empty() && !counts_as_failed)) continue;
     if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
-    if (copy->failure.empty()) copy->failure = state_->errors->failure;
+    const bool counts_as_failed = copy->failures < state_->errors->failures;
+    if (copy->failure.empty() && counts_as_failed) copy->failure = state_->errors->failure;
+    if (copy->is_done || copy->failure.empty()) continue;
     failure = copy->failure;
     if (told) copy->abandon();
   }
@@ -276,7 +285,7 @@ Event Event::from_address(const void* address) {
   return Event(std::make_shared<EventState>(*static_cast<const sycl::event*>(address), nullptr));
 }
 
-bool Event::is_done() const noexcept {
+std::optional<bool> Event::answer() const noexcept {
   try {
     if (!state_ || state_->is_done || state_->process != process_generation()) return true;
     if (!is_over(*state_)) return false;
@@ -284,20 +293,15 @@ bool Event::is_done() const noexcept {
     if (!state_->is_listed) state_->finish();
     return true;
   } catch (const sycl::exception& error) {
-    return is_device_lost(error);  // for another reason: it may run
-  } catch (...) {
-    return false;  // no memory for the question
+    if (is_device_lost(error)) return true;
+  } catch (...) {  // no memory for the question
   }
+  return std::nullopt;
 }
 
 void Event::wait() const {
   if (!state_) return;
   if (!state_->is_done) {
-    if (state_->process != process_generation()) {
-      fail(Error::Kind::runtime,
-           "a copy was under way when this process was forked, and goes on in the parent only; "
-           "wait for it before the fork, or copy again");
-    }
     wait_interruptibly(
         [state = state_] { sycl_call("waiting for a command", [&] { settle(state); }); });
   }

@@ -257,8 +257,16 @@ const Queue& Entry::first_commands() const {
   const Commands* old = commands_;
   if (old && old->process == process_generation()) return old->queue;
   require_not_forked([this] { return is_cpu(); });
-  std::unique_ptr<const Commands> made(new Commands{new_queue()});
+  std::unique_ptr<const Commands> made(new Commands{new_queue(), old});
   return (commands_.compare_exchange_strong(old, made.get()) ? made.release() : old)->queue;
+}
+
+std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
+  std::string failure;
+  for (const Commands* one = commands_; one && failure.empty(); one = one->of_parent) {
+    if (one->queue.may_have_work()) failure = one->queue.failure_of_copies(data, nbytes, told);
+  }
+  return failure;
 }
 
 const Queue& Entry::extension_queue() const {

@@ -118,6 +118,8 @@ class Entry final {
     const Commands* const made = commands_.load(std::memory_order_acquire);
     return made && made->process == process_generation() ? &made->queue : nullptr;
   }
+  // Queue::failure_of_copies of it, and in a forked child of those of the processes before it.
+  std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   // An in-order queue for the work of C++ extensions, made when first needed.
   const Queue& extension_queue() const;
   // The same; nullptr: it was not made.
@@ -131,6 +133,7 @@ class Entry final {
  private:
   struct Commands {
     const Queue queue;
+    const Commands* const of_parent;
     const int process = process_generation();
   };
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,9 @@ class Event {
   // A copy of the `sycl::event` at an address: a command of somebody else.
   static Event from_address(const void* address);
   explicit operator bool() const noexcept { return state_ != nullptr; }
-  // Whether it is done (or will never be).
-  bool is_done() const noexcept;
+  // Whether it is done (or will never be).  Nothing: the runtime does not say, so it may run.
+  std::optional<bool> answer() const noexcept;
+  bool is_done() const noexcept { return answer().value_or(false); }
   // Blocks until it is done, or Ctrl-C; raises what went wrong in it, each time.
   void wait() const;
   // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
@@ -104,8 +106,8 @@ class Queue {
   // memory.
   static constexpr std::size_t most_copies = 256;
   Event begin_copy(void* to, const void* from, std::size_t nbytes) const;
-  // The error of such finished copies to these bytes, if it was not reported yet.
-  // `told`: from now on somebody has.
+  // The error of such finished copies to these bytes, if it was not reported yet.  In a child, a
+  // copy that was pending at the fork has failed.  `told`: from now on somebody has.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   void fill_zero(void* to, std::size_t nbytes) const;
 

@@ -219,8 +219,7 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
   if (is_private()) found_by_address.add(this);
   if (!is_ours() && kind != UsmKind::system) fetch_queues();
   // Errors of copies to the same addresses before are not reported.
-  const Queue* const commands = is_ours() && entry ? entry->made_commands() : nullptr;
-  if (commands) (void)commands->failure_of_copies(data, nbytes, true);
+  if (is_ours() && entry) (void)entry->failure_of_copies(data, nbytes, true);
 }
 
 Allocation::~Allocation() {
@@ -311,20 +310,20 @@ bool Allocation::settle(bool wait, bool told) const {
   // Before the queues are chosen: later holders are asked about the next time.
   const std::int64_t gone = gone_.load(std::memory_order_acquire);
   for (const Queue* queue : busy_queues()) {
-    const bool is_idle = queue->is_idle();
-    if (!is_idle && !wait) return false;
-    if (!is_idle) queue->wait();
-    if (!wait) continue;
-    const std::string failure = queue->failure_of_copies(data, nbytes, told);
-    if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
+    if (queue->is_idle()) continue;
+    if (!wait) return false;
+    queue->wait();
   }
+  const std::string failure = entry() ? entry()->failure_of_copies(data, nbytes, wait && told) : "";
+  if (!failure.empty() && !wait) return false;
+  if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
   seen_.store(gone, std::memory_order_relaxed);
   return true;
 }
 
 bool Allocation::is_idle() const {
   if (entry() && is_forked_child() && !entry()->is_cpu()) return false;
-  return busy_queues().empty() || (may_ask && settle(false, false));
+  return !may_have_work() || (may_ask && settle(false, false));
 }
 
 std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept {

@@ -66,8 +66,10 @@ class Allocation final : public Deferred {
   // (InUse), until the queues were seen idle after the last such holder; and always for memory or a
   // queue that it provided.
   QueueSet busy_queues() const noexcept { return busy_queues(is_reachable_for_others()); }
-  // Whether there may be any.
-  bool may_have_work() const noexcept { return !busy_queues().empty(); }
+  // Whether there may be any; in a forked child, also a copy of its parent.
+  bool may_have_work() const noexcept {
+    return !busy_queues().empty() || (is_forked_child() && entry());
+  }
   // Waits for all of it, without the GIL.
   void wait_for_work() const { settle(true, true); }
   // The same; an error of a copy is raised, but not counted as reported.

@@ -367,6 +367,7 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 }  // namespace
 
 void order_after(const Queue& queue, const Memory& memory) {
+  if (is_forked_child()) return memory->wait_for_work();  // raises for a copy of its parent
   if (!queue.in_order() && memory->is_idle()) return;
   const QueueSet producers = memory->busy_queues();
   // Later work of an in-order queue comes after its earlier work anyway.
@@ -380,6 +381,7 @@ void order_after(const Queue& queue, const Memory& memory) {
 }
 
 void order_after_copies(const Queue& queue, const Memory& memory) {
+  if (is_forked_child()) return memory->wait_for_work();
   const Queue* const copies = memory->entry()->made_commands();
   const WithoutGil released;
   if (copies) queue.order_after(*copies);

@@ -37,9 +37,9 @@ class AsyncCopy(Generic[Result]):
     `wait` raises an error of the copy each time; otherwise the next read of the target raises it
     once.
 
-    Ctrl-C ends a wait, not the copy. In a forked child the copy belongs to the parent: a child that
-    reads the target sees the elements that had been copied at the fork. A process that exits does
-    not wait for the copy.
+    Ctrl-C ends a wait, not the copy. In a forked child, a copy of the parent has failed unless it
+    was known to be done: a wait raises a `SyclError` each time, otherwise the next read of the
+    target once. A process that exits does not wait for the copy.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class AsyncCopy(Generic[Result]):
 
     def done(self) -> bool:
         """Whether the copy has ended: `wait` then returns, or raises, at once."""
-        return self._copy.done()
+        return bool(self._copy.done())
 
     def wait(self) -> None:
         """Wait until the elements are copied.
@@ -108,7 +108,7 @@ class AsyncCopy(Generic[Result]):
         import time
 
         begin = time.monotonic()
-        while not self.done():
+        while self._copy.done() is False:  # None: only a wait can tell
             waited = time.monotonic() - begin
             await asyncio.sleep(min(waited * _FRACTION, _LONGEST))
         return self.result()

@@ -133,9 +133,12 @@ assert found == [9]
     )
 
 
-def test_a_child_is_told_of_a_copy_on_the_cpu_that_was_under_way():
+@pytest.mark.parametrize(
+    "read", ["copy.wait()", "target.tolist()", "sx.exchange(target, 'numpy')", "target.sycl_queue"]
+)
+def test_a_child_is_told_of_a_copy_on_the_cpu_that_was_under_way(read):
     """It goes on in the parent only; the child uses the device, and copies again."""
-    environments.python("""
+    environments.python(f"""
 import os, signal, threading, warnings
 import dpctl
 import sycl_ext as sx
@@ -148,18 +151,20 @@ warnings.simplefilter("ignore", DeprecationWarning)  # of fork where threads are
 gate, device = threading.Event(), sx.device()
 before = dpctl.SyclQueue(device.sycl_context, device.sycl_device, property="in_order")
 source = sx.zeros(8, "uint8", usm_type="host", device=before).copy_from(b"1" * 8)
-target = sx.zeros(8, "uint8")
+target, other = sx.zeros(8, "uint8"), sx.zeros(8, "uint8")
+list(iter(other.copy_from(b"3" * 8, wait=False).done, True))  # it is over
 before._submit_keep_args_alive((Gate(),), [])
 copy = target.copy_from(source, wait=False)
 assert not copy.done()
 child = os.fork()
 if child == 0:
     signal.alarm(60)
+    found = other.tolist()
     try:
-        copy.wait()
+        {read}
     except sx.SyclError as error:
-        again = target.copy_from(b"2" * 8)
-        os._exit(0 if "forked" in str(error) and again.tolist() == [50] * 8 else 1)
+        found += target.copy_from(b"2" * 8).tolist()
+        os._exit(0 if "forked" in str(error) and bytes(found) == b"3" * 8 + b"2" * 8 else 1)
     os._exit(2)
 assert os.waitpid(child, 0)[1] == 0
 gate.set()

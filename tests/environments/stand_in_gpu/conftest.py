@@ -157,6 +157,7 @@ def no_memory_left(request):
     before = left()
     yield
     adapter.fakegpu_fail_at(0)
+    adapter.fakegpu_fail_queries(0)
     adapter.fakegpu_set_delay_us(0)
     if getattr(request.node, "failed", False):
         return  # its traceback holds the objects of the test

@@ -81,20 +81,24 @@ def test_a_child_makes_no_queue(adapter):
     environments.python(
         SETUP
         + """
+import pytest
 from level_zero import control
 
 tensor = sx.as_tensor(np.arange(300_000, dtype="int16"), device=gpu)
+shared = sx.zeros(8, "uint8", usm_type="shared", device=gpu)
 driver = control.loaded()
+driver.fakegpu_set_delay_us(20_000_000)
+shared.copy_from(sx.empty(8, "uint8", usm_type="host", device=gpu), wait=False)
 
 def work():
     before = driver.fakegpu_calls()
-    try:
-        tensor.to_numpy()
-    except sx.SyclError as error:
-        assert "forked" in str(error)
+    for read in (tensor.to_numpy, shared.to_numpy):  # the host reaches the second one
+        with pytest.raises(sx.SyclError, match="forked"):
+            read()
     assert driver.fakegpu_calls() == before
 
 in_a_child(work)
+driver.fakegpu_set_delay_us(0)
 """,
         inherit=True,
     )

@@ -23,6 +23,7 @@ COUNTERS = (
 SWITCHES = {
     "async_error_next": [],
     "fail_at": [ctypes.c_long],
+    "fail_queries": [ctypes.c_long],
     "lose_devices": [],
     "set_delay_us": [ctypes.c_long],
 }

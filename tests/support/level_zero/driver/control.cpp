@@ -16,6 +16,7 @@ ZE_API long fakegpu_imports() { return faults().imports; }
 ZE_API long fakegpu_imported() { return memory().imported(); }
 ZE_API long fakegpu_device_bytes() { return memory().device_bytes(); }
 ZE_API void fakegpu_fail_at(long n) { faults().fail_at = n; }
+ZE_API void fakegpu_fail_queries(long value) { faults().queries_fail = value; }
 ZE_API void fakegpu_set_delay_us(long value) { faults().delay_us = value; }
 ZE_API void fakegpu_async_error_next() { faults().next_command_fails = true; }
 ZE_API void fakegpu_lose_devices() { faults().lost = true; }

@@ -74,6 +74,7 @@ struct Pool : Object {
 
 ze_result_t wait(Event& event, std::uint64_t nanoseconds) {
   const SignalPointer signal = event.current();
+  if (nanoseconds < kLong && faults().queries_fail) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   if (!signal->wait(nanoseconds)) return ZE_RESULT_NOT_READY;
   const bool failed = signal->failed(nanoseconds >= kLong) || faults().lost;
   return failed ? ZE_RESULT_ERROR_DEVICE_LOST : ZE_RESULT_SUCCESS;
