@@ -37,11 +37,12 @@ class Device:
 
     __module__ = "sycl_ext"
 
-    __slots__ = ("_entry", "_queue", "_sycl_device")
+    __slots__ = ("_context", "_entry", "_queue", "_sycl_device")
 
     def __init__(self, entry: _core.Entry) -> None:
         self._entry = entry
         self._queue: dpctl.SyclQueue | None = None
+        self._context: dpctl.SyclContext | None = None
         self._sycl_device: dpctl.SyclDevice | None = None
 
     id: int = _fact("id", "Number of the entry; for a root device the ``device_id`` of DLPack.")
@@ -137,9 +138,15 @@ class Device:
     @property
     def sycl_context(self) -> dpctl.SyclContext:
         """The context of the entry, as a ``dpctl.SyclContext``."""
+        if self._context is not None:
+            return self._context
         import dpctl
 
-        return dpctl.SyclContext(self._entry.context_capsule())
+        context = dpctl.SyclContext(self._entry.context_capsule())
+        # ``addressof_ref()`` stays valid.  A private context would be kept alive forever.
+        if self.default_context:
+            self._context = context
+        return context
 
     @property
     def sycl_device(self) -> dpctl.SyclDevice:

@@ -52,7 +52,8 @@ def test_the_queue_of_an_entry():
     assert queue is dpctl.get_device_cached_queue(sx.device().sycl_device)
     assert queue == sx.device().sycl_queue
     assert queue == sx.zeros(3).sycl_queue
-    assert queue.sycl_context == sx.device().sycl_context
+    # The address of the object stays valid.
+    assert queue.sycl_context == sx.device().sycl_context is sx.device().sycl_context
     assert queue.sycl_device == sx.device().sycl_device
 
 
