@@ -125,7 +125,7 @@ CASES = {
         "another capsule": (
             lambda: sx.from_dlpack(dpctl.SyclQueue()._get_capsule()), BufferError, "SyclQueueRef",
         ),
-        "keyword": (lambda: sx.from_dlpack(x=tensor()), TypeError, "positional"),
+        "keyword": (lambda: sx.from_dlpack(x=tensor()), TypeError, "keyword argument 'x'"),
         "copy": (lambda: sx.from_dlpack(tensor(), copy="no"), TypeError, "copy is 'no'"),
         "copy of a NumPy bool": (lambda: sx.from_dlpack(tensor(), copy=1), TypeError, "copy is 1"),
         "device": (lambda: sx.from_dlpack(tensor(), device=NOBODY), ValueError, str(NOBODY)),
@@ -148,7 +148,7 @@ CASES = {
     "host_view": {
         "a number": (lambda: sx.host_view(3), TypeError, "int"),
         "copy": (lambda: sx.host_view(tensor(), copy=0), TypeError, "copy is 0"),
-        "keyword": (lambda: sx.host_view(x=tensor()), TypeError, "positional"),
+        "keyword": (lambda: sx.host_view(x=tensor()), TypeError, "keyword argument 'x'"),
         "constructor": (lambda: sx.HostView(tensor()), TypeError, "no constructor"),
         "new": (lambda: sx.HostView.__new__(sx.HostView), TypeError, "no constructor"),
     },
