@@ -446,8 +446,6 @@ PyObject*& error_class(Error::Kind kind) noexcept {
 void set_python_error() noexcept {
   try {
     throw;
-  } catch (const abi::__forced_unwind&) {
-    hang();
   } catch (const PythonError&) {  // set already
   } catch (...) {
     tell_exception([](Error::Kind kind, const char* text) {  // a path in it need not be UTF-8
