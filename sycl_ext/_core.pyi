@@ -18,11 +18,11 @@ _T = TypeVar("_T", bound=TensorBase)
 class Queue:
     """A shared handle of a sycl::queue."""
 
-    def __eq__(self, arg0: object) -> bool: ...
+    def __eq__(self, arg0: object, /) -> bool: ...
     def capsule(self) -> CapsuleType:
         """A new 'SyclQueueRef' capsule; other code can submit to the queue from now on."""
 
-    def order_after(self, producer: Queue) -> bool:
+    def order_after(self, producer: Queue, /) -> bool:
         """Orders later work here after the work on `producer`; False if the host had to wait for it."""
 
     def share(self) -> int:
@@ -209,18 +209,18 @@ class Commands:
 class HostRegistration:
     """Host memory that is registered with drivers."""
 
-    def __init__(self, tensor: TensorBase) -> None: ...
+    def __init__(self, tensor: TensorBase, /) -> None: ...
     @property
     def nbytes(self) -> int: ...
     @property
     def closed(self) -> bool: ...
-    def is_known_to(self, entry: Entry) -> bool: ...
+    def is_known_to(self, entry: Entry, /) -> bool: ...
     def close(self) -> None: ...
 
 class IpcExport:
     """An inter-process handle; keeps its memory alive."""
 
-    def __init__(self, tensor: TensorBase) -> None: ...
+    def __init__(self, tensor: TensorBase, /) -> None: ...
     @property
     def data(self) -> bytes: ...
     @property
@@ -231,7 +231,7 @@ def adopt(
 ) -> Tensor:
     """The same host memory as USM of an entry."""
 
-def on_queue(tensor: TensorBase, queue: Queue) -> TensorBase:
+def on_queue(tensor: TensorBase, queue: Queue, /) -> TensorBase:
     """The same USM as a tensor of another queue, of the same device and context."""
 
 def allocate(
@@ -264,22 +264,22 @@ def borrow(
 def as_usm(tensor: TensorBase, thorough: bool = False) -> TensorBase:
     """The USM that the host memory of a tensor is in, or the tensor unchanged; `thorough`: also USM of contexts that are only known from pointers."""
 
-def begin_copy(tensor: TensorBase, source: TensorBase) -> Commands:
+def begin_copy(tensor: TensorBase, source: TensorBase, /) -> Commands:
     """Begins to copy all elements."""
 
-def begin_copy_to_host(tensor: TensorBase) -> tuple[Tensor, Commands]:
+def begin_copy_to_host(tensor: TensorBase, /) -> tuple[Tensor, Commands]:
     """A compact host copy, and the commands that fill it."""
 
 def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership."""
 
-def context_in_capsule(capsule: CapsuleType) -> int:
+def context_in_capsule(capsule: CapsuleType, /) -> int:
     """Address of the sycl::context in a 'SyclContextRef' capsule, checked."""
 
-def copies_directly(source: Entry, target: Entry) -> bool:
+def copies_directly(source: Entry, target: Entry, /) -> bool:
     """Whether one queue command copies between device USM of two entries."""
 
-def copy_elements(target: TensorBase, source: TensorBase) -> None:
+def copy_elements(target: TensorBase, source: TensorBase, /) -> None:
     """Copies all elements."""
 
 def copy_to_entry(
@@ -291,32 +291,32 @@ def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
     """A compact, page-aligned host copy."""
 
 def create_sub_devices(
-    entry: Entry, equally: bool, counts: Sequence[int], domain: str
+    entry: Entry, equally: bool, counts: Sequence[int], domain: str, /
 ) -> list[int]:
     """Ids of the entries of the sub-devices of a device, which are appended if they are new."""
 
 def default_entry() -> Entry:
     """Entry of the device that SYCL's default selector chooses."""
 
-def entry(id: SupportsIndex) -> Entry:
+def entry(id: SupportsIndex, /) -> Entry:
     """The entry with this id; ValueError if there is none."""
 
 def entry_count() -> int:
     """Number of entries."""
 
-def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex) -> Entry:
+def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex, /) -> Entry:
     """Entry of the device that a USM block of the context was allocated on."""
 
 def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Entry:
     """Entry of the sycl::context at an address, which the caller guarantees to be valid."""
 
-def entry_of_device(device_address: SupportsIndex) -> Entry:
+def entry_of_device(device_address: SupportsIndex, /) -> Entry:
     """Entry of the sycl::device at an address, which the caller guarantees to be valid."""
 
-def entry_of_queue(queue: Queue) -> Entry:
+def entry_of_queue(queue: Queue, /) -> Entry:
     """Entry of the queue's device and context, which is appended if it is new."""
 
-def has_ipc(entry: Entry) -> bool:
+def has_ipc(entry: Entry, /) -> bool:
     """Whether other processes can open the device memory of an entry."""
 
 def has_other_libsycl() -> bool:
@@ -333,22 +333,22 @@ def import_capsule(
 ) -> TensorBase:
     """The memory in a capsule that a producer returned for a device; `queue`: the producer's queue."""
 
-def consume_capsule(capsule: object) -> tuple[TensorBase, bool]:
+def consume_capsule(capsule: object, /) -> tuple[TensorBase, bool]:
     """The memory in a capsule, and whether it was made for this call."""
 
-def import_through_table(x: object) -> tuple[TensorBase, bool] | None:
+def import_through_table(x: object, /) -> tuple[TensorBase, bool] | None:
     """The memory from a producer's C exchange table, and whether it was made for this call."""
 
-def facts_of_class(cls: type) -> int:
+def facts_of_class(cls: type, /) -> int:
     """The cached bits of _protocols.imports.facts_of_class."""
 
-def as_writable(tensor: TensorBase) -> TensorBase:
+def as_writable(tensor: TensorBase, /) -> TensorBase:
     """The same memory, marked as writable because its producer allows it."""
 
-def as_host_view(tensor: TensorBase, base: object, cls: type[_T]) -> _T:
+def as_host_view(tensor: TensorBase, base: object, cls: type[_T], /) -> _T:
     """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it."""
 
-def limit_memory(entry: Entry, nbytes: SupportsIndex) -> None:
+def limit_memory(entry: Entry, nbytes: SupportsIndex, /) -> None:
     """Limits the 'device' and 'shared' USM of a device; < 0: no limit."""
 
 def live_exports() -> int:
@@ -370,25 +370,25 @@ def make_capsule(
 ) -> CapsuleType:
     """A DLPack capsule over the tensor's memory; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
 
-def memory_of(tensor: TensorBase) -> tuple[int, int]:
+def memory_of(tensor: TensorBase, /) -> tuple[int, int]:
     """Size of the block that the tensor is in, and the offset of its first element."""
 
-def extent_of(tensor: TensorBase) -> tuple[int, int]:
+def extent_of(tensor: TensorBase, /) -> tuple[int, int]:
     """Size of the bytes from the lowest to the highest element, and where the first element is."""
 
 def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
     """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all, cached bytes."""
 
-def native_stream(entry: Entry) -> int:
+def native_stream(entry: Entry, /) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
-def watch_offer(handed: object, watched: bool) -> None:
+def watch_offer(handed: object, watched: bool, /) -> None:
     """Starts or stops recording how a consumer uses a tensor that is passed to it."""
 
-def was_refused(handed: object) -> bool:
+def was_refused(handed: object, /) -> bool:
     """Whether the memory of a watched tensor was requested, and not taken."""
 
-def note_offer_asked(tensor: TensorBase) -> None:
+def note_offer_asked(tensor: TensorBase, /) -> None:
     """Records that the memory of a watched tensor was requested."""
 
 def open_ipc(
@@ -404,28 +404,28 @@ def open_ipc(
 ) -> Tensor:
     """A tensor in the block behind an inter-process handle of another process."""
 
-def order_after(queue: Queue, tensor: TensorBase) -> None:
+def order_after(queue: Queue, tensor: TensorBase, /) -> None:
     """Orders later work on the queue after all work on the tensor that was submitted so far."""
 
-def pending_commands(tensor: TensorBase) -> Commands:
+def pending_commands(tensor: TensorBase, /) -> Commands:
     """Commands that are done as soon as the pending work on the tensor is done."""
 
-def queue_at(address: SupportsIndex) -> Queue:
+def queue_at(address: SupportsIndex, /) -> Queue:
     """The queue at an address, which the caller guarantees to be valid."""
 
-def queue_at_untrusted(address: SupportsIndex) -> Queue:
+def queue_at_untrusted(address: SupportsIndex, /) -> Queue:
     """The queue at an address; ValueError if there cannot be a queue there."""
 
-def own_queue(tensor: TensorBase) -> Queue | None:
+def own_queue(tensor: TensorBase, /) -> Queue | None:
     """The tensor's own queue; None if it uses the queue of its device."""
 
-def show_queue(tensor: TensorBase) -> None:
+def show_queue(tensor: TensorBase, /) -> None:
     """Records that other code may submit work on the tensor, to its queue or that of its device.  Later work there is ordered after the copies begun so far, and in an in-order queue after all work."""
 
-def queue_of_capsule(capsule: CapsuleType) -> Queue:
+def queue_of_capsule(capsule: CapsuleType, /) -> Queue:
     """The queue in a 'SyclQueueRef' capsule."""
 
-def register_context_of(entry: Entry) -> None:
+def register_context_of(entry: Entry, /) -> None:
     """Adds the context of the entry to those in which bare pointers are looked up."""
 
 def release_cached_memory() -> None:
@@ -434,22 +434,22 @@ def release_cached_memory() -> None:
 def no_device_advice() -> str:
     """The advice in errors if there is no device."""
 
-def require_target(tensor: TensorBase) -> None:
+def require_target(tensor: TensorBase, /) -> None:
     """Raises a BufferError unless a copy may write to it."""
 
-def reshape_strides(tensor: TensorBase, shape: Sequence[int]) -> tuple[int, ...] | None:
+def reshape_strides(tensor: TensorBase, shape: Sequence[int], /) -> tuple[int, ...] | None:
     """Strides of the same elements in another shape of equal size; None if that needs a copy."""
 
-def resolve(type: SupportsIndex, id: SupportsIndex) -> tuple[Entry, str | None] | None:
+def resolve(type: SupportsIndex, id: SupportsIndex, /) -> tuple[Entry, str | None] | None:
     """The entry of a DLPack device, and the kind of USM that a device type of CUDA or ROCm implies."""
 
 def root_count() -> int:
     """Number of root devices."""
 
-def set_no_device_advice(advice: bytes, driver: bytes) -> None:
+def set_no_device_advice(advice: bytes, driver: bytes, /) -> None:
     """Sets the advice in errors if there is no device; called once, at import."""
 
-def set_pressure_handler(handler: object) -> None:
+def set_pressure_handler(handler: object, /) -> None:
     """Sets the function of an entry id and a size that a failed allocation calls; called once."""
 
 def set_hooks(
@@ -457,10 +457,11 @@ def set_hooks(
     copy_refused_error: type[Exception],
     sycl_error: type[Exception],
     trace: bool,
+    /,
 ) -> None:
     """Sets the parts of the Python package that the core uses; called once, by the package."""
 
-def synchronize(tensor: TensorBase) -> None:
+def synchronize(tensor: TensorBase, /) -> None:
     """Waits for the pending work on the tensor's queue."""
 
 def view(
@@ -519,7 +520,7 @@ class _test:  # noqa: N801
         """A call that check_gil_at_runtime_calls must find."""
 
     @staticmethod
-    def check_gil_at_runtime_calls(check: bool) -> None:
+    def check_gil_at_runtime_calls(check: bool, /) -> None:
         """Whether a call that can wait ends the process when the GIL is held."""
 
     @staticmethod

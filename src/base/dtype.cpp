@@ -16,16 +16,6 @@ std::string all_names() {
   return names;
 }
 
-// Rows by the two numbers of a DLDataType, since every import looks for one: row + 1, 0 for none.
-constexpr std::size_t n_codes = 1 + kDLFloat8_e8m0fnu, n_bytes = 1 + 16;
-constexpr auto rows = [] {
-  std::array<std::array<std::uint8_t, n_bytes>, n_codes> found{};
-  for (std::size_t i = 0; i < dtypes.size(); ++i) {
-    found[dtypes[i].code][dtypes[i].itemsize()] = static_cast<std::uint8_t>(i + 1);
-  }
-  return found;
-}();
-
 }  // namespace
 
 const DType* find_dtype(std::string_view name) noexcept {
@@ -35,11 +25,10 @@ const DType* find_dtype(std::string_view name) noexcept {
 }
 
 const DType* find_dtype(DLDataType wanted) noexcept {
-  const std::size_t nbytes = wanted.bits / 8u;
-  if (wanted.lanes != 1 || wanted.bits % 8 != 0) return nullptr;
-  if (wanted.code >= n_codes || nbytes >= n_bytes) return nullptr;
-  const std::size_t row = rows[wanted.code][nbytes];
-  return row == 0 ? nullptr : &dtypes[row - 1];
+  const auto* row = std::find_if(dtypes.begin(), dtypes.end(), [wanted](const DType& one) {
+    return wanted.code == one.code && wanted.bits == one.bits && wanted.lanes == 1;
+  });
+  return row == dtypes.end() ? nullptr : row;
 }
 
 const DType& dtype_named(std::string_view name) {

@@ -25,18 +25,10 @@ struct ForkList {
 
   static void add(AtFork* one) noexcept {
     const std::lock_guard<std::mutex> lock(mutex);
-    AtFork* before = nullptr;
-    AtFork* after = first;
-    for (; after && after->rank_ < one->rank_; after = after->next_) before = after;
-    one->previous_ = before;
-    one->next_ = after;
-    (before ? before->next_ : first) = one;
-    if (after) after->previous_ = one;
-  }
-  static void remove(AtFork* one) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex);
-    (one->previous_ ? one->previous_->next_ : first) = one->next_;
-    if (one->next_) one->next_->previous_ = one->previous_;
+    AtFork** place = &first;
+    while (*place && (*place)->rank_ < one->rank_) place = &(*place)->next_;
+    one->next_ = *place;
+    *place = one;
   }
   static void before_fork() noexcept {
     mutex.lock();
@@ -64,8 +56,6 @@ AtFork::AtFork(Rank rank) noexcept : rank_(rank) {
   check_locks(!is_a_lock_held(), "a lock is made under another one");
   ForkList::add(this);
 }
-
-AtFork::~AtFork() { ForkList::remove(this); }
 
 int process_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 

@@ -35,9 +35,9 @@ enum class Rank {
   pools,
 };
 
-// Something that a fork concerns.  Its functions run in the thread that forks.  It is made, and
-// destroyed, by threads that hold no lock, and never by the initialization of a function static: a
-// child would wait for that for ever.
+// Something that a fork concerns, for as long as the process lives.  Its functions run in the
+// thread that forks.  It is made by threads that hold no lock, and never by the initialization of a
+// function static: a child would wait for that for ever.
 class AtFork {
  public:
   AtFork(const AtFork&) = delete;
@@ -47,7 +47,6 @@ class AtFork {
 
  protected:
   explicit AtFork(Rank rank) noexcept;
-  ~AtFork();
 
   // The ranks whose locks this thread holds, a bit for each.
   static inline __thread std::uint32_t held_ __attribute__((tls_model("initial-exec"))) = 0;
@@ -58,7 +57,7 @@ class AtFork {
   virtual void before_fork() noexcept {}
   virtual void after_fork(bool in_child) noexcept = 0;
 
-  AtFork *previous_ = nullptr, *next_ = nullptr;
+  AtFork* next_ = nullptr;
 };
 
 // One T for the process.  A forked child begins with a new one, and leaves the old one as it was:

@@ -16,15 +16,14 @@
 
 namespace sycl_ext {
 
+inline void check_locks([[maybe_unused]] bool is_met,
+                        [[maybe_unused]] const char* failure) noexcept {
 #if defined(SYCL_EXT_CHECK_LOCKS) || !defined(NDEBUG)
-inline void check_locks(bool is_met, const char* failure) noexcept {
   if (is_met) return;
   std::fprintf(stderr, "sycl_ext: %s\n", failure);
   std::abort();
-}
-#else
-inline void check_locks(bool, const char*) noexcept {}
 #endif
+}
 
 template <class Lock>
 class Ranked final : AtFork {

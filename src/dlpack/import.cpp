@@ -139,10 +139,8 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
             copied};
   }
   if (named.is_host) {
-    return {options.settle
-                ? settle_host(data, dtype, std::move(layout), readonly, std::move(owner),
-                              options.host_reader)
-                : borrow_host(data, dtype, std::move(layout), readonly, std::move(owner)),
+    return {borrow_host(data, dtype, std::move(layout), readonly, std::move(owner), options.settle,
+                        options.host_reader),
             copied};
   }
   const Entry& entry = options.queue ? entry_of(*options.queue) : *named.entry;

@@ -86,30 +86,28 @@ void bind_entries(py::module_& m) {
         if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
         return answer;
       },
-      py::arg("type"), py::arg("id"), py::return_value_policy::reference);
-  m.def("native_stream", &native_stream, py::arg("entry"), py::call_guard<WithoutGil>());
+      py::return_value_policy::reference);
+  m.def("native_stream", &native_stream, py::call_guard<WithoutGil>());
   m.def("root_count", &root_count);
   m.def("entry_count", &entry_count);
-  m.def("entry", &entry_at, py::arg("id"), py::return_value_policy::reference);
+  m.def("entry", &entry_at, py::return_value_policy::reference);
   m.def("default_entry", &default_entry, py::return_value_policy::reference);
   m.def(
       "entry_of_queue", [](const Queue& queue) -> const Entry& { return entry_of(queue); },
-      py::arg("queue"), py::return_value_policy::reference);
+      py::return_value_policy::reference);
   m.def(
       "entry_of_device",
       [](std::uintptr_t device) -> const Entry& { return entry_of_device(address(device)); },
-      py::arg("device_address"), py::return_value_policy::reference);
-  m.def(
-      "create_sub_devices",
-      [](const Entry& entry, bool equally, const py::sequence& counts, const std::string& domain) {
-        const Dims parts = read_dims(counts);
-        const Partition partition{equally, {parts.begin(), parts.end()}, domain};
-        std::vector<int> ids;
-        const WithoutGil released;
-        for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
-        return ids;
-      },
-      py::arg("entry"), py::arg("equally"), py::arg("counts"), py::arg("domain"));
+      py::return_value_policy::reference);
+  m.def("create_sub_devices", [](const Entry& entry, bool equally, const py::sequence& counts,
+                                 const std::string& domain) {
+    const Dims parts = read_dims(counts);
+    const Partition partition{equally, {parts.begin(), parts.end()}, domain};
+    std::vector<int> ids;
+    const WithoutGil released;
+    for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
+    return ids;
+  });
   m.def(
       "entry_of_context",
       [](std::uintptr_t context, std::uintptr_t device) -> const Entry& {
@@ -117,22 +115,19 @@ void bind_entries(py::module_& m) {
       },
       py::arg("context_address"), py::arg("device_address") = 0,
       py::return_value_policy::reference);
-  m.def("register_context_of", &register_context_of, py::arg("entry"));
-  m.def(
-      "context_in_capsule",
-      [](const py::object& capsule) {
-        const void* context = referenced(capsule, "SyclContextRef");
-        require_context_at(context);
-        return number(context);
-      },
-      py::arg("capsule"));
+  m.def("register_context_of", &register_context_of);
+  m.def("context_in_capsule", [](const py::object& capsule) {
+    const void* context = referenced(capsule, "SyclContextRef");
+    require_context_at(context);
+    return number(context);
+  });
   m.def(
       "entry_in_context",
       [](std::uintptr_t pointer, std::uintptr_t context) -> const Entry& {
         return entry_in_context(address(pointer), address(context));
       },
-      py::arg("pointer"), py::arg("context_address"), py::return_value_policy::reference);
-  m.def("copies_directly", &copies_directly, py::arg("source"), py::arg("target"));
+      py::return_value_policy::reference);
+  m.def("copies_directly", &copies_directly);
   m.attr("_C_API") = own(extension_api_capsule());  // see sycl_ext/c_api.h
 }
 
@@ -141,7 +136,7 @@ void bind_queues(py::module_& m) {
                                   python_is_gone, takes_signals,       handle_signals};
   interpreter = &python;
   py::module_ tests = m.def_submodule("_test");
-  tests.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls, py::arg("check"));
+  tests.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls);
   tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
   tests.def("interrupted_waits", &interrupted_waits);
   tests.def("deferred_frees", &deferred_frees);
@@ -153,26 +148,20 @@ void bind_queues(py::module_& m) {
       .def(
           "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<WithoutGil>())
       .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
-           py::arg("producer"), py::call_guard<WithoutGil>())
+           py::call_guard<WithoutGil>())
       .def("share", [](const Queue& queue) { return number(queue.share()); })
       .def("capsule", [](const Queue& queue) {
         return reference_capsule(queue.new_reference(), "SyclQueueRef");
       });
-  m.def(
-      "queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); },
-      py::arg("address"));
-  m.def(
-      "queue_at_untrusted", [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); },
-      py::arg("address"));
+  m.def("queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); });
+  m.def("queue_at_untrusted",
+        [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); });
   m.def("loaded_libraries", [] { return as_paths(loaded_libraries()); });
   m.def("loaded_libsycl", [] { return as_paths(loaded_libsycl()); });
   m.def("has_other_libsycl", &has_other_libsycl);
-  m.def(
-      "queue_of_capsule",
-      [](const py::object& capsule) {
-        return queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
-      },
-      py::arg("capsule"));
+  m.def("queue_of_capsule", [](const py::object& capsule) {
+    return queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
+  });
 }
 
 }  // namespace sycl_ext

@@ -48,36 +48,29 @@ class HostRegistrationObject {
 
 void bind_ipc(py::module_& m) {
   py::class_<HostRegistrationObject>(m, "HostRegistration")
-      .def(py::init<const Tensor&>(), py::arg("tensor"))
+      .def(py::init<const Tensor&>())
       .def_property_readonly("nbytes", &HostRegistrationObject::nbytes)
       .def_property_readonly("closed", &HostRegistrationObject::is_closed)
-      .def("is_known_to", &HostRegistrationObject::is_known_to, py::arg("entry"))
+      .def("is_known_to", &HostRegistrationObject::is_known_to)
       .def("close", &HostRegistrationObject::close);
   py::class_<IpcExport>(m, "IpcExport")
       .def(py::init([](const Tensor& tensor) {
-             const WithoutGil released;
-             const ByteRange bytes = bytes_of(tensor);
-             return std::make_unique<IpcExport>(tensor.memory, bytes.begin, bytes.nbytes);
-           }),
-           py::arg("tensor"))
+        const WithoutGil released;
+        const ByteRange bytes = bytes_of(tensor);
+        return std::make_unique<IpcExport>(tensor.memory, bytes.begin, bytes.nbytes);
+      }))
       .def_property_readonly("data",
                              [](const IpcExport& handle) { return py::bytes(handle.bytes()); })
       .def_property_readonly("exposed", &IpcExport::exposed);
-  m.def(
-      "extent_of",
-      [](const Tensor& tensor) {
-        const ByteRange bytes = bytes_of(tensor);
-        return std::make_pair(bytes.nbytes, bytes.begin ? tensor.data - bytes.begin : 0);
-      },
-      py::arg("tensor"));
-  m.def("has_ipc", &has_ipc, py::arg("entry"));
-  m.def(
-      "memory_of",
-      [](const Tensor& tensor) {
-        const auto* data = tensor.memory->data;
-        return std::make_pair(tensor.memory->nbytes, tensor.data ? tensor.data - data : 0);
-      },
-      py::arg("tensor"));
+  m.def("extent_of", [](const Tensor& tensor) {
+    const ByteRange bytes = bytes_of(tensor);
+    return std::make_pair(bytes.nbytes, bytes.begin ? tensor.data - bytes.begin : 0);
+  });
+  m.def("has_ipc", &has_ipc);
+  m.def("memory_of", [](const Tensor& tensor) {
+    const auto* data = tensor.memory->data;
+    return std::make_pair(tensor.memory->nbytes, tensor.data ? tensor.data - data : 0);
+  });
   m.def(
       "open_ipc",
       [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,

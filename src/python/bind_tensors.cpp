@@ -73,23 +73,15 @@ void bind_copies(py::module_& m) {
       .def("done", &Commands::are_done)
       .def("wait", &Commands::wait)
       .def("event_capsule", &Commands::event_capsule);
-  m.def(
-      "begin_copy",
-      [](const Tensor& to, const Tensor& from) {
-        require_alike(to, from);
-        return Commands({begin_copy(to, from)});
-      },
-      py::arg("tensor"), py::arg("source"));
-  m.def(
-      "begin_copy_to_host",
-      [](const Tensor& tensor) {
-        auto [to, copy] = begin_copy_to_host(tensor);
-        return std::make_pair(std::move(to), Commands({std::move(copy)}));
-      },
-      py::arg("tensor"));
-  m.def(
-      "pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); },
-      py::arg("tensor"));
+  m.def("begin_copy", [](const Tensor& to, const Tensor& from) {
+    require_alike(to, from);
+    return Commands({begin_copy(to, from)});
+  });
+  m.def("begin_copy_to_host", [](const Tensor& tensor) {
+    auto [to, copy] = begin_copy_to_host(tensor);
+    return std::make_pair(std::move(to), Commands({std::move(copy)}));
+  });
+  m.def("pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); });
 }
 
 namespace {
@@ -158,25 +150,20 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("base"),
       py::arg("readonly") = false);
-  m.def(
-      "reshape_strides",
-      [](const Tensor& tensor, const py::sequence& shape) -> std::optional<py::tuple> {
-        const Layout target = compact(read_dims(shape), "C", tensor.dtype->itemsize());
-        Layout result;
-        if (!reshape_layout(tensor.layout, target, &result)) return std::nullopt;
-        py::tuple strides(result.ndim());
-        for (int i = 0; i < result.ndim(); ++i) strides[i] = result.strides()[i];
-        return strides;
-      },
-      py::arg("tensor"), py::arg("shape"));
+  m.def("reshape_strides",
+        [](const Tensor& tensor, const py::sequence& shape) -> std::optional<py::tuple> {
+          const Layout target = compact(read_dims(shape), "C", tensor.dtype->itemsize());
+          Layout result;
+          if (!reshape_layout(tensor.layout, target, &result)) return std::nullopt;
+          py::tuple strides(result.ndim());
+          for (int i = 0; i < result.ndim(); ++i) strides[i] = result.strides()[i];
+          return strides;
+        });
 
-  m.def(
-      "as_host_view",
-      [](const Tensor& tensor, const py::object& base, const py::type& cls) {
-        return own(wrap_tensor(as_host_view(tensor), base.ptr(),
-                               reinterpret_cast<PyTypeObject*>(cls.ptr())));
-      },
-      py::arg("tensor"), py::arg("base"), py::arg("cls"));
+  m.def("as_host_view", [](const Tensor& tensor, const py::object& base, const py::type& cls) {
+    return own(
+        wrap_tensor(as_host_view(tensor), base.ptr(), reinterpret_cast<PyTypeObject*>(cls.ptr())));
+  });
   m.def(
       "copy_to_host",
       [](const Tensor& tensor, const std::string& order) {
@@ -205,46 +192,31 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
       py::arg("queue") = std::nullopt);
-  m.def(
-      "copy_elements",
-      [](const Tensor& to, const Tensor& from) {
-        require_alike(to, from);
-        const WithoutGil big(is_worth_releasing(to) || is_worth_releasing(from));
-        copy_elements(to, from);
-      },
-      py::arg("target"), py::arg("source"));
-  m.def("require_target", &require_target, py::arg("tensor"));
-  m.def(
-      "synchronize",
-      [](const Tensor& tensor) {
-        const WithoutGil big(is_worth_releasing(tensor));
-        tensor.memory->wait_for_work();
-      },
-      py::arg("tensor"));
-  m.def(
-      "order_after",
-      [](const Queue& queue, const Tensor& tensor) {
-        const WithoutGil released;
-        order_after(queue, tensor.memory);
-      },
-      py::arg("queue"), py::arg("tensor"));
-  m.def(
-      "own_queue",
-      [](const Tensor& tensor) -> std::optional<Queue> {
-        if (!tensor.memory->own_queue()) return std::nullopt;
-        return tensor.memory->own_queue();
-      },
-      py::arg("tensor"));
-  m.def(
-      "show_queue",
-      [](const Tensor& tensor) {
-        const Memory memory = tensor.memory;
-        if (!memory->entry()) return;
-        memory->show();
-        const Queue queue = memory->queue();
-        queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
-      },
-      py::arg("tensor"));
+  m.def("copy_elements", [](const Tensor& to, const Tensor& from) {
+    require_alike(to, from);
+    const WithoutGil big(is_worth_releasing(to) || is_worth_releasing(from));
+    copy_elements(to, from);
+  });
+  m.def("require_target", &require_target);
+  m.def("synchronize", [](const Tensor& tensor) {
+    const WithoutGil big(is_worth_releasing(tensor));
+    tensor.memory->wait_for_work();
+  });
+  m.def("order_after", [](const Queue& queue, const Tensor& tensor) {
+    const WithoutGil released;
+    order_after(queue, tensor.memory);
+  });
+  m.def("own_queue", [](const Tensor& tensor) -> std::optional<Queue> {
+    if (!tensor.memory->own_queue()) return std::nullopt;
+    return tensor.memory->own_queue();
+  });
+  m.def("show_queue", [](const Tensor& tensor) {
+    const Memory memory = tensor.memory;
+    if (!memory->entry()) return;
+    memory->show();
+    const Queue queue = memory->queue();
+    queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
+  });
   m.def("release_cached_memory", &release_cached_memory, py::call_guard<WithoutGil>());
   m.def("memory_use", [] {
     using N = std::int64_t;
@@ -256,10 +228,9 @@ void bind_tensors(py::module_& m) {
     }
     return found;
   });
-  m.def(
-      "limit_memory", [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; },
-      py::arg("entry"), py::arg("nbytes"));
-  m.def("set_pressure_handler", &ask_under_pressure, py::arg("handler"));
+  m.def("limit_memory",
+        [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; });
+  m.def("set_pressure_handler", &ask_under_pressure);
   m.def(
       "as_usm",
       [](const py::object& object, bool thorough) {
@@ -286,15 +257,12 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("base"),
       py::arg("queue") = std::nullopt);
-  m.def(
-      "on_queue",
-      [](const py::object& tensor, const Queue& queue) {
-        const Tensor& found = tensor_of(tensor.ptr());
-        if (found.memory->queue() == queue) return tensor;
-        Owner keep = keep_tensor(first_of_block(tensor.ptr()));
-        return own(wrap_tensor(on_queue(found, queue, std::move(keep)), base_of(tensor.ptr())));
-      },
-      py::arg("tensor"), py::arg("queue"));
+  m.def("on_queue", [](const py::object& tensor, const Queue& queue) {
+    const Tensor& found = tensor_of(tensor.ptr());
+    if (found.memory->queue() == queue) return tensor;
+    Owner keep = keep_tensor(first_of_block(tensor.ptr()));
+    return own(wrap_tensor(on_queue(found, queue, std::move(keep)), base_of(tensor.ptr())));
+  });
   m.def(
       "borrow",
       [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
@@ -317,20 +285,13 @@ void bind_tensors(py::module_& m) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  m.def(
-      "watch_offer",
-      [](const py::object& handed, bool watched) { watch_offer(handed.ptr(), watched); },
-      py::arg("handed"), py::arg("watched"));
-  m.def(
-      "was_refused", [](const py::object& handed) { return was_refused(handed.ptr()); },
-      py::arg("handed"));
-  m.def(
-      "note_offer_asked",
-      [](const py::object& tensor) {
-        (void)tensor_of(tensor.ptr());
-        note_offer(tensor.ptr(), Py_None);
-      },
-      py::arg("tensor"));
+  m.def("watch_offer",
+        [](const py::object& handed, bool watched) { watch_offer(handed.ptr(), watched); });
+  m.def("was_refused", [](const py::object& handed) { return was_refused(handed.ptr()); });
+  m.def("note_offer_asked", [](const py::object& tensor) {
+    (void)tensor_of(tensor.ptr());
+    note_offer(tensor.ptr(), Py_None);
+  });
   m.def("live_exports", &live_exports);
   m.def(
       "make_capsule",
@@ -343,13 +304,10 @@ void bind_dlpack(py::module_& m) {
       },
       py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
       py::arg("null_data") = true, py::arg("companion") = py::none());
-  m.def(
-      "consume_capsule",
-      [](const py::object& capsule) {
-        Imported imported = consume_capsule(capsule.ptr());
-        return std::make_pair(std::move(imported.tensor), imported.copied);
-      },
-      py::arg("capsule"));
+  m.def("consume_capsule", [](const py::object& capsule) {
+    Imported imported = consume_capsule(capsule.ptr());
+    return std::make_pair(std::move(imported.tensor), imported.copied);
+  });
   m.def(
       "import_capsule",
       [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
@@ -362,29 +320,20 @@ void bind_dlpack(py::module_& m) {
       },
       py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,
       py::arg("readonly") = false, py::arg("queue") = std::nullopt, py::arg("base") = py::none());
-  m.def(
-      "import_through_table",
-      [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
-        std::optional<Imported> imported =
-            import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
-        if (!imported) return std::nullopt;
-        return std::make_pair(std::move(imported->tensor), imported->copied);
-      },
-      py::arg("x"));
-  m.def(
-      "facts_of_class",
-      [](const py::type& cls) {
-        return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
-      },
-      py::arg("cls"));
-  m.def(
-      "as_writable",
-      [](const py::object& tensor) {
-        Tensor writable = tensor_of(tensor.ptr());
-        writable.readonly = false;
-        return own(wrap_tensor(std::move(writable), base_of(tensor.ptr())));
-      },
-      py::arg("tensor"));
+  m.def("import_through_table", [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
+    std::optional<Imported> imported =
+        import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
+    if (!imported) return std::nullopt;
+    return std::make_pair(std::move(imported->tensor), imported->copied);
+  });
+  m.def("facts_of_class", [](const py::type& cls) {
+    return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
+  });
+  m.def("as_writable", [](const py::object& tensor) {
+    Tensor writable = tensor_of(tensor.ptr());
+    writable.readonly = false;
+    return own(wrap_tensor(std::move(writable), base_of(tensor.ptr())));
+  });
   m.def(
       "capsule_from_pointer",
       [](std::uintptr_t managed, bool versioned) {

@@ -13,26 +13,22 @@ void bind_hooks(py::module_& m) {
       "set_no_device_advice",
       [](const py::bytes& advice, const py::bytes& driver) {  // with paths, which need not be UTF-8
         sycl_ext::set_no_device_advice(advice, driver);
-      },
-      py::arg("advice"), py::arg("driver"));
-  m.def(
-      "set_hooks",
-      [](const py::dict& fields, const py::object& copy_refused_error, const py::object& sycl_error,
-         bool trace) {
-        sycl_ext::Hooks& hooks = sycl_ext::hooks();
+      });
+  m.def("set_hooks", [](const py::dict& fields, const py::object& copy_refused_error,
+                        const py::object& sycl_error, bool trace) {
+    sycl_ext::Hooks& hooks = sycl_ext::hooks();
 #define SYCL_EXT_TAKE(name) hooks.name = py::object(fields[#name]).release().ptr()
-        SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
+    SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
 #undef SYCL_EXT_TAKE
-        hooks.trace = trace;
-        sycl_ext::ask_dpctl();
-        for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
-          sycl_ext::end_directly(type);
-        }
-        using Kind = sycl_ext::Error::Kind;
-        sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
-        sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
-      },
-      py::arg("fields"), py::arg("copy_refused_error"), py::arg("sycl_error"), py::arg("trace"));
+    hooks.trace = trace;
+    sycl_ext::ask_dpctl();
+    for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
+      sycl_ext::end_directly(type);
+    }
+    using Kind = sycl_ext::Error::Kind;
+    sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
+    sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
+  });
   py::tuple names(sycl_ext::dtypes.size());
   for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
     const sycl_ext::DType& entry = sycl_ext::dtypes[i];

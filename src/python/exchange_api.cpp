@@ -130,7 +130,7 @@ int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out)
     *out = nullptr;
     const NamedDevice named = resolve({device_type, device_id});
     if (static_cast<int>(device_type) == kDLOneAPI) {
-      *out = const_cast<void*>(entry_at(device_id).queue_address());
+      *out = const_cast<void*>(entry_at(device_id).queue().share());
     } else if (named.entry) {
       const WithoutGil released;
       *out = reinterpret_cast<void*>(native_stream(*named.entry));

@@ -74,14 +74,12 @@ inline PyThreadState* state_with_gil() noexcept {
 }
 inline bool holds_gil() noexcept { return state_with_gil(); }
 
-// The same while the interpreter is ending.
-inline bool holds_gil_at_end() noexcept {
-  PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
-  return mine && mine == state_unchecked();
-}
-
 // Whether it has ended, or this thread is not the one that ends it.
-inline bool python_is_gone() noexcept { return !python_is_alive() && !holds_gil_at_end(); }
+inline bool python_is_gone() noexcept {
+  if (python_is_alive()) return false;
+  PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
+  return !mine || mine != state_unchecked();
+}
 
 // For WithoutGil.
 inline Interpreter::Released release_gil_if_held() noexcept {

@@ -12,18 +12,9 @@
 
 namespace sycl_ext {
 
-// The functions of the Python package that the core calls, and four objects, which the package
-// passes at import (sycl_ext/_tensor/hooks.py): each by its name here.
-//
-// One continuation for each verb does everything but views, with the arguments of the call: an
-// import (imports.hpp), __dlpack__, host_view, to_numpy, and empty or zeros.
-//
-// facts_of_class: (class) -> the bits of ProducerClass; decide: (facts of a tensor and a request)
-// -> place in Route, see routes.hpp; shared_queue: (entry id) -> the dpctl.SyclQueue that everybody
-// shares; numpy_dtype: (name of a dtype) -> numpy.dtype.
-//
-// The classes of new tensors and of host views; device_ids: Device -> entry id; dtype_indices:
-// anything that usually names a dtype -> its place in `dtypes`.
+// The functions and objects of the Python package that the core uses, which the package passes at
+// import (sycl_ext/_tensor/hooks.py), each by its name here.  docs/design.md has a table of them
+// ("Calls of the core").
 struct Hooks {
 #define SYCL_EXT_HOOKS(hook) \
   hook(import_slowly);       \

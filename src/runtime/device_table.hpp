@@ -101,8 +101,6 @@ class Entry final {
   }
   // The same; nullptr: it was not fetched, and not given to other code.
   const Queue* fetched_queue() const noexcept { return queue_.made(); }
-  // Its address, valid for ever.
-  const void* queue_address() const { return queue().share(); }
   // A new one, in order.
   Queue new_queue() const;
 
@@ -168,8 +166,8 @@ bool may_have_work_on_cpu() noexcept;
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device.
 const Entry& default_entry();
 
-// Entry of a device and a context, appended when it is new.  The
-// arguments are addresses of a sycl::device and a sycl::context.
+// Entry of a device and a context, appended when it is new.  The arguments are addresses of a
+// sycl::device and a sycl::context.
 //
 // A sub-device has one entry of kind sub_device, its home: in the default context where the runtime
 // lets it live there (Level Zero), else in the context that it was first seen in (OpenCL).  In any

@@ -61,17 +61,11 @@ Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entr
   return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
 }
 
-Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner) {
-  const ByteRange range = byte_range(data, layout, dtype.itemsize());
-  Memory memory = borrow(range.begin, range.nbytes, UsmKind::system, nullptr, {}, std::move(owner));
-  return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
-}
-
-Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
-                   const Entry* reader) {
+Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
+                   bool settle, const Entry* reader) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind = UsmKind::system;
-  const Entry* entry = range.begin ? find_owner(range.begin, &kind) : nullptr;
+  const Entry* entry = settle && range.begin ? find_owner(range.begin, &kind) : nullptr;
   if (entry) {
     try {
       locate_usm("the array", range.begin, range.nbytes, *entry, &kind);

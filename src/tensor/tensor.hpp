@@ -42,12 +42,10 @@ Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 // context.
 Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entry& entry,
                   bool readonly, Owner owner, Queue queue = {});
-Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner);
-// The same for host memory that a device wants: USM of a context of the table is taken as the USM
-// it is, and other memory as "system" USM of `reader`.  Without one the tensor is host memory as
-// from borrow_host.
-Tensor settle_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
-                   const Entry* reader);
+// borrow_host: host memory.  `settle`: a device wants it, so USM of a context of the table is taken
+// as the USM it is, and other memory as "system" USM of `reader`, if there is one.
+Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
+                   bool settle = false, const Entry* reader = nullptr);
 
 // A view of the same memory.  `offset` counts elements from the first element of `base`.
 // Error(value) unless every element of the new view lies inside the memory.

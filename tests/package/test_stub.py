@@ -85,6 +85,15 @@ def pybind11_signature(name, value):
     return ast.parse(f"def {first}: ...").body[0], without_lines(rest)
 
 
+def with_names(signature, node):
+    """Name parameters that pybind11 only numbers as the stub does: by position only."""
+    numbered = [re.fullmatch(r"arg\d+", one.arg) for one in signature.args.args]
+    if any(numbered):
+        signature.args.posonlyargs, signature.args.args = signature.args.args, []
+        for theirs, ours in zip(signature.args.posonlyargs, node.args.posonlyargs, strict=False):
+            theirs.arg = ours.arg
+
+
 def parameters(node):
     """Names, kinds and defaults; the types are those that say enough."""
     plain = ast.parse(ast.unparse(node)).body[0]
@@ -116,6 +125,7 @@ def complaints(text):
         doc = without_lines(value.__doc__)
         if not is_property and (known := pybind11_signature(name, value)):
             signature, doc = known
+            with_names(signature, node)
             if parameters(signature) != parameters(node):
                 yield f"{name}: ({parameters(node)}) is ({parameters(signature)}) in the module"
             typed = types(node)

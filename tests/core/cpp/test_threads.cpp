@@ -175,7 +175,7 @@ bool ends_well_in_a_child(const Body& body) {
 
 // The fork holds no lock of a greater rank while it waits for one, whichever was made first.
 TEST(threads_take_locks_while_another_forks) {
-  Mutex second(Rank::pools), first(Rank::async_errors);
+  Mutex &second = *new Mutex(Rank::pools), &first = *new Mutex(Rank::async_errors);
   std::atomic<bool> is_first_taken{false};
   std::thread other([&] {
     const std::lock_guard<Mutex> lock_first(first);
@@ -210,7 +210,7 @@ TEST(threads_make_once_while_another_forks) {
 
 // A driver that starts a program forks in a call that is made under a lock.
 TEST(threads_fork_under_their_own_lock) {
-  Mutex own(Rank::sub_devices);
+  Mutex& own = *new Mutex(Rank::sub_devices);
   {
     const std::lock_guard<Mutex> lock(own);
     CHECK(ends_well_in_a_child([] {}));
@@ -219,7 +219,8 @@ TEST(threads_fork_under_their_own_lock) {
 }
 
 TEST(threads_take_locks_in_the_order_of_their_ranks) {
-  Mutex first(Rank::async_errors), second(Rank::pools), other(Rank::pools);
+  Mutex &first = *new Mutex(Rank::async_errors), &second = *new Mutex(Rank::pools),
+        &other = *new Mutex(Rank::pools);
   const auto take = [](Mutex* one, Mutex* then) {
     return ends_well_in_a_child([&] {
       close(STDERR_FILENO);
