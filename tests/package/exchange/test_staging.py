@@ -4,6 +4,7 @@
 Of a GPU: ``environments/stand_in_gpu``.
 """
 
+import re
 import subprocess
 from unittest.mock import Mock
 
@@ -94,6 +95,16 @@ def test_intel_mpi_claims_level_zero_by_a_variable(monkeypatch, backend, offload
     monkeypatch.setenv("I_MPI_OFFLOAD", offload)
     comm = Mock(**{"Get_info.return_value.Get.return_value": None})
     assert (mpi._claim(comm, Mock(backend=backend)) == "") is claimed
+
+
+def test_a_rank_with_a_reason_is_named():
+    comm = Mock(**{"allgather.return_value": ["", "lost", "gone"]})
+    assert mpi._agreed(comm, "") == "rank 1: lost"
+
+
+def test_the_last_words_of_the_process_that_tries(monkeypatch):
+    monkeypatch.setattr(mpi.sys, "executable", "/bin/sh")  # which does not read Python
+    assert re.search(r"failed: exit code \d+: \S", mpi._try_apart(sx.device()))
 
 
 # ---- requests; with MPI and its lies: ``programs/processes/mpi_guard.py`` ------------------------

@@ -161,7 +161,7 @@ def test_wrong_arguments():
         _core.IpcExport(sx.zeros(3))
 
 
-def test_no_room_is_a_memory_error():
+def test_no_room_is_a_memory_error(monkeypatch):
     with pytest.raises(MemoryError, match="bytes of shared memory are more than"):
         sx.ipc.empty(1 << 62, "uint8", device="cpu")
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -173,6 +173,8 @@ def test_no_room_is_a_memory_error():
             sx.ipc.empty(1 << 31, "uint8", device="cpu")
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
+    monkeypatch.setattr(os, "sysconf", lambda name: 8)  # a machine of eight pages of eight bytes
+    assert sx.ipc.empty(64, "uint8", device="cpu").size == 64
 
 
 @pytest.mark.parametrize("free", [0, 1])  # none for the file, none for its mapping

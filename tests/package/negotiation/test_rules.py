@@ -13,15 +13,8 @@ import pytest
 import sycl_ext as sx
 from dlpack_conformance.structs import IS_COPIED, capsule_name, managed_in
 from producers import as_strided
-from sycl_ext._negotiation.rules import (
-    Relation,
-    Request,
-    Route,
-    Source,
-    kind_of_copy,
-    plan,
-    relation,
-)
+from sycl_ext._negotiation import rules
+from sycl_ext._negotiation.rules import Relation, Request, Route, Source, plan, relation
 from sycl_ext._protocols import exports, sources
 
 HOST = (1, 0)
@@ -311,5 +304,5 @@ def test_notes_are_added():
 
 
 def test_the_kind_of_a_copy_where_the_device_lacks_it():
-    assert kind_of_copy("shared", ("system", "host", "device")) == "host"
-    assert kind_of_copy("host", ()) == "host"
+    assert rules.kind_of_copy("shared", ("system", "host", "device")) == "host"
+    assert rules.kind_of_copy("host", ()) == "host"
