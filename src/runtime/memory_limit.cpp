@@ -11,8 +11,8 @@ namespace sycl_ext {
 
 namespace {
 
-// The time that an allocation waits for pending work to free memory.
-constexpr std::chrono::seconds longest_wait_for_room{5};
+// The time that an allocation waits for pending work to free memory, while none is freed.
+constexpr std::chrono::milliseconds longest_wait_for_room{5000};
 // In a row, of a handler that returns true: other threads may take memory that it frees.
 constexpr int most_fruitless_calls = 100;
 
@@ -46,15 +46,18 @@ std::int64_t freed_of(int root_id) noexcept {
   return sum;
 }
 
-// Whether the device has room once blocks with pending work are freed.
-bool is_room_made_by_waiting(const std::function<bool()>& has_room) {
-  const auto end = std::chrono::steady_clock::now() + longest_wait_for_room;
-  while (may_wait_for_deferred_frees() && std::chrono::steady_clock::now() < end) {
+// Whether the device has room once blocks with pending work are freed.  `left`: the time to wait.
+bool is_room_made_by_waiting(std::chrono::milliseconds* left,
+                             const std::function<bool()>& has_room) {
+  while (may_wait_for_deferred_frees() && left->count() > 0) {
+    const auto begin = std::chrono::steady_clock::now();
     {
       const WithoutGil released;
-      wait_interruptibly([] { wait_for_deferred_free(longest_wait_for_room); });
+      wait_interruptibly([timeout = *left] { wait_for_deferred_free(timeout); });
     }
     if (has_room()) return true;
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    *left -= std::chrono::ceil<std::chrono::milliseconds>(waited);
   }
   return false;
 }
@@ -105,12 +108,15 @@ std::int64_t bytes_on(const Entry& entry) noexcept {
 void set_pressure_handler(PressureHandler handler) noexcept { pressure_handler = handler; }
 
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
+  std::chrono::milliseconds left = longest_wait_for_room;
   for (int fruitless = 0; fruitless < most_fruitless_calls; ++fruitless) {
     const std::int64_t before = freed_of(entry.root_id);
-    if (is_room_made_by_waiting(has_room)) return true;
+    if (is_room_made_by_waiting(&left, has_room)) return true;
     if (!ask_handler(entry, nbytes)) return false;
     if (has_room()) return true;
-    if (freed_of(entry.root_id) > before) fruitless = -1;
+    if (freed_of(entry.root_id) == before) continue;
+    fruitless = -1;
+    left = longest_wait_for_room;
   }
   return false;
 }

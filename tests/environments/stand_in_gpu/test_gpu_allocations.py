@@ -78,6 +78,19 @@ def test_a_callback_makes_room_on_a_full_device(gpu, adapter, limits):
     del kept
 
 
+def test_a_callback_that_frees_nothing(gpu, hold, limits):
+    """It is not asked for ever, and pending work is waited for once."""
+    calls, busy = [], sx.empty(1 << 20, "uint8", device=gpu)
+    source = sx.empty(1 << 20, "uint8", usm_type="host", device=gpu)
+    limits(statistics(gpu)[gpu, "device"].live_bytes, lambda nbytes: not calls.append(nbytes))
+    with hold():
+        busy.copy_from(source, wait=False)
+        del busy
+        with pytest.raises(MemoryError, match="that sycl_ext.memory.limit allows device 1"):
+            sx.empty(1 << 20, "uint8", device=gpu)
+    assert 1 < len(calls) < 1000
+
+
 def test_a_limit_for_a_library_in_c(lab, gpu, limits, monkeypatch):
     """Its thread is one that Python has never met: an exception of the callback is lost there."""
     unraisable = []
