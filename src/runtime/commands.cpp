@@ -190,21 +190,10 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
   }
 }
 
-std::shared_ptr<EventState> copy_before(const QueueState& state, std::size_t count) {
+std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t of) {
   if (!state.errors) return nullptr;
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-  const auto& begun = state.errors->begun;
-  if (begun.size() < count) return nullptr;
-  const auto found = std::find_if(begun.rbegin(), begun.rend(), [&](const auto& one) {
-    return one->goes_on && !one->is_done && one->failure.empty() && --count == 0;
-  });
-  return found == begun.rend() ? nullptr : *found;
-}
-
-std::shared_ptr<EventState> last_command(const QueueState& state) {
-  if (!state.errors) return nullptr;
-  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-  return state.errors->begun.empty() ? nullptr : state.errors->begun.back();
+  return state.errors->begun.size() < of ? nullptr : state.errors->begun.back();
 }
 
 Event list(std::shared_ptr<EventState> command) {
@@ -238,17 +227,6 @@ void raise_failure(EventState* command) {
   fail(Error::Kind::runtime, "a command has failed: ", failure);
 }
 
-std::string take_errors(const QueueState& state) {
-  if (!state.errors || !collect_errors(state)) return "";
-  std::string text;
-  {
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-    text.swap(state.errors->first);
-    state.errors->any = false;
-  }
-  return text;
-}
-
 std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
   std::string failure;
   if (!state_->errors) return failure;
@@ -272,12 +250,14 @@ void wait_for_all(std::vector<Event> events) {
   events.erase(std::remove_if(events.begin(), events.end(),
                               [](const Event& event) { return !event.state_; }),
                events.end());
-  if (events.empty()) return;
-  wait_interruptibly([events] {
-    sycl_call("waiting for commands", [&] {
-      for (const Event& event : events) settle(event.state_);
+  const auto is_done = [](const Event& event) { return event.state_->is_done.load(); };
+  if (!std::all_of(events.begin(), events.end(), is_done)) {
+    wait_interruptibly([events] {
+      sycl_call("waiting for commands", [&] {
+        for (const Event& event : events) settle(event.state_);
+      });
     });
-  });
+  }
   for (const Event& event : events) raise_failure(event.state_.get());
 }
 
@@ -299,14 +279,7 @@ std::optional<bool> Event::answer() const noexcept {
   return std::nullopt;
 }
 
-void Event::wait() const {
-  if (!state_) return;
-  if (!state_->is_done) {
-    wait_interruptibly(
-        [state = state_] { sycl_call("waiting for a command", [&] { settle(state); }); });
-  }
-  raise_failure(state_.get());
-}
+void Event::wait() const { wait_for_all({*this}); }
 
 Owner Event::new_reference() const { return new_reference_of(state_->event); }
 

@@ -129,11 +129,8 @@ bool is_empty(const QueueState& state);
 
 // Before anybody waits for a command of ours; a third party's queue has no list.
 Event list(std::shared_ptr<EventState> command);
-// The newest of the commands that are listed; nullptr: none is.
-std::shared_ptr<EventState> last_command(const QueueState& state);
-// The oldest of the `count` newest copies that go on and whose outcome is not known; nullptr: there
-// are fewer.
-std::shared_ptr<EventState> copy_before(const QueueState& state, std::size_t count);
+// The newest of the commands that are listed, if there are that many; else nullptr.
+std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t of = 1);
 // Learns the outcome of the commands that are listed, and forgets those that are done.  `wait`:
 // of all, or of those up to `last`.
 void look_at_commands(const QueueState& state, bool wait, const EventState* last = nullptr);
@@ -146,7 +143,5 @@ void raise_failure(EventState* command);
 // Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
 // its own.  Whether there are any that nobody has been told of.
 bool collect_errors(const QueueState& state);
-// The first of the errors that nobody has been told of; empty: there is none.
-std::string take_errors(const QueueState& state);
 
 }  // namespace sycl_ext

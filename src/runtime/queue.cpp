@@ -239,11 +239,17 @@ void Queue::finish(std::vector<Event> events) const {
 }
 
 void Queue::tell_errors() const {
-  const std::string text =
-      sycl_call("collecting asynchronous errors", [this] { return take_errors(*state_); });
-  if (!text.empty()) {
-    fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
+  if (!sycl_call("collecting asynchronous errors", [this] { return collect_errors(*state_); })) {
+    return;
   }
+  std::string text;
+  {
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    text.swap(state_->errors->first);
+    state_->errors->any = false;
+  }
+  if (text.empty()) return;  // another thread was told
+  fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
 }
 
 Event Queue::marker() const {
@@ -308,9 +314,9 @@ Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
 
 Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
   if (nbytes == 0) return Event();
-  if (const auto last = copy_before(*state_, most_copies)) {
+  if (const auto last = last_command(*state_, most_copies)) {
     wait_interruptibly([state = state_, last] {
-      sycl_call("waiting for an earlier copy", [&] { look_at_commands(*state, true, last.get()); });
+      sycl_call("waiting for earlier copies", [&] { look_at_commands(*state, true, last.get()); });
     });
   }
   std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
