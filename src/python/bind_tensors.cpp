@@ -88,26 +88,15 @@ namespace {
 
 PyObject* python_pressure_handler = nullptr;
 
-bool call_pressure_handler(const Entry& limited, std::size_t nbytes) {
-  const PyRef answer(PyObject_CallFunction(python_pressure_handler, "in", limited.id,
-                                           static_cast<Py_ssize_t>(nbytes)));
-  const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
-  if (is_true < 0) throw PythonError();
-  return is_true;
-}
-
 bool pressure_handler(const Entry& limited, std::size_t nbytes) {
-  if (holds_gil()) return call_pressure_handler(limited, nbytes);
-  if (!python_is_alive()) return false;
-  const bool is_ours = released_state;  // then a caller sees the exception
-  const TakenGil taken;
-  try {
-    return call_pressure_handler(limited, nbytes);
-  } catch (const PythonError&) {
-    if (is_ours) throw;
-    PyErr_WriteUnraisable(python_pressure_handler);
-    return false;
-  }
+  const auto ask = [&] {
+    const PyRef answer(PyObject_CallFunction(python_pressure_handler, "in", limited.id,
+                                             static_cast<Py_ssize_t>(nbytes)));
+    const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
+    if (is_true < 0) throw PythonError();
+    return is_true != 0;
+  };
+  return with_gil(ask, [] { return false; });
 }
 
 void ask_under_pressure(const py::object& handler) {

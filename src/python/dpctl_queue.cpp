@@ -89,39 +89,26 @@ bool add_noted_events(const Queue& queue, const std::function<void(const void*)>
 }
 
 void event_source(const Queue& queue, const std::function<void(const void*)>& add) {
-  if (!python_is_alive()) return;
-  std::optional<TakenGil> taken;
-  bool is_raised = released_state;  // an exception of a signal handler in there
-  if (holds_gil()) {
-    is_raised = true;
-  } else {
-    taken.emplace();
-  }
-  const auto ask = [&] { return hang_at_thread_end([&] { return add_noted_events(queue, add); }); };
-  if (is_raised && !PyErr_Occurred()) {
-    if (ask()) return;
-    throw PythonError();
-  }
-  const SavedException pending;  // a destructor asks
-  if (ask()) return;
-  PyErr_WriteUnraisable(Py_None);
-  fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
+  const auto ask = [&] {
+    std::optional<SavedException> pending;  // a destructor asks
+    if (PyErr_Occurred()) pending.emplace();
+    if (add_noted_events(queue, add)) return;
+    if (!pending) throw PythonError();
+    PyErr_WriteUnraisable(Py_None);
+    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
+  };
+  with_gil(ask, [] {
+    if (!python_is_alive()) return;
+    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
+  });
 }
 
 Queue queue_source(const Entry& entry) {
-  if (holds_gil()) return hang_at_thread_end([&] { return fetch(entry); });
-  if (!python_is_alive()) {
-    fail(Error::Kind::runtime, "the interpreter is gone, and the queue of device ", entry.id,
-         " was not fetched before");
-  }
-  const TakenGil taken;
-  try {
-    return hang_at_thread_end([&] { return fetch(entry); });
-  } catch (const PythonError&) {  // nobody sees a Python exception of this thread
-    PyErr_Clear();
-    fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('", entry.name,
-         "')");
-  }
+  return with_gil([&] { return fetch(entry); },
+                  [&]() -> Queue {
+                    fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('",
+                         entry.name, "'), or the interpreter is gone");
+                  });
 }
 
 }  // namespace

@@ -111,6 +111,24 @@ struct DecRef {
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;
 
+// Runs `ask`, which may throw PythonError, with the GIL in any thread.  `otherwise`: the
+// interpreter is gone; or nobody sees a Python exception of this thread, which is written to
+// stderr.
+template <class Ask, class Otherwise>
+auto with_gil(const Ask& ask, const Otherwise& otherwise) -> decltype(ask()) {
+  if (holds_gil()) return hang_at_thread_end(ask);
+  if (!python_is_alive()) return otherwise();
+  const bool is_seen = released_state;  // by the caller of the core
+  const TakenGil taken;
+  try {
+    return hang_at_thread_end(ask);
+  } catch (const PythonError&) {
+    if (is_seen) throw;
+    PyErr_WriteUnraisable(Py_None);
+  }
+  return otherwise();
+}
+
 // The exception that is set, as an object; none is set any more.  KeyboardInterrupt and the like,
 // and RecursionError, are not answers of others: they stay set, and PythonError is thrown. (Endless
 // recursion would not end if it were a refusal, after which something else is tried.)
