@@ -21,6 +21,9 @@ void bind_hooks(py::module_& m) {
     SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
 #undef SYCL_EXT_TAKE
     hooks.trace = trace;
+    // Of an export through the table, Python would neither write the log nor know the caller.
+    auto* const base = reinterpret_cast<PyObject*>(sycl_ext::tensor_base_type());
+    if (trace) py::delattr(base, "__dlpack_c_exchange_api__");
     sycl_ext::ask_dpctl();
     for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
       sycl_ext::end_directly(type);

@@ -67,10 +67,6 @@ PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions optio
                    : wrap(export_managed<DLManagedTensor>(tensor, std::move(options)));
 }
 
-DLManagedTensorVersioned* take_managed(PyObject* capsule) {
-  return take<DLManagedTensorVersioned>(capsule);
-}
-
 PyObject* capsule_from_pointer(void* managed, bool versioned) {
   std::array<std::byte, sizeof(DLManagedTensorVersioned)> image;
   const std::size_t nbytes = versioned ? image.size() : sizeof(DLManagedTensor);

@@ -11,9 +11,6 @@ namespace sycl_ext {
 // A new capsule over an export of the tensor.
 PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions options);
 
-// The struct in a fresh "dltensor_versioned" capsule; it belongs to the caller.
-DLManagedTensorVersioned* take_managed(PyObject* capsule);
-
 // A new capsule over a managed tensor that C code made; takes it over.
 PyObject* capsule_from_pointer(void* managed, bool versioned);
 

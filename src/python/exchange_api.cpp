@@ -84,15 +84,6 @@ int from_object(void* object, DLManagedTensorVersioned** out) {
   auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
     const Tensor& tensor = shareable(self);
-    if (hooks().trace) {  // Python writes the log, and records the caller
-      const PyRef capsule(PyObject_CallFunction(hooks().export_slowly, "OO(ii)OO", self, Py_None,
-                                                DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, Py_None,
-                                                Py_None));
-      if (!capsule) throw PythonError();
-      *out = take_managed(capsule.get());
-      note_offer(self, Py_True);
-      return 0;
-    }
     ordered(tensor);
     *out = export_as(tensor, tensor.dl_device());
     note_offer(self, Py_True);
