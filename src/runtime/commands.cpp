@@ -31,7 +31,8 @@ bool collect_errors(const QueueState& state) {
   if (!state.errors) return false;
   const RuntimeCall call("collecting asynchronous errors");
   const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
-  return state.errors->any;
+  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  return !state.errors->first.empty();
 }
 
 bool is_over_soon(const std::optional<sycl::event>& event) {

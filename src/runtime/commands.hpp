@@ -29,7 +29,6 @@ namespace sycl_ext {
 struct AsyncErrors {
   static inline Mutex& mutex = *new Mutex(Rank::async_errors);
   std::string first;  // the first of several is the cause
-  std::atomic<bool> any{false};
   std::list<std::shared_ptr<EventState>> begun;
   int awaited_in = -1;  // the process in which a thread waits for the oldest of them; -1: none
   // How many waits for them have failed, and how the last one did.

@@ -102,8 +102,6 @@ class Reaper {
       pause = fresh.empty() ? std::min(2 * pause, longest_pause) : shortest_pause;
       std::uint64_t fresh_count = 0;
       std::list<Group> look;
-      List unmarked = std::exchange(unmarked_, {});
-      while (Deferred* const one = unmarked.pop()) put(one, &look);
       for (; Deferred* const one = fresh.pop(); ++fresh_count) put(one, &look);
       groups_.splice(groups_.end(), look);
       const std::uint64_t freed = free_those_done();
@@ -122,7 +120,7 @@ class Reaper {
     std::unique_lock<Mutex> lock(mutex);
     changed_.wait_for(lock, pause, [this] { return urgent_; });
     urgent_ = false;
-    if (groups_.empty() && unmarked_.empty() && fresh_.empty()) {
+    if (groups_.empty() && fresh_.empty()) {
       sleeps_ = true;
       changed_.wait(lock, [this] { return !fresh_.empty(); });
       sleeps_ = false;
@@ -137,14 +135,13 @@ class Reaper {
                               [&](const Group& other) { return other.queues == queues; });
     if (group == look->end()) {
       try {
-        std::list<Group> made;
-        made.push_back({queues});
-        mark(&made.front());
-        look->splice(look->end(), made);
-        group = std::prev(look->end());
+        group = look->insert(look->end(), Group{queues});
       } catch (...) {  // not enough memory now: the next look tries again
-        return unmarked_.push(one);
+        const std::lock_guard<Mutex> lock(mutex);
+        ++added_;
+        return fresh_.push(one);
       }
+      mark(&*group);
     }
     group->members.push(one);
   }
@@ -194,9 +191,7 @@ class Reaper {
   bool runs_ = false, sleeps_ = false, urgent_ = false;
   std::atomic<std::size_t> count_{0};
   std::uint64_t added_ = 0, looked_at_ = 0, freed_ = 0;
-  // Of the thread.
-  std::list<Group> groups_;  // of one look after the other
-  List unmarked_;
+  std::list<Group> groups_;  // of one look after the other; the thread's
 };
 
 namespace {

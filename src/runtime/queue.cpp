@@ -111,7 +111,6 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
       }
       const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
       if (errors->first.empty()) errors->first = text;
-      errors->any = true;
       ++errors->failures;
       errors->failure = text;
     }
@@ -140,12 +139,6 @@ bool Queue::is_at(const void* address) const noexcept {
 }
 
 bool Queue::in_order() const noexcept { return state_->in_order; }
-
-bool Queue::same_context(const Queue& other) const {
-  return sycl_call("asking for the context of a queue", [&] {
-    return state_->queue.get_context() == other.state_->queue.get_context();
-  });
-}
 
 // An event of another context crashes libintelocl.  Level Zero v1 unlocks the queue while it adds
 // an event of another device, and unlocks it once more when the driver fails meanwhile: the queue
@@ -219,12 +212,9 @@ void Queue::wait() const {
       // First these: then the device has been given whatever came after them.
       for (const Event& event : events) settle(event.state_);
       if (!is_empty_after_a_while(*state)) {
-        if (std::optional<sycl::event> all = mark(*state)) {
-          const auto end = std::make_shared<EventState>(*std::move(all), state);
-          ++state->pending;
-          list(end);
-          settle(end);
-          raise_failure(end.get());
+        if (const Event end = Queue(state).marker()) {
+          settle(end.state_);
+          raise_failure(end.state_.get());
         }
       }
       state->settle(abandoned);
@@ -246,7 +236,6 @@ void Queue::tell_errors() const {
   {
     const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
     text.swap(state_->errors->first);
-    state_->errors->any = false;
   }
   if (text.empty()) return;  // another thread was told
   fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);

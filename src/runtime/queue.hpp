@@ -62,7 +62,6 @@ class Queue {
   bool operator==(const Queue& other) const noexcept;  // the same sycl::queue
   bool is_at(const void* address) const noexcept;      // of a `sycl::queue`
   bool in_order() const noexcept;
-  bool same_context(const Queue& other) const;
   // Whether its commands can wait for an event of the other queue.  False: it takes a wait on the
   // host.
   bool can_follow(const Queue& other) const;
