@@ -85,8 +85,6 @@ class Entry:
     @property
     def root_id(self) -> int: ...
     @property
-    def usm_system(self) -> bool: ...
-    @property
     def usm_types(self) -> tuple[str, ...]: ...
 
 class TensorBase:
@@ -370,11 +368,8 @@ def make_capsule(
 ) -> CapsuleType:
     """A DLPack capsule over the tensor's memory; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
 
-def memory_of(tensor: TensorBase, /) -> tuple[int, int]:
-    """Size of the block that the tensor is in, and the offset of its first element."""
-
-def extent_of(tensor: TensorBase, /) -> tuple[int, int]:
-    """Size of the bytes from the lowest to the highest element, and where the first element is."""
+def extent_of(tensor: TensorBase, of_memory: bool, /) -> tuple[int, int]:
+    """Size of the block, or of the bytes of all elements, and where the first element is in it."""
 
 def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
     """Entry id (None: host memory), kind, bytes now and at most, blocks now and in all, cached bytes."""

@@ -65,8 +65,6 @@ void bind_entries(py::module_& m) {
       .def_readonly("fp16", &Entry::fp16)
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)
-      .def_property_readonly("usm_system",
-                             [](const Entry& entry) { return has_usm(entry, UsmKind::system); })
       .def_readonly("host_memory", &Entry::host_memory)
       .def_property_readonly("device_address",
                              [](const Entry& entry) { return number(entry.device_address()); })

@@ -62,15 +62,12 @@ void bind_ipc(py::module_& m) {
       .def_property_readonly("data",
                              [](const IpcExport& handle) { return py::bytes(handle.bytes()); })
       .def_property_readonly("exposed", &IpcExport::exposed);
-  m.def("extent_of", [](const Tensor& tensor) {
-    const ByteRange bytes = bytes_of(tensor);
+  m.def("extent_of", [](const Tensor& tensor, bool of_memory) {
+    const Allocation& memory = *tensor.memory;
+    const ByteRange bytes = of_memory ? ByteRange{memory.data, memory.nbytes} : bytes_of(tensor);
     return std::make_pair(bytes.nbytes, bytes.begin ? tensor.data - bytes.begin : 0);
   });
   m.def("has_ipc", &has_ipc);
-  m.def("memory_of", [](const Tensor& tensor) {
-    const auto* data = tensor.memory->data;
-    return std::make_pair(tensor.memory->nbytes, tensor.data ? tensor.data - data : 0);
-  });
   m.def(
       "open_ipc",
       [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,

@@ -211,7 +211,7 @@ def empty(
 
 
 def _require_system_usm(device: Device) -> None:
-    if not device._entry.usm_system:
+    if "system" not in device._entry.usm_types:
         raise BufferError(
             f"{device!r} has neither inter-process handles nor system USM, so no memory of it can "
             "be shared; share memory of the CPU device (device='cpu') and copy between them"
@@ -299,11 +299,11 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     keep: object = t
     exposed = 0
     if isinstance(t.base, Block):
-        nbytes, offset = _core.memory_of(t)
+        nbytes, offset = _core.extent_of(t, True)
         key = t.base.key
     elif _core.has_ipc(device._entry):
         export = _core.IpcExport(t)
-        nbytes, offset = _core.extent_of(t)
+        nbytes, offset = _core.extent_of(t, False)
         exposed = export.exposed
         offer = records.Offer(export.data, nbytes, (export, permission))
         mechanism, key, keep = "sycl", offer.key, _Kept(offer, export.data)

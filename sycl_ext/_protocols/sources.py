@@ -42,7 +42,7 @@ def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **wishe
         facts["known"] = 0 <= entry_id < _core.entry_count()
         if facts["known"]:
             target = _core.entry(entry_id)
-            facts["system_usm"] = wishes.get("ours", False) and target.usm_system
+            facts["system_usm"] = wishes.get("ours", False) and "system" in target.usm_types
             facts["has_usm"] = bool({*target.usm_types} - {"system"})
             if source.entry not in (None, target.id) and source.usm_type == "device":
                 facts["direct"] = _core.copies_directly(_core.entry(source.entry), target)
