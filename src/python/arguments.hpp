@@ -28,7 +28,6 @@ class Signature {
             std::size_t positional_only, std::size_t positional, std::size_t required,
             const char* hint = "")
       : name(name),
-        names(names),
         positional_only(positional_only),
         positional(positional),
         required(required),
@@ -71,8 +70,8 @@ class Signature {
     }
     for (std::size_t i = 0; i < required; ++i) {
       if ((*values)[i] != missing) continue;
-      PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%s'", name,
-                   names[i]);
+      PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%U'", name,
+                   interned[i]);
       return false;
     }
     return true;
@@ -80,7 +79,6 @@ class Signature {
 
  private:
   const char* const name;
-  const std::array<const char*, Count> names;
   const std::size_t positional_only, positional, required;
   const char* const hint;
   std::array<PyObject*, Count> interned;

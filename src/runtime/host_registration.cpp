@@ -79,13 +79,10 @@ RegisteredMemory::RegisteredMemory(Memory memory, const std::byte* data, std::si
     // Of a host device the copies are the host's.
     if (entry->default_context && !entry->host_memory) drivers.push_back(entry);
   }
-  known_.reserve(drivers.size());
-  imported_.reserve(drivers.size());
+  known_.reserve(drivers.size());  // nothing fails between an import and its note
   for (const Entry* entry : drivers) {
     const bool is_anothers = is_whole_imported(*entry, data, nbytes);
-    if (!is_anothers && !import(*entry, data, nbytes)) continue;
-    known_.push_back(entry);
-    if (!is_anothers) imported_.push_back(entry);
+    if (is_anothers || import(*entry, data, nbytes)) known_.push_back({entry, !is_anothers});
   }
 }
 
@@ -93,7 +90,8 @@ RegisteredMemory::~RegisteredMemory() {
   // After a fork it is the parent's, and at the end of the process the system's.
   if (!is_forked_child() && !is_process_ending()) {
     const WithoutGil released;
-    for (const Entry* entry : imported_) {
+    for (const auto& [entry, is_ours] : known_) {
+      if (!is_ours) continue;
       try {
         const RuntimeCall call("releasing host memory");
         experimental::release_from_device_copy(data, entry->sycl->context);
@@ -111,7 +109,7 @@ RegisteredMemory::~RegisteredMemory() {
 bool RegisteredMemory::is_known_to(const Entry& entry) const noexcept {
   const Entry* const root = find_entry(entry.root_id);
   return std::any_of(known_.begin(), known_.end(),
-                     [root](const Entry* one) { return same_context(*one, *root); });
+                     [root](const auto& one) { return same_context(*one.first, *root); });
 }
 
 Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes) {

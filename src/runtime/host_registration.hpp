@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/usm.hpp"
@@ -36,9 +37,8 @@ class RegisteredMemory {
 
  private:
   Memory memory_;
-  // A root device of each driver that the range is registered with, and of each driver that this
-  // object has registered it with.
-  std::vector<const Entry*> known_, imported_;
+  // A root device of each driver that the range is registered with, and whether by this object.
+  std::vector<std::pair<const Entry*, bool>> known_;
 };
 using Registration = std::shared_ptr<const RegisteredMemory>;
 
