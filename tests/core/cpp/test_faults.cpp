@@ -396,8 +396,7 @@ const std::vector<Operation>& operations() {
          const Queue queue = queue_at_untrusted(w.entry.queue().share());
          CHECK(queue == w.entry.queue());
          require_context_at(w.entry.context_address());
-         Queue::delete_reference(queue.new_reference());
-         Entry::delete_context_reference(w.entry.new_context_reference());
+         CHECK(queue.new_reference() && w.entry.new_context_reference());
          const std::vector<std::byte> from(64);
          wait_for_all({queue.submit_copy(w.device.data, w.host.data, 64)});
          w.entry.queue().submit_copy(w.device.data, w.host.data, 64);
