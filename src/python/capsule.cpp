@@ -54,7 +54,7 @@ Managed* take(PyObject* capsule) {
 }
 
 template <class Managed>
-Imported consume(PyObject* capsule, ImportOptions options) {
+Imported consume(PyObject* capsule, ImportOptions& options) {
   auto* const managed = take<Managed>(capsule);
   options.known = exported_memory(managed);
   return import_managed(managed, options);
@@ -82,7 +82,7 @@ bool is_fresh(PyObject* capsule) noexcept {
   return is_fresh<DLManagedTensorVersioned>(capsule) || is_fresh<DLManagedTensor>(capsule);
 }
 
-Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
+Imported consume_capsule(PyObject* capsule, ImportOptions&& options) {
   using Versioned = DLManagedTensorVersioned;
   if (is_fresh<Versioned>(capsule)) return consume<Versioned>(capsule, options);
   if (is_fresh<DLManagedTensor>(capsule)) return consume<DLManagedTensor>(capsule, options);

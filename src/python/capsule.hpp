@@ -20,6 +20,6 @@ bool is_fresh(PyObject* capsule) noexcept;
 // Consumes a "dltensor" or "dltensor_versioned" capsule: it is renamed before anything is read, so
 // that the deleter runs exactly once on every path.  Error(type): no such capsule; Error(buffer): a
 // used one, or one whose content is refused.  The options' `known` is found out here.
-Imported consume_capsule(PyObject* capsule, const ImportOptions& options = {});
+Imported consume_capsule(PyObject* capsule, ImportOptions&& options = {});
 
 }  // namespace sycl_ext

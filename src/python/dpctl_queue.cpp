@@ -2,6 +2,7 @@
 #include "python/dpctl_queue.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "python/tensor_object.hpp"
@@ -114,8 +115,13 @@ Queue queue_source(const Entry& entry) {
 }  // namespace
 
 PyRef shared_queue(const Entry& entry) {
+  static const Entry* last = nullptr;  // of most questions
+  static PyObject* its_queue = nullptr;
+  if (last == &entry) return PyRef(Py_NewRef(its_queue));
   PyRef queue(PyObject_CallFunction(hooks().shared_queue, "i", entry.id));
   if (!queue) throw PythonError();
+  last = &entry;
+  drop(std::exchange(its_queue, Py_NewRef(queue.get())));
   return queue;
 }
 

@@ -73,8 +73,7 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
     if (answer) device = read_device(answer.get());
   }
   if (!device) return nullptr;
-  CapsuleRequest wanted{*device, request.copy == Py_False};
-  wanted.options = options;
+  CapsuleRequest wanted{*device, request.copy == Py_False, false, {}, nullptr, options};
   PyRef stream;
   const int type = static_cast<int>(device->device_type);
   if (type == kDLOneAPI) {
@@ -97,7 +96,7 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
     return nullptr;
   }
   if (!request.dlpack_only && facts & ProducerClass::is_base) wanted.base = x;
-  return import_capsule(x, capsule.get(), wanted);
+  return import_capsule(x, capsule.get(), std::move(wanted));
 }
 
 // ---- the order, as far as views go --------------------------------------------------------------
@@ -191,7 +190,7 @@ ProducerClass producer_class(PyTypeObject* type) {
   return found;
 }
 
-PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request) {
+PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest&& request) {
   const Entry* const entry = static_cast<int>(request.device.device_type) == kDLOneAPI
                                  ? find_entry(request.device.device_id)
                                  : nullptr;
@@ -199,7 +198,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request) {
   if (entry && !request.queue) entry->queue();  // reads of the memory wait for it
   request.options.expected = &request.device;
   request.options.queue = is_served ? &request.queue : nullptr;
-  Imported imported = consume_capsule(capsule, request.options);
+  Imported imported = consume_capsule(capsule, std::move(request.options));
   if (imported.copied && request.never_copy) {
     fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
   }
@@ -224,7 +223,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   options.settle = true;
   const bool is_wanted_here = request.copy == Py_None && request.device == Py_None;
   if (is_wanted_here && !request.in_place) options.host_reader = reader_of_host_memory();
-  if (is_capsule) return settle(x, consume_capsule(x, options), request);
+  if (is_capsule) return settle(x, consume_capsule(x, std::move(options)), request);
   const ProducerClass its_class = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
   if (!(its_class.facts & needed)) return import_slowly(x, request, nullptr);

@@ -43,7 +43,7 @@ struct CapsuleRequest {
   PyObject* base = nullptr;    // the base of the tensor (borrowed)
   ImportOptions options = {};  // settle and host_reader
 };
-PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest request);
+PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest&& request);
 
 // The C exchange table (DLPack 1.3), both ways: the one that our types offer as
 // `__dlpack_c_exchange_api__`, and that of a producer.
