@@ -179,12 +179,16 @@ def strided() -> Names:
 def large() -> Names:
     """256 MB of shared USM, and 4 B."""
     tensor = sx.zeros(LARGE, "uint8", usm_type="shared")
+    array = tensor.to_numpy()
+    address = (
+        array.ctypes.data
+    )  # a reader of `tensor.ptr` might submit work: copies would ask first
     return {
         **libraries(),
         "large": tensor,
         "tiny": sx.zeros(4, "uint8", usm_type="shared"),
         "a_tiny": np.zeros(4, "uint8"),
-        "advised": FreshTarget(tensor.ptr, LARGE, huge_pages=True),
-        "plain": FreshTarget(tensor.ptr, LARGE, huge_pages=False),
-        "a_large": tensor.to_numpy(),
+        "advised": FreshTarget(address, LARGE, huge_pages=True),
+        "plain": FreshTarget(address, LARGE, huge_pages=False),
+        "a_large": array,
     }
