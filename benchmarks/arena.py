@@ -180,9 +180,7 @@ def large() -> Names:
     """256 MB of shared USM, and 4 B."""
     tensor = sx.zeros(LARGE, "uint8", usm_type="shared")
     array = tensor.to_numpy()
-    address = (
-        array.ctypes.data
-    )  # a reader of `tensor.ptr` might submit work: copies would ask first
+    address = array.ctypes.data  # after `tensor.ptr`, each copy would ask for work of other code
     return {
         **libraries(),
         "large": tensor,

@@ -146,8 +146,8 @@ FIGURES: tuple[Figure, ...] = (
         *(arena.small, "bare.through_table(t, 1000)", "bare.through_protocol(t, 1000)"),
         ("<=", 0.2),
         ("bare.through_table(producer, 1000)", "a table that only mallocs"),
-        f"{ASKED} The table and the Python protocol both do that, because the consumer of the export "
-        "before may have submitted work.",
+        f"{ASKED} The table and the Python protocol both do that, because the consumer of the "
+        "export before may have submitted work.",
     ),
     Figure(
         "`tvm_ffi.from_dlpack(t)` / the same without the table",
