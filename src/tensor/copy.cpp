@@ -489,14 +489,11 @@ Tensor copy_to_entry(const Tensor& from, const Entry& entry, UsmKind kind, Order
 void fill_zero(const Tensor& compact) {
   const std::size_t nbytes = compact.nbytes();
   if (nbytes == 0) return;
-  if (compact.host_accessible()) {
-    std::memset(compact.data, 0, nbytes);
-  } else {
-    const WithoutGil released;
-    const Queue& queue = compact.memory->entry()->commands();
-    const KeptWhileBusy kept(queue, queue, compact.memory, compact.memory);
-    queue.fill_zero(compact.data, nbytes);
-  }
+  if (compact.host_accessible()) return static_cast<void>(std::memset(compact.data, 0, nbytes));
+  const WithoutGil released;
+  const Queue& queue = compact.memory->entry()->commands();
+  const KeptWhileBusy kept(queue, queue, compact.memory, compact.memory);
+  queue.fill_zero(compact.data, nbytes);
 }
 
 }  // namespace sycl_ext
