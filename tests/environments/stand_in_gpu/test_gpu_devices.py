@@ -93,6 +93,11 @@ assert np.asarray(view).tolist() == [0, 0, 0]
 # ---- tiles and private contexts ------------------------------------------------------------------
 
 
+def test_host_usm_of_a_tile_comes_back_to_the_tile(tiles):
+    tensor = sx.zeros(4, usm_type="host", device=tiles[1])
+    assert sx.as_tensor(tensor.to_numpy()).device is tiles[1]
+
+
 @pytest.mark.parametrize("on_card", [True, False], ids=["the card's queue", "the tile's queue"])
 @pytest.mark.parametrize("way", ["to_numpy", "C table", "drop"])
 def test_work_on_memory_of_a_tile_is_waited_for(gpu, tiles, hold, way, on_card):
