@@ -17,7 +17,7 @@ struct Faults {
   std::atomic<long> ipc_handles{0};  // handles not yet put back
   std::atomic<bool> next_command_fails{false};
   std::atomic<long> queries_fail{0};  // whether no question for the state of a command is answered
-  std::atomic<bool> lost{false};  // every device, for ever: nothing is carried out any more
+  std::atomic<bool> lost{false};      // every device, for ever: nothing is carried out any more
 
   // Counts a failable call: allocation, creation of a command list, an appended command, an IPC
   // handle, an import. Whether it is the one that shall fail.
