@@ -48,6 +48,8 @@ struct QueueState {
   mutable std::atomic<void*> native{nullptr};  // of OpenCL, which `queue` holds; nullptr: not asked
   mutable std::atomic<bool> shared{false};     // a third party can submit to it
   std::atomic<bool> follows_others{false};     // it was ordered after another queue
+  // Of the last question whether all is done; under AsyncErrors::mutex.
+  mutable std::optional<sycl::event> unmet_mark = std::nullopt;
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};

@@ -19,6 +19,10 @@ namespace {
 // The pauses between two looks grow while nothing ends.
 constexpr std::chrono::microseconds shortest_pause{50}, longest_pause{5000};
 
+// A group behind so many gets no marker yet: libintelocl ends markers that wait for the same
+// command by recursion, one in the other, and some 20,000 of them overflow the stack of its thread.
+constexpr std::size_t most_groups = 256;
+
 // Whether this is the thread that frees.  A deleter may run Python code, which may allocate: the
 // thread would then wait for itself.
 thread_local bool frees = false;
@@ -27,9 +31,9 @@ Mutex& mutex = *new Mutex(Rank::deferred_frees);
 
 }  // namespace
 
-// Objects that arrived between two looks and wait for the same queues are a group.  Each of its
-// queues gets a marker behind all of its work so far; when all markers are done, the group is
-// freed.
+// Objects that wait for the same queues, and arrived between two looks or while there were many
+// groups, are a group.  Each of its queues gets a marker behind all of its work so far; when all
+// markers are done, the group is freed.
 class Reaper {
  public:
   void add(std::unique_ptr<Deferred> what) noexcept {
@@ -101,9 +105,7 @@ class Reaper {
       List fresh = next(pause);
       pause = fresh.empty() ? std::min(2 * pause, longest_pause) : shortest_pause;
       std::uint64_t fresh_count = 0;
-      std::list<Group> look;
-      for (; Deferred* const one = fresh.pop(); ++fresh_count) put(one, &look);
-      groups_.splice(groups_.end(), look);
+      for (; Deferred* const one = fresh.pop(); ++fresh_count) put(one);
       const std::uint64_t freed = free_those_done();
       const std::lock_guard<Mutex> lock(mutex);
       count_ -= freed;
@@ -128,20 +130,20 @@ class Reaper {
     return std::exchange(fresh_, {});
   }
 
-  // Puts it into its group of this look.
-  void put(Deferred* one, std::list<Group>* look) noexcept {
+  // Puts it into its group, which has no marker yet.
+  void put(Deferred* one) noexcept {
     const QueueSet queues = one->awaited_queues();
-    auto group = std::find_if(look->begin(), look->end(),
-                              [&](const Group& other) { return other.queues == queues; });
-    if (group == look->end()) {
+    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& other) {
+      return !other.is_marked && other.queues == queues;
+    });
+    if (group == groups_.end()) {
       try {
-        group = look->insert(look->end(), Group{queues});
+        group = groups_.insert(groups_.end(), Group{queues});
       } catch (...) {  // not enough memory now: the next look tries again
         const std::lock_guard<Mutex> lock(mutex);
         ++added_;
         return fresh_.push(one);
       }
-      mark(&*group);
     }
     group->members.push(one);
   }
@@ -173,7 +175,8 @@ class Reaper {
       const bool is_behind = std::any_of(groups_.begin(), group, [&](const Group& before) {
         return before.queues == group->queues;
       });
-      if (is_behind || !mark(&*group) ||
+      const bool is_late = is_behind && groups_.size() > most_groups;
+      if (is_late || !mark(&*group) || is_behind ||
           !std::all_of(group->markers.begin(), group->markers.end(),
                        [](const Event& marker) { return marker.is_done(); })) {
         ++group;

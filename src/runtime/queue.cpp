@@ -59,6 +59,23 @@ std::optional<sycl::event> mark(const QueueState& state) {
   return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
 }
 
+// Whether all that was submitted so far is over.  While the mark of an earlier question is not, no
+// other one is submitted: libintelocl ends many of them by recursion (deferred_free.cpp).
+bool is_past_mark(const QueueState& state) {
+  const auto exchange = [&state](std::optional<sycl::event> mark) {
+    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    state.unmet_mark.swap(mark);
+    return mark;
+  };
+  std::optional<sycl::event> last = exchange(std::nullopt);
+  if (!last || is_over(*last)) {
+    last = mark(state);
+    if (is_over_soon(last)) return true;
+  }
+  exchange(std::move(last));
+  return false;
+}
+
 // Later commands come after these, which are of the same context.
 void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::event>& events) {
   if (events.empty()) return;
@@ -190,7 +207,7 @@ bool Queue::is_device_idle() const noexcept {
     const std::int64_t abandoned = state_->abandoned;
     // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
     // frees.
-    if (!is_over_soon(mark(*state_)) || collect_errors(*state_)) return false;
+    if (!is_past_mark(*state_) || collect_errors(*state_)) return false;
     look_at_commands(*state_, false);
     state_->settle(abandoned);  // not after an unreported error: the queue is not idle then
     return true;

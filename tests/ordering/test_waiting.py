@@ -75,6 +75,33 @@ assert eventually(lambda: not _core._test.deferred_frees())
     )
 
 
+def test_many_blocks_are_dropped_while_one_kernel_is_pending():
+    """libintelocl ends the markers behind it by recursion: 20,000 overflow the stack."""
+    environments.python(
+        """
+import dpctl.memory
+import sycl_ext as sx
+from kernels import Kernels
+from sycl_ext import _core
+
+device = sx.device("cpu")
+queue = device.sycl_queue
+target = dpctl.memory.MemoryUSMDevice(64, queue=queue)
+kept = [sx.zeros(4, "uint8", device=device) for _ in range(30_000)]
+for t in kept:
+    t.__sycl_usm_array_interface__  # somebody may submit work
+kernels = Kernels(queue)
+with kernels.gate() as gate:
+    kernels.fill(queue, gate, target._pointer, target.nbytes, 7)
+    del t
+    while kept:
+        kept.pop()
+    assert _core._test.deferred_frees() > 25_000
+queue.wait()
+"""
+    )
+
+
 def test_an_allocation_that_waits_for_room_lets_others_run(gpu_environment):
     """The block that is missing is freed when the work on it is done."""
     variables = {**gpu_environment, "FAKEGPU_MEM": str(64 << 10)}
