@@ -191,10 +191,10 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
   }
 }
 
-std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t of) {
+std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t least) {
   if (!state.errors) return nullptr;
   const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
-  return state.errors->begun.size() < of ? nullptr : state.errors->begun.back();
+  return state.errors->begun.size() < least ? nullptr : state.errors->begun.back();
 }
 
 Event list(std::shared_ptr<EventState> command) {

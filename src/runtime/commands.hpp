@@ -130,8 +130,8 @@ bool is_empty(const QueueState& state);
 
 // Before anybody waits for a command of ours; a third party's queue has no list.
 Event list(std::shared_ptr<EventState> command);
-// The newest of the commands that are listed, if there are that many; else nullptr.
-std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t of = 1);
+// The newest of the commands that are listed, if there are at least so many; else nullptr.
+std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t least = 1);
 // Learns the outcome of the commands that are listed, and forgets those that are done.  `wait`:
 // of all, or of those up to `last`.
 void look_at_commands(const QueueState& state, bool wait, const EventState* last = nullptr);

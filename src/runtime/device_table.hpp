@@ -79,8 +79,8 @@ class Entry final {
   mutable std::array<MemoryUse, allocated_kinds.size()> memory_use;
   mutable std::atomic<std::int64_t> memory_limit{-1};
 
-  // Blocks that are kept for the next allocations.  Copies through the host use
-  // host USM, whose allocation costs more than the copy.
+  // Blocks that are kept for the next allocations.  Copies through the host use host USM, whose
+  // allocation costs more than the copy.
   mutable std::array<BlockPool, allocated_kinds.size()> pools{
       BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
       BlockPool(std::size_t{2} << 20, BlockPool::largest_small),

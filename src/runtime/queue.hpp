@@ -16,13 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "base/owner.hpp"
+
 namespace sycl_ext {
 
 struct QueueState;  // commands.hpp
 struct EventState;
-
-// An object and its release, which must not throw.
-using Owner = std::unique_ptr<void, void (*)(void*)>;
 
 // One submitted command.
 class Event {

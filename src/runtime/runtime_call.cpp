@@ -28,7 +28,7 @@ thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
 // runtime waits for a host task in it, and a thread that holds a lock that the fork needs must
 // continue.
 template <class Condition>
-bool is_soon(const Condition& is_met) noexcept {
+bool wait_a_little(const Condition& is_met) noexcept {
   for (int tries = 0; !is_met() && tries < 300; ++tries) usleep(500);
   return is_met();
 }
@@ -36,7 +36,7 @@ bool is_soon(const Condition& is_met) noexcept {
 void wait_for_fork() noexcept {
   for (int forks = 0; forking && forks < 10; ++forks) {
     --brief;
-    is_soon([] { return !forking; });
+    wait_a_little([] { return !forking; });
     ++brief;  // and look again: the next fork may have counted in between
   }
 }
@@ -49,9 +49,10 @@ bool has_work_of_parent = false;
 
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
-  const bool is_all_done = is_soon([] { return unfinished == 0; });
+  const bool is_all_done = wait_a_little([] { return unfinished == 0; });
   ending = true;
-  const bool is_nobody_inside = is_all_done && is_soon([] { return brief + unfinished == 0; });
+  const bool is_nobody_inside =
+      is_all_done && wait_a_little([] { return brief + unfinished == 0; });
   if (is_nobody_inside && !has_work_of_parent) return;
   std::fflush(stdout);
   std::fflush(stderr);
@@ -66,7 +67,7 @@ class CallsOfParent final : AtFork {
  private:
   void before_fork() noexcept override {
     forking = true;
-    is_soon([] { return brief == is_in_brief_call(); });
+    wait_a_little([] { return brief == is_in_brief_call(); });
     is_cpu_busy_ = may_have_work_on_cpu();
   }
   void after_fork(bool in_child) noexcept override {

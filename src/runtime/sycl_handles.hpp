@@ -22,10 +22,12 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "runtime/queue.hpp"
+#include "base/owner.hpp"
 #include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
+
+struct QueueState;  // commands.hpp
 
 // A queue with an async handler, because an error in a queue without one ends the process
 // (std::terminate in the default handler).

@@ -13,10 +13,11 @@ released_with: list[Callable[[], object]] = []
 def cached() -> dict[tuple[Device | None, str], int]:
     """Return the number of bytes that are kept for later allocations.
 
-    The 256 blocks that were freed last are kept, for each kind of USM of a device in its default
-    context: of "device" and "shared" USM up to 64 KiB each and 2 MiB in all, of "host" USM, which
-    copies through the host use, up to 4 MiB each and 8 MiB in all. Of host memory, the target of
-    copies to the host, up to 32 MiB each and 64 MiB in all are kept, of a private context nothing.
+    At most the last 256 freed blocks of each kind of memory are kept. For each device these are
+    blocks of "device" and of "shared" USM up to 64 KiB each and 2 MiB in all, and of "host" USM,
+    which copies through the host use, up to 4 MiB each and 8 MiB in all. Blocks of host memory, the
+    target of copies to the host, are up to 32 MiB each and 64 MiB in all. Blocks of a private
+    context are not kept.
 
     Returns
     -------

@@ -37,9 +37,8 @@ class AsyncCopy(Generic[Result]):
     `wait` raises an error of the copy each time; otherwise the next read of the target raises it
     once.
 
-    Ctrl-C ends a wait, not the copy. In a forked child, a copy of the parent has failed unless it
-    was known to be done: a wait raises a `SyclError` each time, otherwise the next read of the
-    target once. A process that exits does not wait for the copy.
+    Ctrl-C ends a wait, not the copy. In a forked child, a copy of the parent counts as failed,
+    unless it was known to be done. A process that exits does not wait for the copy.
 
     Examples
     --------
