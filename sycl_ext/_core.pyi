@@ -224,10 +224,8 @@ class IpcExport:
     @property
     def exposed(self) -> int: ...
 
-def adopt(
-    tensor: TensorBase, entry: Entry, usm_type: str, base: object, queue: Queue | None = None
-) -> Tensor:
-    """The same host memory as USM of an entry."""
+def adopt(tensor: TensorBase, entry: Entry, base: object, queue: Queue | None, /) -> Tensor:
+    """The same host memory as 'system' USM of an entry."""
 
 def on_queue(tensor: TensorBase, queue: Queue, /) -> TensorBase:
     """The same USM as a tensor of another queue, of the same device and context."""
@@ -285,7 +283,7 @@ def copy_to_entry(
 ) -> Tensor:
     """A compact copy on another entry, or on the same one."""
 
-def copy_to_host(tensor: TensorBase, order: str = "C") -> Tensor:
+def copy_to_host(tensor: TensorBase, /) -> Tensor:
     """A compact, page-aligned host copy."""
 
 def create_sub_devices(
@@ -305,8 +303,8 @@ def entry_count() -> int:
 def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex, /) -> Entry:
     """Entry of the device that a USM block of the context was allocated on."""
 
-def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex = 0) -> Entry:
-    """Entry of the sycl::context at an address, which the caller guarantees to be valid."""
+def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex, /) -> Entry:
+    """Entry of the sycl::context at an address, which the caller guarantees to be valid; 0: its only device."""
 
 def entry_of_device(device_address: SupportsIndex, /) -> Entry:
     """Entry of the sycl::device at an address, which the caller guarantees to be valid."""

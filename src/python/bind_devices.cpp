@@ -75,28 +75,21 @@ void bind_entries(py::module_& m) {
       .def("queue", [](const Entry& entry) { return entry.queue(); })
       .def("new_queue", &Entry::new_queue);
 
-  m.def(
-      "resolve",
-      [](int type, int id) {
-        const NamedDevice found = resolve({static_cast<DLDeviceType>(type), id});
-        std::optional<std::pair<const Entry*, std::optional<std::string>>> answer;
-        if (found.entry) answer.emplace(found.entry, std::nullopt);
-        if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
-        return answer;
-      },
-      py::return_value_policy::reference);
+  m.def("resolve", [](int type, int id) {
+    const NamedDevice found = resolve({static_cast<DLDeviceType>(type), id});
+    std::optional<std::pair<const Entry*, std::optional<std::string>>> answer;
+    if (found.entry) answer.emplace(found.entry, std::nullopt);
+    if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
+    return answer;
+  });
   m.def("native_stream", &native_stream, py::call_guard<WithoutGil>());
   m.def("root_count", &root_count);
   m.def("entry_count", &entry_count);
-  m.def("entry", &entry_at, py::return_value_policy::reference);
-  m.def("default_entry", &default_entry, py::return_value_policy::reference);
-  m.def(
-      "entry_of_queue", [](const Queue& queue) -> const Entry& { return entry_of(queue); },
-      py::return_value_policy::reference);
-  m.def(
-      "entry_of_device",
-      [](std::uintptr_t device) -> const Entry& { return entry_of_device(address(device)); },
-      py::return_value_policy::reference);
+  // A pointer, since pybind11 would copy what a reference refers to.
+  m.def("entry", [](int id) { return &entry_at(id); });
+  m.def("default_entry", [] { return &default_entry(); });
+  m.def("entry_of_queue", [](const Queue& queue) { return &entry_of(queue); });
+  m.def("entry_of_device", [](std::uintptr_t device) { return &entry_of_device(address(device)); });
   m.def("create_sub_devices", [](const Entry& entry, bool equally, const py::sequence& counts,
                                  const std::string& domain) {
     const Dims parts = read_dims(counts);
@@ -106,25 +99,18 @@ void bind_entries(py::module_& m) {
     for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
     return ids;
   });
-  m.def(
-      "entry_of_context",
-      [](std::uintptr_t context, std::uintptr_t device) -> const Entry& {
-        return entry_of_context(address(context), address(device));
-      },
-      py::arg("context_address"), py::arg("device_address") = 0,
-      py::return_value_policy::reference);
+  m.def("entry_of_context", [](std::uintptr_t context, std::uintptr_t device) {
+    return &entry_of_context(address(context), address(device));
+  });
   m.def("register_context_of", &register_context_of);
   m.def("context_in_capsule", [](const py::object& capsule) {
     const void* context = referenced(capsule, "SyclContextRef");
     require_context_at(context);
     return number(context);
   });
-  m.def(
-      "entry_in_context",
-      [](std::uintptr_t pointer, std::uintptr_t context) -> const Entry& {
-        return entry_in_context(address(pointer), address(context));
-      },
-      py::return_value_policy::reference);
+  m.def("entry_in_context", [](std::uintptr_t pointer, std::uintptr_t context) {
+    return &entry_in_context(address(pointer), address(context));
+  });
   m.def("copies_directly", &copies_directly);
   m.attr("_C_API") = own(extension_api_capsule());  // see sycl_ext/c_api.h
 }

@@ -153,14 +153,10 @@ void bind_tensors(py::module_& m) {
     return own(
         wrap_tensor(as_host_view(tensor), base.ptr(), reinterpret_cast<PyTypeObject*>(cls.ptr())));
   });
-  m.def(
-      "copy_to_host",
-      [](const Tensor& tensor, const std::string& order) {
-        const Order wanted = read_order(order);
-        const WithoutGil big(is_worth_releasing(tensor));
-        return copy_to_host(tensor, wanted);
-      },
-      py::arg("tensor"), py::arg("order") = "C");
+  m.def("copy_to_host", [](const Tensor& tensor) {
+    const WithoutGil big(is_worth_releasing(tensor));
+    return copy_to_host(tensor);
+  });
   m.def(
       "as_ndarray",
       [](const py::object& tensor, bool wait) -> py::object {
@@ -210,10 +206,15 @@ void bind_tensors(py::module_& m) {
   m.def("memory_use", [] {
     using N = std::int64_t;
     std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> found;
-    for (const auto& [entry, kind, use] : memory_use()) {
+    const auto add = [&found](const Entry* entry, UsmKind kind) {
+      const MemoryUse& use = use_of(entry, kind);
+      if (use.total() == 0) return;
       found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
-                         use->bytes(), use->peak(), use->live(), use->total(),
-                         kept_bytes(entry, kind));
+                         use.bytes(), use.peak(), use.live(), use.total(), kept_bytes(entry, kind));
+    };
+    add(nullptr, UsmKind::system);
+    for (int id = 0; id < entries_so_far(); ++id) {
+      for (const UsmKind kind : allocated_kinds) add(find_entry(id), kind);
     }
     return found;
   });
@@ -237,15 +238,11 @@ void bind_tensors(py::module_& m) {
         return own(wrap_tensor(relabel(tensor, *entry, kind), base));
       },
       py::arg("tensor"), py::arg("thorough") = false);
-  m.def(
-      "adopt",
-      [](const Tensor& tensor, const Entry& entry, const std::string& kind, const py::object& base,
-         const std::optional<Queue>& queue) {
-        const UsmKind label = kind == "system" ? UsmKind::system : usm_kind_named(kind.c_str());
-        return own(wrap_tensor(relabel(tensor, entry, label, queue.value_or(Queue())), base.ptr()));
-      },
-      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("base"),
-      py::arg("queue") = std::nullopt);
+  m.def("adopt", [](const Tensor& tensor, const Entry& entry, const py::object& base,
+                    const std::optional<Queue>& queue) {
+    Tensor seen = relabel(tensor, entry, UsmKind::system, queue.value_or(Queue()));
+    return own(wrap_tensor(std::move(seen), base.ptr()));
+  });
   m.def("on_queue", [](const py::object& tensor, const Queue& queue) {
     const Tensor& found = tensor_of(tensor.ptr());
     if (found.memory->queue() == queue) return tensor;

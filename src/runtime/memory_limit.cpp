@@ -79,19 +79,6 @@ MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept {
   return entry ? entry->memory_use[static_cast<std::size_t>(kind)] : use_of_host;
 }
 
-std::vector<UseOfKind> memory_use() {
-  std::vector<UseOfKind> found;
-  const auto add = [&found](const Entry* entry, UsmKind kind) {
-    const MemoryUse& use = use_of(entry, kind);
-    if (use.total() > 0) found.push_back({entry, kind, &use});
-  };
-  add(nullptr, UsmKind::system);
-  for (int id = 0; id < entries_so_far(); ++id) {
-    for (const UsmKind kind : allocated_kinds) add(find_entry(id), kind);
-  }
-  return found;
-}
-
 std::int64_t bytes_on(const Entry& entry) noexcept {
   const auto on_device = [](const Entry& one) {
     return use_of(&one, UsmKind::device).bytes() + use_of(&one, UsmKind::shared).bytes();

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "runtime/usm_kind.hpp"
 
@@ -37,14 +36,6 @@ class MemoryUse {
  private:
   std::atomic<std::int64_t> bytes_{0}, peak_{0}, total_{0}, gone_{0};
 };
-
-struct UseOfKind {
-  const Entry* entry;  // nullptr: host memory
-  UsmKind kind;
-  const MemoryUse* use;
-};
-// The allocations so far.
-std::vector<UseOfKind> memory_use();
 
 // Where the allocations of an entry are counted; entry nullptr: host memory.
 MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept;
