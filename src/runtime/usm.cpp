@@ -23,8 +23,6 @@ namespace {
 
 std::atomic<long> held_blocks{0};
 
-void keep_nothing(void*) {}
-
 // Never destroyed: a block may come back after the static destructors.
 BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
 
@@ -47,16 +45,12 @@ void free_block(void* block, const Entry* entry) noexcept {
   }
 }
 
-// Of a private context nothing is kept.
+// Of a private context nothing is kept, nor a block that is larger than its pool allows.
 void give_back(const Allocation& block) noexcept {
   const Entry* const entry = block.entry();
   const auto free = [entry](void* data) { free_block(data, entry); };
   if (entry && !entry->default_context) return free(block.data);
   pool_of(entry, block.kind()).keep({block.data, block.capacity}, free);
-}
-
-void give_back_dedicated(const Allocation& block) noexcept {
-  free_block(block.data, block.entry());
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
@@ -72,18 +66,6 @@ KeptBlock take_host_block(std::size_t nbytes) {
   // Touching fresh memory page by page costs as much as the copy into it.
   if (large) madvise(block, nbytes, MADV_HUGEPAGE);
   return {block, capacity};
-}
-
-// For the last handle of a block.  Pending work on the block is not waited for.
-void let_go(const Allocation* block) noexcept;
-
-// A block of this package, which `take` allocates when all else that needs memory is there.
-template <class Take>
-Memory own(std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
-           Allocation::Free free_block, const Take& take) {
-  return {new Allocation(take(), nbytes, kind, entry, Owner(nullptr, keep_nothing), free_block,
-                         std::move(queue)),
-          let_go};
 }
 
 [[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Entry& entry,
@@ -180,6 +162,7 @@ struct Release {
   ~Release() { --release_depth; }
 };
 
+// For the last handle of a block.  Pending work on the block is not waited for.
 void let_go(const Allocation* block) noexcept {
   const Release counted;
   std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
@@ -199,22 +182,21 @@ void let_go(const Allocation* block) noexcept {
 }  // namespace
 
 Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
-                       Owner&& owner, Free free_block) noexcept
+                       std::optional<Owner>&& owner) noexcept
     : data(static_cast<std::byte*>(block.data)),
       nbytes(nbytes),
       capacity(block.nbytes),
       kind_(kind),
       entry_(entry),
-      owner_(std::move(owner)),
-      free_block_(free_block) {
+      owner_(std::move(owner)) {
   held_blocks.fetch_add(1, std::memory_order_relaxed);
   if (is_counted()) use_of(entry, kind).begins(capacity);
 }
 
 // From the other constructor on the destructor runs, whatever fails.
 Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
-                       Owner owner, Free free_block, Queue own_queue)
-    : Allocation(block, nbytes, kind, entry, std::move(owner), free_block) {
+                       std::optional<Owner> owner, Queue own_queue)
+    : Allocation(block, nbytes, kind, entry, std::move(owner)) {
   own_queue_ = apart_from(entry, std::move(own_queue));
   if (is_private()) found_by_address.add(this);
   if (!is_ours() && kind != UsmKind::system) fetch_queues();
@@ -225,8 +207,7 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
 Allocation::~Allocation() {
   if (is_private() || is_seen_by_host_) found_by_address.remove(this);
   if (is_counted()) use_of(entry_, kind_).ends(capacity);
-  if (free_block_) free_block_(*this);
-  owner_.reset();
+  is_ours() ? give_back(*this) : owner_->reset();
   held_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -240,12 +221,11 @@ void this_thread_may_ask_queues() noexcept { may_ask = true; }
 Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
 
 const Memory* Allocation::kept() const noexcept {
-  if (owner_.get_deleter() != release_memory) return nullptr;
-  return static_cast<const Memory*>(owner_.get());
+  return static_cast<const Memory*>(owned_by(release_memory));
 }
 
 void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
-  if (owner_.get_deleter() == release) return owner_.get();
+  if (void* const owner = owned_by(release)) return owner;
   const Memory* const memory = kept();
   return memory && memory->use_count() == 1 ? (*memory)->owner_released_by(release) : nullptr;
 }
@@ -370,6 +350,13 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
   return {data, size};
 }
 
+// `take` is called when all else that needs memory is there.
+template <class Take>
+Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
+           std::optional<Owner> owner, Queue queue) {
+  return {new Allocation(take(), nbytes, kind, entry, std::move(owner), std::move(queue)), let_go};
+}
+
 }  // namespace
 
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue, bool dedicated) {
@@ -377,29 +364,27 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
   require_usm(entry, kind);
   require_not_forked([&entry] { return entry.is_cpu(); });
-  return own(nbytes, kind, &entry, std::move(queue), dedicated ? give_back_dedicated : give_back,
-             [&]() -> KeptBlock {
-               if (nbytes == 0) return {};
-               const std::size_t wanted =
-                   dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes);
-               require_room(entry, kind, wanted, nbytes);
-               const KeptBlock kept = dedicated ? KeptBlock{} : pool_of(&entry, kind).take(nbytes);
-               return kept.data ? kept : take_fresh_usm(wanted, nbytes, kind, entry);
-             });
+  const auto take = [&]() -> KeptBlock {
+    if (nbytes == 0) return {};
+    const std::size_t size = dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes);
+    require_room(entry, kind, size, nbytes);
+    const KeptBlock kept = pool_of(&entry, kind).take(size);  // a dedicated one is too large
+    return kept.data ? kept : take_fresh_usm(size, nbytes, kind, entry);
+  };
+  return own(take, nbytes, kind, &entry, std::nullopt, std::move(queue));
 }
 
 Memory allocate_host(std::size_t nbytes) {
-  return own(nbytes, UsmKind::system, nullptr, {}, give_back,
-             [nbytes] { return nbytes ? take_host_block(nbytes) : KeptBlock{}; });
+  const auto take = [nbytes] { return nbytes ? take_host_block(nbytes) : KeptBlock{}; };
+  return own(take, nbytes, UsmKind::system, nullptr, std::nullopt, {});
 }
 
 long live_allocations() noexcept { return held_blocks; }
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {
-  return {new Allocation({data, nbytes}, nbytes, kind, entry, std::move(owner), nullptr,
-                         std::move(queue)),
-          let_go};
+  const auto take = [&] { return KeptBlock{data, nbytes}; };
+  return own(take, nbytes, kind, entry, std::move(owner), std::move(queue));
 }
 
 }  // namespace sycl_ext

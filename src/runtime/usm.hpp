@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "runtime/deferred_free.hpp"
@@ -27,18 +28,15 @@ using Memory = std::shared_ptr<const Allocation>;
 // thread; the runtime is called without the GIL.
 class Allocation final : public Deferred {
  public:
-  // The release of a block that this package allocated.
-  using Free = void (*)(const Allocation&) noexcept;
-
   std::byte* const data;  // nullptr when nbytes is 0
   const std::size_t nbytes;
   const std::size_t capacity;  // of the block, which may come from a pool; at least nbytes
 
   // Releases the block also when it throws.  `entry` nullptr: plain host memory without a device;
-  // `free_block` nullptr: the block is borrowed from `owner`; an empty `own_queue`: the queue of
-  // the entry is used.
-  Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Owner owner,
-             Free free_block, Queue own_queue);
+  // `owner`: of a borrowed block, else this package allocated it; an empty `own_queue`: the queue
+  // of the entry is used.
+  Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
+             std::optional<Owner> owner, Queue own_queue);
   // The last handle leaves this to the thread that frees, if work on the block may be pending.
   ~Allocation() override;
 
@@ -89,7 +87,7 @@ class Allocation final : public Deferred {
   // Whether this is host memory from allocate_host().
   bool is_host_copy() const noexcept { return is_ours() && !entry(); }
   // Whether this package allocated the block.
-  bool is_ours() const noexcept { return free_block_ != nullptr; }
+  bool is_ours() const noexcept { return !owner_; }
   // Whether it belongs to a private context.  If every context of a driver knows every pointer,
   // only this distinguishes it from memory of the default context.
   bool is_private() const noexcept { return entry_ && !entry_->default_context && nbytes > 0; }
@@ -97,9 +95,12 @@ class Allocation final : public Deferred {
  private:
   friend class InUse;
   friend const Entry* came_back(const void* data) noexcept;
-  Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry, Owner&& owner,
-             Free free_block) noexcept;
-  bool is_counted() const noexcept { return free_block_ && capacity > 0; }
+  Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
+             std::optional<Owner>&& owner) noexcept;
+  void* owned_by(void (*release)(void*)) const noexcept {
+    return owner_ && owner_->get_deleter() == release ? owner_->get() : nullptr;
+  }
+  bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   bool was_handed_out() const noexcept {
     return is_shown_ || users_.load(std::memory_order_acquire) != 0 ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
@@ -113,9 +114,8 @@ class Allocation final : public Deferred {
 
   const UsmKind kind_;
   const Entry* const entry_;
-  Owner owner_;            // of a borrowed block
-  const Free free_block_;  // of a block of our own
-  Queue own_queue_;        // empty: the entry's serves
+  std::optional<Owner> owner_;  // of a borrowed block
+  Queue own_queue_;             // empty: the entry's serves
   mutable void* representative_ = nullptr;
   // Holders that can submit work on the block (class InUse): their number, the number of those that
   // have gone, and the same when the queues of the block were last seen idle.
