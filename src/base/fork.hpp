@@ -19,14 +19,14 @@ namespace sycl_ext {
 // one lock of each rank.
 enum class Rank {
   runtime_calls,  // no lock: a fork first waits for the brief calls of the SYCL runtime
-  // The runtime is called under these, so that it is asked once.
+  // The runtime is called under these, so that one thread asks it, or registers memory with it.
   default_device,
   unlisted_devices,
   enumeration,
   reference_queue,
   sub_devices,
-  // Neither the runtime nor Python is called under the others.
   host_registrations,
+  // Neither the runtime nor Python is called under the others.
   device_table,
   extents,
   deferred_frees,

@@ -19,12 +19,10 @@ class HostRegistrationObject {
   explicit HostRegistrationObject(const Tensor& tensor) {
     const WithoutGil released;
     const ByteRange bytes = bytes_of(tensor);
-    nbytes_ = bytes.nbytes;
-    held_ = register_host(tensor.memory, bytes.begin, nbytes_);
+    held_ = register_host(tensor.memory, bytes.begin, bytes.nbytes);
     ++held_->users;
   }
   ~HostRegistrationObject() { take(); }
-  std::size_t nbytes() const noexcept { return nbytes_; }
   bool is_closed() const noexcept { return !held_; }
   bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
   void close() {
@@ -40,7 +38,6 @@ class HostRegistrationObject {
     if (held_) --held_->users;
     return std::move(held_);
   }
-  std::size_t nbytes_;
   Registration held_;
 };
 
@@ -49,7 +46,6 @@ class HostRegistrationObject {
 void bind_ipc(py::module_& m) {
   py::class_<HostRegistrationObject>(m, "HostRegistration")
       .def(py::init<const Tensor&>())
-      .def_property_readonly("nbytes", &HostRegistrationObject::nbytes)
       .def_property_readonly("closed", &HostRegistrationObject::is_closed)
       .def("is_known_to", &HostRegistrationObject::is_known_to)
       .def("close", &HostRegistrationObject::close);

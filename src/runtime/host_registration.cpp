@@ -22,13 +22,10 @@ namespace {
 namespace experimental = sycl::ext::oneapi::experimental;
 
 // All ranges, by their first byte.  Drivers forget a range when any part of it is released, so no
-// two of them overlap.  A range without a handle is on its way in or out.  Never destroyed.
-struct Range {
-  std::size_t nbytes;
-  std::weak_ptr<const RegisteredMemory> handle;
-};
+// two of them overlap.  Never destroyed.
 Mutex& changing = *new Mutex(Rank::host_registrations);
-std::map<const std::byte*, Range>& ranges = *new std::map<const std::byte*, Range>;
+std::map<const std::byte*, RegisteredMemory*>& ranges =
+    *new std::map<const std::byte*, RegisteredMemory*>;
 
 bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
   const ImportedFrom first = imported_from(entry, data);
@@ -38,7 +35,6 @@ bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nb
 // False: the driver cannot, or has not, which the runtime does not tell.
 bool import(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
   try {
-    const RuntimeCall call("registering host memory");
     experimental::prepare_for_device_copy(data, nbytes, entry.sycl->context);
   } catch (...) {
     return false;
@@ -47,63 +43,38 @@ bool import(const Entry& entry, const std::byte* data, std::size_t nbytes) noexc
 }
 
 // The range that overlaps these bytes; nullptr: there is none.  The caller holds the lock.
-Range* find_overlapping(const std::byte* data, std::size_t nbytes) {
+RegisteredMemory* find_overlapping(const std::byte* data, std::size_t nbytes) {
   const auto after = ranges.lower_bound(data + nbytes);
   if (after == ranges.begin()) return nullptr;
-  const auto found = std::prev(after);
-  return found->first + found->second.nbytes > data ? &found->second : nullptr;
-}
-
-// nullptr: there is none, or it is on its way.  The caller drops it without the lock.
-Registration overlapping(const std::byte* data, std::size_t nbytes) {
-  const std::lock_guard<Mutex> lock(changing);
-  const Range* const range = find_overlapping(data, nbytes);
-  return range ? range->handle.lock() : nullptr;
-}
-
-// False: another range overlaps.
-bool reserve(const std::byte* data, std::size_t nbytes) {
-  const std::lock_guard<Mutex> lock(changing);
-  if (find_overlapping(data, nbytes)) return false;
-  ranges[data] = {nbytes, {}};
-  return true;
+  RegisteredMemory* const found = std::prev(after)->second;
+  return found->data + found->nbytes > data ? found : nullptr;
 }
 
 }  // namespace
 
-RegisteredMemory::RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes)
-    : data(data), nbytes(nbytes), memory_(std::move(memory)) {
-  if (nbytes == 0 || is_forked_child()) return;
-  std::vector<const Entry*> drivers;
-  for (const Entry* entry = first_searched(); entry; entry = entry->next_searched) {
-    // Of a host device the copies are the host's.
-    if (entry->default_context && !entry->host_memory) drivers.push_back(entry);
-  }
-  known_.reserve(drivers.size());  // nothing fails between an import and its note
-  for (const Entry* entry : drivers) {
-    const bool is_anothers = is_whole_imported(*entry, data, nbytes);
-    if (is_anothers || import(*entry, data, nbytes)) known_.push_back({entry, !is_anothers});
-  }
-}
-
 RegisteredMemory::~RegisteredMemory() {
-  // After a fork it is the parent's, and at the end of the process the system's.
-  if (!is_forked_child() && !is_process_ending()) {
-    const WithoutGil released;
-    for (const auto& [entry, is_ours] : known_) {
-      if (!is_ours) continue;
-      try {
-        const RuntimeCall call("releasing host memory");
-        experimental::release_from_device_copy(data, entry->sycl->context);
-      } catch (...) {  // a deleter never raises
-      }
-    }
+  if (nbytes == 0) return;
+  const WithoutGil released;
+  {
+    const RuntimeCall call("releasing host memory");
+    const std::lock_guard<Mutex> lock(changing);
+    release();
   }
   memory_.reset();  // a waiter for the range may close the memory at once
-  if (nbytes == 0) return;
   const std::lock_guard<Mutex> lock(changing);
   const auto range = ranges.find(data);
-  if (range != ranges.end() && range->second.handle.expired()) ranges.erase(range);
+  if (range != ranges.end() && range->second == this) ranges.erase(range);
+}
+
+void RegisteredMemory::release() noexcept {
+  for (const auto& [entry, is_ours] : std::exchange(known_, {})) {
+    // After a fork it is the parent's, and at the end of the process the system's.
+    if (!is_ours || is_forked_child() || is_process_ending()) continue;
+    try {
+      experimental::release_from_device_copy(data, entry->sycl->context);
+    } catch (...) {  // a deleter never raises
+    }
+  }
 }
 
 bool RegisteredMemory::is_known_to(const Entry& entry) const noexcept {
@@ -114,11 +85,19 @@ bool RegisteredMemory::is_known_to(const Entry& entry) const noexcept {
 
 Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes) {
   const WithoutGil released;
-  if (nbytes == 0 || is_forked_child()) {
-    return std::make_shared<const RegisteredMemory>(std::move(memory), data, nbytes);
+  const auto made = std::make_shared<RegisteredMemory>(std::move(memory), data, nbytes);
+  if (nbytes == 0 || is_forked_child()) return made;
+  std::vector<const Entry*> drivers;
+  for (const Entry* entry = first_searched(); entry; entry = entry->next_searched) {
+    // Of a host device the copies are the host's.
+    if (entry->default_context && !entry->host_memory) drivers.push_back(entry);
   }
-  while (!reserve(data, nbytes)) {
-    const Registration other = overlapping(data, nbytes);
+  made->known_.reserve(drivers.size());  // nothing fails between an import and its note
+  Registration other;                    // dropped without the lock
+  const RuntimeCall call("registering host memory");
+  const std::lock_guard<Mutex> lock(changing);
+  while (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
+    other = range->weak_from_this().lock();
     if (other && other->contains(data, nbytes)) return other;
     if (other) {
       fail(Error::Kind::buffer, "the ", nbytes, " bytes at ", static_cast<const void*>(data),
@@ -126,18 +105,17 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
            ", which are registered, and drivers know each byte once; close that registration "
            "first, or register all of it at once");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    range->release();  // its last handle is being dropped
+    ranges.erase(range->data);
   }
-  try {
-    auto made = std::make_shared<const RegisteredMemory>(std::move(memory), data, nbytes);
-    const std::lock_guard<Mutex> lock(changing);
-    ranges[data].handle = made;
-    return made;
-  } catch (...) {
-    const std::lock_guard<Mutex> lock(changing);
-    ranges.erase(data);
-    throw;
+  ranges[data] = made.get();
+  for (const Entry* entry : drivers) {
+    const bool is_anothers = is_whole_imported(*entry, data, nbytes);
+    if (is_anothers || import(*entry, data, nbytes)) {
+      made->known_.push_back({entry, !is_anothers});
+    }
   }
+  return made;
 }
 
 void forget(Registration registration) {
@@ -147,18 +125,22 @@ void forget(Registration registration) {
   registration.reset();
   wait_interruptibly([data] {
     const auto is_going = [data] {
-      Registration handle;
       const std::lock_guard<Mutex> lock(changing);
       const auto range = ranges.find(data);
-      if (range != ranges.end()) handle = range->second.handle.lock();
-      return range != ranges.end() && !(handle && handle->users > 0);
+      return range != ranges.end() && range->second->users == 0;
     };
     while (is_going()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
 }
 
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes) {
-  Registration found = overlapping(data, nbytes);
+  Registration found;  // dropped without the lock
+  {
+    const std::lock_guard<Mutex> lock(changing);
+    if (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
+      found = range->weak_from_this().lock();
+    }
+  }
   return found && found->contains(data, nbytes) && found->is_known_to(entry) ? found : nullptr;
 }
 

@@ -17,9 +17,10 @@ namespace sycl_ext {
 
 // A range of memory that is registered with drivers.  It owns a reference to the memory.  The
 // destructor of the last handle removes the registration at once; each pending copy has a handle.
-class RegisteredMemory {
+class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  public:
-  RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes);
+  RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes)
+      : data(data), nbytes(nbytes), memory_(std::move(memory)) {}
   ~RegisteredMemory();
   RegisteredMemory(const RegisteredMemory&) = delete;
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
@@ -36,6 +37,10 @@ class RegisteredMemory {
   mutable std::atomic<int> users{0};
 
  private:
+  friend std::shared_ptr<const RegisteredMemory> register_host(Memory memory, const std::byte* data,
+                                                               std::size_t nbytes);
+  void release() noexcept;  // the caller holds the lock of all ranges
+
   Memory memory_;
   // A root device of each driver that the range is registered with, and whether by this object.
   std::vector<std::pair<const Entry*, bool>> known_;

@@ -35,7 +35,7 @@ class HostRegistration:
                 "the host memory that it is copied from or to"
             )
         self._registration = _core.HostRegistration(memory)
-        self.nbytes = self._registration.nbytes
+        self.nbytes, _ = _core.extent_of(memory, False)
         self.registered: dict[Device, bool] = {
             root: self._registration.is_known_to(root._entry) for root in roots()
         }
