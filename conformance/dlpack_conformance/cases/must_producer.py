@@ -144,7 +144,7 @@ def _dtype_case(name: str) -> None:
             raise
         except Exception as error:
             raise NotOfferedError(f"has no {name}: {error}") from None
-        if b.host(array).dtype not in (values.dtype, object):
+        if np.asarray(b.adapter.host(array)).dtype not in (values.dtype, object):
             raise NotOfferedError(f"makes {name} another dtype")
         capsule = b.any_capsule(array)
         found = c.managed_in(capsule).dl_tensor.dtype
