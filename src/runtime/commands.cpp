@@ -43,12 +43,12 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
   return true;
 }
 
-// Of a command that goes on by itself.  For ever, Level Zero v1 says of one that has failed that it
-// is submitted; the queue tells.
+// For ever, Level Zero v1 says of a command that has failed that it is submitted; of a queue in
+// order the queue tells, which looks at the last one.
 // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
 static bool is_over(const EventState& state) {
   if (is_over(state.end)) return true;
-  if (!state.goes_on || state.queue->answers_at_once) return false;
+  if (!state.queue || !state.queue->in_order || state.queue->answers_at_once) return false;
   try {
     return is_empty(*state.queue);
   } catch (const sycl::exception& error) {
