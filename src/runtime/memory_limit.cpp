@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory_limit.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/interpreter.hpp"
@@ -33,15 +35,12 @@ const Entry* first_over(const Entry& entry, std::size_t nbytes) noexcept {
   return is_over(*root, nbytes) ? root : nullptr;
 }
 
-// How many blocks of a root device, its parts and contexts have been freed.
-std::int64_t freed_of(int root_id) noexcept {
+// Bytes of a kind on the device of an entry; of a root device's, also on its parts and contexts.
+std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& one = *find_entry(id);
-    if (one.root_id != root_id) continue;
-    for (const UsmKind kind : allocated_kinds) {
-      sum += use_of(&one, kind).total() - use_of(&one, kind).live();
-    }
+    if (&one == &entry || one.root_id == entry.id) sum += use_of(&one, kind).bytes();
   }
   return sum;
 }
@@ -80,30 +79,32 @@ MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept {
 }
 
 std::int64_t bytes_on(const Entry& entry) noexcept {
-  const auto on_device = [](const Entry& one) {
-    return use_of(&one, UsmKind::device).bytes() + use_of(&one, UsmKind::shared).bytes();
-  };
-  if (entry.kind != EntryKind::root) return on_device(entry);
-  std::int64_t sum = 0;
-  for (int id = 0; id < entries_so_far(); ++id) {
-    const Entry& one = *find_entry(id);
-    if (one.root_id == entry.id) sum += on_device(one);
-  }
-  return sum;
+  return bytes_of(entry, UsmKind::device) + bytes_of(entry, UsmKind::shared);
 }
 
 void set_pressure_handler(PressureHandler handler) noexcept { pressure_handler = handler; }
 
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
-  std::chrono::milliseconds left = longest_wait_for_room;
+  // Not the blocks that were freed: a handler, and other threads, also free what they allocate.
+  std::array<std::int64_t, allocated_kinds.size()> fewest;
+  fewest.fill(INT64_MAX);
+  const auto is_less_in_use = [&, &root = *find_entry(entry.root_id)] {
+    const auto before = fewest;
+    for (const UsmKind kind : allocated_kinds) {
+      std::int64_t& bytes = fewest[static_cast<std::size_t>(kind)];
+      bytes = std::min(bytes, bytes_of(root, kind));
+    }
+    return fewest != before;
+  };
+  std::chrono::milliseconds left;
   for (int fruitless = 0; fruitless < most_fruitless_calls; ++fruitless) {
-    const std::int64_t before = freed_of(entry.root_id);
+    if (is_less_in_use()) {
+      fruitless = 0;
+      left = longest_wait_for_room;
+    }
     if (is_room_made_by_waiting(&left, has_room)) return true;
     if (!ask_handler(entry, nbytes)) return false;
     if (has_room()) return true;
-    if (freed_of(entry.root_id) == before) continue;
-    fruitless = -1;
-    left = longest_wait_for_room;
   }
   return false;
 }

@@ -10,22 +10,8 @@ import numpy as np
 import pytest
 
 import sycl_ext as sx
-from dlpack_conformance.structs import (
-    IS_COPIED,
-    READ_ONLY,
-    capsule_name,
-    managed_in,
-)
-from producers import (
-    BeforeVersions,
-    Foreign,
-    Ignoring,
-    Managed,
-    Producer,
-    Table,
-    over,
-    with_table,
-)
+from dlpack_conformance.structs import IS_COPIED, READ_ONLY, capsule_name, managed_in
+from producers import BeforeVersions, Foreign, Ignoring, Managed, Producer, Table, over, with_table
 from samples import bits, numbers, values
 
 # ---- how a producer is asked ---------------------------------------------------------------------

@@ -18,17 +18,7 @@ import pytest
 
 import sycl_ext as sx
 import ways
-from lab import (
-    DTYPE,
-    LENGTH,
-    NBYTES,
-    STREAM_FORMS,
-    Address,
-    XpuStream,
-    at,
-    of,
-    usm,
-)
+from lab import DTYPE, LENGTH, NBYTES, STREAM_FORMS, Address, XpuStream, at, of, usm
 from waiting import eventually
 
 V1 = {"max_version": (1, 0)}

@@ -129,6 +129,15 @@ def test_a_callback_that_raises_or_allocates():
         sx.empty(1)
     assert len(calls) == 1
 
+    def busy(nbytes):
+        calls.append(sx.empty(1, usm_type="host").size)  # frees only this
+        return len(calls) < 1000
+
+    limit(sx.device(), 0, busy)
+    with pytest.raises(MemoryError, match="memory.limit"):
+        sx.empty(1)
+    assert len(calls) == 101
+
 
 def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():
     private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))

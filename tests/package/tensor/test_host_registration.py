@@ -58,6 +58,14 @@ def test_the_memory_is_held():
     del registration
     data.append(1)
 
+    class Pooled(np.ndarray):
+        def __del__(self):
+            register_host(self.base).close()
+            data.clear()
+
+    register_host(np.zeros(9).view(Pooled)).close()
+    assert not data
+
 
 def test_ranges_that_overlap():
     array = np.zeros(1000, "uint8")
