@@ -256,8 +256,7 @@ def test_devices_that_are_lost(run):
     """As after a hang: every call fails, for ever; none hangs, crashes, answers or keeps memory."""
     run("""
 gpu = gpus[0]
-tensor = sx.zeros((30, 40), "int16", device=gpu)
-source = np.zeros((30, 40), "int16")
+tensor, source = sx.zeros((30, 40), "int16", device=gpu), np.zeros((30, 40), "int16")
 other, memory, queue = tensor.copy(), dpctl.memory.as_usm_memory(tensor), tensor.sycl_queue
 pinned = dpctl.memory.MemoryUSMHost(100, queue=queue)
 control.fakegpu_set_delay_us(20_000_000)
