@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/dtype.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "base/error.hpp"
@@ -18,26 +17,17 @@ std::string all_names() {
 
 }  // namespace
 
-const DType* find_dtype(std::string_view name) noexcept {
-  const auto* row = std::find_if(dtypes.begin(), dtypes.end(),
-                                 [name](const DType& one) { return name == one.name; });
-  return row == dtypes.end() ? nullptr : row;
-}
-
-const DType* find_dtype(DLDataType wanted) noexcept {
-  const auto* row = std::find_if(dtypes.begin(), dtypes.end(), [wanted](const DType& one) {
-    return wanted.code == one.code && wanted.bits == one.bits && wanted.lanes == 1;
-  });
-  return row == dtypes.end() ? nullptr : row;
-}
-
 const DType& dtype_named(std::string_view name) {
-  if (const DType* row = find_dtype(name)) return *row;
+  for (const DType& row : dtypes) {
+    if (name == row.name) return row;
+  }
   fail(Error::Kind::value, "dtype '", name, "' is not exchanged; use one of ", all_names());
 }
 
 const DType& dtype_from_dlpack(DLDataType wanted) {
-  if (const DType* row = find_dtype(wanted)) return *row;
+  for (const DType& row : dtypes) {
+    if (wanted.code == row.code && wanted.bits == row.bits && wanted.lanes == 1) return row;
+  }
   fail(Error::Kind::buffer, "the producer's DLPack dtype (code ", int{wanted.code}, ", bits ",
        int{wanted.bits}, ", lanes ", wanted.lanes,
        ") is not exchanged; convert it on the producer's side to one of ", all_names());

@@ -55,10 +55,6 @@ inline constexpr std::size_t index_of(const DType& dtype) noexcept {
   return static_cast<std::size_t>(&dtype - dtypes.data());
 }
 
-// nullptr: no such row.
-const DType* find_dtype(std::string_view name) noexcept;
-const DType* find_dtype(DLDataType wanted) noexcept;
-
 // The row, or an Error (value for a name, buffer for a DLDataType) that lists what exists.
 const DType& dtype_named(std::string_view name);
 const DType& dtype_from_dlpack(DLDataType wanted);

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <sstream>
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
@@ -68,10 +67,11 @@ KeptBlock take_host_block(std::size_t nbytes) {
   return {block, capacity};
 }
 
+template <class... Parts>
 [[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Entry& entry,
-                                  const char* reason) {
+                                  const Parts&... reason) {
   fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
-       "' USM on device ", entry.id, " ('", entry.name, "'): ", reason,
+       "' USM on device ", entry.id, " ('", entry.name, "'): ", reason...,
        "; free other tensors, or take a smaller block or another usm_type");
 }
 
@@ -84,8 +84,7 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   }
   const RuntimeCall call("allocating USM");
   try {
-    return sycl::malloc(BlockPool::rounded(nbytes), entry.sycl->device, entry.sycl->context,
-                        alloc_of(wanted));
+    return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
   } catch (const sycl::exception& error) {
     fail_allocation(nbytes, wanted, entry, error.what());
   }
@@ -325,16 +324,6 @@ void release_cached_memory() noexcept {
 
 namespace {
 
-// For a block of `size` bytes for an allocation of `nbytes`.
-void require_room(const Entry& entry, UsmKind kind, std::size_t size, std::size_t nbytes) {
-  const Entry* const passed = passed_limit(entry, kind, size);
-  if (!passed) return;
-  std::ostringstream reason;
-  reason << "of the " << passed->memory_limit << " bytes that sycl_ext.memory.limit allows device "
-         << passed->id << ", " << bytes_on(*passed) << " are in use";
-  fail_allocation(nbytes, kind, entry, reason.str().c_str());
-}
-
 // Allocates a block of `size` bytes for an allocation of `nbytes`. If there is not enough memory,
 // cached memory is released first.
 KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Entry& entry) {
@@ -367,7 +356,11 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   const auto take = [&]() -> KeptBlock {
     if (nbytes == 0) return {};
     const std::size_t size = dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes);
-    require_room(entry, kind, size, nbytes);
+    if (const Entry* const passed = passed_limit(entry, kind, size)) {
+      fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
+                      " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
+                      bytes_on(*passed), " are in use");
+    }
     const KeptBlock kept = pool_of(&entry, kind).take(size);  // a dedicated one is too large
     return kept.data ? kept : take_fresh_usm(size, nbytes, kind, entry);
   };

@@ -146,20 +146,19 @@ Registrations registrations_of(const Entry& entry, const Tensor& to, const Tenso
   return {of_side(to), of_side(from)};
 }
 
-// Keeps blocks for as long as commands of the queues may touch them: when an exception leaves
-// before they are done (Ctrl-C, above all), or always.
+// Keeps blocks for as long as commands of the queues may touch them, when an exception leaves
+// before they are done (Ctrl-C, above all).
 class KeptWhileBusy {
  public:
-  enum When { after_exception, always };
-
   KeptWhileBusy(const Queue& one, const Queue& other, const Memory& a, const Memory& b,
-                When when = after_exception, const Registrations& registered = {})
-      : kept_(new Kept(one, other, a, b, registered)),
-        when_(when),
-        exceptions_(std::uncaught_exceptions()) {}
+                const Registrations& registered = {})
+      : kept_(new Kept(one, other, a, b, registered)), exceptions_(std::uncaught_exceptions()) {}
   ~KeptWhileBusy() {
-    if (when_ == after_exception && std::uncaught_exceptions() == exceptions_) return;
-    free_after_work(std::move(kept_));
+    if (std::uncaught_exceptions() != exceptions_) keep();
+  }
+  // The commands go on.
+  void keep() noexcept {
+    if (kept_) free_after_work(std::move(kept_));
   }
 
  private:
@@ -179,7 +178,6 @@ class KeptWhileBusy {
   };
 
   std::unique_ptr<Kept> kept_;
-  const When when_;
   const int exceptions_;
 };
 
@@ -192,26 +190,19 @@ class Staging {
         blocks_{make_block(entry, nbytes), make_block(entry, nbytes)},
         kept_(queue_, queue_, blocks_[0].memory, blocks_[1].memory) {}
 
-  // Device -> host: fetches the span of a piece, and scatters the piece before it.
+  // Device -> host: fetches the span of a piece, which is scattered while the next one is fetched.
   void fetch(const CopyLoops& piece) {
     const Span span = source_span(piece);
     Block& block = next();
     block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes)};
-    const std::optional<CopyLoops> before = std::exchange(waiting_, piece);
-    waiting_->from = block.memory->data - span.begin;
-    if (before) scatter(*before, other());
-  }
-  // Scatters the last piece.
-  void finish_fetching() {
-    if (waiting_) scatter(*waiting_, blocks_[turn_]);
-    waiting_.reset();
+    block.fetched = piece;
+    block.fetched->from = block.memory->data - span.begin;
   }
 
   // Host -> device: gathers a piece, and stores it while the next one is gathered, with a command
   // for each run of the target, and one wait for all of them.
   void store(const CopyLoops& piece) {
     Block& block = next();
-    wait_for_all(std::exchange(block.events, {}));
     CopyLoops packed = piece;
     packed.to = block.memory->data;
     pack(&packed);
@@ -224,36 +215,37 @@ class Staging {
       from += run.nbytes;
     });
   }
-  void finish_storing() {
-    std::vector<Event> events = std::move(other().events);
-    const std::vector<Event>& last = blocks_[turn_].events;
-    events.insert(events.end(), last.begin(), last.end());
-    queue_.finish(std::move(events));
+
+  void finish() {
+    next();
+    next();
+    queue_.finish({});
   }
 
  private:
   struct Block {
     Memory memory;
-    std::vector<Event> events;  // of all commands that use it
+    std::vector<Event> events = {};         // of all commands that use it
+    std::optional<CopyLoops> fetched = {};  // what these commands fetch into it
   };
   static Block make_block(const Entry& entry, std::size_t nbytes) {
     const std::size_t size = std::min(nbytes, block_bytes);
-    return {
-        has_usm(entry, UsmKind::host) ? allocate(entry, UsmKind::host, size) : allocate_host(size),
-        {}};
+    return {has_usm(entry, UsmKind::host) ? allocate(entry, UsmKind::host, size)
+                                          : allocate_host(size)};
   }
-  Block& next() { return blocks_[turn_ ^= 1]; }
-  Block& other() { return blocks_[turn_ ^ 1]; }
-  static void scatter(const CopyLoops& piece, Block& block) {
+  // The other block, when its commands are done and what they have fetched is scattered.
+  Block& next() {
+    Block& block = blocks_[turn_ ^= 1];
     wait_for_all(std::exchange(block.events, {}));
-    copy_strided(piece);
+    if (block.fetched) copy_strided(*block.fetched);
+    block.fetched.reset();
+    return block;
   }
 
   const Queue& queue_;
   Block blocks_[2];
   const KeptWhileBusy kept_;
   int turn_ = 0;
-  std::optional<CopyLoops> waiting_;  // fetched, or being fetched, into the block of this turn
 };
 
 // Reading the gaps between elements is harmless, so a span is fetched as it is unless it is mostly
@@ -283,7 +275,7 @@ void fetch(const CopyLoops& loops, const Entry& entry, bool to_pinned = false) {
   Staging staging(entry, queue, source_span(loops).nbytes);
   for_each_piece(loops, &CopyAxis::from, fits_fetch,
                  [&](const CopyLoops& piece) { staging.fetch(piece); });
-  staging.finish_fetching();
+  staging.finish();
 }
 
 void store(const CopyLoops& loops, const Entry& entry, bool from_pinned = false) {
@@ -292,7 +284,7 @@ void store(const CopyLoops& loops, const Entry& entry, bool from_pinned = false)
   Staging staging(entry, queue, loops.nbytes());
   for_each_piece(loops, &CopyAxis::to, fits_block,
                  [&](const CopyLoops& piece) { staging.store(piece); });
-  staging.finish_storing();
+  staging.finish();
 }
 
 // Device -> device where one command cannot do it: block by block through host memory.
@@ -324,8 +316,7 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const Entry& entry = *(to_host ? from : to).memory->entry();
   const Entry& source = *(from_host ? to : from).memory->entry();
   const Registrations registered = registrations_of(entry, to, from);
-  const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory,
-                           KeptWhileBusy::after_exception, registered);
+  const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory, registered);
   if (to_host) return fetch(loops, entry, registered.to || is_host_usm_of(entry, to));
   if (from_host) return store(loops, entry, registered.from || is_host_usm_of(entry, from));
   if (loops.contiguous() && copies_directly(source, entry)) {
@@ -434,9 +425,9 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   if (copies && copies->may_have_work()) from.memory->wait_for_work();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
-  const KeptWhileBusy kept(queue, queue, to.memory, from.memory, KeptWhileBusy::always,
-                           registrations_of(*entry, to, from));
+  KeptWhileBusy kept(queue, queue, to.memory, from.memory, registrations_of(*entry, to, from));
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
+  kept.keep();
   // Now: a failure that is told later is one of this copy as well.
   const std::string failure = queue.failure_of_copies(from.memory->data, from.memory->nbytes, true);
   if (!failure.empty()) {
