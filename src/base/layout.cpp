@@ -3,25 +3,10 @@
 
 #include <array>
 #include <cstdlib>
-#include <limits>
 
 #include "base/error.hpp"
 
 namespace sycl_ext {
-
-namespace {
-
-constexpr std::int64_t max_bytes = std::numeric_limits<std::ptrdiff_t>::max();
-
-bool multiply(std::int64_t a, std::int64_t b, std::int64_t* product) noexcept {
-  return !__builtin_mul_overflow(a, b, product);
-}
-
-bool add(std::int64_t a, std::int64_t b, std::int64_t* sum) noexcept {
-  return !__builtin_add_overflow(a, b, sum);
-}
-
-}  // namespace
 
 Layout::Layout(int ndim) : ndim_(ndim), inline_{} {
   if (ndim < 0 || ndim > max_ndim) {
@@ -49,8 +34,8 @@ Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::siz
     }
     layout.strides()[axis] = stride;
     std::int64_t nbytes;
-    if (!multiply(stride, std::max<std::int64_t>(shape[axis], 1), &stride) ||
-        !multiply(stride, static_cast<std::int64_t>(itemsize), &nbytes) || nbytes > max_bytes) {
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride) ||
+        __builtin_mul_overflow(stride, static_cast<std::int64_t>(itemsize), &nbytes)) {
       fail(Error::Kind::value, "an array of this shape with ", itemsize,
            " bytes per element does not fit into the address space; shape[", axis, "] is ",
            shape[axis]);
@@ -113,9 +98,10 @@ bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noe
     }
     // The count is checked too: a broadcast array can overflow it inside a small extent.
     std::int64_t reach;
-    if (!multiply(count, length, &count)) return false;
-    if (!multiply(length - 1, layout.strides()[i], &reach)) return false;
-    if (!add(reach < 0 ? lowest : highest, reach, reach < 0 ? &lowest : &highest)) return false;
+    if (__builtin_mul_overflow(count, length, &count)) return false;
+    if (__builtin_mul_overflow(length - 1, layout.strides()[i], &reach)) return false;
+    std::int64_t& end = reach < 0 ? lowest : highest;
+    if (__builtin_add_overflow(end, reach, &end)) return false;
   }
   if (empty) {
     *extent = {0, 0};
@@ -123,8 +109,9 @@ bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noe
   }
   const auto size = static_cast<std::int64_t>(itemsize);
   std::int64_t begin, last, end, nbytes, length;
-  if (!multiply(count, size, &nbytes) || !multiply(lowest, size, &begin) ||
-      !multiply(highest, size, &last) || !add(last, size, &end) ||
+  if (__builtin_mul_overflow(count, size, &nbytes) ||
+      __builtin_mul_overflow(lowest, size, &begin) ||
+      __builtin_mul_overflow(highest, size, &last) || __builtin_add_overflow(last, size, &end) ||
       __builtin_sub_overflow(end, begin, &length)) {
     return false;
   }

@@ -181,26 +181,16 @@ void let_go(const Allocation* block) noexcept {
 }  // namespace
 
 Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
-                       std::optional<Owner>&& owner) noexcept
+                       std::optional<Owner>&& owner, Queue&& own_queue) noexcept
     : data(static_cast<std::byte*>(block.data)),
       nbytes(nbytes),
       capacity(block.nbytes),
       kind_(kind),
       entry_(entry),
-      owner_(std::move(owner)) {
+      owner_(std::move(owner)),
+      own_queue_(std::move(own_queue)) {
   held_blocks.fetch_add(1, std::memory_order_relaxed);
   if (is_counted()) use_of(entry, kind).begins(capacity);
-}
-
-// From the other constructor on the destructor runs, whatever fails.
-Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
-                       std::optional<Owner> owner, Queue own_queue)
-    : Allocation(block, nbytes, kind, entry, std::move(owner)) {
-  own_queue_ = apart_from(entry, std::move(own_queue));
-  if (is_private()) found_by_address.add(this);
-  if (!is_ours() && kind != UsmKind::system) fetch_queues();
-  // Errors of copies to the same addresses before are not reported.
-  if (is_ours() && entry) (void)entry->failure_of_copies(data, nbytes, true);
 }
 
 Allocation::~Allocation() {
@@ -339,11 +329,18 @@ KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, c
   return {data, size};
 }
 
-// `take` is called when all else that needs memory is there.
+// `take` is called when the memory for all else is there.
 template <class Take>
 Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
            std::optional<Owner> owner, Queue queue) {
-  return {new Allocation(take(), nbytes, kind, entry, std::move(owner), std::move(queue)), let_go};
+  queue = apart_from(entry, std::move(queue));
+  Memory block(new Allocation(take(), nbytes, kind, entry, std::move(owner), std::move(queue)),
+               let_go);
+  if (block->is_private()) found_by_address.add(block.get());
+  if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
+  // Errors of copies to the same addresses before are not reported.
+  if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
+  return block;
 }
 
 }  // namespace

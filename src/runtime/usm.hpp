@@ -32,11 +32,10 @@ class Allocation final : public Deferred {
   const std::size_t nbytes;
   const std::size_t capacity;  // of the block, which may come from a pool; at least nbytes
 
-  // Releases the block also when it throws.  `entry` nullptr: plain host memory without a device;
-  // `owner`: of a borrowed block, else this package allocated it; an empty `own_queue`: the queue
-  // of the entry is used.
+  // `entry` nullptr: plain host memory without a device; `owner`: of a borrowed block, else this
+  // package allocated it; an empty `own_queue`: the queue of the entry is used.
   Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
-             std::optional<Owner> owner, Queue own_queue);
+             std::optional<Owner>&& owner, Queue&& own_queue) noexcept;
   // The last handle leaves this to the thread that frees, if work on the block may be pending.
   ~Allocation() override;
 
@@ -95,8 +94,6 @@ class Allocation final : public Deferred {
  private:
   friend class InUse;
   friend const Entry* came_back(const void* data) noexcept;
-  Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
-             std::optional<Owner>&& owner) noexcept;
   void* owned_by(void (*release)(void*)) const noexcept {
     return owner_ && owner_->get_deleter() == release ? owner_->get() : nullptr;
   }
@@ -115,7 +112,7 @@ class Allocation final : public Deferred {
   const UsmKind kind_;
   const Entry* const entry_;
   std::optional<Owner> owner_;  // of a borrowed block
-  Queue own_queue_;             // empty: the entry's serves
+  const Queue own_queue_;       // empty: the entry's serves
   mutable void* representative_ = nullptr;
   // Holders that can submit work on the block (class InUse): their number, the number of those that
   // have gone, and the same when the queues of the block were last seen idle.
