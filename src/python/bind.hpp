@@ -42,9 +42,7 @@ struct type_caster<sycl_ext::Tensor> {
 
 namespace sycl_ext {
 
-void bind_queues(py::module_& m);
-void bind_entries(py::module_& m);  // after the queues: docstrings name their class
-void bind_copies(py::module_& m);
+void bind_devices(py::module_& m);
 void bind_tensors(py::module_& m);
 void bind_dlpack(py::module_& m);
 void bind_ipc(py::module_& m);

@@ -39,16 +39,43 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
 
 }  // namespace
 
-void bind_entries(py::module_& m) {
+void bind_devices(py::module_& m) {
+  static const Interpreter python{holds_gil,      release_gil_if_held, take_gil,
+                                  python_is_gone, takes_signals,       handle_signals};
+  interpreter = &python;
+  py::module_ tests = m.def_submodule("_test");
+  tests.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls);
+  tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
+  tests.def("interrupted_waits", &interrupted_waits);
+  tests.def("deferred_frees", &deferred_frees);
+  tests.def("live_allocations", &live_allocations);
+  py::class_<Queue>(m, "Queue")
+      .def_property_readonly("in_order", &Queue::in_order)
+      .def(
+          "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
+      .def(
+          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<WithoutGil>())
+      .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
+           py::call_guard<WithoutGil>())
+      .def("share", [](const Queue& queue) { return number(queue.share()); })
+      .def("capsule", [](const Queue& queue) {
+        return reference_capsule(queue.new_reference(), "SyclQueueRef");
+      });
+  m.def("queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); });
+  m.def("queue_at_untrusted",
+        [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); });
+  m.def("loaded_libraries", [] { return as_paths(loaded_libraries()); });
+  m.def("loaded_libsycl", [] { return as_paths(loaded_libsycl()); });
+  m.def("has_other_libsycl", &has_other_libsycl);
+  m.def("queue_of_capsule", [](const py::object& capsule) {
+    return queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
+  });
+
   // Entries are immortal, so Python never owns one.
   py::class_<Entry, std::unique_ptr<Entry, py::nodelete>>(m, "Entry")
       .def_readonly("id", &Entry::id)
       .def_readonly("root_id", &Entry::root_id)
-      .def_property_readonly("parent_id",
-                             [](const Entry& entry) {
-                               return entry.parent ? std::optional<int>(entry.parent->id)
-                                                   : std::nullopt;
-                             })
+      .def_readonly("parent", &Entry::parent)
       .def_property_readonly("kind", &kind_of)
       .def_readonly("partition", &Entry::partition)
       .def_readonly("part", &Entry::part)
@@ -113,39 +140,6 @@ void bind_entries(py::module_& m) {
   });
   m.def("copies_directly", &copies_directly);
   m.attr("_C_API") = own(extension_api_capsule());  // see sycl_ext/c_api.h
-}
-
-void bind_queues(py::module_& m) {
-  static const Interpreter python{holds_gil,      release_gil_if_held, take_gil,
-                                  python_is_gone, takes_signals,       handle_signals};
-  interpreter = &python;
-  py::module_ tests = m.def_submodule("_test");
-  tests.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls);
-  tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
-  tests.def("interrupted_waits", &interrupted_waits);
-  tests.def("deferred_frees", &deferred_frees);
-  tests.def("live_allocations", &live_allocations);
-  py::class_<Queue>(m, "Queue")
-      .def_property_readonly("in_order", &Queue::in_order)
-      .def(
-          "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
-      .def(
-          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<WithoutGil>())
-      .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
-           py::call_guard<WithoutGil>())
-      .def("share", [](const Queue& queue) { return number(queue.share()); })
-      .def("capsule", [](const Queue& queue) {
-        return reference_capsule(queue.new_reference(), "SyclQueueRef");
-      });
-  m.def("queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); });
-  m.def("queue_at_untrusted",
-        [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); });
-  m.def("loaded_libraries", [] { return as_paths(loaded_libraries()); });
-  m.def("loaded_libsycl", [] { return as_paths(loaded_libsycl()); });
-  m.def("has_other_libsycl", &has_other_libsycl);
-  m.def("queue_of_capsule", [](const py::object& capsule) {
-    return queue_at_untrusted(referenced(capsule, "SyclQueueRef"));
-  });
 }
 
 }  // namespace sycl_ext

@@ -34,9 +34,8 @@ class Commands {
     return true;
   }
   void wait() const {
-    const std::vector<Event> events = events_;
     const WithoutGil released;
-    for (const Event& event : events) event.wait();
+    wait_for_all(events_);
   }
   py::object event_capsule() const {
     if (events_.size() != 1 || !events_.front()) return py::none();
@@ -66,26 +65,6 @@ void require_alike(const Tensor& to, const Tensor& from) {
   fail(Error::Kind::value, "the two sides differ in shape or dtype");
 }
 
-}  // namespace
-
-void bind_copies(py::module_& m) {
-  py::class_<Commands>(m, "Commands")
-      .def("done", &Commands::are_done)
-      .def("wait", &Commands::wait)
-      .def("event_capsule", &Commands::event_capsule);
-  m.def("begin_copy", [](const Tensor& to, const Tensor& from) {
-    require_alike(to, from);
-    return Commands({begin_copy(to, from)});
-  });
-  m.def("begin_copy_to_host", [](const Tensor& tensor) {
-    auto [to, copy] = begin_copy_to_host(tensor);
-    return std::make_pair(std::move(to), Commands({std::move(copy)}));
-  });
-  m.def("pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); });
-}
-
-namespace {
-
 PyObject* python_pressure_handler = nullptr;
 
 bool pressure_handler(const Entry& limited, std::size_t nbytes) {
@@ -107,11 +86,22 @@ void ask_under_pressure(const py::object& handler) {
 }  // namespace
 
 void bind_tensors(py::module_& m) {
+  py::class_<Commands>(m, "Commands")
+      .def("done", &Commands::are_done)
+      .def("wait", &Commands::wait)
+      .def("event_capsule", &Commands::event_capsule);
+  m.def("begin_copy", [](const Tensor& to, const Tensor& from) {
+    require_alike(to, from);
+    return Commands({begin_copy(to, from)});
+  });
+  m.def("begin_copy_to_host", [](const Tensor& tensor) {
+    auto [to, copy] = begin_copy_to_host(tensor);
+    return std::make_pair(std::move(to), Commands({std::move(copy)}));
+  });
+  m.def("pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); });
   m.attr("TensorBase") =
       py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(tensor_base_type()));
-
   m.attr("TensorBase").attr("__dlpack_c_exchange_api__") = own(exchange_api_capsule());
-
   m.def(
       "allocate",
       [](const Entry& entry, const std::string& usm_type, const std::string& dtype,

@@ -53,9 +53,7 @@ PYBIND11_MODULE(_native, m) {
     }
   });
   if (!sycl_ext::load_numpy()) throw py::error_already_set();
-  sycl_ext::bind_queues(m);
-  sycl_ext::bind_entries(m);
-  sycl_ext::bind_copies(m);
+  sycl_ext::bind_devices(m);
   sycl_ext::bind_tensors(m);
   sycl_ext::bind_dlpack(m);
   sycl_ext::bind_ipc(m);

@@ -280,8 +280,6 @@ std::optional<bool> Event::answer() const noexcept {
   return std::nullopt;
 }
 
-void Event::wait() const { wait_for_all({*this}); }
-
 Owner Event::new_reference() const { return new_reference_of(state_->event); }
 
 }  // namespace sycl_ext

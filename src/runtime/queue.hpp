@@ -34,8 +34,6 @@ class Event {
   // Whether it is done (or will never be).  Nothing: the runtime does not say, so it may run.
   std::optional<bool> answer() const noexcept;
   bool is_done() const noexcept { return answer().value_or(false); }
-  // Blocks until it is done, or Ctrl-C; raises what went wrong in it, each time.
-  void wait() const;
   // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
   Owner new_reference() const;
 
@@ -45,7 +43,7 @@ class Event {
   std::shared_ptr<EventState> state_;  // nullptr: done
 };
 
-// Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them.
+// Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them, each time.
 void wait_for_all(std::vector<Event> events);
 
 class Queue {

@@ -70,8 +70,8 @@ class Device:
     @property
     def parent(self) -> Device | None:
         """The device it was partitioned from or registered for; None for a root device."""
-        parent = self._entry.parent_id
-        return None if parent is None else by_id(parent)
+        parent = self._entry.parent
+        return None if parent is None else by_id(parent.id)
 
     @property
     def part(self) -> int | None:

@@ -386,9 +386,9 @@ const std::vector<Operation>& operations() {
       {"copies that go on",
        [](const World& w) {
          const Tensor source = block_of_copy(w), target = block_of_copy(w);
-         begin_copy(target, source).wait();
+         wait_for_all({begin_copy(target, source)});
          const auto [to, copy] = begin_copy_to_host(target);
-         copy.wait();
+         wait_for_all({copy});
          CHECK(std::memcmp(to.data, copy_to_host(source).data, to.nbytes()) == 0);
        }},
       {"queues",

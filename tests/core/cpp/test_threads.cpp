@@ -117,7 +117,7 @@ TEST(threads_wait_for_one_marker) {
     const Event marker = queue.marker();
     in_threads([&](int number) {
       if (number % 2 == 0) (void)marker.is_done();
-      marker.wait();
+      wait_for_all({marker});
       CHECK(marker.is_done());
     });
   }
@@ -140,7 +140,7 @@ TEST(threads_begin_copies) {
         begin_copy(host, row);
         const auto [to, copy] = begin_copy_to_host(row);
         if (round % 4 == 0) CHECK(copy_to_host(row).data[0] == static_cast<std::byte>(number + 1));
-        copy.wait();
+        wait_for_all({copy});
         CHECK(copy.is_done());
         CHECK(to.data[count - 1] == static_cast<std::byte>(number + 1));
       }
