@@ -53,11 +53,11 @@ void bind_ipc(py::module_& m) {
       .def(py::init([](const Tensor& tensor) {
         const WithoutGil released;
         const ByteRange bytes = bytes_of(tensor);
-        return std::make_unique<IpcExport>(tensor.memory, bytes.begin, bytes.nbytes);
+        return export_ipc(tensor.memory, bytes.begin, bytes.nbytes);
       }))
       .def_property_readonly("data",
-                             [](const IpcExport& handle) { return py::bytes(handle.bytes()); })
-      .def_property_readonly("exposed", &IpcExport::exposed);
+                             [](const IpcExport& handle) { return py::bytes(handle.bytes); })
+      .def_readonly("exposed", &IpcExport::exposed);
   m.def("extent_of", [](const Tensor& tensor, bool of_memory) {
     const Allocation& memory = *tensor.memory;
     const ByteRange bytes = of_memory ? ByteRange{memory.data, memory.nbytes} : bytes_of(tensor);

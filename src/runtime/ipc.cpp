@@ -63,11 +63,23 @@ void close_ipc(void* state) {
   }
 }
 
-}  // namespace
-
-struct IpcExport::Handle {
-  std::optional<ipc::handle> value;
+struct Exported {
+  Memory memory;
+  ipc::handle handle;
 };
+
+void put_ipc(void* state) {
+  const std::unique_ptr<Exported> exported(static_cast<Exported*>(state));
+  if (is_forked_child() || is_process_ending()) return;  // the parent does it, or the system
+  const WithoutGil released;
+  const RuntimeCall call("giving an inter-process handle back");
+  try {
+    ipc::put(exported->handle, exported->memory->entry()->sycl->context);
+  } catch (...) {  // the handle goes with the block, then
+  }
+}
+
+}  // namespace
 
 bool has_ipc(const Entry& entry) {
   return has_usm(entry, UsmKind::device) && sycl_call("asking for the aspects of a device", [&] {
@@ -76,55 +88,39 @@ bool has_ipc(const Entry& entry) {
          });
 }
 
-IpcExport::IpcExport(Memory memory, const std::byte* data, std::size_t nbytes)
-    : memory_(std::move(memory)) {
-  if (memory_->kind() != UsmKind::device || !memory_->entry()) {
-    fail(Error::Kind::buffer, "'", usm_kind_name(memory_->kind()),
+IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes) {
+  if (memory->kind() != UsmKind::device || !memory->entry()) {
+    fail(Error::Kind::buffer, "'", usm_kind_name(memory->kind()),
          "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
          "sycl_ext.ipc.empty");
   }
-  require_ipc(*memory_->entry());
-  const auto found = require_one_allocation("the tensor", *memory_->entry(), data, nbytes);
-  if (found) exposed_ = found->nbytes;
-  auto handle = std::make_unique<Handle>();
+  const Entry& entry = *memory->entry();
+  require_ipc(entry);
+  const auto found = require_one_allocation("the tensor", entry, data, nbytes);
+  const auto get = [&] {
+    const RuntimeCall call("getting an inter-process handle");
+    return ipc::get(const_cast<std::byte*>(data), entry.sycl->context);
+  };
+  std::unique_ptr<Exported> exported;
   try {
-    handle->value = sycl_call("getting an inter-process handle", [&] {
-      const RuntimeCall call("getting an inter-process handle");
-      return ipc::get(const_cast<std::byte*>(data), memory_->entry()->sycl->context);
-    });
+    exported.reset(new Exported{memory, sycl_call("getting an inter-process handle", get)});
   } catch (const Error& error) {
-    if (memory_->is_ours()) throw;
+    if (memory->is_ours()) throw;
     fail(Error::Kind::buffer,
          "the tensor is in memory of somebody else, of which the driver gives no handle here (",
          error.what(),
          "): where another process has made it, send its IpcHandle on, which any number of "
          "processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
   }
+  const ipc::handle_data_t bytes = exported->handle.data();
   // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
-  if (handle->value->data().empty()) {
+  if (bytes.empty()) {
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
-         memory_->entry()->id, "), ", memory_->entry()->name, ", gave none");
+         entry.id, "), ", entry.name, ", gave none");
   }
-  handle_ = std::move(handle);  // the last step: the destructor gives it back
-}
-
-IpcExport::~IpcExport() {
-  if (is_forked_child() || is_process_ending()) {
-    static_cast<void>(handle_.release());  // the parent gives it back, or the system
-    return;
-  }
-  const WithoutGil released;
-  try {
-    const RuntimeCall call("giving an inter-process handle back");
-    ipc::put(*handle_->value, memory_->entry()->sycl->context);
-  } catch (...) {  // the handle goes with the block, then
-  }
-  memory_.reset();
-}
-
-std::string IpcExport::bytes() const {
-  const ipc::handle_data_t data = handle_->value->data();
-  return {reinterpret_cast<const char*>(data.data()), data.size()};
+  return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+          found ? found->nbytes : 0,
+          Owner(exported.release(), put_ipc)};
 }
 
 Descriptor::~Descriptor() {

@@ -14,31 +14,20 @@ namespace sycl_ext {
 // Whether the device memory of an entry can be opened by other processes.
 bool has_ipc(const Entry& entry);
 
-// The handle of `nbytes` bytes in a block, which keeps the block.  Every function of this class and
-// open_ipc() take locks of the runtime and may wait: call them without the GIL.
+// The handle of `nbytes` bytes in a block.  export_ipc() and open_ipc() take locks of the runtime
+// and may wait: call them without the GIL.
 //
 // A handle exports the allocation of the driver that contains these bytes, and their offset in it.
 // The Level Zero adapters put blocks of less than 4 MiB into slabs with other blocks, which a
 // process that opens the handle can access.  The adapters keep the handle of the driver until the
 // allocation is freed.  A forked process leaves the handle to its parent.
-class IpcExport {
- public:
-  // Error(buffer) unless the bytes are 'device' USM in an allocation that the driver knows.
-  IpcExport(Memory memory, const std::byte* data, std::size_t nbytes);
-  ~IpcExport();
-  IpcExport(const IpcExport&) = delete;
-  IpcExport& operator=(const IpcExport&) = delete;
-
-  std::string bytes() const;
-  // Size of the driver's allocation; 0: unknown.
-  std::size_t exposed() const noexcept { return exposed_; }
-
- private:
-  struct Handle;
-  Memory memory_;
-  std::size_t exposed_ = 0;
-  std::unique_ptr<Handle> handle_;
+struct IpcExport {
+  std::string bytes;
+  std::size_t exposed;  // size of the driver's allocation; 0: unknown
+  Owner handle;         // keeps the block
 };
+// Error(buffer) unless the bytes are 'device' USM in an allocation that the driver knows.
+IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes);
 
 // A descriptor that is closed with its owner.
 class Descriptor {

@@ -372,8 +372,7 @@ const std::vector<Operation>& operations() {
        [](const World& w) {
          if (!has_ipc(w.entry)) return;
          const Memory block = allocate(w.entry, UsmKind::device, 64, {}, true);
-         const IpcExport exported(block, block->data, block->nbytes);
-         CHECK(!exported.bytes().empty());
+         CHECK(!export_ipc(block, block->data, block->nbytes).bytes.empty());
        }},
       {"registered host memory",
        [](const World& w) {
