@@ -79,11 +79,7 @@ PLAIN = {
     "*Makefile": "hash",
 }
 #: Older entries, words of others, the phrases themselves.
-NOT_PLAIN = (
-    "CHANGELOG.md",
-    "CODE_OF_CONDUCT.md",
-    "tests/project/test_words.py",
-)
+NOT_PLAIN = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "tests/project/test_words.py")
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 OF_C = re.compile(r'R"doc\((.*?)\)doc"|"((?:\\.|[^"\\\n])*)"|//([^\n]*)|/\*(.*?)\*/', re.DOTALL)
 OF_HASH = re.compile(r"(?:^|(?<=\s))#([^\n]*)")

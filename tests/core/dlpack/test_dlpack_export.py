@@ -8,11 +8,7 @@ import pytest
 
 import samples
 import sycl_ext as sx
-from dlpack_conformance.structs import (
-    IS_COPIED,
-    READ_ONLY,
-    capsule_name,
-)
+from dlpack_conformance.structs import IS_COPIED, READ_ONLY, capsule_name
 from producers import check_export, read
 from samples import LAYOUTS, bits, values
 

@@ -13,18 +13,8 @@ import pytest
 
 import samples
 import sycl_ext as sx
-from dlpack_conformance.structs import (
-    IS_SUBBYTE_TYPE_PADDED,
-    managed_in,
-    new_capsule,
-)
-from producers import (
-    Consumed,
-    Producer,
-    Raising,
-    Reentrant,
-    over,
-)
+from dlpack_conformance.structs import IS_SUBBYTE_TYPE_PADDED, managed_in, new_capsule
+from producers import Consumed, Producer, Raising, Reentrant, over
 from samples import bits, numbers, values
 
 # ---- hostile capsules ----------------------------------------------------------------------------

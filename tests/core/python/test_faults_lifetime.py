@@ -200,23 +200,25 @@ assert sx.memory.live_exports() == live
 
 
 def test_sub_interpreters_are_refused():
-    """The core would hang there; the first name says so, and the main interpreter goes on."""
+    """The core would hang there; the first use says so, and the main interpreter goes on."""
     output = environments.python("""
 try:
     import _interpreters as interpreters
 except ImportError:
     import _xxsubinterpreters as interpreters
+import pickle
 import sycl_ext as sx
 
 other = interpreters.create()
-script = '''
-import sycl_ext
-try:
-    sycl_ext.zeros
-except ImportError as error:
-    assert "main interpreter" in str(error), error
-else:
-    raise AssertionError("loaded")
+script = f"pickled = {pickle.dumps(sx.zeros(3))}" + '''
+import pickle, sycl_ext
+for use in (lambda: sycl_ext.zeros, lambda: pickle.loads(pickled)):
+    try:
+        use()
+    except ImportError as error:
+        assert "main interpreter" in str(error), error
+    else:
+        raise AssertionError("loaded")
 '''
 failure = interpreters.run_string(other, script)
 assert failure is None, failure

@@ -82,9 +82,7 @@ def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold):
         assert adapter.fakegpu_imported() == 1
         held.release()
         copy.wait()
-        with register_host(
-            numbers
-        ):  # a registration that is being released is waited for, or shared
+        with register_host(numbers):  # one that is being released is taken over, or shared
             assert adapter.fakegpu_imported() == 1
     assert np.array_equal(tensor.to_numpy(), numbers)
 

@@ -11,15 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from stand_in_build import (
-    built,
-    compiler,
-    installed,
-    is_current,
-    opencl,
-    run,
-    setting_variables,
-)
+from stand_in_build import built, compiler, installed, is_current, opencl, run, setting_variables
 
 #: The name by which the adapters' static loader looks for a loader; this one is also the driver.
 LIBRARY = "libze_loader.so.1"
