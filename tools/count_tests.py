@@ -67,9 +67,9 @@ def runs(name: str, scratch: Path) -> Iterator[tuple[subprocess.CompletedProcess
     """Run everything that runs in an environment, one process after the other."""
     if name in environments.ENVIRONMENTS:
         yield run_environment(name, scratch)
-    if name in FILES:
+    if name in FILES and name != "level_zero_v1":  # all of its tests are long
         yield run_files(name, scratch)
-    if name == "cpu":
+    if name in ("cpu", "level_zero_v1"):
         yield run_files(name, scratch, long=True)
     if name in test_environments.CONTEXTS:
         yield run_environment(name, scratch, "contexts")
