@@ -41,7 +41,7 @@ class DeviceLost final : public Error {
 // Throws an Error whose message is the concatenation of the parts:
 // fail(Error::Kind::value, "ndim is ", n).
 template <class... Parts>
-[[noreturn]] void fail(Error::Kind kind, const Parts&... parts) {
+[[noreturn, gnu::cold, gnu::noinline]] void fail(Error::Kind kind, const Parts&... parts) {
   std::ostringstream message;
   (message << ... << parts);
   throw Error(kind, message.str());

@@ -308,9 +308,9 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   }
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
-  if (thread_local const bool python_started_it = is_python_thread(); python_started_it) {
-    this_thread_may_ask_queues();
-  }
+  static thread_local const bool python_started_it [[gnu::tls_model("initial-exec")]] =
+      is_python_thread();
+  if (python_started_it) this_thread_may_ask_queues();
   TensorObject* object = cast(self);
   new (&object->tensor) Tensor(std::forward<T>(tensor));
   Py_XINCREF(base);

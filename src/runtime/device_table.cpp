@@ -240,7 +240,8 @@ MadeOnce<const Entry> entry_of_default_device{Rank::default_device};
 MadeOnce<const bool> devices_were_met{Rank::unlisted_devices};
 
 Table& table() {
-  return the_table.get([] { return new Table; });
+  Table* const made = the_table.made();  // inlined, unlike the rest
+  return made ? *made : the_table.get([] { return new Table; });
 }
 
 const sycl::device& device_at(const void* address) {
