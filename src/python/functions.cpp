@@ -136,17 +136,6 @@ long look_up(PyObject* dict, PyObject* key) {
   return PyLong_AsLong(value);
 }
 
-// The place of a kind in UsmKind; -1: none, or in no usual form.
-int kind_named(PyObject* usm_type) {
-  for (const UsmKind kind : allocated_kinds) {
-    if (PyUnicode_CheckExact(usm_type) &&
-        PyUnicode_CompareWithASCIIString(usm_type, usm_kind_name(kind)) == 0) {
-      return static_cast<int>(kind);
-    }
-  }
-  return -1;
-}
-
 // empty or zeros.
 template <bool zero>
 PyObject* make_new(PyObject*, const Call& call) {
@@ -155,22 +144,24 @@ PyObject* make_new(PyObject*, const Call& call) {
       "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
       "keywords");
   static PyObject* const float32 = intern("float32");
-  static PyObject* const device_kind = intern("device");
+  // In the order of UsmKind.
+  static const std::array<PyObject*, 3> kinds{intern("device"), intern("shared"), intern("host")};
   static PyObject* const c_order = intern("C");
   std::array<PyObject*, 5> values;
   if (!signature.read(call, &values)) return nullptr;
   auto [shape, dtype, usm_type, device, order] = values;
   if (!dtype || dtype == Py_None) dtype = float32;
-  if (!usm_type) usm_type = device_kind;
+  if (!usm_type) usm_type = kinds[0];
   if (!device) device = Py_None;
   if (!order) order = c_order;
   // Python reads, or refuses, arguments that have none of the usual forms.
   std::array<std::int64_t, max_ndim> lengths;
   int ndim;
   const long index = look_up(hooks().dtype_indices, dtype);
-  const int kind = kind_named(usm_type);
+  const auto* const kind = std::find(kinds.begin(), kinds.end(), usm_type);
   const long id = device == Py_None ? 0 : look_up(hooks().device_ids, device);
-  if (order != c_order || index < 0 || kind < 0 || id < 0 || !read_shape(shape, &lengths, &ndim)) {
+  if (order != c_order || index < 0 || kind == kinds.end() || id < 0 ||
+      !read_shape(shape, &lengths, &ndim)) {
     return PyObject_CallFunctionObjArgs(hooks().new_tensor_slowly, shape, dtype, usm_type, device,
                                         order, zero ? Py_True : Py_False, nullptr);
   }
@@ -181,7 +172,8 @@ PyObject* make_new(PyObject*, const Call& call) {
   return wrap_tensor(
       [&] {
         const WithoutGil released(zero || nbytes >= gil_threshold);
-        Tensor tensor = make_tensor(entry, static_cast<UsmKind>(kind), element, layout);
+        Tensor tensor =
+            make_tensor(entry, static_cast<UsmKind>(kind - kinds.begin()), element, layout);
         if (zero) fill_zero(tensor);
         return tensor;
       }(),

@@ -153,7 +153,7 @@ PyObject* tuple_of(const std::int64_t* values, int count) {
 const Tensor& tensor_in(PyObject* self) noexcept { return cast(self)->tensor; }
 
 PyObject* as_python(PyObject* object) noexcept { return object; }  // a new reference
-PyObject* as_python(const char* text) noexcept { return PyUnicode_FromString(text); }
+PyObject* as_python(const char* text) noexcept { return intern(text); }
 template <class Number>
 PyObject* as_python(Number value) noexcept {
   return std::is_same_v<Number, bool> ? PyBool_FromLong(value) : PyLong_FromLongLong(value);

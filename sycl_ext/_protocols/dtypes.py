@@ -146,13 +146,13 @@ def name_from_typestr(text: Any) -> str:
 
 
 def dtype_indices() -> dict[Any, int]:
-    """Return the entries of the dtype table by all their usual names."""
+    """Return the entries of the dtype table by all their usual names, the texts interned."""
     indices: dict[Any, int] = {}
     for index, (name, kind, itemsize, _) in enumerate(_core.DTYPES):
-        indices[name] = index
+        indices[sys.intern(name)] = index
         if kind != "V":
-            dtype = np.dtype(name)
-            indices.update({dtype: index, dtype.type: index, f"{kind}{itemsize}": index})
+            dtype, code = np.dtype(name), sys.intern(f"{kind}{itemsize}")
+            indices.update({dtype: index, dtype.type: index, code: index})
     for python_type in (bool, int, float, complex):
         indices[python_type] = indices[np.dtype(python_type)]
     return indices
