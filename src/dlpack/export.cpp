@@ -94,21 +94,13 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
 }
 
 template <class Managed>
-const Memory* exported_memory(const Managed* managed) noexcept {
+InUse* own_export(const Managed* managed) noexcept {
   if (managed->deleter != delete_managed<Managed>) return nullptr;
-  return &static_cast<const Block<Managed>*>(managed->manager_ctx)->use.memory();
+  return &static_cast<Block<Managed>*>(managed->manager_ctx)->use;
 }
 
-template <class Managed>
-void was_not_used(Managed* managed) noexcept {
-  if (!exported_memory(managed)) return;
-  static_cast<Block<Managed>*>(managed->manager_ctx)->use.was_not_used();
-}
-
-template const Memory* exported_memory(const DLManagedTensor*) noexcept;
-template const Memory* exported_memory(const DLManagedTensorVersioned*) noexcept;
-template void was_not_used(DLManagedTensor*) noexcept;
-template void was_not_used(DLManagedTensorVersioned*) noexcept;
+template InUse* own_export(const DLManagedTensor*) noexcept;
+template InUse* own_export(const DLManagedTensorVersioned*) noexcept;
 
 template DLManagedTensor* export_managed(const Tensor&, ExportOptions);
 template DLManagedTensorVersioned* export_managed(const Tensor&, ExportOptions);

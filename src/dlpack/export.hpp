@@ -22,13 +22,9 @@ struct ExportOptions {
 template <class Managed>
 Managed* export_managed(const Tensor& tensor, ExportOptions options);
 
-// The memory of a managed tensor that was exported here; nullptr: other code made it.
+// The handle of a managed tensor that was exported here; nullptr: other code made it.
 template <class Managed>
-const Memory* exported_memory(const Managed* managed) noexcept;
-
-// No work was submitted on the memory of a managed tensor; ignored for one of other code.
-template <class Managed>
-void was_not_used(Managed* managed) noexcept;
+InUse* own_export(const Managed* managed) noexcept;
 
 // Fills a DLTensor that lives no longer than `tensor`.
 DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;

@@ -133,9 +133,9 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
   const NamedDevice named = resolve(dl.device);
   if (!named.is_host && !named.entry) refuse(dl.device);
   if (options.known) {
-    was_not_used(managed);  // it came back to us
-    return {view_known(*options.known, data, dtype, std::move(layout), dl.device, named, readonly,
-                       options),
+    options.known->was_not_used();  // it came back to us
+    return {view_known(options.known->memory(), data, dtype, std::move(layout), dl.device, named,
+                       readonly, options),
             copied};
   }
   if (named.is_host) {

@@ -32,7 +32,7 @@ void destroy_capsule(PyObject* capsule) {
   if (!is_fresh<Managed>(capsule)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   if (!managed->deleter) return;
-  was_not_used(managed);
+  if (InUse* const use = own_export(managed)) use->was_not_used();
   std::optional<SavedException> saved;  // the deleter may be Python, and a consumer may have raised
   if (PyErr_Occurred()) saved.emplace();
   hang_at_thread_end([managed] { managed->deleter(managed); });
@@ -56,7 +56,7 @@ Managed* take(PyObject* capsule) {
 template <class Managed>
 Imported consume(PyObject* capsule, ImportOptions& options) {
   auto* const managed = take<Managed>(capsule);
-  options.known = exported_memory(managed);
+  options.known = own_export(managed);
   return import_managed(managed, options);
 }
 

@@ -123,13 +123,11 @@ void dealloc(PyObject* self) {
   drop(std::exchange(object->base, nullptr));
   drop(std::exchange(object->offers, nullptr));
   PyObject* const representative = object->cleared ? nullptr : leave(object);
-  Memory memory = std::move(object->tensor.memory);
-  object->tensor.~Tensor();
-  if (memory.use_count() == 1 && memory->nbytes >= gil_threshold) {
-    const WithoutGil released;  // a large block takes the operating system a while
-    memory.reset();
+  {  // a large block takes the operating system a while
+    const Memory& memory = object->tensor.memory;
+    const WithoutGil released(memory.use_count() == 1 && memory->nbytes >= gil_threshold);
+    object->tensor.~Tensor();
   }
-  memory.reset();
   drop(representative);
   type->tp_free(self);
   Py_DECREF(type);

@@ -20,7 +20,7 @@ namespace sycl_ext {
 
 namespace {
 
-std::atomic<long> held_blocks{0};
+std::atomic<long> uncounted_blocks{0};  // borrowed, or of no bytes
 
 // Never destroyed: a block may come back after the static destructors.
 BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
@@ -161,8 +161,9 @@ struct Release {
   ~Release() { --release_depth; }
 };
 
-// For the last handle of a block.  Pending work on the block is not waited for.
-void let_go(const Allocation* block) noexcept {
+}  // namespace
+
+void Allocation::let_go(const Allocation* block) noexcept {
   const Release counted;
   std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
   if (release_depth > deepest_release) return free_after_work(std::move(mine));
@@ -178,8 +179,6 @@ void let_go(const Allocation* block) noexcept {
   free_after_work(std::move(mine));
 }
 
-}  // namespace
-
 Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
                        std::optional<Owner>&& owner, Queue&& own_queue) noexcept
     : data(static_cast<std::byte*>(block.data)),
@@ -189,15 +188,15 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
       entry_(entry),
       owner_(std::move(owner)),
       own_queue_(std::move(own_queue)) {
-  held_blocks.fetch_add(1, std::memory_order_relaxed);
   if (is_counted()) use_of(entry, kind).begins(capacity);
+  if (!is_counted()) uncounted_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
 Allocation::~Allocation() {
   if (is_private() || is_seen_by_host_) found_by_address.remove(this);
   if (is_counted()) use_of(entry_, kind_).ends(capacity);
   is_ours() ? give_back(*this) : owner_->reset();
-  held_blocks.fetch_sub(1, std::memory_order_relaxed);
+  if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // The owner of a borrowed block waits for work on it, unless other code got the block here.
@@ -222,7 +221,7 @@ void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
 void Allocation::show() const {
   if (!entry()) return;
   fetch_queues();
-  is_shown_ = true;
+  if (!is_shown_) is_shown_ = true;
 }
 
 void Allocation::show_to_host() const {
@@ -334,9 +333,8 @@ template <class Take>
 Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
            std::optional<Owner> owner, Queue queue) {
   queue = apart_from(entry, std::move(queue));
-  Memory block(new Allocation(take(), nbytes, kind, entry, std::move(owner), std::move(queue)),
-               let_go);
-  if (block->is_private()) found_by_address.add(block.get());
+  Memory block(new Allocation(take(), nbytes, kind, entry, std::move(owner), std::move(queue)));
+  if (block->is_private()) found_by_address.add(&*block);
   if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
   // Errors of copies to the same addresses before are not reported.
   if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
@@ -369,7 +367,13 @@ Memory allocate_host(std::size_t nbytes) {
   return own(take, nbytes, UsmKind::system, nullptr, std::nullopt, {});
 }
 
-long live_allocations() noexcept { return held_blocks; }
+long live_allocations() {
+  long count = uncounted_blocks + use_of(nullptr, UsmKind::system).live();
+  for (int id = 0; id < entries_so_far(); ++id) {
+    for (const UsmKind kind : allocated_kinds) count += use_of(find_entry(id), kind).live();
+  }
+  return count;
+}
 
 Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
               Owner owner) {

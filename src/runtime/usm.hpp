@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -21,8 +20,7 @@
 
 namespace sycl_ext {
 
-class Allocation;
-using Memory = std::shared_ptr<const Allocation>;
+class Memory;
 
 // A block and its release, of a fixed kind and entry.  The destructor releases the block, on any
 // thread; the runtime is called without the GIL.
@@ -92,14 +90,17 @@ class Allocation final : public Deferred {
   bool is_private() const noexcept { return entry_ && !entry_->default_context && nbytes > 0; }
 
  private:
+  friend class Memory;
   friend class InUse;
   friend const Entry* came_back(const void* data) noexcept;
   void* owned_by(void (*release)(void*)) const noexcept {
     return owner_ && owner_->get_deleter() == release ? owner_->get() : nullptr;
   }
+  // For the last handle.  Pending work on the block is not waited for.
+  static void let_go(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   bool was_handed_out() const noexcept {
-    return is_shown_ || users_.load(std::memory_order_acquire) != 0 ||
+    return is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
   }
   bool is_reachable_for_others() const noexcept {
@@ -114,37 +115,61 @@ class Allocation final : public Deferred {
   std::optional<Owner> owner_;  // of a borrowed block
   const Queue own_queue_;       // empty: the entry's serves
   mutable void* representative_ = nullptr;
-  // Holders that can submit work on the block (class InUse): their number, the number of those that
-  // have gone, and the same when the queues of the block were last seen idle.
-  mutable std::atomic<std::int64_t> users_{0}, gone_{0}, seen_{0};
+  // A handle of a holder that can submit work on the block (class InUse) counts as so many.
+  static constexpr std::uint64_t user = (std::uint64_t{1} << 32) + 1;
+  mutable std::atomic<std::uint64_t> handles_{1};
+  // How many of these have gone, and had gone when the queues were last seen idle.
+  mutable std::atomic<std::int64_t> gone_{0}, seen_{0};
   mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
+};
+
+class Memory {
+ public:
+  explicit Memory(const Allocation* block) noexcept : block_(block) {}  // its first handle
+  Memory(const Memory& other, std::uint64_t count = 1) noexcept : block_(other.block_) {
+    if (block_) block_->handles_.fetch_add(count, std::memory_order_relaxed);
+  }
+  Memory(Memory&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Memory& operator=(Memory other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Memory() { reset(); }
+  void reset(std::uint64_t count = 1) noexcept {
+    const Allocation* const block = std::exchange(block_, nullptr);
+    if (!block || block->handles_.fetch_sub(count, std::memory_order_acq_rel) != count) return;
+    Allocation::let_go(block);
+  }
+  std::int64_t use_count() const noexcept {
+    return static_cast<std::uint32_t>(block_->handles_.load(std::memory_order_acquire));
+  }
+  const Allocation& operator*() const noexcept { return *block_; }
+  const Allocation* operator->() const noexcept { return block_; }
+
+ private:
+  const Allocation* block_;
 };
 
 // A handle of a holder that can submit work on the memory.
 class InUse {
  public:
   // `submits`: false for a consumer on the host, which cannot.
-  InUse(Memory memory, bool submits) noexcept : memory_(std::move(memory)), submits_(submits) {
-    if (submits_) memory_->users_.fetch_add(1, std::memory_order_relaxed);
-  }
+  InUse(const Memory& memory, bool submits) noexcept
+      : memory_(memory, submits ? Allocation::user : 1), submits_(submits), was_used_(submits) {}
   ~InUse() {
-    if (!submits_) return;
-    memory_->gone_.fetch_add(1, std::memory_order_release);
-    memory_->users_.fetch_sub(1, std::memory_order_release);
+    if (was_used_) memory_->gone_.fetch_add(1, std::memory_order_release);
+    if (submits_) memory_.reset(Allocation::user);
   }
   InUse(const InUse&) = delete;
   InUse& operator=(const InUse&) = delete;
 
   const Memory& memory() const noexcept { return memory_; }
-  // It was not used.
-  void was_not_used() noexcept {
-    if (submits_) memory_->users_.fetch_sub(1, std::memory_order_release);
-    submits_ = false;
-  }
+  void was_not_used() noexcept { was_used_ = false; }
 
  private:
-  const Memory memory_;
-  bool submits_;
+  Memory memory_;
+  const bool submits_;
+  bool was_used_;
 };
 
 // Host memory at this address is USM.  If it is a block of this package that the host had a view
@@ -176,7 +201,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
 Memory allocate_host(std::size_t nbytes);
 
 // Live blocks, allocated and borrowed.
-long live_allocations() noexcept;
+long live_allocations();
 // Bytes of the blocks that are kept for the next allocations; no entry stands for host memory.
 std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept;
 // Gives them back to the runtime.

@@ -172,7 +172,7 @@ void fuzz(Input& input) {
   ImportOptions options;
   // As from a third party, only where the memory can be found again by asking the runtime.
   const bool known = input.between(0, 3) || changes || !tensor.memory->entry();
-  if (known) options.known = exported_memory(managed);
+  if (known) options.known = own_export(managed);
   options.settle = input.flip();
   if (options.settle && has_usm(default_entry(), UsmKind::system))
     options.host_reader = &default_entry();
@@ -192,7 +192,7 @@ void fuzz(Input& input) {
     // And once more, as what it has become.
     if (!is_where_announced(*found)) return;
     auto* again = export_managed<DLManagedTensorVersioned>(*found, {found->dl_device()});
-    REQUIRE(same(import_managed(again, {nullptr, false, exported_memory(again)}).tensor, *found));
+    REQUIRE(same(import_managed(again, {nullptr, false, own_export(again)}).tensor, *found));
   } catch (const Error& error) {
     // An empty array may have lengths that a copy, or a next consumer, has no room for.
     REQUIRE(changes != 0 && found->size() == 0 && error.kind() == Error::Kind::value);

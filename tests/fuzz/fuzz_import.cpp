@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <type_traits>
+#include <vector>
 
 #include "dlpack/export.hpp"
 #include "dlpack/import.hpp"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::size_t block_bytes = 1 << 20;
 
 struct Blocks {
-  std::array<Memory, 5> usm;  // of each kind, of a private context, of a part of the device
+  std::vector<Memory> usm;  // of each kind, of a private context, of a part of the device
   Tensor exported;
   std::array<std::byte, 4096> host;
 };
@@ -36,8 +37,8 @@ const Blocks& blocks() {
     auto* blocks = new Blocks{
         {}, make_tensor(default_entry(), UsmKind::shared, dtype_named("float32"), layout), {}};
     for (std::size_t i = 0; i < 5; ++i) {
-      blocks->usm[i] =
-          allocate(entries()[i < 3 ? 0 : i - 2], static_cast<UsmKind>(i % 3), block_bytes);
+      blocks->usm.push_back(
+          allocate(entries()[i < 3 ? 0 : i - 2], static_cast<UsmKind>(i % 3), block_bytes));
     }
     return blocks;
   }();
@@ -54,8 +55,7 @@ void fuzz(Input& input) {
   const std::uint8_t where = input.take<std::uint8_t>();
   const bool usm = where % 10 < 5;
   const std::int64_t shift = input.flip() ? input.dimension() : input.between(0, 4096);
-  void* base =
-      usm ? blocks().usm[where % 10].get()->data : const_cast<std::byte*>(blocks().host.data());
+  void* base = usm ? blocks().usm[where % 10]->data : const_cast<std::byte*>(blocks().host.data());
   switch (where % 10) {
     case 8:
       dl.data = nullptr;
@@ -106,8 +106,9 @@ void fuzz(Input& input) {
   options.settle = how & 8;
   if (options.settle && has_usm(default_entry(), UsmKind::system))
     options.host_reader = &default_entry();
+  InUse use(blocks().exported.memory, true);
   if (how % 32 == 1) {  // as if it were an export of ours that somebody altered
-    options.known = &blocks().exported.memory;
+    options.known = &use;
     dl.data = blocks().exported.data + shift % 2048;
   }
 
@@ -147,7 +148,7 @@ void fuzz(Input& input) {
     // And on to the next consumer.
     if (!tensor.readonly && is_where_announced(tensor)) {
       auto* again = export_managed<DLManagedTensor>(tensor, {tensor.dl_device()});
-      const Memory* known = input.flip() ? exported_memory(again) : nullptr;
+      InUse* const known = input.flip() ? own_export(again) : nullptr;
       REQUIRE(import_managed(again, {nullptr, false, known}).tensor.size() == tensor.size());
     }
   } catch (const Error& error) {

@@ -203,7 +203,7 @@ void import_and_drop(const Tensor& tensor, DLDevice device, bool settle) {
 template <class Managed>
 void round_trip(const Tensor& tensor, bool through_known) {
   auto* managed = export_managed<Managed>(tensor, {tensor.dl_device()});
-  const Memory* known = through_known ? exported_memory(managed) : nullptr;
+  InUse* const known = through_known ? own_export(managed) : nullptr;
   CHECK(import_managed(managed, {nullptr, false, known}).tensor.data == tensor.data);
 }
 
