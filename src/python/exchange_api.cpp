@@ -44,6 +44,11 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
   try {
     *out = export_as(make_like(*prototype), prototype->device);
     return 0;
+  } catch (const PythonError&) {  // which the caller does not look for
+    PyErr_WriteUnraisable(Py_None);
+    const char* const text = "the callback of sycl_ext.memory.limit has raised an exception";
+    if (set_error) set_error(error_context, "MemoryError", text);
+    return -1;
   } catch (...) {
     tell_exception([&](Error::Kind kind, const char* text) {
       const char* const name = kind == Error::Kind::memory    ? "MemoryError"

@@ -14,6 +14,8 @@ namespace sycl_ext {
 
 bool is_cpu(const QueueState& state) { return state.queue.get_device().is_cpu(); }
 
+bool belongs_to_parent(const QueueState& state) { return is_forked_child() && !is_cpu(state); }
+
 bool is_over(const sycl::event& event) {
   using Status = sycl::info::event_command_status;
   const RuntimeCall call("asking for the status of a command");
@@ -22,7 +24,7 @@ bool is_over(const sycl::event& event) {
 }
 
 bool is_empty(const QueueState& state) {
-  if (is_forked_child() && !is_cpu(state)) return true;  // it was the parent's
+  if (belongs_to_parent(state)) return true;
   const RuntimeCall call("asking whether a queue is empty");
   return state.queue.ext_oneapi_empty();
 }

@@ -64,13 +64,21 @@ struct QueueState {
   }
 };
 
+// Whether its driver is not to be called, because this is a child: it may be locked for ever.
+bool belongs_to_parent(const QueueState& state);
+
 // A command of ours, counted in `pending` when it was submitted; or one of somebody else.
 struct EventState {
   // No queue: the command is not ours.
   EventState(sycl::event event, std::shared_ptr<QueueState> queue,
              std::uint64_t failures = no_failure_counts) noexcept
       : event(std::move(event)), queue(std::move(queue)), failures(failures) {}
-  ~EventState() { abandon(); }
+  ~EventState() {
+    abandon();
+    if (!queue || !belongs_to_parent(*queue)) return;
+    new sycl::event(std::move(event));  // never destroyed
+    new sycl::event(std::move(end));
+  }
   EventState(const EventState&) = delete;
   EventState& operator=(const EventState&) = delete;
 
@@ -85,7 +93,7 @@ struct EventState {
     --queue->pending;
   }
 
-  const sycl::event event;
+  sycl::event event;
   const std::shared_ptr<QueueState> queue;
   const int process = process_generation();
   // How many waits had failed on the queue before it was submitted.  After one more it counts as

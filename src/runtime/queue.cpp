@@ -47,7 +47,7 @@ void require_executing(const QueueState& state) {
 // The event of all that was submitted so far, on an out-of-order queue of all that the device was
 // given; empty when it is done.
 std::optional<sycl::event> mark(const QueueState& state) {
-  if (is_forked_child() && !is_cpu(state)) return std::nullopt;
+  if (belongs_to_parent(state)) return std::nullopt;
   require_executing(state);
   try {
     if (!state.answers_at_once && is_empty(state)) return std::nullopt;
@@ -62,6 +62,7 @@ std::optional<sycl::event> mark(const QueueState& state) {
 // Whether all that was submitted so far is over.  While the mark of an earlier question is not, no
 // other one is submitted: libintelocl ends many of them by recursion (deferred_free.cpp).
 bool is_past_mark(const QueueState& state) {
+  if (belongs_to_parent(state)) return true;
   const auto exchange = [&state](std::optional<sycl::event> mark) {
     const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
     state.unmet_mark.swap(mark);

@@ -198,3 +198,36 @@ assert os.waitpid(child, 0)[1] == 0
 """,
         inherit=True,
     )
+
+
+def test_a_child_leaves_the_work_of_its_parent_alone(monkeypatch):
+    """It asks no driver, and releases no event: another thread may have locked it at the fork."""
+    monkeypatch.setenv("SYCL_UR_TRACE", "2")
+    environments.python(
+        SETUP
+        + """
+from contextlib import suppress
+from dpctl.memory import MemoryUSMDevice
+tensors = [sx.empty(8, device=gpu) for _ in range(3)]
+assert all(tensor.ptr for tensor in tensors)
+to, of = (MemoryUSMDevice(64 << 20, queue=gpu.sycl_queue) for _ in range(2))
+pending = [gpu.sycl_queue.memcpy_async(to, of, of.nbytes) for _ in range(20)]
+tensors.pop()
+copies = [tensors[0].copy_from(np.ones(8, "float32"), wait=False)]
+read, write = os.pipe()
+def work():
+    os.dup2(write, 1)
+    os.dup2(write, 2)
+    copies.clear()
+    tensors.pop()
+    for _ in range(3):
+        with suppress(sx.SyclError):
+            tensors[0].to_numpy()
+in_a_child(work)
+gpu.sycl_queue.wait()
+os.close(write)
+said = open(read).read()
+assert "urEvent" not in said, said
+""",
+        inherit=True,
+    )
