@@ -9,16 +9,12 @@ namespace sycl_ext {
 
 namespace {
 
-ByteRange bytes_of(const Tensor& tensor) {
-  return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
-}
-
 // The registration of host memory for Python.
 class HostRegistrationObject {
  public:
   explicit HostRegistrationObject(const Tensor& tensor) {
     const WithoutGil released;
-    const ByteRange bytes = bytes_of(tensor);
+    const ByteRange bytes = byte_range(tensor);
     held_ = register_host(tensor.memory, bytes.begin, bytes.nbytes);
     ++held_->users;
   }
@@ -52,7 +48,7 @@ void bind_ipc(py::module_& m) {
   py::class_<IpcExport>(m, "IpcExport")
       .def(py::init([](const Tensor& tensor) {
         const WithoutGil released;
-        const ByteRange bytes = bytes_of(tensor);
+        const ByteRange bytes = byte_range(tensor);
         return export_ipc(tensor.memory, bytes.begin, bytes.nbytes);
       }))
       .def_property_readonly("data",
@@ -60,7 +56,7 @@ void bind_ipc(py::module_& m) {
       .def_readonly("exposed", &IpcExport::exposed);
   m.def("extent_of", [](const Tensor& tensor, bool of_memory) {
     const Allocation& memory = *tensor.memory;
-    const ByteRange bytes = of_memory ? ByteRange{memory.data, memory.nbytes} : bytes_of(tensor);
+    const ByteRange bytes = of_memory ? ByteRange{memory.data, memory.nbytes} : byte_range(tensor);
     return std::make_pair(bytes.nbytes, bytes.begin ? tensor.data - bytes.begin : 0);
   });
   m.def("has_ipc", &has_ipc);

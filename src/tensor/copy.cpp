@@ -2,7 +2,6 @@
 #include "tensor/copy.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -24,12 +23,8 @@ constexpr std::size_t direct_bytes = std::size_t{256} << 10;
 // One queue command costs about as much time as moving this many bytes.
 constexpr std::size_t command_bytes = std::size_t{32} << 10;
 
-ByteRange addresses(const Tensor& tensor) {
-  return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
-}
-
 bool overlap(const Tensor& a, const Tensor& b) {
-  const ByteRange x = addresses(a), y = addresses(b);
+  const ByteRange x = byte_range(a), y = byte_range(b);
   return x.begin < y.begin + y.nbytes && y.begin < x.begin + x.nbytes;
 }
 
@@ -105,24 +100,6 @@ TargetRun target_run(const CopyLoops& loops) {
   return run;
 }
 
-// Calls `body(address)` for each run of the target, in the order of pack().
-template <class Body>
-void for_each_run(const CopyLoops& loops, int outer_ndim, const Body& body) {
-  std::array<std::int64_t, max_ndim> index{};
-  std::byte* to = loops.to;
-  for (;;) {
-    body(to);
-    int axis = outer_ndim - 1;
-    for (; axis >= 0; --axis) {
-      to += loops.axes[axis].to;
-      if (++index[axis] < loops.axes[axis].count) break;
-      to -= loops.axes[axis].to * loops.axes[axis].count;
-      index[axis] = 0;
-    }
-    if (axis < 0) return;
-  }
-}
-
 // Cuts loops into pieces that fit, and hands each to `body`.
 template <class Fits, class Body>
 void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const Fits& fits,
@@ -140,7 +117,7 @@ struct Registrations {
 
 Registrations registrations_of(const Entry& entry, const Tensor& to, const Tensor& from) {
   const auto of_side = [&entry](const Tensor& side) {
-    const ByteRange bytes = addresses(side);
+    const ByteRange bytes = byte_range(side);
     return registration_of(entry, bytes.begin, bytes.nbytes);
   };
   return {of_side(to), of_side(from)};
@@ -210,10 +187,11 @@ class Staging {
     copy_strided(packed);
     const TargetRun run = target_run(piece);
     const std::byte* from = block.memory->data;
-    for_each_run(piece, run.outer_ndim, [&](std::byte* to) {
+    const auto store_run = [&](std::byte* to, const std::byte*) {
       block.events.push_back(queue_.submit_copy(to, from, run.nbytes));
       from += run.nbytes;
-    });
+    };
+    for_each(piece.axes.data(), run.outer_ndim, piece.to, piece.from, store_run);
   }
 
   void finish() {

@@ -183,19 +183,6 @@ void copy_plane(std::byte* to, const std::byte* from, CopyAxis outer, CopyAxis i
   }
 }
 
-// Calls `body(to, from)` for every combination of the axes [0, ndim).
-template <class Body>
-void for_each(const CopyAxis* axes, int ndim, std::byte* to, const std::byte* from,
-              const Body& body) noexcept {
-  if (ndim == 0) {
-    body(to, from);
-    return;
-  }
-  for (std::int64_t i = 0; i < axes->count; ++i) {
-    for_each(axes + 1, ndim - 1, to + i * axes->to, from + i * axes->from, body);
-  }
-}
-
 // The axis along which the source is read best; worth a tile when it is not the innermost.
 int best_source_axis(const CopyLoops& loops) noexcept {
   int best = loops.ndim - 1;

@@ -34,6 +34,16 @@ struct CopyLoops {
   bool contiguous() const noexcept { return run() == nbytes(); }
 };
 
+// Calls `body(to, from)` for every combination of the axes [0, ndim), the last one innermost.
+template <class Body>
+void for_each(const CopyAxis* axes, int ndim, std::byte* to, const std::byte* from,
+              const Body& body) {
+  if (ndim == 0) return body(to, from);
+  for (std::int64_t i = 0; i < axes->count; ++i) {
+    for_each(axes + 1, ndim - 1, to + i * axes->to, from + i * axes->from, body);
+  }
+}
+
 // Both layouts have one shape.
 CopyLoops make_loops(std::byte* to, const Layout& to_layout, const std::byte* from,
                      const Layout& from_layout, std::size_t itemsize);

@@ -69,6 +69,9 @@ struct ByteRange {
   std::size_t nbytes;
 };
 ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize);
+inline ByteRange byte_range(const Tensor& tensor) {
+  return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
+}
 
 // A host view of USM as that USM: the very same Memory, and so the same queue to wait for.  Only
 // for memory that has an entry.
