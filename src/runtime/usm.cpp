@@ -125,19 +125,20 @@ class BlocksByAddress {
     count_.store(blocks_.size(), std::memory_order_release);
   }
 
-  // Calls `body` with the blocks that contain the address, the one that begins last first, until it
-  // returns true.  None of them can be removed meanwhile.
-  template <class Body>
-  void visit(const void* address, const Body& body) const noexcept {
-    if (count_.load(std::memory_order_acquire) == 0) return;
+  // The entry of the first block that contains the address and for which `is_it` returns true, the
+  // block that begins last first; nullptr: there is none.  No block can be removed meanwhile.
+  template <class IsIt>
+  const Entry* entry_at(const void* address, const IsIt& is_it) const noexcept {
+    if (count_.load(std::memory_order_acquire) == 0) return nullptr;
     const auto* const wanted = static_cast<const std::byte*>(address);
     const std::lock_guard<Mutex> lock(mutex_);
     for (auto it = blocks_.upper_bound(wanted); it != blocks_.begin();) {
       --it;
       const auto offset = static_cast<std::size_t>(wanted - it->first);
-      if (offset < it->second->nbytes && body(it->second)) return;
-      if (offset >= longest_) return;
+      if (offset < it->second->nbytes && is_it(it->second)) return it->second->entry();
+      if (offset >= longest_) break;
     }
+    return nullptr;
   }
 
  private:
@@ -230,23 +231,15 @@ void Allocation::show_to_host() const {
 }
 
 const Entry* came_back(const void* data) noexcept {
-  const Entry* entry = nullptr;
-  found_by_address.visit(data, [&entry](const Allocation* block) {
-    if (!block->is_seen_by_host_) return false;
-    block->is_shown_ = true;
-    entry = block->entry();
-    return true;
+  return found_by_address.entry_at(data, [](const Allocation* block) {
+    if (block->is_seen_by_host_) block->is_shown_ = true;
+    return block->is_seen_by_host_.load();
   });
-  return entry;
 }
 
 const Entry* private_entry_at(const void* address) noexcept {
-  const Entry* entry = nullptr;
-  found_by_address.visit(address, [&entry](const Allocation* block) {
-    if (block->is_private()) entry = block->entry();
-    return entry != nullptr;
-  });
-  return entry;
+  return found_by_address.entry_at(address,
+                                   [](const Allocation* block) { return block->is_private(); });
 }
 
 void Allocation::fetch_queues() const {
