@@ -83,14 +83,6 @@ Domain domain_named(const std::string& name) {
 
 }  // namespace
 
-sycl::context default_context(const sycl::platform& platform) {
-#ifdef SYCL_KHR_DEFAULT_CONTEXT
-  return platform.khr_get_default_context();
-#else
-  return platform.ext_oneapi_get_default_context();
-#endif
-}
-
 std::uintptr_t native_context(const sycl::context& context) {
   constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
   if (context.get_backend() != level_zero) return 0;

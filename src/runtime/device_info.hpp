@@ -15,7 +15,6 @@
 
 namespace sycl_ext {
 
-sycl::context default_context(const sycl::platform& platform);
 // A number that is equal for contexts that a driver cannot tell apart; 0: there are none.  The
 // second Level Zero adapter gives every context of all devices the driver's default context.
 std::uintptr_t native_context(const sycl::context& context);

@@ -54,7 +54,7 @@ class Table {
     list_devices([&] {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {
-        const sycl::context context = default_context(device.get_platform());
+        const sycl::context context = device.get_platform().khr_get_default_context();
         std::unique_ptr<Entry> entry = describe(device, context);
         entry->root_id = static_cast<int>(entries_.size());
         entry->default_context = true;
