@@ -41,7 +41,6 @@ class Reaper {
     fresh_.push(what.release());
     ++count_;
     ++added_;
-    add_unfinished_work(1);
     if (!runs_) {
       try {
         std::thread([this] { run(); }).detach();
@@ -109,7 +108,6 @@ class Reaper {
       const std::uint64_t freed = free_those_done();
       const std::lock_guard<Mutex> lock(mutex);
       count_ -= freed;
-      add_unfinished_work(-static_cast<int>(freed));
       freed_ += freed;
       looked_at_ += fresh_count;
       passed_.notify_all();

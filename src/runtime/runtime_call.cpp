@@ -10,6 +10,7 @@
 #include "base/forced_unwind.hpp"
 #include "base/interpreter.hpp"
 #include "base/lock.hpp"
+#include "runtime/deferred_free.hpp"
 #include "runtime/device_table.hpp"
 
 namespace sycl_ext {
@@ -49,10 +50,11 @@ bool has_work_of_parent = false;
 
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
-  const bool is_all_done = wait_a_little([] { return unfinished == 0; });
+  const auto is_all_done = [] { return unfinished == 0 && deferred_frees() == 0; };
+  const bool was_all_done = wait_a_little(is_all_done);
   ending = true;
   const bool is_nobody_inside =
-      is_all_done && wait_a_little([] { return brief + unfinished == 0; });
+      was_all_done && wait_a_little([&] { return brief == 0 && is_all_done(); });
   if (is_nobody_inside && !has_work_of_parent) return;
   std::fflush(stdout);
   std::fflush(stderr);
@@ -120,8 +122,6 @@ WaitForWork::WaitForWork(const char* what) noexcept { enter(what, &unfinished); 
 WaitForWork::~WaitForWork() { --unfinished; }
 
 void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }
-
-void add_unfinished_work(int count) noexcept { unfinished += count; }
 
 bool is_process_ending() noexcept { return ending.load(std::memory_order_relaxed); }
 

@@ -35,8 +35,6 @@ class WaitForWork {
   WaitForWork(const WaitForWork&) = delete;
   WaitForWork& operator=(const WaitForWork&) = delete;
 };
-// Counts waits that are not calls of the runtime.
-void add_unfinished_work(int count) noexcept;
 
 // Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
 void check_gil_at_runtime_calls(bool check) noexcept;
