@@ -30,7 +30,6 @@ enum class Rank {
   device_table,
   extents,
   deferred_frees,
-  waits,
   async_errors,
   pools,
 };

@@ -62,7 +62,7 @@ class WithoutGil {
 // the caller goes on, and the detached thread stays in the wait until the device is done.
 void wait_interruptibly(std::function<void()> wait);
 
-// How many interrupted waits have not ended yet.
+// How many interrupted waits have not ended yet, while the main thread itself does not wait.
 int interrupted_waits() noexcept;
 
 }  // namespace sycl_ext
