@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -130,7 +130,13 @@ def _dpnp_described() -> Callable[[Any], Any] | None:
         wrap = ndarray._create_from_usm_ndarray
     except (ImportError, AttributeError):  # of another release
         return None
-    return lambda x: wrap(usm_ndarray(x.shape, dtype=x.dtype, buffer=as_usm_memory(x)))
+
+    def read(x: Any) -> Any:  # `as_usm_memory` reads a description twice, and keeps its object
+        found = x.__sycl_usm_array_interface__
+        once = SimpleNamespace(__sycl_usm_array_interface__=found, kept=x)
+        return wrap(usm_ndarray(x.shape, dtype=x.dtype, buffer=as_usm_memory(once)))
+
+    return read
 
 
 ONNXRUNTIME: dict[str, Any] = {
