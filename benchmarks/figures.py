@@ -82,8 +82,9 @@ READY = {
         "ready_host",
         1.3,
         ("ready_host_bare", 1, " and a question to the SYCL runtime"),
-        "The import asks the producer for its device before the capsule, a call in Python"
-        " that NumPy does not make, and the runtime whether the memory is USM.",
+        "The two calls of a producer in Python take 155 ns, of which NumPy makes one, and the"
+        " question whether the memory is USM 90 ns. The other 190 ns are the checks of the"
+        " struct, the block that keeps it, and the tensor.",
     ),
     "dpnp's USM": (
         "ready_usm",
@@ -97,8 +98,9 @@ READY = {
         "ready_own",
         0.9,
         ("ready_host_bare", 0, ""),
-        "The import asks the producer for its device before the capsule, a call in Python"
-        " that NumPy does not make, and passes it a queue as `stream`.",
+        "The two calls of a producer in Python take 155 ns, of which NumPy makes one. The other"
+        " 200 ns are the checks of the struct, the end of the export, the tensor, and the"
+        " question whether another SYCL runtime is loaded, before a queue is passed.",
     ),
 }
 
