@@ -216,8 +216,7 @@ tensors.pop()
 copies = [tensors[0].copy_from(np.ones(8, "float32"), wait=False)]
 read, write = os.pipe()
 def work():
-    os.dup2(write, 1)
-    os.dup2(write, 2)
+    for output in (1, 2): os.dup2(write, output)
     copies.clear()
     tensors.pop()
     for _ in range(3):
