@@ -110,7 +110,7 @@ def limit(
     >>> limited = [(sx.device(), kind) for kind in ("device", "shared")]
     >>> used = sum(found[key].live_bytes for key in limited if key in found)
     >>> sx.memory.limit(sx.device(), (1 << 20) + used, spill)
-    >>> tensor = sx.empty(2 << 20, "uint8", usm_type="shared")
+    >>> tensor = sx.empty(1_500_000, "uint8", usm_type="shared")
     >>> cache
     []
     >>> sx.memory.limit(sx.device(), None)
