@@ -46,7 +46,9 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
     return 0;
   } catch (const PythonError&) {  // which the caller does not look for
     PyErr_WriteUnraisable(Py_None);
-    const char* const text = "the callback of sycl_ext.memory.limit has raised an exception";
+    const char* const text =
+        "the allocation ended with a Python exception, of the callback of sycl_ext.memory.limit or "
+        "of a signal handler; sys.unraisablehook has it";
     if (set_error) set_error(error_context, "MemoryError", text);
     return -1;
   } catch (...) {

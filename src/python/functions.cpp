@@ -3,6 +3,7 @@
 // empty and zeros.  In C++ a call costs 100 ns instead of some microseconds.  They read their
 // arguments and make views.  The rules decide (routes.hpp), and Python does everything that is not
 // a view.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -144,8 +145,12 @@ PyObject* make_new(PyObject*, const Call& call) {
       "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
       "keywords");
   static PyObject* const float32 = intern("float32");
-  // In the order of UsmKind.
-  static const std::array<PyObject*, 3> kinds{intern("device"), intern("shared"), intern("host")};
+  static const auto kinds = [] {  // in the order of allocated_kinds
+    std::array<PyObject*, allocated_kinds.size()> names{};
+    std::transform(allocated_kinds.begin(), allocated_kinds.end(), names.begin(),
+                   [](UsmKind kind) { return intern(usm_kind_name(kind)); });
+    return names;
+  }();
   static PyObject* const c_order = intern("C");
   std::array<PyObject*, 5> values;
   if (!signature.read(call, &values)) return nullptr;
@@ -172,8 +177,8 @@ PyObject* make_new(PyObject*, const Call& call) {
   return wrap_tensor(
       [&] {
         const WithoutGil released(zero || nbytes >= gil_threshold);
-        Tensor tensor =
-            make_tensor(entry, static_cast<UsmKind>(kind - kinds.begin()), element, layout);
+        const auto place = static_cast<std::size_t>(kind - kinds.begin());
+        Tensor tensor = make_tensor(entry, allocated_kinds[place], element, layout);
         if (zero) fill_zero(tensor);
         return tensor;
       }(),

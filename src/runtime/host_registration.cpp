@@ -55,7 +55,7 @@ RegisteredMemory* find_overlapping(const std::byte* data, std::size_t nbytes) {
 RegisteredMemory::~RegisteredMemory() {
   if (nbytes == 0) return;
   const WithoutGil released;
-  {
+  if (!is_process_ending()) {
     const RuntimeCall call("releasing host memory");
     const std::lock_guard<Mutex> lock(changing);
     release();
