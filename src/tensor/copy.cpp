@@ -29,7 +29,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
 }
 
 // For a compact copy.
-Layout compact_layout_of(const Tensor& tensor, Order order) {
+Layout compact_layout_of(const Tensor& tensor, Order order = Order::c) {
   const Layout& layout = tensor.layout;
   return compact_layout(layout.ndim(), layout.shape(), order, tensor.dtype->itemsize());
 }
@@ -381,7 +381,7 @@ void copy_elements(const Tensor& to, const Tensor& from) {
                  from.layout.strides())) {
     return;
   }
-  const Tensor between = make_host_tensor(*from.dtype, compact_layout_of(from, Order::c));
+  const Tensor between = make_host_tensor(*from.dtype, compact_layout_of(from));
   copy_disjoint(between, from);
   copy_disjoint(to, between);
 }
@@ -425,7 +425,7 @@ std::vector<Event> pending(const Memory& memory) {
 }
 
 std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
-  const Layout layout = compact_layout_of(from, Order::c);
+  const Layout layout = compact_layout_of(from);
   const Entry* const entry = from.memory->entry();
   std::optional<Tensor> to;
   if (entry && has_usm(*entry, UsmKind::host) && from.memory->kind() != UsmKind::system &&
@@ -441,8 +441,8 @@ std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
   return {*std::move(to), std::move(copy)};
 }
 
-Tensor copy_to_host(const Tensor& from, Order order) {
-  Tensor to = make_host_tensor(*from.dtype, compact_layout_of(from, order));
+Tensor copy_to_host(const Tensor& from) {
+  Tensor to = make_host_tensor(*from.dtype, compact_layout_of(from));
   copy_elements(to, from);
   return to;
 }

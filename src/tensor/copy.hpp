@@ -37,8 +37,8 @@ std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from);
 // The ends of the work that is pending on the memory.
 std::vector<Event> pending(const Memory& memory);
 
-// A fresh host copy, compact in `order`, page-aligned.
-Tensor copy_to_host(const Tensor& from, Order order = Order::c);
+// A fresh host copy, compact in C order, page-aligned.
+Tensor copy_to_host(const Tensor& from);
 
 // A fresh compact copy of kind `kind` on `entry`.
 Tensor copy_to_entry(const Tensor& from, const Entry& entry, UsmKind kind, Order order = Order::c,

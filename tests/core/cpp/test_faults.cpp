@@ -251,7 +251,8 @@ const std::vector<Operation>& operations() {
          }
        }},
       {"to the host", [](const World& w) { require_equal(copy_to_host(w.device), w.host); }},
-      {"to the host, in columns", [](const World& w) { copy_to_host(sliced(w.device), Order::f); }},
+      {"to host USM, in columns",
+       [](const World& w) { copy_to_entry(sliced(w.device), w.entry, UsmKind::host, Order::f); }},
       {"to the host, staged", [](const World& w) { copy_to_host(sliced(w.large)); }},
       {"from the host",
        [](const World& w) {
