@@ -62,7 +62,7 @@ class WithoutGil {
 // the caller goes on, and the detached thread stays in the wait until the device is done.
 void wait_interruptibly(std::function<void()> wait);
 
-// How many interrupted waits have not ended yet, while the main thread itself does not wait.
+// The number of interrupted waits that have not ended, and of the wait of the main thread.
 int interrupted_waits() noexcept;
 
 }  // namespace sycl_ext

@@ -45,8 +45,8 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
   return true;
 }
 
-// For ever, Level Zero v1 says of a command that has failed that it is submitted; of a queue in
-// order the queue tells, which looks at the last one.
+// Level Zero v1 reports a command that has failed as submitted, for ever.  So a queue in order is
+// asked as well: its answer is that of its last command.
 // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
 static bool is_over(const EventState& state) {
   if (is_over(state.end)) return true;

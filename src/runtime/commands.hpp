@@ -64,7 +64,7 @@ struct QueueState {
   }
 };
 
-// Whether its driver is not to be called, because this is a child: it may be locked for ever.
+// Whether this is a forked child, and the driver of the queue, a GPU's, may be locked for ever.
 bool belongs_to_parent(const QueueState& state);
 
 // A command of ours, counted in `pending` when it was submitted; or one of somebody else.

@@ -115,10 +115,10 @@ class Allocation final : public Deferred {
   std::optional<Owner> owner_;  // of a borrowed block
   const Queue own_queue_;       // empty: the entry's serves
   mutable void* representative_ = nullptr;
-  // A handle of a holder that can submit work on the block (class InUse) counts as so many.
+  // Each handle counts in the lower half, that of a holder that can submit work in both (InUse).
   static constexpr std::uint64_t user = (std::uint64_t{1} << 32) + 1;
   mutable std::atomic<std::uint64_t> handles_{1};
-  // How many of these have gone, and had gone when the queues were last seen idle.
+  // The number of such holders that have gone, and the same when the queues were last seen idle.
   mutable std::atomic<std::int64_t> gone_{0}, seen_{0};
   mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
 };
