@@ -127,7 +127,7 @@ void use(Input& input, const Tensor& tensor) {
   REQUIRE(inside(tensor));
   const std::int64_t shape[] = {tensor.size()};
   if (tensor.size() > most_copied) return;
-  const Tensor host = copy_to_host(tensor, input.flip() ? Order::c : Order::f);
+  const Tensor host = copy_to_host(tensor);
   Layout flat;
   if (reshape_layout(tensor.layout, compact_layout(1, shape, Order::c, 1), &flat)) {
     REQUIRE(inside(make_view(tensor, 0, flat)));
