@@ -210,7 +210,7 @@ void free_after_work(std::unique_ptr<Deferred> what) noexcept {
 
 std::size_t deferred_frees() noexcept { return reaper->count(); }
 
-bool may_wait_for_deferred_frees() noexcept { return !frees && deferred_frees() > 0; }
+bool is_freeing() noexcept { return frees; }
 
 void settle_deferred_frees(std::chrono::milliseconds timeout) {
   if (!frees) reaper->settle(timeout);

@@ -58,8 +58,8 @@ void free_after_work(std::unique_ptr<Deferred> what) noexcept;
 // The number of objects that wait.
 std::size_t deferred_frees() noexcept;
 
-// Whether some of them may be destroyed while this thread waits: it is not the one that frees.
-bool may_wait_for_deferred_frees() noexcept;
+// Whether this is the thread that frees, which must not wait for any of them.
+bool is_freeing() noexcept;
 
 // Waits until all of them were looked at once, and destroyed where no work is pending; or until the
 // time is over.  Must not hold the GIL.

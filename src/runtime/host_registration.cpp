@@ -123,6 +123,7 @@ void forget(Registration registration) {
   const std::byte* const data = registration->data;
   if (registration->nbytes == 0 || is_forked_child()) return;
   registration.reset();
+  if (is_freeing()) return;
   wait_interruptibly([data] {
     const auto is_going = [data] {
       const std::lock_guard<Mutex> lock(changing);

@@ -53,7 +53,8 @@ using Registration = std::shared_ptr<const RegisteredMemory>;
 Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes);
 
 // Drops the handle of a user.  The last one waits for pending copies, and then removes the
-// registration.  After Ctrl-C the last of those copies removes it.
+// registration.  After Ctrl-C, and in a deleter that the thread that frees runs, the last of those
+// copies removes it.
 void forget(Registration registration);
 
 // The registration of all these bytes with the driver of the entry; nullptr: there is none.

@@ -48,7 +48,7 @@ std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
 // Whether the device has room once blocks with pending work are freed.  `left`: the time to wait.
 bool is_room_made_by_waiting(std::chrono::milliseconds* left,
                              const std::function<bool()>& has_room) {
-  while (may_wait_for_deferred_frees() && left->count() > 0) {
+  while (!is_freeing() && deferred_frees() > 0 && left->count() > 0) {
     const auto begin = std::chrono::steady_clock::now();
     {
       const WithoutGil released;

@@ -124,10 +124,7 @@ SOURCES = {
 }
 OF_USM = ("dpnp", "producer of USM")
 #: Views that dpnp does not make, and those that torch has no words for.
-LACKS = {
-    "dpnp": ("broadcast", "4-D permuted"),
-    "torch": ("broadcast", "4-D permuted", "reversed"),
-}
+LACKS = {"dpnp": ("broadcast", "4-D permuted"), "torch": ("broadcast", "4-D permuted", "reversed")}
 
 
 @pytest.mark.parametrize("source", SOURCES)

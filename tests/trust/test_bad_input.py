@@ -234,9 +234,7 @@ CASES = {
         "an array": (lambda: mpi.staged_request(b"1", "r", print), TypeError, "as_tensor"),
         "comm": (lambda: mpi.staged_request(tensor(), "r", id, comm=1), TypeError, "mpi4py"),
     },
-    "mpi.check": {
-        "communicator": (lambda: mpi.check(None), TypeError, "mpi4py"),
-    },
+    "mpi.check": {"communicator": (lambda: mpi.check(None), TypeError, "mpi4py")},
     # Tensor
     "Tensor": {
         "constructor": (lambda: sx.Tensor((2, 3)), TypeError, "no constructor.*empty"),
@@ -291,12 +289,8 @@ CASES = {
         "the host": (lambda: tensor().to_device((1, 0)), ValueError, "to_numpy"),
         "copy": (lambda: tensor().to_device(0, copy="no"), TypeError, "copy is"),
     },
-    "Tensor.to_numpy": {
-        "copy": (lambda: tensor().to_numpy(copy="no"), TypeError, "copy is"),
-    },
-    "Tensor.item": {
-        "several elements": (lambda: tensor().item(), ValueError, "one element"),
-    },
+    "Tensor.to_numpy": {"copy": (lambda: tensor().to_numpy(copy="no"), TypeError, "copy is")},
+    "Tensor.item": {"several elements": (lambda: tensor().item(), ValueError, "one element")},
     "in": {
         "a tensor": (lambda: 0 in tensor(), TypeError, "to_numpy"),
         "a host view": (lambda: 0 in sx.host_view(tensor()), TypeError, "HostView"),

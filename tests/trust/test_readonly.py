@@ -92,10 +92,7 @@ def assert_readonly(tensor):
         assert not host.readonly
         return
     assert host.readonly
-    for capsule in (
-        tensor.__dlpack__(dl_device=(1, 0), **VERSIONED),
-        host.__dlpack__(**VERSIONED),
-    ):
+    for capsule in (tensor.__dlpack__(dl_device=(1, 0), **VERSIONED), host.__dlpack__(**VERSIONED)):
         managed = managed_in(capsule)
         if managed.dl_tensor.data == tensor.ptr:
             assert managed.flags & READ_ONLY

@@ -9,6 +9,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from sycl_ext.memory import register_host
+from waiting import eventually
 
 MANY = 5 << 20  # bytes: more than one block of a staged copy
 
@@ -49,11 +50,7 @@ def test_copies_are_one_command(adapter, gpu, numbers):
         with sx.staged(tensor, "r", memory=back):
             pass
 
-    work = (
-        lambda: tensor.copy_from(numbers),
-        down,
-        lambda: tensor[1:].copy_from(numbers[1:]),
-    )
+    work = (lambda: tensor.copy_from(numbers), down, lambda: tensor[1:].copy_from(numbers[1:]))
     assert [copies(adapter, each) for each in work] == [2, 2, 2]
     with register_host(numbers), register_host(back):
         assert [copies(adapter, each) for each in work] == [1, 1, 1]
@@ -85,6 +82,22 @@ def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold):
         with register_host(numbers):  # one that is being released is taken over, or shared
             assert adapter.fakegpu_imported() == 1
     assert np.array_equal(tensor.to_numpy(), numbers)
+
+
+def test_a_deleter_closes_a_registration(gpu, numbers, hold):
+    """The thread that frees runs it, and would wait for a copy that only it can free."""
+
+    class Closing(np.ndarray):
+        def __del__(self):
+            last.close()
+
+    first, last = np.zeros(9, "uint8").view(Closing), register_host(numbers)
+    registration = register_host(first)
+    with hold():
+        for source in (first, numbers):
+            sx.empty(source.size, "uint8", device=gpu).copy_from(source, wait=False)
+        del first, source, registration
+    assert eventually(lambda: not sx._core._test.deferred_frees())
 
 
 def test_what_somebody_else_imported_stays_theirs(adapter, gpu, numbers):

@@ -24,10 +24,7 @@ CPU_DEVICE = (ALL, "shared host memory")
 #: A GPU on Level Zero: processes share its own memory.
 LEVEL_ZERO = (ALL, "device USM")
 #: A GPU on OpenCL, which has neither handles nor, in these environments, system USM.
-OPENCL_GPU = (
-    {**ALL, "second process": "skipped"},
-    "neither inter-process handles nor system USM",
-)
+OPENCL_GPU = ({**ALL, "second process": "skipped"}, "neither inter-process handles nor system USM")
 #: A GPU of an adapter that poses as CUDA's or HIP's, which has no parts, either.
 POSING_GPU = ({**OPENCL_GPU[0], "sub-devices": "skipped"}, *OPENCL_GPU[1:])
 NO_USM = ({"all": "skipped"}, "")
