@@ -24,6 +24,7 @@ ORDER = {
     "urEnqueueEventsWait",
     "urEnqueueEventsWaitWithBarrier",
     "urEnqueueEventsWaitWithBarrierExt",
+    "urEnqueueTimestampRecordingExp",  # the mark behind work that was not done yet
 }
 
 
