@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 
 #include "base/lock.hpp"
@@ -36,6 +37,9 @@ struct Interpreter {
 
 // nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.
 inline std::atomic<const Interpreter*> interpreter{nullptr};
+
+// Work of the host on so many bytes releases the GIL.
+inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;
 
 // Releases the GIL when the thread holds it, if this may take long enough.  The caller holds no
 // lock of the core: taking the GIL back under one would be a deadlock.

@@ -53,10 +53,8 @@ void bind_devices(py::module_& m) {
       .def_property_readonly("in_order", &Queue::in_order)
       .def(
           "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
-      .def(
-          "wait", [](const Queue& queue) { queue.wait(); }, py::call_guard<WithoutGil>())
-      .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_),
-           py::call_guard<WithoutGil>())
+      .def("wait", &Queue::wait)
+      .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_))
       .def("share", [](const Queue& queue) { return number(queue.share()); })
       .def("capsule", [](const Queue& queue) {
         return reference_capsule(queue.new_reference(), "SyclQueueRef");
@@ -109,7 +107,7 @@ void bind_devices(py::module_& m) {
     if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
     return answer;
   });
-  m.def("native_stream", &native_stream, py::call_guard<WithoutGil>());
+  m.def("native_stream", &native_stream);
   m.def("root_count", &root_count);
   m.def("entry_count", &entry_count);
   // A pointer, since pybind11 would copy what a reference refers to.

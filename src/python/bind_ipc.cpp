@@ -13,7 +13,6 @@ namespace {
 class HostRegistrationObject {
  public:
   explicit HostRegistrationObject(const Tensor& tensor) {
-    const WithoutGil released;
     const ByteRange bytes = byte_range(tensor);
     held_ = register_host(tensor.memory, bytes.begin, bytes.nbytes);
     ++held_->users;
@@ -22,10 +21,7 @@ class HostRegistrationObject {
   bool is_closed() const noexcept { return !held_; }
   bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
   void close() {
-    if (Registration held = take()) {
-      const WithoutGil released;
-      forget(std::move(held));
-    }
+    if (Registration held = take()) forget(std::move(held));
   }
 
  private:
@@ -47,7 +43,6 @@ void bind_ipc(py::module_& m) {
       .def("close", &HostRegistrationObject::close);
   py::class_<IpcExport>(m, "IpcExport")
       .def(py::init([](const Tensor& tensor) {
-        const WithoutGil released;
         const ByteRange bytes = byte_range(tensor);
         return export_ipc(tensor.memory, bytes.begin, bytes.nbytes);
       }))
@@ -67,11 +62,7 @@ void bind_ipc(py::module_& m) {
          bool readonly, int lease) {
         Descriptor owned(lease);  // from here on, also when an error is raised
         const Layout layout = strided(read_dims(shape), read_dims(strides));
-        const std::string bytes = handle;
-        const Memory memory = [&] {
-          const WithoutGil released;
-          return open_ipc(entry, bytes, nbytes, std::move(owned));
-        }();
+        const Memory memory = open_ipc(entry, handle, nbytes, std::move(owned));
         if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset);
         Tensor tensor{memory, memory->data + offset, &dtype_named(dtype), layout, readonly, false};
         require_inside(Error::Kind::buffer, memory, tensor.data, layout, tensor.dtype->itemsize());

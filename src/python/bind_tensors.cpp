@@ -14,8 +14,7 @@ namespace sycl_ext {
 
 namespace {
 
-// Commands that run while their caller continues, for Python: each call, and their end, is without
-// the GIL.
+// Commands that run while their caller continues, for Python.
 class Commands {
  public:
   explicit Commands(std::vector<Event> events) : events_(std::move(events)) {}
@@ -33,10 +32,7 @@ class Commands {
     }
     return true;
   }
-  void wait() const {
-    const WithoutGil released;
-    wait_for_all(events_);
-  }
+  void wait() const { wait_for_all(events_); }
   py::object event_capsule() const {
     if (events_.size() != 1 || !events_.front()) return py::none();
     return reference_capsule(events_.front().new_reference(), "SyclEventRef");
@@ -110,8 +106,6 @@ void bind_tensors(py::module_& m) {
         const DType& element = dtype_named(dtype);
         const Layout layout = compact(read_dims(shape), order, element.itemsize());
         const UsmKind kind = usm_kind_named(usm_type.c_str());
-        const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
-        const WithoutGil big(nbytes >= gil_threshold || zero);
         Tensor tensor =
             make_tensor(entry, kind, element, layout, queue.value_or(Queue()), dedicated);
         if (zero) fill_zero(tensor);
@@ -143,10 +137,7 @@ void bind_tensors(py::module_& m) {
     return own(
         wrap_tensor(as_host_view(tensor), base.ptr(), reinterpret_cast<PyTypeObject*>(cls.ptr())));
   });
-  m.def("copy_to_host", [](const Tensor& tensor) {
-    const WithoutGil big(is_worth_releasing(tensor));
-    return copy_to_host(tensor);
-  });
+  m.def("copy_to_host", &copy_to_host);
   m.def(
       "as_ndarray",
       [](const py::object& tensor, bool wait) -> py::object {
@@ -160,27 +151,19 @@ void bind_tensors(py::module_& m) {
       "copy_to_entry",
       [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
          const std::string& order, const std::optional<Queue>& queue) {
-        const Order wanted = read_order(order);
-        const UsmKind kind = usm_kind_named(usm_type.c_str());
-        const WithoutGil big(is_worth_releasing(tensor) || !entry.host_memory);
-        return copy_to_entry(tensor, entry, kind, wanted, queue.value_or(Queue()));
+        return copy_to_entry(tensor, entry, usm_kind_named(usm_type.c_str()), read_order(order),
+                             queue.value_or(Queue()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
       py::arg("queue") = std::nullopt);
   m.def("copy_elements", [](const Tensor& to, const Tensor& from) {
     require_alike(to, from);
-    const WithoutGil big(is_worth_releasing(to) || is_worth_releasing(from));
     copy_elements(to, from);
   });
   m.def("require_target", &require_target);
-  m.def("synchronize", [](const Tensor& tensor) {
-    const WithoutGil big(is_worth_releasing(tensor));
-    tensor.memory->wait_for_work();
-  });
-  m.def("order_after", [](const Queue& queue, const Tensor& tensor) {
-    const WithoutGil released;
-    order_after(queue, tensor.memory);
-  });
+  m.def("synchronize", &wait_for_pending_work);
+  m.def("order_after",
+        [](const Queue& queue, const Tensor& tensor) { order_after(queue, tensor.memory); });
   m.def("own_queue", [](const Tensor& tensor) -> std::optional<Queue> {
     if (!tensor.memory->own_queue()) return std::nullopt;
     return tensor.memory->own_queue();
@@ -192,7 +175,7 @@ void bind_tensors(py::module_& m) {
     const Queue queue = memory->queue();
     queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
   });
-  m.def("release_cached_memory", &release_cached_memory, py::call_guard<WithoutGil>());
+  m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {
     using N = std::int64_t;
     std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> found;

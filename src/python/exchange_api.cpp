@@ -130,7 +130,6 @@ int current_work_stream(DLDeviceType device_type, int32_t device_id, void** out)
     if (static_cast<int>(device_type) == kDLOneAPI) {
       *out = const_cast<void*>(entry_at(device_id).queue().share());
     } else if (named.entry) {
-      const WithoutGil released;
       *out = reinterpret_cast<void*>(native_stream(*named.entry));
     }
     return 0;
@@ -206,7 +205,6 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     queue = queue_at_untrusted(stream);
     const Entry* const announced = find_entry(id);
     if (!announced || !serves(queue, *announced)) {
-      const WithoutGil released;
       queue.wait();
       queue = Queue();
     }

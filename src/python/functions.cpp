@@ -92,12 +92,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
       wait_for_pending_work(tensor);
       return ndarray_over(self);
     case Route::host_copy: {
-      Tensor copied([&] {
-        const Tensor source = tensor;
-        const WithoutGil released(is_worth_releasing(source));
-        return copy_to_host(source);
-      }());
-      const PyRef host(wrap_tensor(std::move(copied), nullptr));
+      const PyRef host(wrap_tensor(copy_to_host(tensor), nullptr));
       return host ? ndarray_over(host.get()) : nullptr;
     }
     default:
@@ -172,17 +167,11 @@ PyObject* make_new(PyObject*, const Call& call) {
   }
   const Entry& entry = device == Py_None ? default_entry() : entry_at(static_cast<int>(id));
   const DType& element = dtypes[static_cast<std::size_t>(index)];
-  const Layout layout = compact_layout(ndim, lengths.data(), Order::c, element.itemsize());
-  const auto nbytes = static_cast<std::size_t>(element_count(layout)) * element.itemsize();
-  return wrap_tensor(
-      [&] {
-        const WithoutGil released(zero || nbytes >= gil_threshold);
-        const auto place = static_cast<std::size_t>(kind - kinds.begin());
-        Tensor tensor = make_tensor(entry, allocated_kinds[place], element, layout);
-        if (zero) fill_zero(tensor);
-        return tensor;
-      }(),
-      nullptr);
+  const auto place = static_cast<std::size_t>(kind - kinds.begin());
+  Tensor tensor = make_tensor(entry, allocated_kinds[place], element,
+                              compact_layout(ndim, lengths.data(), Order::c, element.itemsize()));
+  if (zero) fill_zero(tensor);
+  return wrap_tensor(std::move(tensor), nullptr);
 }
 
 // ---- as Python sees them ------------------------------------------------------------------------

@@ -205,10 +205,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest&& request) {
   imported.tensor.readonly = imported.tensor.readonly || request.readonly;
   PyRef tensor(wrap_tensor(std::move(imported.tensor), request.base));
   if (!tensor) throw PythonError();
-  if (request.queue && !is_served) {
-    const WithoutGil released;
-    request.queue.wait();
-  }
+  if (request.queue && !is_served) request.queue.wait();
   return tensor;
 }
 

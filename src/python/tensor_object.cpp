@@ -415,11 +415,6 @@ void wait_without_signals(const Memory& memory) {
   if (error) std::rethrow_exception(error);
 }
 
-bool is_worth_releasing(const Tensor& tensor) noexcept {
-  return tensor.nbytes() >= gil_threshold || !tensor.host_accessible() ||
-         tensor.memory->may_have_work();
-}
-
 bool is_tensor(PyObject* object) noexcept {
   const auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
   return type == hooks().tensor_class || type == hooks().host_view_class ||

@@ -74,11 +74,6 @@ void wait_for_pending_work(const Tensor& tensor);
 // The same, which no signal ends, for callers that may drop its errors.
 void wait_without_signals(const Memory& memory);
 
-// Work on so many bytes releases the GIL.
-inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;
-// Whether copying the tensor may take long enough to release the GIL.
-bool is_worth_releasing(const Tensor& tensor) noexcept;
-
 // The tensor of an instance.  Error(type) for another object.
 const Tensor& tensor_of(PyObject* object);
 

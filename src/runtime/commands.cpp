@@ -255,6 +255,7 @@ void wait_for_all(std::vector<Event> events) {
                events.end());
   const auto is_done = [](const Event& event) { return event.state_->is_done.load(); };
   if (!std::all_of(events.begin(), events.end(), is_done)) {
+    const WithoutGil released;
     wait_interruptibly([events] {
       sycl_call("waiting for commands", [&] {
         for (const Event& event : events) settle(event.state_);

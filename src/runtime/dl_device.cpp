@@ -7,6 +7,7 @@
 #include <sycl/detail/backend_traits_hip.hpp>
 #include <sycl/ext/oneapi/backend/hip.hpp>
 
+#include "base/interpreter.hpp"
 #include "runtime/runtime_call.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -56,6 +57,7 @@ bool NamedDevice::fits(const Entry* owner, UsmKind its_kind) const noexcept {
 }
 
 std::uintptr_t native_stream(const Entry& entry) {
+  const WithoutGil released;
   // In order, and so one stream; a queue that is out of order has many.
   const auto& queue = *static_cast<const sycl::queue*>(entry.commands().share());
   return sycl_call("asking for the stream of a queue", [&] {

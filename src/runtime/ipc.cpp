@@ -89,6 +89,7 @@ bool has_ipc(const Entry& entry) {
 }
 
 IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes) {
+  const WithoutGil released;
   if (memory->kind() != UsmKind::device || !memory->entry()) {
     fail(Error::Kind::buffer, "'", usm_kind_name(memory->kind()),
          "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
@@ -129,6 +130,7 @@ Descriptor::~Descriptor() {
 
 Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes,
                 Descriptor lease) {
+  const WithoutGil released;
   require_ipc(entry);
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
   const sycl::context& context = entry.sycl->context;

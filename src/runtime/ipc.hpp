@@ -14,8 +14,7 @@ namespace sycl_ext {
 // Whether the device memory of an entry can be opened by other processes.
 bool has_ipc(const Entry& entry);
 
-// The handle of `nbytes` bytes in a block.  export_ipc() and open_ipc() take locks of the runtime
-// and may wait: call them without the GIL.
+// The handle of `nbytes` bytes in a block.
 //
 // A handle exports the allocation of the driver that contains these bytes, and their offset in it.
 // The Level Zero adapters put blocks of less than 4 MiB into slabs with other blocks, which a

@@ -282,6 +282,7 @@ std::vector<Event> Queue::pending() const {
 bool Queue::order_after(const Queue& producer) const {
   if (!producer.may_have_work()) return true;
   if (*this == producer && in_order()) return true;
+  const WithoutGil released;
   if (is_recording(*state_)) {  // a graph depends on nothing outside of it
     if (producer.is_idle()) return true;
     fail(Error::Kind::buffer,

@@ -292,6 +292,7 @@ std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept {
 }
 
 void release_cached_memory() noexcept {
+  const WithoutGil released;
   // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
   // holds blocks that are freed after it.
   for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));

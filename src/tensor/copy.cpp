@@ -289,8 +289,9 @@ bool is_host_usm_of(const Entry& entry, const Tensor& side) {
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
-  if (to_host && from_host) return copy_strided(loops);
-  const WithoutGil released;
+  const bool by_host = to_host && from_host;
+  const WithoutGil released(!by_host || loops.nbytes() >= gil_threshold);
+  if (by_host) return copy_strided(loops);
   const Entry& entry = *(to_host ? from : to).memory->entry();
   const Entry& source = *(from_host ? to : from).memory->entry();
   const Registrations registered = registrations_of(entry, to, from);
@@ -345,14 +346,12 @@ void order_after(const Queue& queue, const Memory& memory) {
       })) {
     return;
   }
-  const WithoutGil released;
   for (const Queue* producer : producers) queue.order_after(*producer);
 }
 
 void order_after_copies(const Queue& queue, const Memory& memory) {
   if (is_forked_child()) return memory->wait_for_work();
   const Queue* const copies = memory->entry()->made_commands();
-  const WithoutGil released;
   if (copies) queue.order_after(*copies);
 }
 
@@ -458,8 +457,9 @@ Tensor copy_to_entry(const Tensor& from, const Entry& entry, UsmKind kind, Order
 void fill_zero(const Tensor& compact) {
   const std::size_t nbytes = compact.nbytes();
   if (nbytes == 0) return;
-  if (compact.host_accessible()) return static_cast<void>(std::memset(compact.data, 0, nbytes));
-  const WithoutGil released;
+  const bool by_host = compact.host_accessible();
+  const WithoutGil released(!by_host || nbytes >= gil_threshold);
+  if (by_host) return static_cast<void>(std::memset(compact.data, 0, nbytes));
   const Queue& queue = compact.memory->entry()->commands();
   const KeptWhileBusy kept(queue, queue, compact.memory, compact.memory);
   queue.fill_zero(compact.data, nbytes);

@@ -2,8 +2,7 @@
 // The copy engine: any strides on both sides, host and device on either side.
 //
 // But for those named begin_*, every function returns when the data has arrived.  None of them
-// touches Python.  They release the GIL where the runtime is called; a caller releases it around a
-// host copy that is long.
+// touches Python.  They release the GIL where the runtime is called, and around long host copies.
 #pragma once
 
 #include <utility>
