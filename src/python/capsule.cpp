@@ -2,7 +2,6 @@
 #include "python/capsule.hpp"
 
 #include <array>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -33,8 +32,7 @@ void destroy_capsule(PyObject* capsule) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   if (!managed->deleter) return;
   if (InUse* const use = own_export(managed)) use->was_not_used();
-  std::optional<SavedException> saved;  // the deleter may be Python, and a consumer may have raised
-  if (PyErr_Occurred()) saved.emplace();
+  const SavedException saved;  // the deleter may be Python, and a consumer may have raised
   hang_at_thread_end([managed] { managed->deleter(managed); });
 }
 

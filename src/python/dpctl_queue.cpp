@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/dpctl_queue.hpp"
 
-#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -91,8 +90,7 @@ bool add_noted_events(const Queue& queue, const std::function<void(const void*)>
 
 void event_source(const Queue& queue, const std::function<void(const void*)>& add) {
   const auto ask = [&] {
-    std::optional<SavedException> pending;  // a destructor asks
-    if (PyErr_Occurred()) pending.emplace();
+    const SavedException pending;  // a destructor asks
     if (add_noted_events(queue, add)) return;
     if (!pending) throw PythonError();
     PyErr_WriteUnraisable(Py_None);

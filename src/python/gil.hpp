@@ -54,8 +54,13 @@ class TakenGil {
 // A destructor may run while an exception is pending, and must leave it as it was.
 class SavedException {
  public:
-  SavedException() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~SavedException() { PyErr_Restore(type_, value_, traceback_); }
+  SavedException() noexcept {
+    if (PyErr_Occurred()) PyErr_Fetch(&type_, &value_, &traceback_);
+  }
+  ~SavedException() {
+    if (type_) PyErr_Restore(type_, value_, traceback_);
+  }
+  explicit operator bool() const noexcept { return type_; }
   SavedException(const SavedException&) = delete;
   SavedException& operator=(const SavedException&) = delete;
 

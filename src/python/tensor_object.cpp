@@ -4,8 +4,6 @@
 #include <structmember.h>
 
 #include <array>
-#include <exception>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -116,8 +114,7 @@ void dealloc(PyObject* self) {
   }
   PyObject_GC_UnTrack(self);
   // A producer's deleter may be Python, which must not see an exception that is on its way.
-  std::optional<SavedException> saved;
-  if (PyErr_Occurred()) saved.emplace();
+  const SavedException saved;
   TensorObject* object = cast(self);
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(std::exchange(object->base, nullptr));
@@ -404,15 +401,9 @@ void wait_for_pending_work(const Tensor& tensor) {
 
 void wait_without_signals(const Memory& memory) {
   if (!memory->may_have_work()) return;
-  PyThreadState* const state = PyEval_SaveThread();  // not WithoutGil, which takes signals
-  std::exception_ptr error;
-  try {
-    memory->wait_quietly();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
-  if (error) std::rethrow_exception(error);
+  const WithoutGil released;
+  released_state = nullptr;  // as of a thread that takes no signals
+  memory->wait_quietly();
 }
 
 bool is_tensor(PyObject* object) noexcept {
