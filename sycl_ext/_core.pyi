@@ -3,7 +3,7 @@
 """The C++ core of sycl_ext: literal classes and functions for the package itself."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar, overload
+from typing import Any, ClassVar, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,8 +12,6 @@ from typing_extensions import CapsuleType
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor
-
-_T = TypeVar("_T", bound=TensorBase)
 
 class Queue:
     """A shared handle of a sycl::queue."""
@@ -222,7 +220,7 @@ class IpcExport:
     @property
     def exposed(self) -> int: ...
 
-def adopt(tensor: TensorBase, entry: Entry, base: object, queue: Queue | None, /) -> Tensor:
+def adopt(tensor: TensorBase, entry: Entry, queue: Queue | None, /) -> Tensor:
     """The same host memory as 'system' USM of an entry."""
 
 def on_queue(tensor: TensorBase, queue: Queue, /) -> TensorBase:
@@ -339,7 +337,7 @@ def facts_of_class(cls: type, /) -> int:
 def as_writable(tensor: TensorBase, /) -> TensorBase:
     """The same memory, marked as writable because its producer allows it."""
 
-def as_host_view(tensor: TensorBase, base: object, cls: type[_T], /) -> _T:
+def as_host_view(tensor: TensorBase, base: object, /) -> HostView:
     """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it."""
 
 def limit_memory(entry: Entry, nbytes: SupportsIndex, /) -> None:
@@ -428,8 +426,8 @@ def no_device_advice() -> str:
 def require_target(tensor: TensorBase, /) -> None:
     """Raises a BufferError unless a copy may write to it."""
 
-def reshape_strides(tensor: TensorBase, shape: Sequence[int], /) -> tuple[int, ...] | None:
-    """Strides of the same elements in another shape of equal size; None if that needs a copy."""
+def reshape(tensor: TensorBase, shape: Sequence[int], /) -> Tensor | None:
+    """The view of the same elements in another shape of equal size; None if that needs a copy."""
 
 def resolve(type: SupportsIndex, id: SupportsIndex, /) -> tuple[Entry, str | None] | None:
     """The entry of a DLPack device, and the kind of USM that a device type of CUDA or ROCm implies."""
@@ -460,7 +458,6 @@ def view(
     offset: SupportsIndex,
     shape: Sequence[int],
     strides: Sequence[int],
-    base: object,
     readonly: bool = False,
 ) -> Tensor:
     """A view; `offset` and `strides` count elements."""

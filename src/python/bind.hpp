@@ -93,6 +93,11 @@ inline py::object own(PyObject* object) {
   return py::reinterpret_steal<py::object>(object);
 }
 
+// An instance over the memory of another one.
+inline py::object view_of(const py::object& object, Tensor view) {
+  return own(wrap_tensor(std::move(view), base_of(object.ptr())));
+}
+
 inline DLDevice read_device(const std::pair<int, int>& device) {
   return {static_cast<DLDeviceType>(device.first), device.second};
 }

@@ -115,27 +115,25 @@ void bind_tensors(py::module_& m) {
       py::arg("queue") = std::nullopt, py::arg("zero") = false, py::arg("dedicated") = false);
   m.def(
       "view",
-      [](const Tensor& tensor, std::int64_t offset, const py::sequence& shape,
-         const py::sequence& strides, const py::object& base, bool readonly) {
-        Tensor view = make_view(tensor, offset, strided(read_dims(shape), read_dims(strides)));
+      [](const py::object& tensor, std::int64_t offset, const py::sequence& shape,
+         const py::sequence& strides, bool readonly) {
+        const Layout layout = strided(read_dims(shape), read_dims(strides));
+        Tensor view = make_view(tensor_of(tensor.ptr()), offset, layout);
         view.readonly = view.readonly || readonly;
-        return own(wrap_tensor(std::move(view), base.ptr()));
+        return view_of(tensor, std::move(view));
       },
-      py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("base"),
+      py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"),
       py::arg("readonly") = false);
-  m.def("reshape_strides",
-        [](const Tensor& tensor, const py::sequence& shape) -> std::optional<py::tuple> {
-          const Layout target = compact(read_dims(shape), "C", tensor.dtype->itemsize());
-          Layout result;
-          if (!reshape_layout(tensor.layout, target, &result)) return std::nullopt;
-          py::tuple strides(result.ndim());
-          for (int i = 0; i < result.ndim(); ++i) strides[i] = result.strides()[i];
-          return strides;
-        });
+  m.def("reshape", [](const py::object& tensor, const py::sequence& shape) -> py::object {
+    Tensor view = tensor_of(tensor.ptr());
+    const Layout target = compact(read_dims(shape), "C", view.dtype->itemsize());
+    const bool fits = reshape_layout(tensor_of(tensor.ptr()).layout, target, &view.layout);
+    return fits ? view_of(tensor, std::move(view)) : py::none();
+  });
 
-  m.def("as_host_view", [](const Tensor& tensor, const py::object& base, const py::type& cls) {
-    return own(
-        wrap_tensor(as_host_view(tensor), base.ptr(), reinterpret_cast<PyTypeObject*>(cls.ptr())));
+  m.def("as_host_view", [](const Tensor& tensor, const py::object& base) {
+    auto* const type = reinterpret_cast<PyTypeObject*>(hooks().host_view_class);
+    return own(wrap_tensor(as_host_view(tensor), base.ptr(), type));
   });
   m.def("copy_to_host", &copy_to_host);
   m.def(
@@ -199,28 +197,27 @@ void bind_tensors(py::module_& m) {
       [](const py::object& object, bool thorough) {
         const Tensor& tensor = tensor_of(object.ptr());
         const Memory& memory = tensor.memory;
-        PyObject* const root = base_of(object.ptr());
         if (!tensor.on_host) return object;
-        if (memory->entry()) return own(wrap_tensor(as_usm(tensor), root));
+        if (memory->entry()) return view_of(object, as_usm(tensor));
         if (memory->is_host_copy() || !memory->data) return object;
         UsmKind kind;
         const auto search = thorough ? Search::every_context : Search::ours;
         const Entry* const entry = find_owner(memory->data, &kind, search);
         if (!entry) return object;
-        PyObject* const base = root == object.ptr() ? nullptr : root;
-        return own(wrap_tensor(relabel(tensor, *entry, kind), base));
+        return own(wrap_tensor(relabel(tensor, *entry, kind), object.attr("base").ptr()));
       },
       py::arg("tensor"), py::arg("thorough") = false);
-  m.def("adopt", [](const Tensor& tensor, const Entry& entry, const py::object& base,
-                    const std::optional<Queue>& queue) {
-    Tensor seen = relabel(tensor, entry, UsmKind::system, queue.value_or(Queue()));
-    return own(wrap_tensor(std::move(seen), base.ptr()));
-  });
+  m.def("adopt",
+        [](const py::object& object, const Entry& entry, const std::optional<Queue>& queue) {
+          const Tensor& tensor = tensor_of(object.ptr());
+          return own(wrap_tensor(relabel(tensor, entry, UsmKind::system, queue.value_or(Queue())),
+                                 object.attr("base").ptr()));
+        });
   m.def("on_queue", [](const py::object& tensor, const Queue& queue) {
     const Tensor& found = tensor_of(tensor.ptr());
     if (found.memory->queue() == queue) return tensor;
     Owner keep = keep_tensor(first_of_block(tensor.ptr()));
-    return own(wrap_tensor(on_queue(found, queue, std::move(keep)), base_of(tensor.ptr())));
+    return view_of(tensor, on_queue(found, queue, std::move(keep)));
   });
   m.def(
       "borrow",
@@ -274,7 +271,7 @@ void bind_dlpack(py::module_& m) {
          const py::object& base) {
         return own(import_capsule(x.ptr(), capsule.ptr(),
                                   {read_device(device), never_copy, readonly,
-                                   queue.value_or(Queue()), base.is_none() ? nullptr : base.ptr()})
+                                   queue.value_or(Queue()), base.ptr()})
                        .release());
       },
       py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,
@@ -291,7 +288,7 @@ void bind_dlpack(py::module_& m) {
   m.def("as_writable", [](const py::object& tensor) {
     Tensor writable = tensor_of(tensor.ptr());
     writable.readonly = false;
-    return own(wrap_tensor(std::move(writable), base_of(tensor.ptr())));
+    return view_of(tensor, std::move(writable));
   });
   m.def(
       "capsule_from_pointer",

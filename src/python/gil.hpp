@@ -5,7 +5,6 @@
 #pragma once
 
 #include <Python.h>
-#include <frameobject.h>  // PyFrame_GetBack, which Python.h of 3.10 leaves out
 
 #include <memory>
 #include <utility>

@@ -308,8 +308,7 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   if (python_started_it) this_thread_may_ask_queues();
   TensorObject* object = cast(self);
   new (&object->tensor) Tensor(std::forward<T>(tensor));
-  Py_XINCREF(base);
-  object->base = base;
+  object->base = base == Py_None ? nullptr : Py_XNewRef(base);
   join(object);
   return self;
 }

@@ -46,8 +46,8 @@ PyTypeObject* tensor_base_type();
 // class without a dict and slots of its own.
 void end_directly(PyObject* type) noexcept;
 
-// A new instance of `type` (a subclass of the base type).  `base` (borrowed, may be nullptr) is the
-// object that the tensor is a view of.
+// A new instance of `type` (a subclass of the base type).  `base` (borrowed; nullptr or None: there
+// is none) is the object that the tensor is a view of.
 PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type = nullptr);
 PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type = nullptr);
 

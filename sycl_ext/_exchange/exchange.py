@@ -16,7 +16,6 @@ from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.rules import Plan, Route, kind_of_copy, refusal_of
 from sycl_ext._protocols import sources
 from sycl_ext._tensor.display import describe
-from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
 if TYPE_CHECKING:
@@ -165,11 +164,10 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
     """Make the object of an offer, in the form that the consumer's function takes."""
     source, who, copies = decision.source, decision.who, offer.plan.route.copies
     if offer.device == HOST:
-        base = source if source.base is None else source.base
         handed: _core.TensorBase = (
-            _core.as_host_view(_core.copy_to_host(source), None, HostView)
+            _core.as_host_view(_core.copy_to_host(source), None)
             if copies
-            else _core.as_host_view(source, base, HostView)
+            else _core.as_host_view(source, sources.root_of(source))
         )
     elif offer.device is not None:
         handed = as_tensor(source, device=offer.device, copy=True if copies else copy)
@@ -215,7 +213,7 @@ class _EmptyProducer:
         usm_type = kind_of_copy(tensor.usm_type, entry.usm_types, moves=moves)
         anchor = _core.allocate(entry, usm_type, tensor.dtype_name, (1,), "C")
         readonly = tensor.readonly and not moves
-        self._view: Tensor = _core.view(anchor, 0, tensor.shape, tensor.strides, anchor, readonly)
+        self._view: Tensor = _core.view(anchor, 0, tensor.shape, tensor.strides, readonly)
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:

@@ -233,8 +233,8 @@ def _view_of_block(
     if rest or off:
         raise ValueError(f"a block of {block.nbytes} bytes holds no {dtype} at byte {offset}")
     host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly, block)
-    whole = _core.adopt(host, device._entry, block, None)
-    return _core.view(whole, first, shape, strides, block)
+    whole = _core.adopt(host, device._entry, None)
+    return _core.view(whole, first, shape, strides)
 
 
 def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:

@@ -390,7 +390,7 @@ def move(
         kind = kind_of_copy(tensor.usm_type, target.usm_types)
         return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
     if is_host_memory:
-        return _core.adopt(tensor, target._entry, tensor.base, queue)
+        return _core.adopt(tensor, target._entry, queue)
     if queue is None:
         return tensor
     _core.order_after(queue, tensor)

@@ -57,4 +57,4 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     base = None if copy is True or is_capsule(x) else sources.root_of(x)
     if copy is True or found.copies != 0:
         source = _core.copy_to_host(source)
-    return _core.as_host_view(source, base, HostView)
+    return _core.as_host_view(source, base)

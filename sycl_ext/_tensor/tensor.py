@@ -87,7 +87,7 @@ class Tensor(Array):
     def __getitem__(self, key: Any) -> Tensor:
         """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
         offset, shape, strides = indexing.index_view(self.shape, self.strides, key)
-        return _core.view(self, offset, shape, strides, sources.root_of(self))
+        return _core.view(self, offset, shape, strides)
 
     @property
     def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
@@ -99,7 +99,7 @@ class Tensor(Array):
         shape, strides = (
             tuple(numbers[axis] for axis in axes) for numbers in (self.shape, self.strides)
         )
-        return _core.view(self, 0, shape, strides, sources.root_of(self))
+        return _core.view(self, 0, shape, strides)
 
     def transpose(self, *axes: Any) -> Tensor:
         """Return the view with its axes in another order.
@@ -158,14 +158,12 @@ class Tensor(Array):
             If the number of elements differs.
         """
         target = indexing.resolve_reshape(self.size, (shape, *more) if more else shape)
-        strides = _core.reshape_strides(self, target)
-        if strides is None:
-            return self.copy().reshape(target)
-        return _core.view(self, 0, target, strides, sources.root_of(self))
+        view = _core.reshape(self, target)
+        return self.copy().reshape(target) if view is None else view
 
     def as_readonly(self) -> Tensor:
         """Return a read-only view."""
-        return _core.view(self, 0, self.shape, self.strides, sources.root_of(self), readonly=True)
+        return _core.view(self, 0, self.shape, self.strides, readonly=True)
 
     # ---- pending work ----------------------------------------------------------------------------
 
@@ -243,7 +241,7 @@ class Tensor(Array):
                 f"first: in NumPy with .astype({self.dtype_name!r}), in torch with .to(dtype)"
             )
         strides = indexing.broadcast_strides(source.shape, source.strides, self.shape)
-        spread = _core.view(source, 0, self.shape, strides, source)
+        spread = _core.view(source, 0, self.shape, strides)
         if not wait:
             return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
         _core.copy_elements(self, spread)

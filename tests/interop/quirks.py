@@ -25,7 +25,7 @@ LAYOUTS: dict[str, Callable[[sx.Tensor], sx.Tensor]] = {
     "F": lambda t: t.T,
     "rows": lambda t: t[1:3],
     "sliced": lambda t: t[1::2, ::3],
-    "broadcast": lambda t: _core.view(t, 0, (3, 6), (0, 1), t),
+    "broadcast": lambda t: _core.view(t, 0, (3, 6), (0, 1)),
     "reversed": lambda t: t[::-1],
     "reversed columns": lambda t: t[:, ::-1],
     "0-d": lambda t: t[1, 2],
@@ -85,7 +85,7 @@ class Bare:
     """The array as host memory, with any strides, which a host view would copy."""
 
     def __init__(self, x: sx.Tensor) -> None:
-        self.view = _core.as_host_view(x, x, sx.HostView)
+        self.view = _core.as_host_view(x, x)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
