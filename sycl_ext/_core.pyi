@@ -438,9 +438,6 @@ def root_count() -> int:
 def set_no_device_advice(advice: bytes, driver: bytes, /) -> None:
     """Sets the advice in errors if there is no device; called once, at import."""
 
-def set_pressure_handler(handler: object, /) -> None:
-    """Sets the function of an entry id and a size that a failed allocation calls; called once."""
-
 def set_hooks(
     fields: dict[str, Any],
     copy_refused_error: type[Exception],

@@ -50,19 +50,12 @@ void bind_ipc(py::module_& m);
 using Dims = std::vector<std::int64_t>;
 
 inline Dims read_dims(const py::sequence& values) {
-  Dims dims;
-  dims.reserve(values.size());
-  for (const py::handle value : values) {
-    int overflow = 0;
-    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-    if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
-    if (overflow != 0) {
-      fail(Error::Kind::value, "the length or stride ", std::string(py::str(value)),
-           " does not fit into 64 bits");
-    }
-    dims.push_back(number);
+  try {
+    return values.cast<Dims>();
+  } catch (const py::cast_error&) {
+    fail(Error::Kind::value, "the lengths or strides ", std::string(py::str(values)),
+         " do not fit into 64 bits");
   }
-  return dims;
 }
 
 inline Order read_order(const std::string& order) {

@@ -61,11 +61,9 @@ void require_alike(const Tensor& to, const Tensor& from) {
   fail(Error::Kind::value, "the two sides differ in shape or dtype");
 }
 
-PyObject* python_pressure_handler = nullptr;
-
 bool pressure_handler(const Entry& limited, std::size_t nbytes) {
   const auto ask = [&] {
-    const PyRef answer(PyObject_CallFunction(python_pressure_handler, "in", limited.id,
+    const PyRef answer(PyObject_CallFunction(hooks().make_room, "in", limited.id,
                                              static_cast<Py_ssize_t>(nbytes)));
     const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
     if (is_true < 0) throw PythonError();
@@ -74,14 +72,10 @@ bool pressure_handler(const Entry& limited, std::size_t nbytes) {
   return with_gil(ask, [] { return false; });
 }
 
-void ask_under_pressure(const py::object& handler) {
-  python_pressure_handler = py::object(handler).release().ptr();  // for ever, as the package is
-  set_pressure_handler(pressure_handler);
-}
-
 }  // namespace
 
 void bind_tensors(py::module_& m) {
+  set_pressure_handler(pressure_handler);
   py::class_<Commands>(m, "Commands")
       .def("done", &Commands::are_done)
       .def("wait", &Commands::wait)
@@ -191,7 +185,6 @@ void bind_tensors(py::module_& m) {
   });
   m.def("limit_memory",
         [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; });
-  m.def("set_pressure_handler", &ask_under_pressure);
   m.def(
       "as_usm",
       [](const py::object& object, bool thorough) {

@@ -26,6 +26,7 @@ struct Hooks {
   hook(decide);              \
   hook(shared_queue);        \
   hook(numpy_dtype);         \
+  hook(make_room);           \
   hook(tensor_class);        \
   hook(host_view_class);     \
   hook(device_ids);          \

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple, SupportsIndex
 
-from sycl_ext import _core
+from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 
@@ -62,12 +62,10 @@ def statistics(device: Any = None, /) -> dict[tuple[Device | None, str], Statist
 _on_pressure: dict[int, Callable[[int], object]] = {}
 
 
-def _ask(entry_id: int, nbytes: int) -> bool:
+def make_room(entry_id: int, nbytes: int) -> bool:
+    """Whether the function of `limit` has freed memory, for an allocation that failed."""
     handler = _on_pressure.get(entry_id)
     return handler is not None and bool(handler(nbytes))
-
-
-_core.set_pressure_handler(_ask)
 
 
 def limit(

@@ -3,7 +3,7 @@
 
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import ENABLED
-from sycl_ext._devices import device
+from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
 from sycl_ext._protocols import exports, imports
@@ -21,6 +21,7 @@ def connect() -> None:
         "device_ids": device.ids,
         "dtype_indices": dtype_indices(),
         "numpy_dtype": numpy_dtype,
+        "make_room": memory_use.make_room,
         "decide": rules.decide,
         "facts_of_class": imports.facts_of_class,
         "shared_queue": device.shared_queue,
