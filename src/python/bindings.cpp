@@ -58,5 +58,7 @@ PYBIND11_MODULE(_native, m) {
   sycl_ext::bind_dlpack(m);
   sycl_ext::bind_ipc(m);
   bind_hooks(m);
-  if (sycl_ext::add_functions(m.ptr()) < 0) throw py::error_already_set();
+  if (PyModule_AddFunctions(m.ptr(), sycl_ext::public_functions()) < 0) {
+    throw py::error_already_set();
+  }
 }

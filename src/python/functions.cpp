@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public functions that are called most: from_dlpack, as_tensor, host_view, Tensor.to_numpy,
-// empty and zeros.  In C++ a call costs 100 ns instead of some microseconds.  They read their
-// arguments and make views.  The rules decide (routes.hpp), and Python does everything that is not
-// a view.
+// The public functions that are called most: from_dlpack, as_tensor, host_view, empty and zeros,
+// and of a tensor to_numpy, __dlpack__ and __dlpack_device__.  In C++ a call costs 100 ns instead
+// of some microseconds.  They read their arguments and make views.  The rules decide (routes.hpp),
+// and Python does everything that is not a view.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -100,6 +100,62 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   }
 }
 
+// ---- __dlpack__ ---------------------------------------------------------------------------------
+
+PyObject* dlpack_device(PyObject* self, PyObject*) {
+  note_offer(self, Py_None);
+  const DLDevice device = tensor_of(self).dl_device();
+  return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
+}
+
+// The struct for max_version: 1 versioned, 0 legacy, -1 "the negotiation describes the problem".
+int versioned_wish(PyObject* version) {
+  if (version == Py_None) return 0;
+  if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return -1;
+  PyObject* major = PyTuple_GET_ITEM(version, 0);
+  if (!PyLong_CheckExact(major)) return -1;
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(major, &overflow);
+  return overflow > 0 || value >= 1;
+}
+
+bool is_no_sync(PyObject* stream) {
+  if (!PyLong_CheckExact(stream)) return false;
+  int overflow = 0;
+  return PyLong_AsLongAndOverflow(stream, &overflow) == -1 && overflow == 0;
+}
+
+// A view for a consumer where __dlpack_device__ says is made here; everything else in Python.
+PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, PyObject* dl_device,
+                      PyObject* copy) {
+  const Tensor& tensor = tensor_of(self);
+  const int versioned = versioned_wish(max_version);
+  const bool synchronise = stream == Py_None;
+  const bool is_read_here = !hooks().trace && dl_device == Py_None && versioned >= 0 &&
+                            (copy == Py_None || PyBool_Check(copy)) &&
+                            (synchronise || (is_no_sync(stream) && !tensor.on_host));
+  if (is_read_here) {
+    const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
+    if (route == Route::view || route == Route::host_view) {
+      if (synchronise) wait_for_pending_work(tensor);
+      return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
+    }
+  }
+  return PyObject_CallFunctionObjArgs(hooks().export_slowly, self, stream, max_version, dl_device,
+                                      copy, nullptr);
+}
+
+PyObject* dlpack(PyObject* self, const Call& call) {
+  static const Signature<4> signature("__dlpack__", {"stream", "max_version", "dl_device", "copy"},
+                                      0, 0, 0);
+  std::array<PyObject*, 4> values;
+  note_offer(self, Py_None);
+  if (!signature.read(call, &values, Py_None)) return nullptr;
+  PyObject* const capsule = export_view(self, values[0], values[1], values[2], values[3]);
+  note_offer(self, capsule);
+  return capsule;
+}
+
 // ---- empty and zeros ----------------------------------------------------------------------------
 
 // A shape of plain ints; false: Python reads it.
@@ -192,7 +248,7 @@ PyMethodDef define(const char* name, FastFunction function, const char* doc) {
 
 }  // namespace
 
-int add_functions(PyObject* module) {
+PyMethodDef* public_functions() {
   static PyMethodDef functions[] = {
       define("from_dlpack", entry_point<import_one<true>>, docs::from_dlpack),
       define("as_tensor", entry_point<import_one<false>>, docs::as_tensor),
@@ -204,11 +260,18 @@ int add_functions(PyObject* module) {
              "is, by the best protocol that it supports, or only by DLPack."),
       {nullptr, nullptr, 0, nullptr},
   };
-  static PyMethodDef method = define("to_numpy", entry_point<to_numpy>, docs::to_numpy);
-  const PyRef descriptor(PyDescr_NewMethod(tensor_base_type(), &method));
-  if (!descriptor || PyModule_AddFunctions(module, functions) < 0) return -1;
-  return PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_base_type()), "to_numpy",
-                                descriptor.get());
+  return functions;
+}
+
+PyMethodDef* tensor_methods() {
+  static PyMethodDef methods[] = {
+      define("to_numpy", entry_point<to_numpy>, docs::to_numpy),
+      define("__dlpack__", entry_point<dlpack>, docs::dlpack),
+      {"__dlpack_device__", dlpack_device, METH_NOARGS,
+       "__dlpack_device__($self, /)\n--\n\nThe pair (device type, device id) of DLPack."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  return methods;
 }
 
 }  // namespace sycl_ext

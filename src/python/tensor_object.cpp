@@ -7,10 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "python/arguments.hpp"
-#include "python/docstrings.hpp"
 #include "python/host_arrays.hpp"
-#include "python/routes.hpp"
 
 namespace sycl_ext {
 
@@ -207,72 +204,6 @@ PyMemberDef members[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
-// ---- DLPack -------------------------------------------------------------------------------------
-
-PyObject* dlpack_device(PyObject* self, PyObject*) {
-  note_offer(self, Py_None);
-  const DLDevice device = cast(self)->tensor.dl_device();
-  return Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
-}
-
-// The struct for max_version: 1 versioned, 0 legacy, -1 "the negotiation describes the problem".
-int versioned_wish(PyObject* version) {
-  if (version == Py_None) return 0;
-  if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return -1;
-  PyObject* major = PyTuple_GET_ITEM(version, 0);
-  if (!PyLong_CheckExact(major)) return -1;
-  int overflow = 0;
-  const long value = PyLong_AsLongAndOverflow(major, &overflow);
-  return overflow > 0 || value >= 1;
-}
-
-bool is_no_sync(PyObject* stream) {
-  if (!PyLong_CheckExact(stream)) return false;
-  int overflow = 0;
-  return PyLong_AsLongAndOverflow(stream, &overflow) == -1 && overflow == 0;
-}
-
-// A view for a consumer where __dlpack_device__ says is made here; everything else in Python.
-PyObject* dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
-                 PyObject* keyword_names) {
-  static const Signature<4> signature("__dlpack__", {"stream", "max_version", "dl_device", "copy"},
-                                      0, 0, 0);
-  std::array<PyObject*, 4> values;
-  note_offer(self, Py_None);
-  if (!signature.read({args, n_positional, keyword_names}, &values, Py_None)) return nullptr;
-  PyObject *const stream = values[0], *const max_version = values[1], *const dl_device = values[2],
-                  *const copy = values[3];
-  PyObject* const capsule = guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const Tensor& tensor = cast(self)->tensor;
-    const int versioned = versioned_wish(max_version);
-    const bool synchronise = stream == Py_None;
-    const bool is_read_here = !hooks().trace && dl_device == Py_None && versioned >= 0 &&
-                              (copy == Py_None || PyBool_Check(copy)) &&
-                              (synchronise || (is_no_sync(stream) && !tensor.on_host));
-    if (is_read_here) {
-      const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
-      if (route == Route::view || route == Route::host_view) {
-        if (synchronise) wait_for_pending_work(tensor);
-        return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
-      }
-    }
-    return PyObject_CallFunctionObjArgs(hooks().export_slowly, self, stream, max_version, dl_device,
-                                        copy, nullptr);
-  });
-  note_offer(self, capsule);
-  return capsule;
-}
-
-PyMethodDef methods[] = {
-    {"__dlpack__",
-     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(
-         static_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)>(dlpack))),
-     METH_FASTCALL | METH_KEYWORDS, docs::dlpack},
-    {"__dlpack_device__", dlpack_device, METH_NOARGS,
-     "__dlpack_device__($self, /)\n--\n\nThe pair (device type, device id) of DLPack."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 // Whether Python started this thread.  A thread of the runtime, in which dpctl drops the arguments
 // of a command, may also run Python code that makes and drops tensors.
 bool is_python_thread() {
@@ -327,7 +258,7 @@ PyTypeObject* tensor_base_type() {
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_getset, getset},
       {Py_tp_members, members},
-      {Py_tp_methods, methods},
+      {Py_tp_methods, tensor_methods()},
       {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
       {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
       {0, nullptr},

@@ -96,9 +96,9 @@ Result guarded(Result failed, Body&& body) noexcept {
 // The Python class for each kind of Error; the package sets its own two (copy_refused, runtime).
 PyObject*& error_class(Error::Kind kind) noexcept;
 
-// Adds the public functions that are called most (functions.cpp) to the module, and to_numpy to the
-// type.  -1 with an exception set when that fails.
-int add_functions(PyObject* module);
+// The public functions that are called most, and those methods of the type (functions.cpp).
+PyMethodDef* public_functions();
+PyMethodDef* tensor_methods();
 
 // A new capsule over the C table for extensions (extension_api.cpp).
 PyObject* extension_api_capsule();
