@@ -16,21 +16,11 @@ from sycl_ext._tensor.tensor import Tensor
 class Queue:
     """A shared handle of a sycl::queue."""
 
-    def __eq__(self, arg0: object, /) -> bool: ...
     def capsule(self) -> CapsuleType:
         """A new 'SyclQueueRef' capsule; other code can submit to the queue from now on."""
 
-    def order_after(self, producer: Queue, /) -> bool:
-        """Orders later work here after the work on `producer`; False if the host had to wait for it."""
-
-    def share(self) -> int:
-        """Address of the sycl::queue; other code can submit to it from now on."""
-
     def wait(self) -> None:
         """Blocks until all work submitted so far is done."""
-
-    @property
-    def in_order(self) -> bool: ...
 
 class Entry:
     """An entry of the device table."""
@@ -40,9 +30,6 @@ class Entry:
 
     def new_queue(self) -> Queue:
         """Another in-order queue of its device and context."""
-
-    def queue(self) -> Queue:
-        """The queue that all code in the process shares for the device and context."""
 
     @property
     def backend(self) -> str: ...

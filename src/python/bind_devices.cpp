@@ -49,16 +49,9 @@ void bind_devices(py::module_& m) {
   tests.def("interrupted_waits", &interrupted_waits);
   tests.def("deferred_frees", &deferred_frees);
   tests.def("live_allocations", &live_allocations);
-  py::class_<Queue>(m, "Queue")
-      .def_property_readonly("in_order", &Queue::in_order)
-      .def(
-          "__eq__", [](const Queue& a, const Queue& b) { return a == b; }, py::is_operator())
-      .def("wait", &Queue::wait)
-      .def("order_after", py::overload_cast<const Queue&>(&Queue::order_after, py::const_))
-      .def("share", [](const Queue& queue) { return number(queue.share()); })
-      .def("capsule", [](const Queue& queue) {
-        return reference_capsule(queue.new_reference(), "SyclQueueRef");
-      });
+  py::class_<Queue>(m, "Queue").def("wait", &Queue::wait).def("capsule", [](const Queue& queue) {
+    return reference_capsule(queue.new_reference(), "SyclQueueRef");
+  });
   m.def("queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); });
   m.def("queue_at_untrusted",
         [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); });
@@ -97,7 +90,6 @@ void bind_devices(py::module_& m) {
            [](const Entry& entry) {
              return reference_capsule(entry.new_context_reference(), "SyclContextRef");
            })
-      .def("queue", [](const Entry& entry) { return entry.queue(); })
       .def("new_queue", &Entry::new_queue);
 
   m.def("resolve", [](int type, int id) {

@@ -27,7 +27,7 @@ VAGUE = re.compile(r"\b(object|dict|type|tuple|TensorBase)\b(?!\[)")
 #: Methods whose docstrings are those of a public function, in one place: `docstrings.hpp`.
 PUBLIC_METHODS = ("TensorBase.__dlpack__", "TensorBase.to_numpy")
 #: Special methods that are part of a class; pybind11 adds others to each.
-SPECIAL = ("__eq__", "__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__")
+SPECIAL = ("__buffer__", "__dlpack__", "__dlpack_device__", "__dlpack_c_exchange_api__")
 
 
 def without_lines(text):
@@ -130,8 +130,7 @@ def complaints(text):
                 yield f"{name}: ({parameters(node)}) is ({parameters(signature)}) in the module"
             typed = types(node)
             for which, kind in types(signature).items():
-                # Python requires that == takes everything; pybind11 answers NotImplemented.
-                if name != "Queue.__eq__" and not VAGUE.search(kind) and typed.get(which) != kind:
+                if not VAGUE.search(kind) and typed.get(which) != kind:
                     yield f"{name}: {which or 'the result'} is {kind} in the module"
         if not doc and not name.startswith("TensorBase"):
             continue  # of the bindings, the stub has the only text
