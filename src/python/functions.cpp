@@ -3,7 +3,6 @@
 // and of a tensor to_numpy, __dlpack__ and __dlpack_device__.  In C++ a call costs 100 ns instead
 // of some microseconds.  They read their arguments and make views.  The rules decide (routes.hpp),
 // and Python does everything that is not a view.
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -196,35 +195,28 @@ PyObject* make_new(PyObject*, const Call& call) {
       "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
       "keywords");
   static PyObject* const float32 = intern("float32");
-  static const auto kinds = [] {  // in the order of allocated_kinds
-    std::array<PyObject*, allocated_kinds.size()> names{};
-    std::transform(allocated_kinds.begin(), allocated_kinds.end(), names.begin(),
-                   [](UsmKind kind) { return intern(usm_kind_name(kind)); });
-    return names;
-  }();
+  static PyObject* const device_usm = intern("device");
   static PyObject* const c_order = intern("C");
   std::array<PyObject*, 5> values;
   if (!signature.read(call, &values)) return nullptr;
   auto [shape, dtype, usm_type, device, order] = values;
   if (!dtype || dtype == Py_None) dtype = float32;
-  if (!usm_type) usm_type = kinds[0];
+  if (!usm_type) usm_type = device_usm;
   if (!device) device = Py_None;
   if (!order) order = c_order;
   // Python reads, or refuses, arguments that have none of the usual forms.
   std::array<std::int64_t, max_ndim> lengths;
   int ndim;
   const long index = look_up(hooks().dtype_indices, dtype);
-  const auto* const kind = std::find(kinds.begin(), kinds.end(), usm_type);
+  const long kind = usm_type == device_usm ? 0 : look_up(hooks().usm_kinds, usm_type);
   const long id = device == Py_None ? 0 : look_up(hooks().device_ids, device);
-  if (order != c_order || index < 0 || kind == kinds.end() || id < 0 ||
-      !read_shape(shape, &lengths, &ndim)) {
+  if (order != c_order || index < 0 || kind < 0 || id < 0 || !read_shape(shape, &lengths, &ndim)) {
     return PyObject_CallFunctionObjArgs(hooks().new_tensor_slowly, shape, dtype, usm_type, device,
                                         order, zero ? Py_True : Py_False, nullptr);
   }
   const Entry& entry = device == Py_None ? default_entry() : entry_at(static_cast<int>(id));
   const DType& element = dtypes[static_cast<std::size_t>(index)];
-  const auto place = static_cast<std::size_t>(kind - kinds.begin());
-  Tensor tensor = make_tensor(entry, allocated_kinds[place], element,
+  Tensor tensor = make_tensor(entry, static_cast<UsmKind>(kind), element,
                               compact_layout(ndim, lengths.data(), Order::c, element.itemsize()));
   if (zero) fill_zero(tensor);
   return wrap_tensor(std::move(tensor), nullptr);

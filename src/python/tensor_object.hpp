@@ -30,7 +30,8 @@ struct Hooks {
   hook(tensor_class);        \
   hook(host_view_class);     \
   hook(device_ids);          \
-  hook(dtype_indices)
+  hook(dtype_indices);       \
+  hook(usm_kinds)
 #define SYCL_EXT_DECLARE(name) PyObject* name = nullptr
   SYCL_EXT_HOOKS(SYCL_EXT_DECLARE);
 #undef SYCL_EXT_DECLARE

@@ -6,6 +6,7 @@ from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
+from sycl_ext._negotiation.kinds import ALLOCATED
 from sycl_ext._protocols import exports, imports
 from sycl_ext._protocols.dtypes import dtype_indices, numpy_dtype
 from sycl_ext._setup import runtimes
@@ -20,6 +21,7 @@ def connect() -> None:
         "host_view_class": host_view.HostView,
         "device_ids": device.ids,
         "dtype_indices": dtype_indices(),
+        "usm_kinds": {kind: number for number, kind in enumerate(ALLOCATED)},
         "numpy_dtype": numpy_dtype,
         "make_room": memory_use.make_room,
         "decide": rules.decide,
