@@ -57,48 +57,38 @@ Span source_span(const CopyLoops& loops) {
 // The two halves of loops of several elements, cut along the axis that reaches furthest on one
 // side.
 std::pair<CopyLoops, CopyLoops> split(const CopyLoops& loops, std::int64_t CopyAxis::* side) {
-  int widest = 0;
-  std::int64_t reach = -1;
-  for (int i = 0; i < loops.ndim; ++i) {
-    const std::int64_t candidate = std::abs((loops.axes[i].count - 1) * (loops.axes[i].*side));
-    if (loops.axes[i].count > 1 && candidate > reach) {
-      reach = candidate;
-      widest = i;
-    }
-  }
+  const auto reach = [side](const CopyAxis& axis) {
+    return axis.count > 1 ? std::abs((axis.count - 1) * (axis.*side)) : -1;
+  };
+  const auto widest = std::max_element(
+      loops.axes.begin(), loops.axes.begin() + loops.ndim,
+      [reach](const CopyAxis& a, const CopyAxis& b) { return reach(a) < reach(b); });
+  const auto axis = widest - loops.axes.begin();
+  const std::int64_t half = widest->count / 2;
   CopyLoops first = loops, second = loops;
-  const CopyAxis& axis = loops.axes[widest];
-  const std::int64_t half = axis.count / 2;
-  first.axes[widest].count = half;
-  second.axes[widest].count = axis.count - half;
-  second.to += half * axis.to;
-  second.from += half * axis.from;
+  first.axes[axis].count = half;
+  second.axes[axis].count -= half;
+  second.to += half * widest->to;
+  second.from += half * widest->from;
   return {first, second};
 }
 
-// Makes the target side compact, in the order of the loops.
-void pack(CopyLoops* loops) {
-  auto step = static_cast<std::int64_t>(loops->itemsize);
-  for (int i = loops->ndim - 1; i >= 0; --i) {
-    loops->axes[i].to = step;
-    step *= loops->axes[i].count;
-  }
-}
+// A copy through a compact block, in the order of the loops: into it, and out of it.
+struct ThroughBlock {
+  CopyLoops in, out;
 
-// The innermost axes that are dense in the target.
-struct TargetRun {
-  int outer_ndim;  // axes around them
-  std::size_t nbytes;
+  ThroughBlock(const CopyLoops& loops, std::byte* block) : in(loops), out(loops) {
+    in.to = block;
+    out.from = block;
+    auto step = static_cast<std::int64_t>(loops.itemsize);
+    for (int i = loops.ndim - 1; i >= 0; --i) {
+      in.axes[i].to = out.axes[i].from = step;
+      step *= loops.axes[i].count;
+    }
+    merge_axes(&in);
+    merge_axes(&out);
+  }
 };
-
-TargetRun target_run(const CopyLoops& loops) {
-  TargetRun run{loops.ndim, loops.itemsize};
-  while (run.outer_ndim > 0 &&
-         loops.axes[run.outer_ndim - 1].to == static_cast<std::int64_t>(run.nbytes)) {
-    run.nbytes *= static_cast<std::size_t>(loops.axes[--run.outer_ndim].count);
-  }
-  return run;
-}
 
 // Cuts loops into pieces that fit, and hands each to `body`.
 template <class Fits, class Body>
@@ -110,17 +100,10 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
-// The registrations of two sides of a copy, where they are host memory that is registered.
-struct Registrations {
-  Registration to, from;
-};
-
-Registrations registrations_of(const Entry& entry, const Tensor& to, const Tensor& from) {
-  const auto of_side = [&entry](const Tensor& side) {
-    const ByteRange bytes = byte_range(side);
-    return registration_of(entry, bytes.begin, bytes.nbytes);
-  };
-  return {of_side(to), of_side(from)};
+// Of the side of a copy that is host memory, if it is registered.
+Registration registration_of(const Entry& entry, const Tensor& side) {
+  const ByteRange bytes = byte_range(side);
+  return registration_of(entry, bytes.begin, bytes.nbytes);
 }
 
 // Keeps blocks for as long as commands of the queues may touch them, when an exception leaves
@@ -128,7 +111,7 @@ Registrations registrations_of(const Entry& entry, const Tensor& to, const Tenso
 class KeptWhileBusy {
  public:
   KeptWhileBusy(const Queue& one, const Queue& other, const Memory& a, const Memory& b,
-                const Registrations& registered = {})
+                const Registration& registered = {})
       : kept_(new Kept(one, other, a, b, registered)), exceptions_(std::uncaught_exceptions()) {}
   ~KeptWhileBusy() {
     if (std::uncaught_exceptions() != exceptions_) keep();
@@ -140,7 +123,7 @@ class KeptWhileBusy {
 
  private:
   struct Kept final : Deferred {
-    Kept(const Queue& one, const Queue& other, Memory a, Memory b, Registrations registered)
+    Kept(const Queue& one, const Queue& other, Memory a, Memory b, Registration registered)
         : queues{one, other}, a(std::move(a)), b(std::move(b)), registered(std::move(registered)) {}
     QueueSet awaited_queues() const noexcept override {
       QueueSet set;
@@ -151,7 +134,7 @@ class KeptWhileBusy {
     }
     const Queue queues[2];
     const Memory a, b;
-    const Registrations registered;
+    const Registration registered;
   };
 
   std::unique_ptr<Kept> kept_;
@@ -180,18 +163,13 @@ class Staging {
   // for each run of the target, and one wait for all of them.
   void store(const CopyLoops& piece) {
     Block& block = next();
-    CopyLoops packed = piece;
-    packed.to = block.memory->data;
-    pack(&packed);
-    merge_axes(&packed);
-    copy_strided(packed);
-    const TargetRun run = target_run(piece);
-    const std::byte* from = block.memory->data;
-    const auto store_run = [&](std::byte* to, const std::byte*) {
-      block.events.push_back(queue_.submit_copy(to, from, run.nbytes));
-      from += run.nbytes;
-    };
-    for_each(piece.axes.data(), run.outer_ndim, piece.to, piece.from, store_run);
+    const ThroughBlock copy(piece, block.memory->data);
+    copy_strided(copy.in);
+    const std::size_t run = copy.out.run();
+    for_each(copy.out.axes.data(), copy.out.outer_ndim(), copy.out.to, copy.out.from,
+             [&](std::byte* to, const std::byte* from) {
+               block.events.push_back(queue_.submit_copy(to, from, run));
+             });
   }
 
   void finish() {
@@ -238,7 +216,8 @@ bool fits_fetch(const CopyLoops& loops) {
 // belong to somebody else.
 bool fits_block(const CopyLoops& loops) {
   constexpr std::size_t most_runs = 4096;
-  return loops.nbytes() <= block_bytes && loops.nbytes() / target_run(loops).nbytes <= most_runs;
+  const std::size_t run = ThroughBlock(loops, nullptr).out.run();
+  return loops.nbytes() <= block_bytes && loops.nbytes() / run <= most_runs;
 }
 
 // Whether one command does it best: of few bytes, or where the driver copies from and to the host
@@ -270,15 +249,9 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
   const KeptWhileBusy kept(from.commands(), to.commands(), collected, collected);
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
-    CopyLoops fetched = piece, stored = piece;
-    pack(&fetched);
-    fetched.to = collected->data;
-    for (int i = 0; i < piece.ndim; ++i) stored.axes[i].from = fetched.axes[i].to;
-    stored.from = collected->data;
-    merge_axes(&fetched);
-    merge_axes(&stored);
-    fetch(fetched, from);
-    store(stored, to);
+    const ThroughBlock copy(piece, collected->data);
+    fetch(copy.in, from);
+    store(copy.out, to);
   });
 }
 
@@ -294,10 +267,12 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   if (by_host) return copy_strided(loops);
   const Entry& entry = *(to_host ? from : to).memory->entry();
   const Entry& source = *(from_host ? to : from).memory->entry();
-  const Registrations registered = registrations_of(entry, to, from);
+  const Tensor& host = to_host ? to : from;  // if one side is on the host
+  const Registration registered = registration_of(entry, host);
   const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory, registered);
-  if (to_host) return fetch(loops, entry, registered.to || is_host_usm_of(entry, to));
-  if (from_host) return store(loops, entry, registered.from || is_host_usm_of(entry, from));
+  const bool is_pinned = registered || is_host_usm_of(entry, host);
+  if (to_host) return fetch(loops, entry, is_pinned);
+  if (from_host) return store(loops, entry, is_pinned);
   if (loops.contiguous() && copies_directly(source, entry)) {
     return entry.commands().copy(loops.to, loops.from, loops.nbytes());
   }
@@ -402,7 +377,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   if (copies && copies->may_have_work()) from.memory->wait_for_work();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
-  KeptWhileBusy kept(queue, queue, to.memory, from.memory, registrations_of(*entry, to, from));
+  const Registration registered = registration_of(*entry, is_usm(to) ? from : to);
+  KeptWhileBusy kept(queue, queue, to.memory, from.memory, registered);
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
   kept.keep();
   // Now: a failure that is told later is one of this copy as well.
@@ -460,9 +436,7 @@ void fill_zero(const Tensor& compact) {
   const bool by_host = compact.host_accessible();
   const WithoutGil released(!by_host || nbytes >= gil_threshold);
   if (by_host) return static_cast<void>(std::memset(compact.data, 0, nbytes));
-  const Queue& queue = compact.memory->entry()->commands();
-  const KeptWhileBusy kept(queue, queue, compact.memory, compact.memory);
-  queue.fill_zero(compact.data, nbytes);
+  compact.memory->entry()->commands().fill_zero(compact.data, nbytes);
 }
 
 }  // namespace sycl_ext

@@ -270,7 +270,7 @@ void merge_axes(CopyLoops* loops) noexcept {
 void copy_strided(const CopyLoops& loops) noexcept {
   const std::size_t run = loops.run();
   if (run > loops.itemsize || loops.ndim == 0) {
-    for_each(loops.axes.data(), std::max(loops.ndim - 1, 0), loops.to, loops.from,
+    for_each(loops.axes.data(), loops.outer_ndim(), loops.to, loops.from,
              [run](std::byte* to, const std::byte* from) { std::memcpy(to, from, run); });
     return;
   }

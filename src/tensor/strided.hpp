@@ -30,6 +30,8 @@ struct CopyLoops {
   std::size_t nbytes() const noexcept;
   // Bytes of the innermost run that is contiguous on both sides (one element at least).
   std::size_t run() const noexcept;
+  // The number of axes around these runs.
+  int outer_ndim() const noexcept { return run() > itemsize ? ndim - 1 : ndim; }
   // Both sides are one contiguous run.
   bool contiguous() const noexcept { return run() == nbytes(); }
 };
