@@ -13,41 +13,21 @@ namespace sycl_ext {
 
 namespace {
 
-// Integers of each element size that may lie at any address and alias anything.
-template <std::size_t Size>
-struct Blob;
-#define BLOB(SIZE, TYPE)                                      \
-  template <>                                                 \
-  struct Blob<SIZE> {                                         \
-    typedef TYPE type __attribute__((aligned(1), may_alias)); \
-  }
-BLOB(1, std::uint8_t);
-BLOB(2, std::uint16_t);
-BLOB(4, std::uint32_t);
-BLOB(8, std::uint64_t);
-BLOB(16, unsigned __int128);
-#undef BLOB
-
 // Steps of a line, in bytes.  Known steps make loops that the compiler turns into shuffles.
 template <std::size_t Size, std::int64_t ToStep, std::int64_t FromStep>
 void copy_line_steps(std::byte* to, const std::byte* from, std::int64_t count, std::int64_t to_step,
                      std::int64_t from_step) noexcept {
-  using Element = typename Blob<Size>::type;
   const std::int64_t to_by = ToStep ? ToStep : to_step;
   const std::int64_t from_by = FromStep ? FromStep : from_step;
   std::int64_t i = 0;
   if constexpr (FromStep == 0 && ToStep != 0) {  // loads together, so that none waits for a store
     for (; i + 8 <= count; i += 8) {
-      Element elements[8];
-      for (int k = 0; k < 8; ++k)
-        elements[k] = *reinterpret_cast<const Element*>(from + (i + k) * from_by);
+      std::byte elements[8][Size];
+      for (int k = 0; k < 8; ++k) std::memcpy(elements[k], from + (i + k) * from_by, Size);
       std::memcpy(to + i * to_by, elements, sizeof elements);
     }
   }
-  for (; i < count; ++i) {
-    *reinterpret_cast<Element*>(to + i * to_by) =
-        *reinterpret_cast<const Element*>(from + i * from_by);
-  }
+  for (; i < count; ++i) std::memcpy(to + i * to_by, from + i * from_by, Size);
 }
 
 // The axis comes by value: a store through `to` could otherwise change it, as far as the compiler
