@@ -38,9 +38,8 @@ class Reaper {
  public:
   void add(std::unique_ptr<Deferred> what) noexcept {
     const std::lock_guard<Mutex> lock(mutex);
-    fresh_.push(what.release());
+    push(&fresh_, std::move(what));
     ++count_;
-    ++added_;
     if (!runs_) {
       try {
         std::thread([this] { run(); }).detach();
@@ -62,39 +61,31 @@ class Reaper {
 
   void settle(std::chrono::milliseconds timeout) {
     std::unique_lock<Mutex> lock(mutex);
-    const std::uint64_t added = added_;
-    if (looked_at_ >= added) return;
+    const std::uint64_t look = looks_begun_ + (fresh_ ? 1 : 0);  // the one that meets the last
+    if (looks_ended_ == look) return;
     urgent_ = true;
     changed_.notify_one();
-    passed_.wait_for(lock, timeout, [&] { return looked_at_ >= added; });
+    passed_.wait_for(lock, timeout, [&] { return looks_ended_ >= look; });
   }
 
  private:
-  // Linked by the members themselves, oldest first.
-  class List {
-   public:
-    bool empty() const noexcept { return !first_; }
-    void push(Deferred* one) noexcept {
-      one->next_ = nullptr;
-      (last_ ? last_->next_ : first_) = one;
-      last_ = one;
-    }
-    Deferred* pop() noexcept {
-      Deferred* const one = first_;
-      if (one) first_ = one->next_;
-      if (!first_) last_ = nullptr;
-      return one;
-    }
-
-   private:
-    Deferred *first_ = nullptr, *last_ = nullptr;
-  };
+  // Linked by the members themselves, newest first.
+  using List = std::unique_ptr<Deferred>;
+  static void push(List* list, std::unique_ptr<Deferred> one) noexcept {
+    one->next_ = std::move(*list);
+    *list = std::move(one);
+  }
+  static std::unique_ptr<Deferred> pop(List* list) noexcept {
+    std::unique_ptr<Deferred> one = std::move(*list);
+    if (one) *list = std::move(one->next_);
+    return one;
+  }
 
   struct Group {
     QueueSet queues;  // of its first member
     std::vector<Event> markers = {};
     bool is_marked = false;
-    List members = {};
+    List members = nullptr;
   };
 
   void run() {
@@ -102,14 +93,13 @@ class Reaper {
     std::chrono::microseconds pause = shortest_pause;
     for (;;) {
       List fresh = next(pause);
-      pause = fresh.empty() ? std::min(2 * pause, longest_pause) : shortest_pause;
-      std::uint64_t fresh_count = 0;
-      for (; Deferred* const one = fresh.pop(); ++fresh_count) put(one);
+      pause = fresh ? shortest_pause : std::min(2 * pause, longest_pause);
+      while (std::unique_ptr<Deferred> one = pop(&fresh)) put(std::move(one));
       const std::uint64_t freed = free_those_done();
       const std::lock_guard<Mutex> lock(mutex);
       count_ -= freed;
       freed_ += freed;
-      looked_at_ += fresh_count;
+      ++looks_ended_;
       passed_.notify_all();
     }
   }
@@ -120,16 +110,17 @@ class Reaper {
     std::unique_lock<Mutex> lock(mutex);
     changed_.wait_for(lock, pause, [this] { return urgent_; });
     urgent_ = false;
-    if (groups_.empty() && fresh_.empty()) {
+    if (groups_.empty() && !fresh_) {
       sleeps_ = true;
-      changed_.wait(lock, [this] { return !fresh_.empty(); });
+      changed_.wait(lock, [this] { return fresh_ != nullptr; });
       sleeps_ = false;
     }
-    return std::exchange(fresh_, {});
+    ++looks_begun_;
+    return std::move(fresh_);
   }
 
   // Puts it into its group, which has no marker yet.
-  void put(Deferred* one) noexcept {
+  void put(std::unique_ptr<Deferred> one) noexcept {
     const QueueSet queues = one->awaited_queues();
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& other) {
       return !other.is_marked && other.queues == queues;
@@ -139,11 +130,10 @@ class Reaper {
         group = groups_.insert(groups_.end(), Group{queues});
       } catch (...) {  // not enough memory now: the next look tries again
         const std::lock_guard<Mutex> lock(mutex);
-        ++added_;
-        return fresh_.push(one);
+        return push(&fresh_, std::move(one));
       }
     }
-    group->members.push(one);
+    push(&group->members, std::move(one));
   }
 
   // False: a queue records a graph, where a marker would be a node, or the runtime fails: the next
@@ -180,9 +170,9 @@ class Reaper {
         ++group;
         continue;
       }
-      List members = group->members;
+      List members = std::move(group->members);
       group = groups_.erase(group);
-      for (; Deferred* const one = members.pop(); ++freed) delete one;
+      while (pop(&members)) ++freed;
     }
     return freed;
   }
@@ -191,7 +181,7 @@ class Reaper {
   List fresh_;
   bool runs_ = false, sleeps_ = false, urgent_ = false;
   std::atomic<std::size_t> count_{0};
-  std::uint64_t added_ = 0, looked_at_ = 0, freed_ = 0;
+  std::uint64_t looks_begun_ = 0, looks_ended_ = 0, freed_ = 0;
   std::list<Group> groups_;  // of one look after the other; the thread's
 };
 

@@ -48,7 +48,7 @@ class Deferred {
 
  private:
   friend class Reaper;
-  Deferred* next_ = nullptr;
+  std::unique_ptr<Deferred> next_;
 };
 
 // Destroys `what` when the work that was submitted to its queues so far is done; or never, if the
