@@ -45,22 +45,6 @@ std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   return sum;
 }
 
-// Whether the device has room once blocks with pending work are freed.  `left`: the time to wait.
-bool is_room_made_by_waiting(std::chrono::milliseconds* left,
-                             const std::function<bool()>& has_room) {
-  while (!is_freeing() && deferred_frees() > 0 && left->count() > 0) {
-    const auto begin = std::chrono::steady_clock::now();
-    {
-      const WithoutGil released;
-      wait_interruptibly([timeout = *left] { wait_for_deferred_free(timeout); });
-    }
-    if (has_room()) return true;
-    const auto waited = std::chrono::steady_clock::now() - begin;
-    *left -= std::chrono::ceil<std::chrono::milliseconds>(waited);
-  }
-  return false;
-}
-
 bool ask_handler(const Entry& entry, std::size_t nbytes) {
   const PressureHandler handler = pressure_handler;
   if (!handler || is_asking) return false;
@@ -96,14 +80,24 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
     }
     return fewest != before;
   };
-  std::chrono::milliseconds left;
-  for (int fruitless = 0; fruitless < most_fruitless_calls; ++fruitless) {
+  std::chrono::steady_clock::duration left;
+  for (int fruitless = 0; fruitless < most_fruitless_calls;) {
     if (is_less_in_use()) {
       fruitless = 0;
       left = longest_wait_for_room;
     }
-    if (is_room_made_by_waiting(&left, has_room)) return true;
-    if (!ask_handler(entry, nbytes)) return false;
+    if (!is_freeing() && deferred_frees() > 0 && left.count() > 0) {
+      const WithoutGil released;
+      const auto begin = std::chrono::steady_clock::now();
+      wait_interruptibly([timeout = std::chrono::ceil<std::chrono::milliseconds>(left)] {
+        wait_for_deferred_free(timeout);
+      });
+      left -= std::chrono::steady_clock::now() - begin;
+    } else if (!ask_handler(entry, nbytes)) {
+      return false;
+    } else {
+      ++fruitless;
+    }
     if (has_room()) return true;
   }
   return false;
