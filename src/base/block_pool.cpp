@@ -5,14 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/lock.hpp"
+
 namespace sycl_ext {
-
-namespace {
-
-Ranked<SpinLock>& lock_of_pools = *new Ranked<SpinLock>(Rank::pools);
-using Guard = std::lock_guard<Ranked<SpinLock>>;
-
-}  // namespace
 
 std::size_t BlockPool::rounded(std::size_t nbytes) noexcept {
   if (nbytes > largest_small) return nbytes;
@@ -23,7 +18,7 @@ std::size_t BlockPool::rounded(std::size_t nbytes) noexcept {
 
 KeptBlock BlockPool::take(std::size_t nbytes) noexcept {
   const std::size_t wanted = rounded(nbytes);
-  const Guard guard(lock_of_pools);
+  const std::lock_guard lock(locks.pools);
   const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [wanted](const KeptBlock& one) {
     return one.nbytes >= wanted && one.nbytes / 2 < wanted;
   });
@@ -35,7 +30,7 @@ KeptBlock BlockPool::take(std::size_t nbytes) noexcept {
 }
 
 KeptBlock BlockPool::add(KeptBlock* block) noexcept {
-  const Guard guard(lock_of_pools);
+  const std::lock_guard lock(locks.pools);
   if (const KeptBlock added{std::exchange(block->data, nullptr), block->nbytes}; added.data) {
     if (added.nbytes > largest_) return added;
     try {
@@ -53,13 +48,13 @@ KeptBlock BlockPool::add(KeptBlock* block) noexcept {
 }
 
 std::vector<KeptBlock> BlockPool::take_all() noexcept {
-  const Guard guard(lock_of_pools);
+  const std::lock_guard lock(locks.pools);
   nbytes_ = 0;
   return std::exchange(blocks_, {});
 }
 
 std::size_t BlockPool::kept() const noexcept {
-  const Guard guard(lock_of_pools);
+  const std::lock_guard lock(locks.pools);
   return nbytes_;
 }
 

@@ -5,26 +5,10 @@
 // fill as memory that is fresh from the kernel.  Does not use SYCL, and does not interpret blocks.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <thread>
 #include <vector>
 
-#include "base/lock.hpp"
-
 namespace sycl_ext {
-
-// Held for a few instructions at a time, less than the cost of a mutex.
-class SpinLock {
- public:
-  void lock() noexcept {
-    while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-  }
-  void unlock() noexcept { flag_.clear(std::memory_order_release); }
-
- private:
-  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
-};
 
 // `nbytes` is the true size of the block, whatever was asked of it: a block that came back with the
 // size of the last request would count for less than it holds.

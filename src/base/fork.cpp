@@ -14,48 +14,29 @@ namespace {
 
 std::atomic<bool> watched{false}, forked{false};
 std::atomic<int> generation{0};
+std::atomic<const ForkSteps*> runtime_steps{nullptr};
+std::mutex one_fork;  // at a time
 
-}  // namespace
+void before_fork() noexcept {
+  one_fork.lock();
+  if (const ForkSteps* const steps = runtime_steps) steps->before();
+  locks.for_each([](auto& lock) { lock.lock_for_fork(); });
+}
 
-// All that a fork concerns, in the order of their ranks.  A thread that holds a lock of the core
-// never waits for the mutex of the list, so a fork can hold it and wait for every lock.
-struct ForkList {
-  static inline std::mutex mutex;
-  static inline AtFork* first = nullptr;
-
-  static void add(AtFork* one) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex);
-    AtFork** place = &first;
-    while (*place && (*place)->rank_ < one->rank_) place = &(*place)->next_;
-    one->next_ = *place;
-    *place = one;
-  }
-  static void before_fork() noexcept {
-    mutex.lock();
-    for (AtFork* one = first; one; one = one->next_) one->before_fork();
-  }
-  static void after_fork(bool in_child) noexcept {
-    for (AtFork* one = first; one; one = one->next_) one->after_fork(in_child);
-    mutex.unlock();
-  }
-};
-
-namespace {
+void after_fork(bool in_child) noexcept {
+  if (in_child) ++generation;
+  if (in_child && watched) forked = true;
+  locks.for_each([](auto& lock) { lock.unlock_after_fork(); });
+  if (const ForkSteps* const steps = runtime_steps) steps->after(in_child);
+  one_fork.unlock();
+}
 
 [[maybe_unused]] const int handlers =
-    pthread_atfork([] { ForkList::before_fork(); }, [] { ForkList::after_fork(false); },
-                   [] {
-                     ++generation;
-                     if (watched) forked = true;
-                     ForkList::after_fork(true);
-                   });
+    pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
 
 }  // namespace
 
-AtFork::AtFork(Rank rank) noexcept : rank_(rank) {
-  check_locks(!is_a_lock_held(), "a lock is made under another one");
-  ForkList::add(this);
-}
+void set_fork_steps(const ForkSteps* steps) noexcept { runtime_steps = steps; }
 
 int process_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 

@@ -46,7 +46,7 @@ inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;
 class WithoutGil {
  public:
   explicit WithoutGil(bool worth_it = true) noexcept {
-    check_locks(!AtFork::is_a_lock_held(), "the GIL is released under a lock");
+    check_locks(held_locks == 0, "the GIL is released under a lock");
     if (python_ && worth_it) released_ = python_->release_gil();
   }
   ~WithoutGil() {

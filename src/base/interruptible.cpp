@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::chrono::milliseconds between_signals{50};
 
-PerProcess<std::atomic<int>>& detached = *new PerProcess<std::atomic<int>>;
+std::atomic<int> detached{0};
 
 // A wait of the main thread, by a detached thread.
 struct Detached {
-  Detached() { ++*detached; }
-  ~Detached() { --*detached; }
+  Detached() { ++detached; }
+  ~Detached() { --detached; }
 };
 
 }  // namespace
 
-int interrupted_waits() noexcept { return *detached; }
+int interrupted_waits() noexcept { return detached; }
 
 void wait_interruptibly(std::function<void()> wait) {
   const Interpreter* const python = interpreter;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks of the core: each has a rank (fork.hpp), and a fork takes it.
+// The locks of the core, which a fork takes (fork.hpp), and values that are made when first needed.
 //
-// A thread takes them in the order of their ranks.  Debug builds and the C++ tests check that, and
-// end the process where it does not hold.
+// No guard of a function static serves here: a fork does not wait for the thread that holds it, and
+// the child then waits for ever.
 #pragma once
 
 #include <atomic>
@@ -11,11 +11,14 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <thread>
+#include <type_traits>
 
 #include "base/fork.hpp"
 
 namespace sycl_ext {
 
+// Debug builds and the C++ tests end the process where a rule about locks does not hold.
 inline void check_locks([[maybe_unused]] bool is_met,
                         [[maybe_unused]] const char* failure) noexcept {
 #if defined(SYCL_EXT_CHECK_LOCKS) || !defined(NDEBUG)
@@ -25,50 +28,80 @@ inline void check_locks([[maybe_unused]] bool is_met,
 #endif
 }
 
+// The ranks whose locks this thread holds, a bit for each.
+inline __thread std::uint32_t held_locks __attribute__((tls_model("initial-exec"))) = 0;
+
+// A lock that a thread takes under those of smaller ranks only.
 template <class Lock>
-class Ranked final : AtFork {
+class Ranked {
  public:
-  explicit Ranked(Rank rank) noexcept : AtFork(rank) {}
+  explicit constexpr Ranked(int rank) noexcept : bit_(std::uint32_t{1} << rank) {}
 
   void lock() {
-    check_locks(held_ < bit(), "locks are taken in another order than that of their ranks");
+    check_locks(held_locks < bit_, "locks are taken in another order than that of their ranks");
     lock_.lock();
-    held_ |= bit();
+    held_locks |= bit_;
   }
   void unlock() {
-    held_ &= ~bit();
+    held_locks &= ~bit_;
     lock_.unlock();
   }
 
- private:
-  std::uint32_t bit() const noexcept { return std::uint32_t{1} << static_cast<int>(rank_); }
   // A driver may fork under a lock that is held while the runtime is called.
-  bool is_held_here() const noexcept { return (held_ & bit()) != 0; }
-
-  void before_fork() noexcept override {
-    if (!is_held_here()) lock_.lock();
+  void lock_for_fork() {
+    if (!(held_locks & bit_)) lock_.lock();
   }
-  void after_fork(bool) noexcept override {
-    if (!is_held_here()) lock_.unlock();
+  void unlock_after_fork() {
+    if (!(held_locks & bit_)) lock_.unlock();
   }
 
+ private:
+  const std::uint32_t bit_;
   Lock lock_;
 };
 
 using Mutex = Ranked<std::mutex>;
 
-// A value that the first thread makes, and the others wait for.  The guard of a function
-// static does the same, but a fork does not wait for it, and a child then waits for ever.  Never
-// destroyed; when it cannot be made, the next call tries again.
+// Held for a few instructions at a time, less than the cost of a mutex.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() noexcept { flag_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+};
+
+// All locks of the core, in the order in which a thread takes them.
+struct Locks {
+  // The runtime is called under these, so that one thread asks it, or registers memory with it.
+  Mutex making{0}, host_registrations{1};
+  // Neither the runtime nor Python is called under the others.
+  Mutex extents{2}, deferred_frees{3}, async_errors{4};
+  Ranked<SpinLock> pools{5};
+
+  template <class Do>
+  void for_each(const Do& what) {
+    for (Mutex* one : {&making, &host_registrations, &extents, &deferred_frees, &async_errors}) {
+      what(*one);
+    }
+    what(pools);
+  }
+};
+inline Locks locks;
+static_assert(std::is_trivially_destructible_v<Locks>);  // blocks are freed until the very end
+
+// A value that the first thread makes, and the others wait for.  Never destroyed; when it cannot be
+// made, the next call tries again.
 template <class T>
 class MadeOnce {
  public:
-  explicit MadeOnce(Rank rank) : mutex_(*new Mutex(rank)) {}
-
   template <class Make>
   T& get(const Make& make) {
     if (T* const value = made()) return *value;
-    const std::lock_guard<Mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(locks.making);
     if (!made()) made_.store(make(), std::memory_order_release);
     return *made();
   }
@@ -76,7 +109,6 @@ class MadeOnce {
   T* made() const noexcept { return made_.load(std::memory_order_acquire); }
 
  private:
-  Mutex& mutex_;
   std::atomic<T*> made_{nullptr};
 };
 
@@ -97,6 +129,37 @@ class FirstMade {
 
  private:
   std::atomic<T*> made_{nullptr};
+};
+
+// The same for each process.  A forked child makes another one, and leaves that of its parent as it
+// was: threads that are gone may have been in the middle of it.
+template <class T>
+class PerProcess {
+ public:
+  struct Made {
+    T value;
+    Made* const of_parent;
+    const int process = process_generation();
+  };
+
+  // `make` gives a T.
+  template <class Make>
+  T& get(const Make& make) {
+    Made* newest = newest_;
+    if (T* const value = of_this_process(newest)) return *value;
+    std::unique_ptr<Made> mine(new Made{make(), newest});
+    return (newest_.compare_exchange_strong(newest, mine.get()) ? mine.release() : newest)->value;
+  }
+  // nullptr: nobody has needed it so far in this process.
+  T* made() const noexcept { return of_this_process(newest()); }
+  // Of this process, or of the last one before it that has made one.
+  Made* newest() const noexcept { return newest_.load(std::memory_order_acquire); }
+
+ private:
+  static T* of_this_process(Made* one) noexcept {
+    return one && one->process == process_generation() ? &one->value : nullptr;
+  }
+  std::atomic<Made*> newest_{nullptr};
 };
 
 }  // namespace sycl_ext

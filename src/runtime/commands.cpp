@@ -33,7 +33,7 @@ bool collect_errors(const QueueState& state) {
   if (!state.errors) return false;
   const RuntimeCall call("collecting asynchronous errors");
   const_cast<sycl::queue&>(state.queue).throw_asynchronous();  // a handle: the queue is not const
-  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  const std::lock_guard<Mutex> lock(locks.async_errors);
   return !state.errors->first.empty();
 }
 
@@ -124,8 +124,11 @@ std::string failure_of(const EventState& state) {
   }
 }
 
-// A thread waits until the outcome of a command is known.  A child has none of the threads.
-PerProcess<std::condition_variable_any>& is_known = *new PerProcess<std::condition_variable_any>;
+// Threads wait until the outcome of a command is known.  A child has none of the threads.
+PerProcess<std::condition_variable_any> is_known_in;
+std::condition_variable_any& is_known() {
+  return is_known_in.get([] { return std::condition_variable_any(); });
+}
 
 // One thread waits for the oldest command of a queue while this lives, without the lock.
 class OnlyWait {
@@ -137,7 +140,7 @@ class OnlyWait {
   ~OnlyWait() {
     lock_->lock();
     errors_->awaited_in = -1;
-    is_known->notify_all();
+    is_known().notify_all();
   }
   OnlyWait(const OnlyWait&) = delete;
   OnlyWait& operator=(const OnlyWait&) = delete;
@@ -158,7 +161,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
   AsyncErrors& errors = *state.errors;
   const auto is_settled = [](const EventState& one) { return one.is_done || !one.failure.empty(); };
   std::list<std::shared_ptr<EventState>> over;  // let go without the lock
-  std::unique_lock<Mutex> lock(AsyncErrors::mutex);
+  std::unique_lock<Mutex> lock(locks.async_errors);
   for (;;) {
     auto found = errors.begun.begin();
     while (found != errors.begun.end() && is_settled(**found)) {
@@ -168,7 +171,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
     if (found == errors.begun.end() || (last && is_settled(*last))) return;
     if (errors.awaited_in == process_generation()) {
       if (!wait) return;
-      is_known->wait(lock);
+      is_known().wait(lock);
       continue;
     }
     const std::shared_ptr<EventState> next = *found;
@@ -195,13 +198,13 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
 
 std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t least) {
   if (!state.errors) return nullptr;
-  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  const std::lock_guard<Mutex> lock(locks.async_errors);
   return state.errors->begun.size() < least ? nullptr : state.errors->begun.back();
 }
 
 Event list(std::shared_ptr<EventState> command) {
   if (AsyncErrors* const errors = command->queue->errors.get()) {
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    const std::lock_guard<Mutex> lock(locks.async_errors);
     if (!command->is_listed) errors->begun.push_back(command);
     command->is_listed = true;
   }
@@ -214,7 +217,7 @@ void settle(const std::shared_ptr<EventState>& command) {
     return look_at_commands(*command->queue, true, command.get());
   }
   const std::string failure = failure_of(*command);
-  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  const std::lock_guard<Mutex> lock(locks.async_errors);
   command->failure = failure;
   failure.empty() ? command->finish() : command->abandon();
 }
@@ -222,7 +225,7 @@ void settle(const std::shared_ptr<EventState>& command) {
 void raise_failure(EventState* command) {
   std::string failure;
   {
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    const std::lock_guard<Mutex> lock(locks.async_errors);
     failure = command->failure;
   }
   if (failure.empty()) return;
@@ -237,7 +240,7 @@ std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, 
     const WithoutGil released;
     sycl_call("looking at copies", [this] { look_at_commands(*state_, false); });
   }
-  const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+  const std::lock_guard<Mutex> lock(locks.async_errors);
   for (const auto& copy : state_->errors->begun) {
     if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
     const bool counts_as_failed = copy->failures < state_->errors->failures;
@@ -273,7 +276,7 @@ std::optional<bool> Event::answer() const noexcept {
   try {
     if (!state_ || state_->is_done || state_->process != process_generation()) return true;
     if (!is_over(*state_)) return false;
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    const std::lock_guard<Mutex> lock(locks.async_errors);
     if (!state_->is_listed) state_->finish();
     return true;
   } catch (const sycl::exception& error) {

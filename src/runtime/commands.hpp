@@ -27,7 +27,6 @@ namespace sycl_ext {
 // its text; and our commands on the queue that write or mark, oldest first, until they are known to
 // be done.
 struct AsyncErrors {
-  static inline Mutex& mutex = *new Mutex(Rank::async_errors);
   std::string first;  // the first of several is the cause
   std::list<std::shared_ptr<EventState>> begun;
   int awaited_in = -1;  // the process in which a thread waits for the oldest of them; -1: none
@@ -48,7 +47,7 @@ struct QueueState {
   mutable std::atomic<void*> native{nullptr};  // of OpenCL, which `queue` holds; nullptr: not asked
   mutable std::atomic<bool> shared{false};     // a third party can submit to it
   std::atomic<bool> follows_others{false};     // it was ordered after another queue
-  // Of the last question whether all is done; under AsyncErrors::mutex.
+  // Of the last question whether all is done; under locks.async_errors.
   mutable std::optional<sycl::event> unmet_mark = std::nullopt;
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
@@ -100,14 +99,14 @@ struct EventState {
   // failed, unless it only marks.
   static constexpr std::uint64_t no_failure_counts = ~std::uint64_t{0};
   const std::uint64_t failures;
-  bool is_listed = false;  // was put into AsyncErrors::begun; under its mutex
+  bool is_listed = false;  // was put into AsyncErrors::begun; under locks.async_errors
   // Of a command that goes on by itself (Queue::begin_copy): a barrier behind it, since Level Zero
   // v1 does not say of a plain command that it is done; and the bytes that it writes.
   sycl::event end = event;
   bool goes_on = false;
   const std::byte* target = nullptr;
   std::size_t nbytes = 0;
-  std::string failure;  // what went wrong in it; under AsyncErrors::mutex
+  std::string failure;  // what went wrong in it; under locks.async_errors
   std::atomic<bool> is_done{false};
 };
 

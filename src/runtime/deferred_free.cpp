@@ -27,8 +27,6 @@ constexpr std::size_t most_groups = 256;
 // thread would then wait for itself.
 thread_local bool frees = false;
 
-Mutex& mutex = *new Mutex(Rank::deferred_frees);
-
 }  // namespace
 
 // Objects that wait for the same queues, and arrived between two looks or while there were many
@@ -37,7 +35,7 @@ Mutex& mutex = *new Mutex(Rank::deferred_frees);
 class Reaper {
  public:
   void add(std::unique_ptr<Deferred> what) noexcept {
-    const std::lock_guard<Mutex> lock(mutex);
+    const std::lock_guard<Mutex> lock(locks.deferred_frees);
     push(&fresh_, std::move(what));
     ++count_;
     if (!runs_) {
@@ -53,14 +51,14 @@ class Reaper {
   std::size_t count() const noexcept { return count_; }
 
   bool wait(std::chrono::milliseconds timeout) {
-    std::unique_lock<Mutex> lock(mutex);
+    std::unique_lock<Mutex> lock(locks.deferred_frees);
     const std::uint64_t before = freed_;
     passed_.wait_for(lock, timeout, [&] { return freed_ != before || count_ == 0; });
     return freed_ != before;
   }
 
   void settle(std::chrono::milliseconds timeout) {
-    std::unique_lock<Mutex> lock(mutex);
+    std::unique_lock<Mutex> lock(locks.deferred_frees);
     const std::uint64_t look = looks_begun_ + (fresh_ ? 1 : 0);  // the one that meets the last
     if (looks_ended_ == look) return;
     urgent_ = true;
@@ -96,7 +94,7 @@ class Reaper {
       pause = fresh ? shortest_pause : std::min(2 * pause, longest_pause);
       while (std::unique_ptr<Deferred> one = pop(&fresh)) put(std::move(one));
       const std::uint64_t freed = free_those_done();
-      const std::lock_guard<Mutex> lock(mutex);
+      const std::lock_guard<Mutex> lock(locks.deferred_frees);
       count_ -= freed;
       freed_ += freed;
       ++looks_ended_;
@@ -107,7 +105,7 @@ class Reaper {
   // Sleeps while there is nothing to do, and for a pause while work is pending.
   List next(std::chrono::microseconds pause) {
     // Objects that arrive in quick succession are handled together, and wake no thread.
-    std::unique_lock<Mutex> lock(mutex);
+    std::unique_lock<Mutex> lock(locks.deferred_frees);
     changed_.wait_for(lock, pause, [this] { return urgent_; });
     urgent_ = false;
     if (groups_.empty() && !fresh_) {
@@ -129,7 +127,7 @@ class Reaper {
       try {
         group = groups_.insert(groups_.end(), Group{queues});
       } catch (...) {  // not enough memory now: the next look tries again
-        const std::lock_guard<Mutex> lock(mutex);
+        const std::lock_guard<Mutex> lock(locks.deferred_frees);
         return push(&fresh_, std::move(one));
       }
     }
@@ -187,25 +185,28 @@ class Reaper {
 
 namespace {
 
-// A child does not have the thread, and the objects were the parent's to free.  Never destroyed:
-// blocks are dropped after the static destructors.
-PerProcess<Reaper>& reaper = *new PerProcess<Reaper>;
+// A child does not have the thread, and the objects were the parent's to free.
+PerProcess<Reaper> reapers;
+Reaper& reaper() noexcept {
+  return reapers.get([] { return Reaper(); });
+}
+[[maybe_unused]] Reaper& first_reaper = reaper();
 
 }  // namespace
 
 void free_after_work(std::unique_ptr<Deferred> what) noexcept {
   if (is_process_ending()) return static_cast<void>(what.release());
-  reaper->add(std::move(what));
+  reaper().add(std::move(what));
 }
 
-std::size_t deferred_frees() noexcept { return reaper->count(); }
+std::size_t deferred_frees() noexcept { return reaper().count(); }
 
 bool is_freeing() noexcept { return frees; }
 
 void settle_deferred_frees(std::chrono::milliseconds timeout) {
-  if (!frees) reaper->settle(timeout);
+  if (!frees) reaper().settle(timeout);
 }
 
-bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper->wait(timeout); }
+bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper().wait(timeout); }
 
 }  // namespace sycl_ext

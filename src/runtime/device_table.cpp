@@ -41,11 +41,6 @@ void list_devices(const List& list) {
   }
 }
 
-// The locks of the table.  They are not members of `Table`, which is made under the lock of
-// `the_table`: a lock must not be made while another one is held (AtFork).
-Mutex& cutting = *new Mutex(Rank::sub_devices);
-Mutex& changing = *new Mutex(Rank::device_table);
-
 class Table {
  public:
   Table() {
@@ -61,7 +56,7 @@ class Table {
         entry->native_ordinal = native_ordinal(device);
         const std::string prefix = entry->backend + ":" + entry->device_type;
         entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
-        append(std::move(entry));
+        search(append(std::move(entry)));
       }
     });
     root_count_ = static_cast<int>(entries_.size());
@@ -75,39 +70,27 @@ class Table {
   }
   const Entry* first_searched() const noexcept { return root_count_ ? &(*this)[0] : nullptr; }
 
-  // The default context of a driver-wide one is searched already.
-  void add_to_searched(const Entry& entry) {
-    const std::lock_guard<Mutex> lock(changing);
-    const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
-    if (!first.driver_wide && !first.next_searched && &first != last_searched_) search(first);
-  }
-
   const Entry& of(const sycl::device& device, const sycl::context& asked) {
     if (const Entry* entry = find_pair(device, asked)) return *entry;
     const sycl::context context = known_as(asked);
     if (const Entry* entry = find_pair(device, context)) return *entry;
+    const std::lock_guard<Mutex> lock(locks.making);
+    if (const Entry* entry = find_pair(device, context)) return *entry;
     const Entry& root = root_of(device);
     // A driver knows memory of a card in contexts of its tiles, in which no queue can access it.
-    if (!is_served(device, context)) return home_of(device);
+    if (!is_served(device, context)) return find_or_add_home(device);
     // A sub-device that can be in the default context has its home there.
     const sycl::context& common = root.sycl->context;
     if (context != common && !find_home(device) && can_live_in(common, device)) {
-      home_of(device);
+      find_or_add_home(device);
     }
-    return add(describe(device, context), root, Wanted::this_context);
+    return add(describe(device, context), root);
   }
 
-  // `partition` and `part`: how a sub-device was made, if that is known.
-  const Entry& home_of(const sycl::device& device, const std::string& partition = {},
-                       int part = -1) {
+  const Entry& home_of(const sycl::device& device) {
     if (const Entry* entry = find_home(device)) return *entry;
-    const Entry& root = root_of(device);
-    const sycl::context& common = root.sycl->context;
-    const sycl::context context = can_live_in(common, device) ? common : sycl::context(device);
-    std::unique_ptr<Entry> entry = describe(device, context);
-    entry->partition = partition;
-    entry->part = part;
-    return add(std::move(entry), root, Wanted::home);
+    const std::lock_guard<Mutex> lock(locks.making);
+    return find_or_add_home(device);
   }
 
   // The root device of a device; of a composite device the first that it consists of.
@@ -125,9 +108,9 @@ class Table {
 
   std::vector<const Entry*> cut(const Entry& whole, const Partition& partition) {
     const sycl::device& device = whole.sycl->device;
-    const std::pair<int, std::string> key{home_of(device).id, partition.description()};
-    // One partition at a time: OpenCL would make other devices the second time.
-    const std::lock_guard<Mutex> one_cut(cutting);
+    // Under the lock: OpenCL would make other devices the second time.
+    const std::lock_guard<Mutex> lock(locks.making);
+    const std::pair<int, std::string> key{find_or_add_home(device).id, partition.description()};
     if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
     // The list is made before its entries, so that none of them is in the table without it.
     decltype(cuts_) cut;
@@ -135,16 +118,19 @@ class Table {
     const std::vector<sycl::device> made = make_parts(device, partition);
     parts.reserve(made.size());
     for (const sycl::device& part : made) {
-      parts.push_back(&home_of(part, key.second, static_cast<int>(parts.size())));
-      add_to_searched(*parts.back());
+      parts.push_back(&find_or_add_home(part, key.second, static_cast<int>(parts.size())));
+      search(*parts.back());
     }
     cuts_.merge(cut);
     return parts;
   }
 
- private:
-  enum class Wanted { this_context, home };
+  void search_context_of(const Entry& entry) {
+    const std::lock_guard<Mutex> lock(locks.making);
+    search(entry);
+  }
 
+ private:
   // The first entry for which `is_it` holds; nullptr: none.
   template <class IsIt>
   const Entry* find(const IsIt& is_it) const {
@@ -179,55 +165,64 @@ class Table {
     return found ? found->sycl->context : context;
   }
 
-  // Appends a described entry, unless another thread was faster.
-  const Entry& add(std::unique_ptr<Entry> entry, const Entry& root, Wanted wanted) {
+  // The caller of these functions holds the lock.
+
+  // `partition` and `part`: how a sub-device was made, if that is known.
+  const Entry& find_or_add_home(const sycl::device& device, const std::string& partition = {},
+                                int part = -1) {
+    if (const Entry* entry = find_home(device)) return *entry;
+    const Entry& root = root_of(device);
+    const sycl::context& common = root.sycl->context;
+    const sycl::context context = can_live_in(common, device) ? common : sycl::context(device);
+    std::unique_ptr<Entry> entry = describe(device, context);
+    entry->partition = partition;
+    entry->part = part;
+    return add(std::move(entry), root);
+  }
+
+  const Entry& add(std::unique_ptr<Entry> entry, const Entry& root) {
     const sycl::device& device = entry->sycl->device;
-    const std::optional<sycl::device> parent =
-        device == root.sycl->device ? std::nullopt : parent_of(device);
-    const Entry* const whole = parent ? &home_of(*parent) : &root;
+    entry->root_id = root.id;
+    entry->kind = EntryKind::context;
+    entry->parent = find_home(device);
+    if (!entry->parent) {
+      const std::optional<sycl::device> whole = parent_of(device);
+      entry->parent = whole ? &find_or_add_home(*whole) : &root;
+      if (whole) entry->kind = EntryKind::sub_device;
+    }
     for (const sycl::device& component : components_of(device)) {
       if (const Entry* tile = find_root(component)) entry->components.push_back(tile->id);
     }
-    const bool is_default = entry->sycl->context == root.sycl->context;
-    entry->driver_wide = !is_default && entry->backend != "opencl";
-    const std::lock_guard<Mutex> lock(changing);
-    const Entry* const home = find_home(device);
-    if (wanted == Wanted::home && home) return *home;
-    if (const Entry* found = find_pair(device, entry->sycl->context)) return *found;
-    entry->root_id = root.id;
-    entry->kind = !home && parent ? EntryKind::sub_device : EntryKind::context;
-    entry->parent = home ? home : whole;
-    entry->default_context = is_default;
+    entry->default_context = entry->sycl->context == root.sycl->context;
+    entry->driver_wide = !entry->default_context && entry->backend != "opencl";
     return append(std::move(entry));
   }
 
-  // The caller holds the lock.
-  const Entry& append(std::unique_ptr<Entry> owned) {
-    Entry& entry = *owned;
-    entry.id = size_;
+  const Entry& append(std::unique_ptr<Entry> entry) {
+    entry->id = size_;
     if (entries_.size() == most_entries) {
       fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
            " entries, one for each device and context that came by, and keeps them for ever; use "
            "the same few contexts again and again");
     }
-    const bool is_new = !find([&](const Entry& one) { return same_context(one, entry); });
-    entries_.push_back(std::move(owned));  // there is room
-    size_.store(entry.id + 1, std::memory_order_release);
-    if (is_new && entry.default_context) search(entry);
-    return entry;
+    entries_.push_back(std::move(entry));  // there is room
+    size_.store(size_ + 1, std::memory_order_release);
+    return *entries_.back();
   }
 
-  // The caller holds the lock.
+  // The default context of a driver-wide one is searched already.
   void search(const Entry& entry) noexcept {
-    if (last_searched_) last_searched_->next_searched.store(&entry, std::memory_order_release);
-    last_searched_ = &entry;
+    const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
+    if (first.driver_wide || first.next_searched || &first == last_searched_) return;
+    if (last_searched_) last_searched_->next_searched.store(&first, std::memory_order_release);
+    last_searched_ = &first;
   }
 
   int root_count_ = 0;
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
-  // Written under `changing`.  There is room for all entries: the first `size_` of them are read
-  // without a lock.
+  // Written under the lock.  There is room for all entries: the first `size_` of them are read
+  // without it.
   static constexpr std::size_t most_entries = 65536;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<int> size_{0};
@@ -235,9 +230,9 @@ class Table {
 };
 
 std::atomic<QueueSource> queue_source{nullptr};
-MadeOnce<Table> the_table{Rank::enumeration};
-MadeOnce<const Entry> entry_of_default_device{Rank::default_device};
-MadeOnce<const bool> devices_were_met{Rank::unlisted_devices};
+MadeOnce<Table> the_table;
+MadeOnce<const Entry> entry_of_default_device;
+MadeOnce<const bool> devices_were_met;
 
 Table& table() {
   Table* const made = the_table.made();  // inlined, unlike the rest
@@ -255,17 +250,14 @@ const sycl::context& context_at(const void* address) {
 }  // namespace
 
 const Queue& Entry::first_commands() const {
-  const Commands* old = commands_;
-  if (old && old->process == process_generation()) return old->queue;
   require_not_forked([this] { return is_cpu(); });
-  std::unique_ptr<const Commands> made(new Commands{new_queue(), old});
-  return (commands_.compare_exchange_strong(old, made.get()) ? made.release() : old)->queue;
+  return commands_.get([this] { return new_queue(); });
 }
 
 std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
   std::string failure;
-  for (const Commands* one = commands_; one && failure.empty(); one = one->of_parent) {
-    if (one->queue.may_have_work()) failure = one->queue.failure_of_copies(data, nbytes, told);
+  for (auto* one = commands_.newest(); one && failure.empty(); one = one->of_parent) {
+    if (one->value.may_have_work()) failure = one->value.failure_of_copies(data, nbytes, told);
   }
   return failure;
 }
@@ -448,7 +440,7 @@ void meet_unlisted_devices() noexcept {
 
 const Entry* first_searched() { return table().first_searched(); }
 
-void register_context_of(const Entry& entry) { table().add_to_searched(entry); }
+void register_context_of(const Entry& entry) { table().search_context_of(entry); }
 
 bool same_context(const Entry& a, const Entry& b) noexcept {
   return a.sycl->context == b.sycl->context;

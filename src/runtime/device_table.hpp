@@ -112,10 +112,7 @@ class Entry final {
     return made ? *made : first_commands();
   }
   // The same; nullptr: it was not made, and has no commands of this process.
-  const Queue* made_commands() const noexcept {
-    const Commands* const made = commands_.load(std::memory_order_acquire);
-    return made && made->process == process_generation() ? &made->queue : nullptr;
-  }
+  const Queue* made_commands() const noexcept { return commands_.made(); }
   // Queue::failure_of_copies of it, and in a forked child of those of the processes before it.
   std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
   // An in-order queue for the work of C++ extensions, made when first needed.
@@ -129,16 +126,10 @@ class Entry final {
   const void* context_address() const noexcept;
 
  private:
-  struct Commands {
-    const Queue queue;
-    const Commands* const of_parent;
-    const int process = process_generation();
-  };
-
   const Queue& first_commands() const;
   const Queue& fetch_queue() const;
-  // Made without a lock, under which a fork would wait for the runtime.  Never destroyed.
-  mutable std::atomic<const Commands*> commands_{nullptr};
+  // Made without a lock, under which a fork would wait for the runtime.
+  mutable PerProcess<const Queue> commands_;
   mutable FirstMade<const Queue> queue_, extension_queue_;
 };
 

@@ -23,7 +23,6 @@ namespace experimental = sycl::ext::oneapi::experimental;
 
 // All ranges, by their first byte.  Drivers forget a range when any part of it is released, so no
 // two of them overlap.  Never destroyed.
-Mutex& changing = *new Mutex(Rank::host_registrations);
 std::map<const std::byte*, RegisteredMemory*>& ranges =
     *new std::map<const std::byte*, RegisteredMemory*>;
 
@@ -57,11 +56,11 @@ RegisteredMemory::~RegisteredMemory() {
   const WithoutGil released;
   if (!is_process_ending()) {
     const RuntimeCall call("releasing host memory");
-    const std::lock_guard<Mutex> lock(changing);
+    const std::lock_guard<Mutex> lock(locks.host_registrations);
     release();
   }
   memory_.reset();  // a waiter for the range may close the memory at once
-  const std::lock_guard<Mutex> lock(changing);
+  const std::lock_guard<Mutex> lock(locks.host_registrations);
   const auto range = ranges.find(data);
   if (range != ranges.end() && range->second == this) ranges.erase(range);
 }
@@ -95,7 +94,7 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
   made->known_.reserve(drivers.size());  // nothing fails between an import and its note
   Registration other;                    // dropped without the lock
   const RuntimeCall call("registering host memory");
-  const std::lock_guard<Mutex> lock(changing);
+  const std::lock_guard<Mutex> lock(locks.host_registrations);
   while (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
     other = range->weak_from_this().lock();
     if (other && other->contains(data, nbytes)) return other;
@@ -126,7 +125,7 @@ void forget(Registration registration) {
   if (is_freeing()) return;
   wait_interruptibly([data] {
     const auto is_going = [data] {
-      const std::lock_guard<Mutex> lock(changing);
+      const std::lock_guard<Mutex> lock(locks.host_registrations);
       const auto range = ranges.find(data);
       return range != ranges.end() && range->second->users == 0;
     };
@@ -137,7 +136,7 @@ void forget(Registration registration) {
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes) {
   Registration found;  // dropped without the lock
   {
-    const std::lock_guard<Mutex> lock(changing);
+    const std::lock_guard<Mutex> lock(locks.host_registrations);
     if (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
       found = range->weak_from_this().lock();
     }

@@ -64,7 +64,7 @@ std::optional<sycl::event> mark(const QueueState& state) {
 bool is_past_mark(const QueueState& state) {
   if (belongs_to_parent(state)) return true;
   const auto exchange = [&state](std::optional<sycl::event> mark) {
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    const std::lock_guard<Mutex> lock(locks.async_errors);
     state.unmet_mark.swap(mark);
     return mark;
   };
@@ -127,7 +127,7 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
         text = error.what();
       } catch (...) {
       }
-      const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+      const std::lock_guard<Mutex> lock(locks.async_errors);
       if (errors->first.empty()) errors->first = text;
       ++errors->failures;
       errors->failure = text;
@@ -252,7 +252,7 @@ void Queue::tell_errors() const {
   }
   std::string text;
   {
-    const std::lock_guard<Mutex> lock(AsyncErrors::mutex);
+    const std::lock_guard<Mutex> lock(locks.async_errors);
     text.swap(state_->errors->first);
   }
   if (text.empty()) return;  // another thread was told

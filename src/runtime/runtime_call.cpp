@@ -44,9 +44,10 @@ void wait_for_fork() noexcept {
 
 bool is_in_brief_call() noexcept { return own_brief > 0; }
 
-// Of a forked child: whether its parent had commands on a CPU device, which never end here.  The
-// driver would wait for them in its destructor.
-bool has_work_of_parent = false;
+// Whether there were commands on a CPU device before the last fork; and of a forked child, whether
+// its parents had such commands, which never end here: the driver would wait for them in its
+// destructor.
+bool is_cpu_busy = false, has_work_of_parent = false;
 
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
@@ -61,35 +62,30 @@ void end_process(int status, void*) {
   _exit(status);
 }
 
+void before_fork() noexcept {
+  forking = true;
+  wait_a_little([] { return brief == is_in_brief_call(); });
+  is_cpu_busy = may_have_work_on_cpu();
+}
+
 // The threads that were in the runtime are not in the child.
-class CallsOfParent final : AtFork {
- public:
-  CallsOfParent() : AtFork(Rank::runtime_calls) {}
-
- private:
-  void before_fork() noexcept override {
-    forking = true;
-    wait_a_little([] { return brief == is_in_brief_call(); });
-    is_cpu_busy_ = may_have_work_on_cpu();
+void after_fork(bool in_child) noexcept {
+  if (in_child) {
+    has_work_of_parent = has_work_of_parent || is_cpu_busy;
+    unfinished = 0;
+    brief = is_in_brief_call();
   }
-  void after_fork(bool in_child) noexcept override {
-    if (in_child) {
-      has_work_of_parent = has_work_of_parent || is_cpu_busy_;
-      unfinished = 0;
-      brief = is_in_brief_call();
-    }
-    forking = false;
-  }
+  forking = false;
+}
 
-  bool is_cpu_busy_ = false;
-};
-[[maybe_unused]] const CallsOfParent& calls_of_parent = *new CallsOfParent;
+constexpr ForkSteps steps{before_fork, after_fork};
+[[maybe_unused]] const bool are_steps_set = (set_fork_steps(&steps), true);
 
 std::atomic<bool> is_end_prepared{false};
 
 // Counts a call from here on; it may not be made once the process is ending.
 void enter(const char* what, std::atomic<int>* count) noexcept {
-  check_locks(!AtFork::is_a_lock_held(), "the SYCL runtime is called under a lock");
+  check_locks(held_locks == 0, "the SYCL runtime is called under a lock");
   if (!is_end_prepared && !is_end_prepared.exchange(true)) on_exit(end_process, nullptr);
   if (checks_gil.load(std::memory_order_relaxed)) {
     const Interpreter* const python = interpreter;

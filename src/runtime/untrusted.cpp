@@ -77,7 +77,7 @@ struct Classes {
   Anatomy queue, context;
 };
 
-MadeOnce<const Classes> the_classes{Rank::reference_queue};
+MadeOnce<const Classes> the_classes;
 
 const Classes& classes() {
   return the_classes.get([] {

@@ -109,14 +109,14 @@ thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
 class BlocksByAddress {
  public:
   void add(const Allocation* block) {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(locks.extents);
     blocks_.emplace(block->data, block);
     longest_ = std::max(longest_, block->nbytes);
     count_.store(blocks_.size(), std::memory_order_release);
   }
 
   void remove(const Allocation* block) noexcept {
-    const std::lock_guard<Mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(locks.extents);
     const auto [first, last] = blocks_.equal_range(block->data);
     const auto found =
         std::find_if(first, last, [block](const auto& one) { return one.second == block; });
@@ -131,7 +131,7 @@ class BlocksByAddress {
   const Entry* entry_at(const void* address, const IsIt& is_it) const noexcept {
     if (count_.load(std::memory_order_acquire) == 0) return nullptr;
     const auto* const wanted = static_cast<const std::byte*>(address);
-    const std::lock_guard<Mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(locks.extents);
     for (auto it = blocks_.upper_bound(wanted); it != blocks_.begin();) {
       --it;
       const auto offset = static_cast<std::size_t>(wanted - it->first);
@@ -142,7 +142,6 @@ class BlocksByAddress {
   }
 
  private:
-  mutable Mutex mutex_{Rank::extents};
   std::multimap<const std::byte*, const Allocation*> blocks_;
   std::size_t longest_ = 0;
   std::atomic<std::size_t> count_{0};

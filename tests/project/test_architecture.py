@@ -45,8 +45,8 @@ FOREIGN_HEADERS = {
     r"sycl/": ("runtime/",),
     r"(Python|frameobject|structmember)\.h": ("python/",),
     r"pybind11/": ("python/bind.hpp",),
-    # Each lock has a rank; the queues of an entry have a once_flag.
-    r"(shared_)?mutex$": ("base/lock.hpp", "base/fork.cpp", "runtime/device_table.hpp"),
+    # Each lock has a rank, except the one of all forks.
+    r"(shared_)?mutex$": ("base/lock.hpp", "base/fork.cpp"),
 }
 
 #: Modules that decide, and touch neither the core nor a device.

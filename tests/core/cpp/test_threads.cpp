@@ -173,27 +173,26 @@ bool ends_well_in_a_child(const Body& body) {
 
 }  // namespace
 
-// The fork holds no lock of a greater rank while it waits for one, whichever was made first.
+// The fork holds no lock of a greater rank while it waits for one.
 TEST(threads_take_locks_while_another_forks) {
-  Mutex &second = *new Mutex(Rank::pools), &first = *new Mutex(Rank::async_errors);
   std::atomic<bool> is_first_taken{false};
   std::thread other([&] {
-    const std::lock_guard<Mutex> lock_first(first);
+    const std::lock_guard lock_first(locks.async_errors);
     is_first_taken = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the fork waits by now, probably
-    const std::lock_guard<Mutex> lock_second(second);
+    const std::lock_guard lock_second(locks.pools);
   });
   while (!is_first_taken) std::this_thread::yield();
   CHECK(ends_well_in_a_child([&] {
-    const std::lock_guard<Mutex> lock_first(first);
-    const std::lock_guard<Mutex> lock_second(second);
+    const std::lock_guard lock_first(locks.async_errors);
+    const std::lock_guard lock_second(locks.pools);
   }));
   other.join();
 }
 
 // A child that is forked while another thread makes something has it, or makes it itself.
 TEST(threads_make_once_while_another_forks) {
-  static MadeOnce<const int> number{Rank::default_device};
+  static MadeOnce<const int> number;
   std::atomic<bool> begins{false};
   const auto make = [&] {
     begins = true;
@@ -210,26 +209,23 @@ TEST(threads_make_once_while_another_forks) {
 
 // A driver that starts a program forks in a call that is made under a lock.
 TEST(threads_fork_under_their_own_lock) {
-  Mutex& own = *new Mutex(Rank::sub_devices);
   {
-    const std::lock_guard<Mutex> lock(own);
+    const std::lock_guard lock(locks.making);
     CHECK(ends_well_in_a_child([] {}));
   }
-  CHECK(ends_well_in_a_child([&] { const std::lock_guard<Mutex> lock(own); }));
+  CHECK(ends_well_in_a_child([] { const std::lock_guard lock(locks.making); }));
 }
 
 TEST(threads_take_locks_in_the_order_of_their_ranks) {
-  Mutex &first = *new Mutex(Rank::async_errors), &second = *new Mutex(Rank::pools),
-        &other = *new Mutex(Rank::pools);
-  const auto take = [](Mutex* one, Mutex* then) {
+  const auto take = [](auto& one, auto& then) {
     return ends_well_in_a_child([&] {
       close(STDERR_FILENO);
       const rlimit no_core{0, 0};
       setrlimit(RLIMIT_CORE, &no_core);
-      const std::lock_guard<Mutex> lock_one(*one);
-      const std::lock_guard<Mutex> lock_then(*then);
+      const std::lock_guard lock_one(one);
+      const std::lock_guard lock_then(then);
     });
   };
-  CHECK(take(&first, &second));
-  CHECK(!take(&second, &first) && !take(&second, &other));
+  CHECK(take(locks.async_errors, locks.pools));
+  CHECK(!take(locks.pools, locks.async_errors) && !take(locks.making, locks.making));
 }
