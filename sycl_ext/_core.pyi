@@ -376,9 +376,13 @@ def open_ipc(
     shape: Sequence[int],
     strides: Sequence[int],
     readonly: bool,
-    lease: SupportsIndex = -1,
+    lease: object,
+    /,
 ) -> Tensor:
-    """A tensor in the block behind an inter-process handle of another process."""
+    """A tensor in the block behind an inter-process handle of another process.
+
+    `lease` is kept as long as the block.
+    """
 
 def order_after(queue: Queue, tensor: TensorBase, /) -> None:
     """Orders later work on the queue after all work on the tensor that was submitted so far."""

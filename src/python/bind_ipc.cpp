@@ -55,21 +55,17 @@ void bind_ipc(py::module_& m) {
     return std::make_pair(bytes.nbytes, bytes.begin ? tensor.data - bytes.begin : 0);
   });
   m.def("has_ipc", &has_ipc);
-  m.def(
-      "open_ipc",
-      [](const Entry& entry, const py::bytes& handle, std::size_t nbytes, std::size_t offset,
-         const std::string& dtype, const py::sequence& shape, const py::sequence& strides,
-         bool readonly, int lease) {
-        Descriptor owned(lease);  // from here on, also when an error is raised
-        const Layout layout = strided(read_dims(shape), read_dims(strides));
-        const Memory memory = open_ipc(entry, handle, nbytes, std::move(owned));
-        if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset);
-        Tensor tensor{memory, memory->data + offset, &dtype_named(dtype), layout, readonly, false};
-        require_inside(Error::Kind::buffer, memory, tensor.data, layout, tensor.dtype->itemsize());
-        return tensor;
-      },
-      py::arg("entry"), py::arg("handle"), py::arg("nbytes"), py::arg("offset"), py::arg("dtype"),
-      py::arg("shape"), py::arg("strides"), py::arg("readonly"), py::arg("lease") = -1);
+  m.def("open_ipc", [](const Entry& entry, const py::bytes& handle, std::size_t nbytes,
+                       std::size_t offset, const std::string& dtype, const py::sequence& shape,
+                       const py::sequence& strides, bool readonly, const py::object& lease) {
+    const Layout layout = strided(read_dims(shape), read_dims(strides));
+    Owner kept(Py_NewRef(lease.ptr()), release_python_object);
+    const Memory memory = open_ipc(entry, handle, nbytes, std::move(kept));
+    if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset);
+    Tensor tensor{memory, memory->data + offset, &dtype_named(dtype), layout, readonly, false};
+    require_inside(Error::Kind::buffer, memory, tensor.data, layout, tensor.dtype->itemsize());
+    return tensor;
+  });
 }
 
 }  // namespace sycl_ext

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ipc.hpp"
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <optional>
 #include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
@@ -49,7 +47,7 @@ std::optional<DriverAllocation> require_one_allocation(const char* what, const E
 struct Opened {
   void* pointer;
   sycl::context context;
-  Descriptor lease;  // goes after the mapping was closed
+  Owner lease;  // goes after the mapping was closed
 };
 
 void close_ipc(void* state) {
@@ -124,12 +122,7 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
           Owner(exported.release(), put_ipc)};
 }
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
-Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes,
-                Descriptor lease) {
+Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes, Owner lease) {
   const WithoutGil released;
   require_ipc(entry);
   const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());

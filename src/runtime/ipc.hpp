@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "runtime/usm.hpp"
 
@@ -28,20 +27,8 @@ struct IpcExport {
 // Error(buffer) unless the bytes are 'device' USM in an allocation that the driver knows.
 IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes);
 
-// A descriptor that is closed with its owner.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor();
-
- private:
-  int number_;
-};
-
 // The `nbytes` bytes of a handle of another process, which must have made it on the entry's device.
-// `lease` is closed with the memory: its maker detects by a lock on it that the memory is open.
+// `lease` goes after the mapping: while it is there, the maker of the memory keeps it.
 // Error(runtime): the runtime does not accept the handle; Error(buffer): it is not device USM of at
 // least that size.
 //
@@ -49,7 +36,6 @@ class Descriptor {
 // runtime uses without a check.  They must come from that process itself, not from a message
 // (sycl_ext/_ipc/handles.py).  Closing releases the GIL; the adapters keep the mapping for the next
 // time.
-Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes,
-                Descriptor lease = Descriptor());
+Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes, Owner lease);
 
 }  // namespace sycl_ext

@@ -409,7 +409,7 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
     nbytes = prod(lengths) * ITEMSIZES[name]
     strides = compact_strides(lengths, range(len(lengths)))
     entry = place(device).device._entry
-    return _core.open_ipc(entry, data, nbytes, 0, name, lengths, strides, False)
+    return _core.open_ipc(entry, data, nbytes, 0, name, lengths, strides, False, None)
 
 
 def _exact(handle: Handle, wanted: Device | None) -> Device:

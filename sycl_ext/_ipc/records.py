@@ -105,10 +105,10 @@ def waiting() -> int:
     return len(_waiting)
 
 
-def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, int]:
-    """Return the bytes of a SYCL handle, and a descriptor to close with the memory.
+def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
+    """Return the bytes of a SYCL handle, and its record, to keep as long as the memory.
 
-    As long as that descriptor is open in any process, the memory counts as open.
+    As long as the record is open in any process, the memory counts as open.
     """
     record = open_block(key, _SIZE, readonly=True)
     if not record.lock(exclusive=False):
@@ -124,7 +124,7 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, int]:
     require_descriptor(key.process, key.descriptor)
     data = content[_RECORD.size : _RECORD.size + length]
     _require_the_same_process(key.process, data)
-    return data, record.duplicate()
+    return data, record
 
 
 def _gone(key: BlockKey) -> BufferError:

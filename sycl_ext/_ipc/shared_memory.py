@@ -79,10 +79,6 @@ class Block:
             return False
         return True
 
-    def duplicate(self) -> int:
-        """Return another descriptor of the same open file, which holds the same locks."""
-        return os.dup(self._descriptor)
-
 
 def make_block(nbytes: int) -> Block:
     """Return a new block of zeros; its pages are taken when they are first written to.
