@@ -27,8 +27,8 @@ std::map<const std::byte*, RegisteredMemory*>& ranges =
     *new std::map<const std::byte*, RegisteredMemory*>;
 
 bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
-  const ImportedFrom first = imported_from(entry, data);
-  return first.first && first.first == imported_from(entry, data + nbytes - 1).first;
+  const std::optional<const void*> first = imported_from(entry, data);
+  return first.value_or(nullptr) && first == imported_from(entry, data + nbytes - 1);
 }
 
 // False: the driver cannot, or has not, which the runtime does not tell.
@@ -38,7 +38,7 @@ bool import(const Entry& entry, const std::byte* data, std::size_t nbytes) noexc
   } catch (...) {
     return false;
   }
-  return !imported_from(entry, data).is_known || is_whole_imported(entry, data, nbytes);
+  return !imported_from(entry, data) || is_whole_imported(entry, data, nbytes);
 }
 
 // The range that overlaps these bytes; nullptr: there is none.  The caller holds the lock.

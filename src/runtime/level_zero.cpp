@@ -99,12 +99,12 @@ const Entry* device_of_memory(const Entry& entry, const void* pointer) noexcept 
   });
 }
 
-ImportedFrom imported_from(const Entry& entry, const void* pointer) noexcept {
+std::optional<const void*> imported_from(const Entry& entry, const void* pointer) noexcept {
   using GetExtension = std::uint32_t (*)(ze_driver_handle_t, const char*, void**);
   using Translate = std::uint32_t (*)(int, void*, void**);
   using GetBase = std::uint32_t (*)(void*, void*, void**);
   constexpr int driver_type = 0;  // ZEL_HANDLE_DRIVER
-  constexpr ImportedFrom unknown{false, nullptr};
+  const std::optional<const void*> unknown;
   const char* const name = "zeDriverGetExtensionFunctionAddress";
   return ask_driver<GetExtension>(entry, name, unknown, [&](auto get_extension) {
     const auto driver = driver_of(entry);
@@ -117,10 +117,8 @@ ImportedFrom imported_from(const Entry& entry, const void* pointer) noexcept {
     void* own = driver;
     if (translate && translate(driver_type, driver, &own)) own = driver;
     void* first = nullptr;
-    if (reinterpret_cast<GetBase>(get_base)(own, const_cast<void*>(pointer), &first)) {
-      first = nullptr;
-    }
-    return ImportedFrom{true, first};
+    const auto error = reinterpret_cast<GetBase>(get_base)(own, const_cast<void*>(pointer), &first);
+    return std::optional<const void*>(error ? nullptr : first);
   });
 }
 

@@ -12,13 +12,10 @@ namespace sycl_ext {
 // True: there is no such driver.
 bool shares_memory(const Entry& entry) noexcept;
 
-// Whether the driver of the entry has imported the byte of host memory, and from which address on
-// (zexDriverGetHostPointerBaseAddress).
-struct ImportedFrom {
-  bool is_known;      // false: there is no such driver or answer
-  const void* first;  // nullptr: it is not imported
-};
-ImportedFrom imported_from(const Entry& entry, const void* pointer) noexcept;
+// From which address on the driver of the entry has imported the byte of host memory
+// (zexDriverGetHostPointerBaseAddress); nullptr: it has not; nullopt: there is no such driver or
+// answer.
+std::optional<const void*> imported_from(const Entry& entry, const void* pointer) noexcept;
 
 // An allocation of the driver, which may hold many blocks of the runtime.
 struct DriverAllocation {
