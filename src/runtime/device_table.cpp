@@ -125,9 +125,12 @@ class Table {
     return parts;
   }
 
-  void search_context_of(const Entry& entry) {
-    const std::lock_guard<Mutex> lock(locks.making);
-    search(entry);
+  // The caller holds the lock.  The default context of a driver-wide one is searched already.
+  void search(const Entry& entry) noexcept {
+    const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
+    if (first.driver_wide || first.next_searched || &first == last_searched_) return;
+    if (last_searched_) last_searched_->next_searched.store(&first, std::memory_order_release);
+    last_searched_ = &first;
   }
 
  private:
@@ -210,14 +213,6 @@ class Table {
     return *entries_.back();
   }
 
-  // The default context of a driver-wide one is searched already.
-  void search(const Entry& entry) noexcept {
-    const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
-    if (first.driver_wide || first.next_searched || &first == last_searched_) return;
-    if (last_searched_) last_searched_->next_searched.store(&first, std::memory_order_release);
-    last_searched_ = &first;
-  }
-
   int root_count_ = 0;
   std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
 
@@ -249,9 +244,11 @@ const sycl::context& context_at(const void* address) {
 
 }  // namespace
 
-const Queue& Entry::first_commands() const {
-  require_not_forked([this] { return is_cpu(); });
-  return commands_.get([this] { return new_queue(); });
+const Queue& Entry::commands() const {
+  return commands_.get([this] {
+    require_not_forked([this] { return is_cpu(); });
+    return new_queue();
+  });
 }
 
 std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
@@ -440,7 +437,10 @@ void meet_unlisted_devices() noexcept {
 
 const Entry* first_searched() { return table().first_searched(); }
 
-void register_context_of(const Entry& entry) { table().search_context_of(entry); }
+void register_context_of(const Entry& entry) {
+  const std::lock_guard<Mutex> lock(locks.making);
+  table().search(entry);
+}
 
 bool same_context(const Entry& a, const Entry& b) noexcept {
   return a.sycl->context == b.sycl->context;

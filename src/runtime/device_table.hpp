@@ -107,10 +107,7 @@ class Entry final {
   // An in-order queue for the commands of this package, made when first needed, whose errors this
   // package handles.  A forked child makes another one, because pending commands of its parent end
   // only in the parent.
-  const Queue& commands() const {
-    const Queue* const made = made_commands();
-    return made ? *made : first_commands();
-  }
+  const Queue& commands() const;
   // The same; nullptr: it was not made, and has no commands of this process.
   const Queue* made_commands() const noexcept { return commands_.made(); }
   // Queue::failure_of_copies of it, and in a forked child of those of the processes before it.
@@ -126,7 +123,6 @@ class Entry final {
   const void* context_address() const noexcept;
 
  private:
-  const Queue& first_commands() const;
   const Queue& fetch_queue() const;
   // Made without a lock, under which a fork would wait for the runtime.
   mutable PerProcess<const Queue> commands_;
