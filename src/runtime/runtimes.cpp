@@ -2,11 +2,13 @@
 #include "runtime/runtimes.hpp"
 
 #include <dlfcn.h>
+#include <fnmatch.h>
 #include <link.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 
 #include "runtime/sycl_handles.hpp"
 
@@ -16,16 +18,11 @@ namespace {
 
 // A path without "..", that keeps the name under which the file was loaded.
 std::string tidy(const std::string& path) {
-  const std::string folder = path.substr(0, path.size() - file_name(path).size());
-  char* const real = folder.empty() ? nullptr : realpath(folder.c_str(), nullptr);
-  if (!real) return path;
-  const std::string found = std::string(real) + "/" + file_name(path);
-  std::free(real);
-  return found;
+  const std::filesystem::path file(path);
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::canonical(file.parent_path(), failed);
+  return failed ? path : (folder / file.filename()).string();
 }
-
-// Something of our libsycl.
-const void* own_address() { return reinterpret_cast<const void*>(&sycl::device::get_devices); }
 
 }  // namespace
 
@@ -39,15 +36,13 @@ std::string library_of(const void* address) {
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool names_libsycl(const std::string& file) {
-  const auto at = [&](std::size_t place, const std::string& text) {
-    return place <= file.size() && file.compare(place, text.size(), text) == 0;
-  };
-  if (!at(0, "libsycl")) return false;
-  if (at(7, ".so") || at(7, "-preview.so")) return true;
-  // As auditwheel names what it puts into a wheel: libsycl-0123abcd.so.8
-  constexpr std::size_t hash = 8;
-  return at(7, "-") && at(8 + hash, ".so") &&
-         file.find_first_not_of("0123456789abcdef", 8) == 8 + hash;
+  constexpr const char* patterns[] = {
+      "libsycl.so*", "libsycl-preview.so*",
+      // As auditwheel names what it puts into a wheel: libsycl-0123abcd.so.8
+      "libsycl-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*"};
+  return std::any_of(std::begin(patterns), std::end(patterns), [&file](const char* pattern) {
+    return fnmatch(pattern, file.c_str(), 0) == 0;
+  });
 }
 
 std::vector<std::string> loaded_libraries() {
@@ -64,12 +59,11 @@ std::vector<std::string> loaded_libraries() {
 }
 
 std::vector<std::string> loaded_libsycl() {
-  std::vector<std::string> paths{library_of(own_address())};
+  std::vector<std::string> paths{
+      library_of(reinterpret_cast<const void*>(&sycl::device::get_devices))};
   for (const std::string& path : loaded_libraries()) {
-    if (names_libsycl(file_name(path))) paths.push_back(tidy(path));
+    if (names_libsycl(file_name(path)) && tidy(path) != paths[0]) paths.push_back(tidy(path));
   }
-  const auto again = std::find(paths.begin() + 1, paths.end(), paths.front());
-  if (again != paths.end()) paths.erase(again);
   return paths;
 }
 
