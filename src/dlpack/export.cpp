@@ -31,19 +31,6 @@ struct Block {
   }
 };
 
-// Field by field into its place: a struct that is built elsewhere and copied makes the processor
-// wait for its own narrow stores.
-inline void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out) noexcept {
-  // A consumer may test for NULL to find an empty array, and some refuse an address there.
-  out->data = tensor.size() == 0 ? nullptr : tensor.data;
-  out->device = device;
-  out->ndim = tensor.layout.ndim();
-  out->dtype = tensor.dtype->dl();
-  out->shape = const_cast<std::int64_t*>(tensor.layout.shape());
-  out->strides = const_cast<std::int64_t*>(tensor.layout.strides());
-  out->byte_offset = 0;  // several consumers ignore it
-}
-
 template <class Managed>
 void delete_managed(Managed* self) {
   auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
@@ -54,10 +41,17 @@ void delete_managed(Managed* self) {
 
 }  // namespace
 
-DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept {
-  DLTensor out;
-  write_dl_tensor(tensor, device, &out);
-  return out;
+// Field by field into its place: a struct that is built elsewhere and copied makes the processor
+// wait for its own narrow stores.
+void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out) noexcept {
+  // A consumer may test for NULL to find an empty array, and some refuse an address there.
+  out->data = tensor.size() == 0 ? nullptr : tensor.data;
+  out->device = device;
+  out->ndim = tensor.layout.ndim();
+  out->dtype = tensor.dtype->dl();
+  out->shape = const_cast<std::int64_t*>(tensor.layout.shape());
+  out->strides = const_cast<std::int64_t*>(tensor.layout.strides());
+  out->byte_offset = 0;  // several consumers ignore it
 }
 
 template <class Managed>

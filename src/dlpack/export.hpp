@@ -27,7 +27,7 @@ template <class Managed>
 InUse* own_export(const Managed* managed) noexcept;
 
 // Fills a DLTensor that lives no longer than `tensor`.
-DLTensor borrow_dl_tensor(const Tensor& tensor, DLDevice device) noexcept;
+void write_dl_tensor(const Tensor& tensor, DLDevice device, DLTensor* out) noexcept;
 
 // Live managed tensors: their deleter has not run yet.
 long live_exports() noexcept;

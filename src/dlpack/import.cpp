@@ -4,23 +4,12 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "base/forced_unwind.hpp"
-#include "base/interpreter.hpp"
 #include "dlpack/export.hpp"
 #include "runtime/dl_device.hpp"
 
 namespace sycl_ext {
 
 namespace {
-
-template <class Managed>
-void call_deleter(void* object) {
-  auto* managed = static_cast<Managed*>(object);
-  if (!managed->deleter) return;  // NULL is allowed: nothing to release
-  const Interpreter* const python = interpreter;
-  if (python && python->is_gone()) return;  // it may be Python's; the system takes the memory back
-  hang_at_thread_end([managed] { managed->deleter(managed); });  // it may be Python
-}
 
 std::string device_text(DLDevice device) {
   return "(" + std::to_string(static_cast<int>(device.device_type)) + ", " +

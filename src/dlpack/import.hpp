@@ -3,6 +3,8 @@
 // third party's struct is checked here, before any of it is believed.
 #pragma once
 
+#include "base/forced_unwind.hpp"
+#include "base/interpreter.hpp"
 #include "tensor/tensor.hpp"
 
 namespace sycl_ext {
@@ -25,6 +27,16 @@ struct ImportOptions {
   // announced one or a part of it; nullptr: the entry announced, and its queue.
   const Queue* queue = nullptr;
 };
+
+// Runs the deleter of a managed tensor, once.
+template <class Managed>
+void call_deleter(void* object) {
+  auto* managed = static_cast<Managed*>(object);
+  if (!managed->deleter) return;  // NULL is allowed: nothing to release
+  const Interpreter* const python = interpreter;
+  if (python && python->is_gone()) return;  // it may be Python's; the system takes the memory back
+  hang_at_thread_end([managed] { managed->deleter(managed); });  // it may be Python
+}
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or
 // when this call throws.  A kDLOneAPI tensor comes in as USM of the entry with its device id.

@@ -30,30 +30,22 @@ template <class Managed>
 void destroy_capsule(PyObject* capsule) {
   if (!is_fresh<Managed>(capsule)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
-  if (!managed->deleter) return;
   if (InUse* const use = own_export(managed)) use->was_not_used();
   const SavedException saved;  // the deleter may be Python, and a consumer may have raised
-  hang_at_thread_end([managed] { managed->deleter(managed); });
+  call_deleter<Managed>(managed);
 }
 
 template <class Managed>
 PyObject* wrap(Managed* managed) {
   PyObject* capsule = PyCapsule_New(managed, fresh_name<Managed>, destroy_capsule<Managed>);
-  if (!capsule && managed->deleter) managed->deleter(managed);
+  if (!capsule) call_deleter<Managed>(managed);
   return capsule;
 }
 
 template <class Managed>
-Managed* take(PyObject* capsule) {
-  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
-  if (!managed) throw PythonError();
-  PyCapsule_SetName(capsule, used_name<Managed>);
-  return managed;
-}
-
-template <class Managed>
 Imported consume(PyObject* capsule, ImportOptions& options) {
-  auto* const managed = take<Managed>(capsule);
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
+  PyCapsule_SetName(capsule, used_name<Managed>);
   options.known = own_export(managed);
   return import_managed(managed, options);
 }

@@ -10,13 +10,6 @@ namespace sycl_ext {
 
 namespace {
 
-Queue fetch(const Entry& entry) {
-  const PyRef shared = shared_queue(entry);
-  Queue queue = queue_of_dpctl(shared.get());
-  if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
-  return queue;
-}
-
 // A function of dpctl's C API, which lives as long as the process; nullptr with an exception set.
 // https://intelpython.github.io/dpctl/latest/api_reference/dpctl_capi.html
 template <class Function>
@@ -103,11 +96,15 @@ void event_source(const Queue& queue, const std::function<void(const void*)>& ad
 }
 
 Queue queue_source(const Entry& entry) {
-  return with_gil([&] { return fetch(entry); },
-                  [&]() -> Queue {
-                    fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('",
-                         entry.name, "'), or the interpreter is gone");
-                  });
+  const auto fetch = [&] {
+    Queue queue = queue_of_dpctl(shared_queue(entry).get());
+    if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
+    return queue;
+  };
+  return with_gil(fetch, [&]() -> Queue {
+    fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('", entry.name,
+         "'), or the interpreter is gone");
+  });
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.hpp"
-#include "base/interpreter.hpp"
 #include "python/imports.hpp"
 #include "python/routes.hpp"
 #include "runtime/dl_device.hpp"
@@ -14,10 +13,6 @@ namespace {
 
 // ---- as a producer ------------------------------------------------------------------------------
 // C calls these: no exception may leave them, and an error is -1 with the Python exception set.
-
-DLManagedTensorVersioned* export_as(const Tensor& tensor, DLDevice device) {
-  return export_managed<DLManagedTensorVersioned>(tensor, {device, false});
-}
 
 // Allocates host memory, device USM of an entry, or memory of a device type of CUDA and ROCm, which
 // includes the kind of USM.
@@ -42,7 +37,7 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
                   void (*set_error)(void*, const char*, const char*)) {
   *out = nullptr;
   try {
-    *out = export_as(make_like(*prototype), prototype->device);
+    *out = export_managed<DLManagedTensorVersioned>(make_like(*prototype), {prototype->device});
     return 0;
   } catch (const PythonError&) {  // which the caller does not look for
     PyErr_WriteUnraisable(Py_None);
@@ -91,8 +86,7 @@ int from_object(void* object, DLManagedTensorVersioned** out) {
   auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
     const Tensor& tensor = shareable(self);
-    ordered(tensor);
-    *out = export_as(tensor, tensor.dl_device());
+    *out = export_managed<DLManagedTensorVersioned>(ordered(tensor), {tensor.dl_device()});
     note_offer(self, Py_True);
     return 0;
   });
@@ -106,7 +100,7 @@ int borrow_from_object(void* object, DLTensor* out) {
       fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
     }
     if (!tensor.on_host) tensor.memory->show();  // nobody says when such a consumer is done
-    *out = borrow_dl_tensor(ordered(tensor), tensor.dl_device());
+    write_dl_tensor(ordered(tensor), tensor.dl_device(), out);
     note_offer(self, Py_True);
     return 0;
   });
@@ -183,10 +177,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     return std::nullopt;
   }
   const int type = static_cast<int>(managed->dl_tensor.device.device_type);
-  Owner owner(managed, [](void* taken) {
-    auto* const its = static_cast<DLManagedTensorVersioned*>(taken);
-    if (its->deleter) hang_at_thread_end([its] { its->deleter(its); });  // it may be Python
-  });
+  Owner owner(managed, call_deleter<DLManagedTensorVersioned>);
   if ((type == kDLOneAPI && has_other_libsycl()) || resolve(managed->dl_tensor.device).kind) {
     // The work stream may be of that runtime, or not be a queue: the Python protocol asks for data
     // that is ready, or orders it.

@@ -173,7 +173,7 @@ Imported import_third_party(const Tensor& tensor, DLDevice device, bool settle) 
   const int ndim = tensor.layout.ndim();
   dims.assign(tensor.layout.shape(), tensor.layout.shape() + 2 * ndim);
   managed = {};
-  managed.dl_tensor = borrow_dl_tensor(tensor, device);
+  write_dl_tensor(tensor, device, &managed.dl_tensor);
   managed.dl_tensor.shape = dims.data();
   managed.dl_tensor.strides = dims.data() + ndim;
   managed.deleter = [](Managed*) { ++deleted; };
