@@ -20,7 +20,6 @@ struct TensorObject {
   PyObject* base;
   TensorObject* representative;  // nullptr: it is the representative itself
   long handles;                  // of the Memory, held by instances; of a representative
-  bool cleared;                  // by the collector: it represents and is represented no more
   bool is_kept;                  // for memory over its own: see keep_tensor()
   PyObject* offers;              // a list while somebody watches; see watch_offer()
   Tensor tensor;                 // never changes, but for clear()
@@ -81,7 +80,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-// Memory of no bytes that is there already when no exception may be thrown.
+// Memory of no bytes that is there already when no exception may be thrown.  It has no owner, so
+// its representative shows the collector nothing.
 const Memory& nothing() {
   static const Memory& memory = *new Memory(allocate_host(0));  // never destroyed
   return memory;
@@ -97,8 +97,6 @@ int clear(PyObject* self) {
   PyObject* const representative = leave(object);
   Tensor source{nothing(), nullptr, object->tensor.dtype, Layout(1), true, true};
   std::swap(object->tensor, source);
-  object->handles = 0;  // `nothing` has no representative
-  object->cleared = true;
   drop(representative);
   return 0;
 }
@@ -116,7 +114,7 @@ void dealloc(PyObject* self) {
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(std::exchange(object->base, nullptr));
   drop(std::exchange(object->offers, nullptr));
-  PyObject* const representative = object->cleared ? nullptr : leave(object);
+  PyObject* const representative = leave(object);
   {  // a large block takes the operating system a while
     const Memory& memory = object->tensor.memory;
     const WithoutGil released(memory.use_count() == 1 && memory->nbytes >= gil_threshold);
@@ -142,8 +140,6 @@ PyObject* tuple_of(const std::int64_t* values, int count) {
   return tuple;
 }
 
-const Tensor& tensor_in(PyObject* self) noexcept { return cast(self)->tensor; }
-
 PyObject* as_python(PyObject* object) noexcept { return object; }  // a new reference
 PyObject* as_python(const char* text) noexcept { return intern(text); }
 template <class Number>
@@ -162,7 +158,7 @@ PyObject* shown_address(const Tensor& tensor) {
 #define ATTRIBUTE(name, value, doc)         \
   {#name,                                   \
    [](PyObject* self, void*) -> PyObject* { \
-     const Tensor& t = tensor_in(self);     \
+     const Tensor& t = cast(self)->tensor;  \
      return as_python(value);               \
    },                                       \
    nullptr, doc, nullptr}
@@ -176,6 +172,8 @@ PyGetSetDef getset[] = {
     ATTRIBUTE(itemsize, t.dtype->itemsize(), "Bytes of one element."),
     ATTRIBUTE(nbytes, t.nbytes(), "Bytes of all elements."),
     ATTRIBUTE(ptr, shown_address(t), "Address of the first element."),
+    ATTRIBUTE(entry_id, t.memory->entry() ? as_python(t.memory->entry()->id) : Py_NewRef(Py_None),
+              "Entry of the device table, or None for the host."),
     ATTRIBUTE(usm_type, usm_kind_name(t.memory->kind()), "'device', 'shared', 'host' or 'system'."),
     ATTRIBUTE(readonly, t.readonly, "Whether writing through this view is forbidden."),
     ATTRIBUTE(dtype, numpy_dtype_of(t), "The numpy.dtype of the elements."),
@@ -189,12 +187,6 @@ PyGetSetDef getset[] = {
     {"base",
      [](PyObject* self, void*) { return Py_NewRef(cast(self)->base ? cast(self)->base : Py_None); },
      nullptr, "The object this is a view of, or None.", nullptr},
-    {"entry_id",
-     [](PyObject* self, void*) {
-       const Entry* const entry = tensor_in(self).memory->entry();
-       return entry ? PyLong_FromLong(entry->id) : Py_NewRef(Py_None);
-     },
-     nullptr, "Entry of the device table, or None for the host.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 #undef ATTRIBUTE
