@@ -164,10 +164,11 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
     """Make the object of an offer, in the form that the consumer's function takes."""
     source, who, copies = decision.source, decision.who, offer.plan.route.copies
     if offer.device == HOST:
+        base = source if source.base is None else source.base
         handed: _core.TensorBase = (
             _core.as_host_view(_core.copy_to_host(source), None)
             if copies
-            else _core.as_host_view(source, sources.root_of(source))
+            else _core.as_host_view(source, base)
         )
     elif offer.device is not None:
         handed = as_tensor(source, device=offer.device, copy=True if copies else copy)
