@@ -116,7 +116,7 @@ std::string failure_of(const EventState& state) {
     if (!is_parents) wait_for(state.event, *state.queue);
     const RuntimeCall call("asking for the status of a command");
     const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
-    return status == Status::complete || !state.goes_on
+    return status == Status::complete || !state.goes_on()
                ? ""
                : "the device says that it has failed, and not why";
   } catch (const sycl::exception& error) {
@@ -156,7 +156,7 @@ class OnlyWait {
 // the first thread that waits for one of them.  So one thread at a time waits for the commands of a
 // queue, oldest first; and those that had been submitted when a wait failed, and were not known to
 // be done, count as failed, because no wait will report them.
-void look_at_commands(const QueueState& state, bool wait, const EventState* last) {
+void look_at_commands(const QueueState& state, const EventState* last) {
   if (!state.errors) return;
   AsyncErrors& errors = *state.errors;
   const auto is_settled = [](const EventState& one) { return one.is_done || !one.failure.empty(); };
@@ -170,7 +170,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
     }
     if (found == errors.begun.end() || (last && is_settled(*last))) return;
     if (errors.awaited_in == process_generation()) {
-      if (!wait) return;
+      if (!last) return;
       is_known().wait(lock);
       continue;
     }
@@ -178,7 +178,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
     std::string failure;
     {
       const OnlyWait only(&errors, &lock);
-      if (!wait && next->process == process_generation() && !is_over(*next)) return;
+      if (!last && next->process == process_generation() && !is_over(*next)) return;
       failure = failure_of(*next);
       (void)collect_errors(state);  // of a command that the runtime could not submit
     }
@@ -191,7 +191,7 @@ void look_at_commands(const QueueState& state, bool wait, const EventState* last
     // The failure of a copy that goes on stays for the readers of its target.
     if (failure.empty())
       next->finish();
-    else if (!next->goes_on)
+    else if (!next->goes_on())
       next->abandon();
   }
 }
@@ -214,7 +214,7 @@ Event list(std::shared_ptr<EventState> command) {
 void settle(const std::shared_ptr<EventState>& command) {
   if (command->queue && command->queue->errors) {
     list(command);
-    return look_at_commands(*command->queue, true, command.get());
+    return look_at_commands(*command->queue, command.get());
   }
   const std::string failure = failure_of(*command);
   const std::lock_guard<Mutex> lock(locks.async_errors);
@@ -238,7 +238,7 @@ std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, 
   if (!state_->errors) return failure;
   if (is_forked_child()) {
     const WithoutGil released;
-    sycl_call("looking at copies", [this] { look_at_commands(*state_, false); });
+    sycl_call("looking at copies", [this] { look_at_commands(*state_); });
   }
   const std::lock_guard<Mutex> lock(locks.async_errors);
   for (const auto& copy : state_->errors->begun) {

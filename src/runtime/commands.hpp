@@ -103,9 +103,9 @@ struct EventState {
   // Of a command that goes on by itself (Queue::begin_copy): a barrier behind it, since Level Zero
   // v1 does not say of a plain command that it is done; and the bytes that it writes.
   sycl::event end = event;
-  bool goes_on = false;
   const std::byte* target = nullptr;
   std::size_t nbytes = 0;
+  bool goes_on() const noexcept { return target != nullptr; }
   std::string failure;  // what went wrong in it; under locks.async_errors
   std::atomic<bool> is_done{false};
 };
@@ -139,9 +139,9 @@ bool is_empty(const QueueState& state);
 Event list(std::shared_ptr<EventState> command);
 // The newest of the commands that are listed, if there are at least so many; else nullptr.
 std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t least = 1);
-// Learns the outcome of the commands that are listed, and forgets those that are done.  `wait`:
-// of all, or of those up to `last`.
-void look_at_commands(const QueueState& state, bool wait, const EventState* last = nullptr);
+// Learns the outcome of the commands that are listed, and forgets those that are done.  Waits for
+// those up to `last`, if there is one.
+void look_at_commands(const QueueState& state, const EventState* last = nullptr);
 
 // Blocks until the outcome of a command is known.
 void settle(const std::shared_ptr<EventState>& command);

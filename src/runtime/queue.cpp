@@ -209,7 +209,7 @@ bool Queue::is_device_idle() const noexcept {
     // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
     // frees.
     if (!is_past_mark(*state_) || collect_errors(*state_)) return false;
-    look_at_commands(*state_, false);
+    look_at_commands(*state_);
     state_->settle(abandoned);  // not after an unreported error: the queue is not idle then
     return true;
   } catch (...) {
@@ -226,7 +226,7 @@ void Queue::wait() const {
       require_executing(*state);
       const std::int64_t abandoned = state->abandoned;
       // Up to the last one of now: other threads may submit for ever.
-      if (const auto last = last_command(*state)) look_at_commands(*state, true, last.get());
+      if (const auto last = last_command(*state)) look_at_commands(*state, last.get());
       // First these: then the device has been given whatever came after them.
       for (const Event& event : events) settle(event.state_);
       if (!is_empty_after_a_while(*state)) {
@@ -279,21 +279,18 @@ std::vector<Event> Queue::pending() const {
   return events;
 }
 
-bool Queue::order_after(const Queue& producer) const {
-  if (!producer.may_have_work()) return true;
-  if (*this == producer && in_order()) return true;
+void Queue::order_after(const Queue& producer) const {
+  if (!producer.may_have_work()) return;
+  if (*this == producer && in_order()) return;
   const WithoutGil released;
   if (is_recording(*state_)) {  // a graph depends on nothing outside of it
-    if (producer.is_idle()) return true;
+    if (producer.is_idle()) return;
     fail(Error::Kind::buffer,
          "the queue that is to see the data records a SYCL graph, and work is pending on the "
          "memory, which a graph cannot depend on; wait for that work before (stream=None does), or "
          "say that nothing is to be ordered (stream=-1)");
   }
-  if (!in_order() || !can_follow(producer)) {
-    producer.wait();
-    return false;
-  }
+  if (!in_order() || !can_follow(producer)) return producer.wait();
   const std::vector<Event> noted = producer.noted_events();
   sycl_call("ordering one queue after another", [&] {
     std::vector<sycl::event> events;
@@ -301,14 +298,11 @@ bool Queue::order_after(const Queue& producer) const {
     if (std::optional<sycl::event> done = mark(producer.state())) events.push_back(*done);
     follow(state_, events);
   });
-  return true;
 }
 
-bool Queue::order_after(const Event& event) const {
-  if (event.is_done()) return true;
-  if (!in_order() || !can_follow(Queue(event.state_->queue))) return false;
+void Queue::order_after(const Event& event) const {
+  if (event.is_done() || !in_order() || !can_follow(Queue(event.state_->queue))) return;
   sycl_call("ordering a queue after a command", [&] { follow(state_, {event.state_->event}); });
-  return true;
 }
 
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
@@ -324,7 +318,7 @@ Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
   if (nbytes == 0) return Event();
   if (const auto last = last_command(*state_, most_copies)) {
     wait_interruptibly([state = state_, last] {
-      sycl_call("waiting for earlier copies", [&] { look_at_commands(*state, true, last.get()); });
+      sycl_call("waiting for earlier copies", [&] { look_at_commands(*state, last.get()); });
     });
   }
   std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
@@ -332,9 +326,8 @@ Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
     const RuntimeCall call("submitting a barrier");
     copy->end = state_->queue.ext_oneapi_submit_barrier();
     state_->queue.ext_oneapi_prod();
-    look_at_commands(*state_, false);
+    look_at_commands(*state_);
   });
-  copy->goes_on = true;
   copy->target = static_cast<const std::byte*>(to);
   copy->nbytes = nbytes;
   return list(std::move(copy));

@@ -86,12 +86,12 @@ class Queue {
   // The events of all work submitted so far, by whomever.
   std::vector<Event> pending() const;
 
-  // Later work on this queue sees what `producer` has been given so far.  True: an event
-  // dependency does it; false: it took a wait on the host (an out-of-order queue, or one of another
-  // context, cannot be protected by a barrier).
-  bool order_after(const Queue& producer) const;
-  // The same for one command of a queue.  False, and nothing is done: it takes a wait on the host.
-  bool order_after(const Event& event) const;
+  // Later work on this queue sees what `producer` has been given so far, by an event dependency, or
+  // else by a wait on the host (an out-of-order queue, or one of another context, cannot be
+  // protected by a barrier).
+  void order_after(const Queue& producer) const;
+  // The same for one command of a queue.  Nothing is done where it takes a wait on the host.
+  void order_after(const Event& event) const;
 
   // Copies and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;

@@ -314,14 +314,7 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 void order_after(const Queue& queue, const Memory& memory) {
   if (is_forked_child()) return memory->wait_for_work();  // raises for a copy of its parent
   if (!queue.in_order() && memory->is_idle()) return;
-  const QueueSet producers = memory->busy_queues();
-  // Later work of an in-order queue comes after its earlier work anyway.
-  if (std::all_of(producers.begin(), producers.end(), [&queue](const Queue* producer) {
-        return queue.in_order() && queue == *producer;
-      })) {
-    return;
-  }
-  for (const Queue* producer : producers) queue.order_after(*producer);
+  for (const Queue* producer : memory->busy_queues()) queue.order_after(*producer);
 }
 
 void order_after_copies(const Queue& queue, const Memory& memory) {
