@@ -220,27 +220,21 @@ bool fits_block(const CopyLoops& loops) {
   return loops.nbytes() <= block_bytes && loops.nbytes() / run <= most_runs;
 }
 
-// Whether one command does it best: of few bytes, or where the driver copies from and to the host
-// memory directly.
-bool is_one_command(const CopyLoops& loops, bool is_pinned) {
-  return loops.contiguous() && (is_pinned || loops.nbytes() <= direct_bytes);
-}
-
-void fetch(const CopyLoops& loops, const Entry& entry, bool to_pinned = false) {
+// Between host and device.  One command does it best for few bytes, or where the driver copies from
+// and to the host memory directly.
+void copy_with_host(const CopyLoops& loops, const Entry& entry, bool to_host, bool is_pinned) {
   const Queue& queue = entry.commands();
-  if (is_one_command(loops, to_pinned)) return queue.copy(loops.to, loops.from, loops.nbytes());
-  Staging staging(entry, queue, source_span(loops).nbytes);
-  for_each_piece(loops, &CopyAxis::from, fits_fetch,
-                 [&](const CopyLoops& piece) { staging.fetch(piece); });
-  staging.finish();
-}
-
-void store(const CopyLoops& loops, const Entry& entry, bool from_pinned = false) {
-  const Queue& queue = entry.commands();
-  if (is_one_command(loops, from_pinned)) return queue.copy(loops.to, loops.from, loops.nbytes());
-  Staging staging(entry, queue, loops.nbytes());
-  for_each_piece(loops, &CopyAxis::to, fits_block,
-                 [&](const CopyLoops& piece) { staging.store(piece); });
+  if (loops.contiguous() && (is_pinned || loops.nbytes() <= direct_bytes)) {
+    return queue.copy(loops.to, loops.from, loops.nbytes());
+  }
+  Staging staging(entry, queue, to_host ? source_span(loops).nbytes : loops.nbytes());
+  if (to_host) {
+    for_each_piece(loops, &CopyAxis::from, fits_fetch,
+                   [&](const CopyLoops& piece) { staging.fetch(piece); });
+  } else {
+    for_each_piece(loops, &CopyAxis::to, fits_block,
+                   [&](const CopyLoops& piece) { staging.store(piece); });
+  }
   staging.finish();
 }
 
@@ -250,8 +244,8 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const KeptWhileBusy kept(from.commands(), to.commands(), collected, collected);
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     const ThroughBlock copy(piece, collected->data);
-    fetch(copy.in, from);
-    store(copy.out, to);
+    copy_with_host(copy.in, from, true, false);
+    copy_with_host(copy.out, to, false, false);
   });
 }
 
@@ -270,9 +264,9 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const Tensor& host = to_host ? to : from;  // if one side is on the host
   const Registration registered = registration_of(entry, host);
   const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory, registered);
-  const bool is_pinned = registered || is_host_usm_of(entry, host);
-  if (to_host) return fetch(loops, entry, is_pinned);
-  if (from_host) return store(loops, entry, is_pinned);
+  if (to_host || from_host) {
+    return copy_with_host(loops, entry, to_host, registered || is_host_usm_of(entry, host));
+  }
   if (loops.contiguous() && copies_directly(source, entry)) {
     return entry.commands().copy(loops.to, loops.from, loops.nbytes());
   }

@@ -254,18 +254,11 @@ void copy_strided(const CopyLoops& loops) noexcept {
              [run](std::byte* to, const std::byte* from) { std::memcpy(to, from, run); });
     return;
   }
-  switch (loops.itemsize) {
-    case 1:
-      return copy_elementwise<1>(loops);
-    case 2:
-      return copy_elementwise<2>(loops);
-    case 4:
-      return copy_elementwise<4>(loops);
-    case 8:
-      return copy_elementwise<8>(loops);
-    default:
-      return copy_elementwise<16>(loops);
-  }
+  // By the logarithm of the size of an element.
+  static constexpr void (*copies[])(const CopyLoops&) noexcept = {
+      copy_elementwise<1>, copy_elementwise<2>, copy_elementwise<4>, copy_elementwise<8>,
+      copy_elementwise<16>};
+  copies[__builtin_ctzl(loops.itemsize)](loops);
 }
 
 }  // namespace sycl_ext
