@@ -80,7 +80,7 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
     }
     return fewest != before;
   };
-  std::chrono::steady_clock::duration left;
+  std::chrono::steady_clock::duration left{};
   for (int fruitless = 0; fruitless < most_fruitless_calls;) {
     if (is_less_in_use()) {
       fruitless = 0;
