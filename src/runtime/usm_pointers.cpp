@@ -15,6 +15,15 @@ namespace sycl_ext {
 
 namespace {
 
+sycl::device device_of(const void* pointer, const sycl::context& context) {
+  try {
+    return sycl::get_pointer_device(pointer, context);
+  } catch (const sycl::exception&) {
+    meet_unlisted_devices();
+    return sycl::get_pointer_device(pointer, context);
+  }
+}
+
 const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind) {
   return kind == UsmKind::host ? entry : allocating_entry(pointer, entry);
 }
@@ -55,6 +64,12 @@ Mapped mapped(const Entry& entry, const std::byte* first, std::size_t nbytes) no
   } catch (...) {
     return Mapped::partly;
   }
+}
+
+// The entry of virtual memory that was found in the context of another one.
+const Entry& owner_of_mapped(const void* pointer, const Entry& entry) {
+  const Entry* const owner = entry.single_device ? &entry : device_of_memory(entry, pointer);
+  return owner ? *owner : entry;
 }
 
 }  // namespace
@@ -106,25 +121,6 @@ std::string describe_owner(const void* pointer) {
          " context of device (14, " + std::to_string(entry->id) + ")";
 }
 
-namespace {
-
-sycl::device device_of(const void* pointer, const sycl::context& context) {
-  try {
-    return sycl::get_pointer_device(pointer, context);
-  } catch (const sycl::exception&) {
-    meet_unlisted_devices();
-    return sycl::get_pointer_device(pointer, context);
-  }
-}
-
-}  // namespace
-
-// The entry of virtual memory that was found in the context of another one.
-const Entry& owner_of_mapped(const void* pointer, const Entry& entry) {
-  const Entry* const owner = entry.single_device ? &entry : device_of_memory(entry, pointer);
-  return owner ? *owner : entry;
-}
-
 const Entry& allocating_entry(const void* pointer, const Entry& entry) {
   if (entry.single_device) return entry;
   return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
@@ -135,23 +131,16 @@ const Entry& allocating_entry(const void* pointer, const Entry& entry) {
 
 const Entry& entry_in_context(const void* pointer, const void* context) {
   const auto& handle = *static_cast<const sycl::context*>(context);
-  const sycl::device device = [&] {
-    const auto devices =
-        sycl_call("asking for the devices of a context", [&] { return handle.get_devices(); });
-    if (devices.size() == 1 || !pointer) return devices.front();
-    try {
-      return device_of(pointer, handle);
-    } catch (const sycl::exception& error) {
-      for (const sycl::device& one : devices) entry_of(&one, context);
-      const Entry& entry = entry_of(&devices.front(), context);
-      const auto* const byte = static_cast<const std::byte*>(pointer);
-      if (mapped(entry, byte, 1) != Mapped::none) return owner_of_mapped(byte, entry).sycl->device;
-      fail(Error::Kind::buffer, "the pointer ", pointer,
-           " is not USM of the context that came with it (", error.what(), "); ",
-           describe_owner(pointer), "; pass the context or queue that it was allocated with");
-    }
-  }();
-  return entry_of(&device, context);
+  const auto devices =
+      sycl_call("asking for the devices of a context", [&] { return handle.get_devices(); });
+  if (devices.size() == 1 || !pointer) return entry_of(&devices.front(), context);
+  try {
+    const sycl::device device = device_of(pointer, handle);
+    return entry_of(&device, context);
+  } catch (const sycl::exception&) {  // virtual memory, or none of the context
+    for (const sycl::device& one : devices) entry_of(&one, context);
+    return owner_of_mapped(pointer, entry_of(&devices.front(), context));
+  }
 }
 
 const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nbytes,

@@ -37,7 +37,7 @@ std::string describe_owner(const void* pointer);
 const Entry& allocating_entry(const void* pointer, const Entry& entry);
 
 // The entry of a block in the context at an address: of the device that it was allocated on, which
-// distinguishes the devices of the context.  Error(buffer): not USM of that context.
+// distinguishes the devices of the context.  Of other memory, which locate_usm() refuses, any.
 const Entry& entry_in_context(const void* pointer, const void* context);
 
 // Entry and kind of a block of USM, given its first byte and its size, checked at both ends. `what`
