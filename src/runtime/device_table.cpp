@@ -227,7 +227,6 @@ class Table {
 std::atomic<QueueSource> queue_source{nullptr};
 MadeOnce<Table> the_table;
 MadeOnce<const Entry> entry_of_default_device;
-MadeOnce<const bool> devices_were_met;
 
 Table& table() {
   Table* const made = the_table.made();  // inlined, unlike the rest
@@ -416,23 +415,19 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
 }
 
 void meet_unlisted_devices() noexcept {
-  static constexpr bool met = true;
-  devices_were_met.get([] {
-    const auto meet = [](const auto& make) {
-      try {
-        make();
-      } catch (...) {  // a device without parts, a driver without cards
-      }
-    };
-    const Partition tiles{false, {}, "next_partitionable"};
-    for (int id = 0; id < root_count(); ++id) {
-      const sycl::device& device = entry_at(id).sycl->device;
-      if (device.get_backend() == sycl::backend::opencl) continue;
-      meet([&] { make_parts(device, tiles); });
+  const auto meet = [](const auto& make) {
+    try {
+      make();
+    } catch (...) {  // a device without parts, a driver without cards
     }
-    meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
-    return &met;
-  });
+  };
+  const Partition tiles{false, {}, "next_partitionable"};
+  for (int id = 0; id < root_count(); ++id) {
+    const sycl::device& device = entry_at(id).sycl->device;
+    if (device.get_backend() == sycl::backend::opencl) continue;
+    meet([&] { make_parts(device, tiles); });
+  }
+  meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
 }
 
 const Entry* first_searched() { return table().first_searched(); }
