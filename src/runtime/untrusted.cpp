@@ -19,7 +19,7 @@ namespace {
 // check.
 struct Image {
   const void* object = nullptr;
-  const void* control_block = nullptr;
+  const std::byte* control_block = nullptr;
 
   bool operator==(const Image& other) const noexcept {
     return object == other.object && control_block == other.control_block;
@@ -50,21 +50,17 @@ bool read(const void* address, Value* to) {
   return number(address) % alignof(void*) == 0 && read_process_memory(address, to, sizeof *to);
 }
 
-const std::byte* bytes_of(const Image& image) {
-  return static_cast<const std::byte*>(image.control_block);
-}
-
 // As seen on a live object.
 template <class SyclObject>
 Anatomy anatomy_of(const SyclObject& live, const char* name, const char* in_dpctl) {
   static_assert(sizeof(SyclObject) == sizeof(Image));
   constexpr std::size_t farthest = 256;  // it stands before any container
   const Image image = *reinterpret_cast<const Image*>(&live);
-  Anatomy found{name, in_dpctl, static_cast<const Head*>(image.control_block)->vtable,
+  Anatomy found{name, in_dpctl, reinterpret_cast<const Head*>(image.control_block)->vtable,
                 number(image.object) - number(image.control_block)};
   Image self;
   for (std::size_t place = sizeof(Head); place < farthest; place += sizeof(void*)) {
-    if (!read(bytes_of(image) + place, &self)) break;
+    if (!read(image.control_block + place, &self)) break;
     if (!(self == image)) continue;
     found.self = place;
     break;
@@ -98,7 +94,7 @@ bool is_alive(const Anatomy& ours, const Image& image, const Head& head) {
   Image self = image;
   return plausible(head.uses) && plausible(head.weak_uses) &&
          number(image.object) - number(image.control_block) == ours.object &&
-         (!ours.self || (read(bytes_of(image) + ours.self, &self) && self == image));
+         (!ours.self || (read(image.control_block + ours.self, &self) && self == image));
 }
 
 // Error(value) unless an object of the class is there.
