@@ -358,11 +358,8 @@ def memory_use() -> list[tuple[int | None, str, int, int, int, int, int]]:
 def native_stream(entry: Entry, /) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
-def watch_offer(handed: object, watched: bool, /) -> None:
-    """Starts or stops recording how a consumer uses a tensor that is passed to it."""
-
-def was_refused(handed: object, /) -> bool:
-    """Whether the memory of a watched tensor was requested, and not taken."""
+def watch_offer(handed: object, offers: list[object] | None, /) -> None:
+    """Has a tensor record in a list how a consumer uses it: None: its memory was requested; True: it was taken; a capsule: that was returned."""
 
 def note_offer_asked(tensor: TensorBase, /) -> None:
     """Records that the memory of a watched tensor was requested."""

@@ -234,9 +234,9 @@ void bind_tensors(py::module_& m) {
 
 void bind_dlpack(py::module_& m) {
   m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  m.def("watch_offer",
-        [](const py::object& handed, bool watched) { watch_offer(handed.ptr(), watched); });
-  m.def("was_refused", [](const py::object& handed) { return was_refused(handed.ptr()); });
+  m.def("watch_offer", [](const py::object& handed, const py::object& offers) {
+    watch_offer(handed.ptr(), offers.ptr());
+  });
   m.def("note_offer_asked", [](const py::object& tensor) {
     (void)tensor_of(tensor.ptr());
     note_offer(tensor.ptr(), Py_None);

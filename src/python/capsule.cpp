@@ -68,10 +68,6 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }
 
-bool is_fresh(PyObject* capsule) noexcept {
-  return is_fresh<DLManagedTensorVersioned>(capsule) || is_fresh<DLManagedTensor>(capsule);
-}
-
 Imported consume_capsule(PyObject* capsule, ImportOptions&& options) {
   using Versioned = DLManagedTensorVersioned;
   if (is_fresh<Versioned>(capsule)) return consume<Versioned>(capsule, options);

@@ -14,9 +14,6 @@ PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions optio
 // A new capsule over a managed tensor that C code made; takes it over.
 PyObject* capsule_from_pointer(void* managed, bool versioned);
 
-// Whether a DLPack capsule was not consumed.
-bool is_fresh(PyObject* capsule) noexcept;
-
 // Consumes a "dltensor" or "dltensor_versioned" capsule: it is renamed before anything is read, so
 // that the deleter runs exactly once on every path.  Error(type): no such capsule; Error(buffer): a
 // used one, or one whose content is refused.  The options' `known` is found out here.

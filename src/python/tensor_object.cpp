@@ -21,7 +21,7 @@ struct TensorObject {
   TensorObject* representative;  // nullptr: it is the representative itself
   long handles;                  // of the Memory, held by instances; of a representative
   bool is_kept;                  // for memory over its own: see keep_tensor()
-  PyObject* offers;              // a list while somebody watches; see watch_offer()
+  PyObject* offers;              // the list of watch_offer()
   Tensor tensor;                 // never changes, but for clear()
 };
 
@@ -291,28 +291,14 @@ Owner keep_tensor(PyObject* tensor) noexcept {
   return {tensor, release_python_object};
 }
 
-void watch_offer(PyObject* object, bool watched) {
+void watch_offer(PyObject* object, PyObject* offers) {
   if (!is_tensor(object)) return;
-  PyObject* const offers = watched ? PyList_New(0) : nullptr;
-  if (watched && !offers) throw PythonError();
-  drop(std::exchange(cast(object)->offers, offers));
+  drop(std::exchange(cast(object)->offers, offers == Py_None ? nullptr : Py_NewRef(offers)));
 }
 
 void note_offer(PyObject* tensor, PyObject* what) noexcept {
   PyObject* const offers = cast(tensor)->offers;
   if (offers && what && PyList_Append(offers, what) < 0) PyErr_Clear();
-}
-
-bool was_refused(PyObject* object) noexcept {
-  PyObject* const offers = is_tensor(object) ? cast(object)->offers : nullptr;
-  const Py_ssize_t count = offers ? PyList_GET_SIZE(offers) : 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* const what = PyList_GET_ITEM(offers, i);
-    // A consumer that takes the struct of a capsule renames the capsule.
-    const bool is_taken = what == Py_True || (PyCapsule_CheckExact(what) && !is_fresh(what));
-    if (is_taken) return false;
-  }
-  return count > 0;
 }
 
 void wait_for_pending_work(const Tensor& tensor) {

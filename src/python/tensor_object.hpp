@@ -59,15 +59,13 @@ PyObject* base_of(PyObject* object) noexcept;
 // Keeps the instance alive for other memory over its memory. The collector no longer clears the
 // instance: a cycle through it ends when that memory, which may have pending work, is released.
 Owner keep_tensor(PyObject* tensor) noexcept;
-// From watch_offer(true) to watch_offer(false) an instance records the requests of a consumer. They
+// An instance records the requests of a consumer in this list, until None comes in its place. They
 // distinguish a consumer that refuses a form of the memory from one that fails for other reasons.
 // Other objects record nothing.
-void watch_offer(PyObject* object, bool watched);
+void watch_offer(PyObject* object, PyObject* offers);
 // Called by the protocols: the memory, or where it is, was asked for (None); it was taken (True); a
 // capsule was handed out.
 void note_offer(PyObject* tensor, PyObject* what) noexcept;
-// Whether the memory was asked for, and not taken.
-bool was_refused(PyObject* object) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
 // Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and

@@ -128,7 +128,8 @@ def exchange(
             handed = _prepare(decision, offer, copy)
             if call is None:
                 return handed
-            _core.watch_offer(handed, True)
+            offers: list[object] = []
+            _core.watch_offer(handed, offers)
             try:
                 if decision.described is not None and _is_plain(handed):
                     result = decision.described(handed)
@@ -137,13 +138,14 @@ def exchange(
             except NO_REFUSALS:
                 raise
             except Exception as refusal_or_not:
-                was_refused = _core.was_refused(handed) or isinstance(refusal_or_not, BufferError)
-                if not (who.is_library or was_refused):
+                is_refusal = _was_refused(offers) or isinstance(refusal_or_not, BufferError)
+                if not (who.is_library or is_refusal):
                     raise
                 refusals.append(refusal_or_not)
                 continue
             finally:
-                _core.watch_offer(handed, False)
+                _core.watch_offer(handed, None)
+                offers.clear()  # of capsules that nobody took
             if ENABLED:
                 route = f"{who.package}, {offer.plan.route.value}"
                 note(route, decision.source.nbytes, offer.plan.copies)
@@ -188,6 +190,12 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
     if handed.size == 0 and not who.null_data and handed.entry_id is not None:
         return _EmptyProducer(handed, copy_entry(handed, who))
     return handed
+
+
+def _was_refused(offers: list[object]) -> bool:
+    """Whether the memory was requested, and not taken: who takes a capsule's struct renames it."""
+    taken = (one is True or (is_capsule(one) and '"dltensor' not in repr(one)) for one in offers)
+    return bool(offers) and not any(taken)
 
 
 def _is_plain(handed: Any) -> bool:
