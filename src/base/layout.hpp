@@ -18,7 +18,10 @@ class Layout {
  public:
   explicit Layout(int ndim = 0);
   Layout(int ndim, const std::int64_t* shape, const std::int64_t* strides);
-  Layout(const Layout& other) : Layout(other.ndim_, other.shape(), other.strides()) {}
+  Layout(const Layout& other) : ndim_(other.ndim_) {
+    std::copy_n(other.inline_, 2 * inline_ndim, inline_);
+    if (other.heap_) *this = Layout(ndim_, other.shape(), other.strides());
+  }
   Layout& operator=(const Layout& other) { return *this = Layout(other); }
   // A moved-from layout has no axes.
   Layout(Layout&& other) noexcept : ndim_(0) { *this = std::move(other); }

@@ -25,13 +25,13 @@ Layout read_layout(const DLTensor& dl) {
     fail(Error::Kind::buffer, "the producer's array has ", dl.ndim, " dimensions and a NULL shape");
   }
   Layout layout(dl.ndim);
-  std::copy_n(dl.shape, dl.ndim, layout.shape());
   std::int64_t stride = 1;  // NULL strides (DLPack before 1.2) mean C order
   for (int axis = dl.ndim - 1; axis >= 0; --axis) {
-    const std::int64_t length = layout.shape()[axis];
+    const std::int64_t length = dl.shape[axis];
     if (length < 0) {
       fail(Error::Kind::buffer, "the producer's shape[", axis, "] is ", length);
     }
+    layout.shape()[axis] = length;
     layout.strides()[axis] = dl.strides ? dl.strides[axis] : stride;
     if (!dl.strides && __builtin_mul_overflow(stride, std::max<std::int64_t>(length, 1), &stride)) {
       fail(Error::Kind::buffer, "the number of elements of the producer's array overflows");
@@ -53,9 +53,9 @@ Layout read_layout(const DLTensor& dl) {
 }
 
 // A view of an export of this package, which other code returned.
-Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Layout layout,
-                  DLDevice device, const NamedDevice& named, bool readonly,
-                  const ImportOptions& options) {
+Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layout, DLDevice device,
+                  const NamedDevice& named, bool readonly, const ImportOptions& options) {
+  const Memory& memory = use->memory();
   const Entry* entry = memory->entry();
   if (!named.fits(entry, memory->kind())) {
     if (named.is_host) {
@@ -69,15 +69,13 @@ Tensor view_known(const Memory& memory, std::byte* data, const DType& dtype, Lay
     data = memory->data;
   }
   const bool on_host = named.is_host && !(options.settle && entry);
-  Tensor view{memory, data, &dtype, std::move(layout), readonly, on_host};
   // Its producer has had a queue of ours, or has shown one of its own.
   if (!on_host && (options.expected || options.queue)) memory->show();
-  const bool has_queue = !options.queue || *options.queue == memory->queue();
-  if (!on_host && entry && !has_queue) return on_queue(view, *options.queue, keep_memory(memory));
+  const bool has_queue = on_host || !entry || !options.queue || *options.queue == memory->queue();
+  Tensor view{use->take_back(), data, &dtype, std::move(layout), readonly, on_host};
+  if (!has_queue) view = on_queue(view, *options.queue, keep_memory(view.memory));
   // A host copy of ours is settled as any host memory is.
-  if (on_host && options.host_reader) {
-    return relabel(view, *options.host_reader, UsmKind::system);
-  }
+  if (on_host && options.host_reader) view = relabel(view, *options.host_reader, UsmKind::system);
   return view;
 }
 
@@ -122,9 +120,8 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
   const NamedDevice named = resolve(dl.device);
   if (!named.is_host && !named.entry) refuse(dl.device);
   if (options.known) {
-    options.known->was_not_used();  // it came back to us
-    return {view_known(options.known->memory(), data, dtype, std::move(layout), dl.device, named,
-                       readonly, options),
+    return {view_known(options.known, data, dtype, std::move(layout), dl.device, named, readonly,
+                       options),
             copied};
   }
   if (named.is_host) {

@@ -165,11 +165,16 @@ class InUse {
 
   const Memory& memory() const noexcept { return memory_; }
   void was_not_used() noexcept { was_used_ = false; }
+  // The handle, which has come back to this package.
+  Memory take_back() noexcept {
+    was_not_used();
+    if (std::exchange(submits_, false)) memory_->handles_ -= Allocation::user - 1;
+    return std::move(memory_);
+  }
 
  private:
   Memory memory_;
-  const bool submits_;
-  bool was_used_;
+  bool submits_, was_used_;
 };
 
 // Host memory at this address is USM.  If it is a block of this package that the host had a view

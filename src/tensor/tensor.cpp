@@ -11,15 +11,15 @@ std::size_t bytes_of(const DType& dtype, const Layout& layout) {
   return static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
 }
 
-Tensor view_of(Memory memory, std::byte* data, const DType& dtype, Layout layout, bool readonly) {
+Tensor view_of(Memory&& memory, std::byte* data, const DType& dtype, Layout&& layout,
+               bool readonly) {
   if (!memory->data) data = nullptr;
   const bool on_host = !memory->entry();
   return {std::move(memory), data, &dtype, std::move(layout), readonly, on_host};
 }
 
-Tensor over(Memory memory, const DType& dtype, const Layout& layout) {
-  std::byte* const data = memory->data;
-  return view_of(std::move(memory), data, dtype, layout, false);
+Tensor over(Memory&& memory, const DType& dtype, const Layout& layout) {
+  return view_of(std::move(memory), memory->data, dtype, Layout(layout), false);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize
   return {reinterpret_cast<std::byte*>(begin), extent.nbytes()};
 }
 
-Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entry& entry,
+Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const Entry& entry,
                   bool readonly, Owner owner, Queue queue) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind;
@@ -61,7 +61,7 @@ Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entr
   return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
 }
 
-Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
+Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool readonly, Owner owner,
                    bool settle, const Entry* reader) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind = UsmKind::system;

@@ -40,11 +40,11 @@ Tensor make_host_tensor(const DType& dtype, const Layout& layout);
 // A view of memory that `owner` keeps alive; `data` is the first element.
 // borrow_usm: Error(buffer) unless the whole extent is USM of one kind, bound to the entry's
 // context.
-Tensor borrow_usm(std::byte* data, const DType& dtype, Layout layout, const Entry& entry,
+Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const Entry& entry,
                   bool readonly, Owner owner, Queue queue = {});
 // borrow_host: host memory.  `settle`: a device wants it, so USM of a context of the table is taken
 // as the USM it is, and other memory as "system" USM of `reader`, if there is one.
-Tensor borrow_host(std::byte* data, const DType& dtype, Layout layout, bool readonly, Owner owner,
+Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool readonly, Owner owner,
                    bool settle = false, const Entry* reader = nullptr);
 
 // A view of the same memory.  `offset` counts elements from the first element of `base`.
