@@ -102,15 +102,15 @@ struct PythonError {};
 
 // Drops a reference, with the GIL.  That may run Python code, which may release the GIL and
 // be ended when it asks for it again.
-inline void drop(PyObject* object) noexcept {
+[[gnu::always_inline]] inline void drop(PyObject* object) noexcept {
   hang_at_thread_end([object] { Py_XDECREF(object); });
 }
 
 // Of a PyRef.  Where the interpreter is ending and this thread does not hold the GIL, its stack is
 // being unwound (forced_unwind.hpp), and the reference is kept.
 struct DecRef {
-  void operator()(PyObject* object) const noexcept {
-    if (!python_is_gone()) drop(object);
+  [[gnu::always_inline]] void operator()(PyObject* object) const noexcept {
+    if (python_is_alive() || !python_is_gone()) drop(object);
   }
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;

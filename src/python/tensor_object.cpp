@@ -224,16 +224,18 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
     PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
     return nullptr;
   }
-  PyObject* self = type->tp_alloc(type, 0);
-  if (!self) return nullptr;
+  TensorObject* const object = PyObject_GC_New(TensorObject, type);
+  if (!object) return nullptr;
   static thread_local const bool python_started_it [[gnu::tls_model("initial-exec")]] =
       is_python_thread();
   if (python_started_it) this_thread_may_ask_queues();
-  TensorObject* object = cast(self);
-  new (&object->tensor) Tensor(std::forward<T>(tensor));
+  object->weakrefs = object->offers = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
+  object->is_kept = false;
+  new (&object->tensor) Tensor(std::forward<T>(tensor));
   join(object);
-  return self;
+  PyObject_GC_Track(object);
+  return reinterpret_cast<PyObject*>(object);
 }
 
 }  // namespace
