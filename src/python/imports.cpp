@@ -43,10 +43,8 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
   if (!version) version = Py_BuildValue("(ii)", DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
   PyObject*& its_names = names[(stream ? 1 : 0) + (copy ? 2 : 0)];
   if (!its_names) {
-    its_names = stream && copy ? PyTuple_Pack(3, keywords[0], keywords[1], keywords[2])
-                : stream       ? PyTuple_Pack(2, keywords[0], keywords[1])
-                : copy         ? PyTuple_Pack(2, keywords[0], keywords[2])
-                               : PyTuple_Pack(1, keywords[0]);
+    its_names =
+        PyTuple_Pack(1 + !!stream + !!copy, keywords[0], keywords[stream ? 1 : 2], keywords[2]);
   }
   if (!version || !its_names) throw PythonError();
   PyObject* args[] = {x, version, stream ? stream : copy, copy};
@@ -78,8 +76,10 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
   const int type = static_cast<int>(device->device_type);
   if (type == kDLOneAPI) {
     const Entry* const entry = find_entry(device->device_id);
-    if (!entry || has_other_libsycl()) return nullptr;
-    if (facts & ProducerClass::shows_queue) {
+    const bool shows_queue = facts & ProducerClass::shows_queue;
+    // With another runtime, only those that show a queue of ours get one.
+    if (!entry || (!shows_queue && has_other_libsycl())) return nullptr;
+    if (shows_queue) {
       stream.reset(PyObject_GetAttr(x, queue_name));
       if (!stream) (void)take_exception();
       if (stream) wanted.queue = queue_of_dpctl(stream.get());
@@ -224,7 +224,8 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   const ProducerClass its_class = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
   if (!(its_class.facts & needed)) return import_slowly(x, request, nullptr);
-  if (std::optional<Imported> imported = import_through_api(x, its_class, options)) {
+  if (std::optional<Imported> imported =
+          its_class.table ? import_through_api(x, its_class, options) : std::nullopt) {
     // The Python protocol can forbid a copy.
     const bool refused = imported->copied && request.copy == Py_False;
     if (!refused) return settle(x, *std::move(imported), request);
