@@ -82,9 +82,10 @@ READY = {
         "ready_host",
         1.3,
         ("ready_host_bare", 1, " and a question to the SYCL runtime"),
-        "The two calls of a producer in Python take 155 ns, of which NumPy makes one, and the"
-        " question whether the memory is USM 90 ns. The other 190 ns are the checks of the"
-        " struct, the block that keeps it, and the tensor.",
+        "The two calls of a producer in Python take 150 ns, of which NumPy makes one, and the"
+        " question whether the memory is USM 90 ns. The other 150 ns are the checks of the"
+        " struct and the owner (45), the block that keeps it (30), the choice of the protocol"
+        " (25), the tensor (20), and the call itself, as with NumPy (30).",
     ),
     "dpnp's USM": (
         "ready_usm",
@@ -98,9 +99,10 @@ READY = {
         "ready_own",
         0.9,
         ("ready_host_bare", 0, ""),
-        "The two calls of a producer in Python take 155 ns, of which NumPy makes one. The other"
-        " 200 ns are the checks of the struct, the end of the export, the tensor, and the"
-        " question whether another SYCL runtime is loaded, before a queue is passed.",
+        "The two calls of a producer in Python take 150 ns, of which NumPy makes one. The other"
+        " 155 ns are the checks of the struct (35), the choice of the protocol (35), the end of"
+        " the export (25), the tensor (20), the question whether another SYCL runtime is loaded,"
+        " before a queue is passed (15), and the call itself, as with NumPy (25).",
     ),
 }
 
