@@ -93,30 +93,12 @@ struct Locks {
 inline Locks locks;
 static_assert(std::is_trivially_destructible_v<Locks>);  // blocks are freed until the very end
 
-// A value that the first thread makes, and the others wait for.  Never destroyed; when it cannot be
-// made, the next call tries again.
-template <class T>
-class MadeOnce {
- public:
-  template <class Make>
-  T& get(const Make& make) {
-    if (T* const value = made()) return *value;
-    const std::lock_guard<Mutex> lock(locks.making);
-    if (!made()) made_.store(make(), std::memory_order_release);
-    return *made();
-  }
-  // nullptr: nobody has needed it so far.
-  T* made() const noexcept { return made_.load(std::memory_order_acquire); }
-
- private:
-  std::atomic<T*> made_{nullptr};
-};
-
-// The same without a lock, for what may be made several times: the first one that is ready stays.
+// A value that is made when first needed, and never destroyed.  Threads may make it at the same
+// time, without a lock: the first one that is ready stays.
 template <class T>
 class FirstMade {
  public:
-  // `make` gives a unique_ptr.
+  // `make` gives a unique_ptr.  When it cannot be made, the next call tries again.
   template <class Make>
   T& get(const Make& make) {
     if (T* const value = made()) return *value;
@@ -131,8 +113,20 @@ class FirstMade {
   std::atomic<T*> made_{nullptr};
 };
 
-// The same for each process.  A forked child makes another one, and leaves that of its parent as it
-// was: threads that are gone may have been in the middle of it.
+// The same for a value that one thread makes, while the others wait.
+template <class T>
+class MadeOnce : public FirstMade<T> {
+ public:
+  template <class Make>
+  T& get(const Make& make) {
+    if (T* const value = this->made()) return *value;
+    const std::lock_guard<Mutex> lock(locks.making);
+    return FirstMade<T>::get(make);
+  }
+};
+
+// One for each process, made without a lock.  A forked child makes another one, and leaves that of
+// its parent as it was: threads that are gone may have been in the middle of it.
 template <class T>
 class PerProcess {
  public:

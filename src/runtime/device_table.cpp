@@ -226,11 +226,11 @@ class Table {
 
 std::atomic<QueueSource> queue_source{nullptr};
 MadeOnce<Table> the_table;
-MadeOnce<const Entry> entry_of_default_device;
+std::atomic<const Entry*> entry_of_default_device{nullptr};
 
 Table& table() {
   Table* const made = the_table.made();  // inlined, unlike the rest
-  return made ? *made : the_table.get([] { return new Table; });
+  return made ? *made : the_table.get([] { return std::make_unique<Table>(); });
 }
 
 const sycl::device& device_at(const void* address) {
@@ -336,11 +336,11 @@ const Entry& default_entry() {
   if (root_count() == 0) {
     fail(Error::Kind::runtime, "SYCL found no device; ", no_device_advice());
   }
-  return entry_of_default_device.get([] {
-    return sycl_call("choosing the default device", [] {
-      const sycl::device device(sycl::default_selector_v);
-      return &table().root_of(device);
-    });
+  if (const Entry* const known = entry_of_default_device) return *known;
+  return sycl_call("choosing the default device", []() -> const Entry& {
+    const Entry& found = table().root_of(sycl::device(sycl::default_selector_v));
+    entry_of_default_device = &found;
+    return found;
   });
 }
 

@@ -79,9 +79,9 @@ const Classes& classes() {
   return the_classes.get([] {
     return sycl_call("creating a queue", [] {
       const sycl::queue live(sycl::default_selector_v, [](sycl::exception_list) {});
-      return new const Classes{
-          anatomy_of(live, "sycl::queue", "dpctl.SyclQueue"),
-          anatomy_of(live.get_context(), "sycl::context", "dpctl.SyclContext")};
+      return std::make_unique<const Classes>(
+          Classes{anatomy_of(live, "sycl::queue", "dpctl.SyclQueue"),
+                  anatomy_of(live.get_context(), "sycl::context", "dpctl.SyclContext")});
     });
   });
 }

@@ -197,7 +197,7 @@ TEST(threads_make_once_while_another_forks) {
   const auto make = [&] {
     begins = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return new const int(5);
+    return std::make_unique<const int>(5);
   };
   std::thread other([&] { number.get(make); });
   while (!begins) std::this_thread::yield();
