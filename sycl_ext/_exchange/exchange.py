@@ -167,11 +167,9 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
     source, who, copies = decision.source, decision.who, offer.plan.route.copies
     if offer.device == HOST:
         base = source if source.base is None else source.base
-        handed: _core.TensorBase = (
-            _core.as_host_view(_core.copy_to_host(source), None)
-            if copies
-            else _core.as_host_view(source, base)
-        )
+        if copies:
+            source, base = _core.copy_to_host(source), None
+        handed: _core.TensorBase = _core.as_host_view(source, base)
     elif offer.device is not None:
         handed = as_tensor(source, device=offer.device, copy=True if copies else copy)
     elif (

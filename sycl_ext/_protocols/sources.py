@@ -104,12 +104,6 @@ def strong(x: Any) -> Any:
     return x.__repr__.__self__ if type(x) in ProxyTypes else x
 
 
-def root_of(x: object) -> object:
-    """Return the base of a view of `x`: views of views have the same base."""
-    base = x.base if is_tensor(x) else None
-    return x if base is None else base
-
-
 def tensor_device(tensor: _core.TensorBase) -> Device:
     """Return the device of a tensor that has an entry."""
     if tensor.entry_id is None:
