@@ -367,17 +367,14 @@ const Entry& entry_of_context(const void* context, const void* device) {
   return sycl_call("looking up the device of a context", [&]() -> const Entry& {
     const sycl::context& wanted = context_at(context);
     const auto devices = wanted.get_devices();
-    if (device) {
-      if (is_served(device_at(device), wanted)) return table().of(device_at(device), wanted);
-      fail(Error::Kind::value, "the device '",
-           device_at(device).get_info<sycl::info::device::name>(),
-           "' does not belong to the context, which has ", devices.size(), " device(s)");
-    }
-    if (devices.size() != 1) {
+    if (!device && devices.size() != 1) {
       fail(Error::Kind::value, "the context has ", devices.size(),
            " devices; say which one is meant with device=");
     }
-    return table().of(devices.front(), wanted);
+    const sycl::device& meant = device ? device_at(device) : devices.front();
+    if (is_served(meant, wanted)) return table().of(meant, wanted);
+    fail(Error::Kind::value, "the device '", meant.get_info<sycl::info::device::name>(),
+         "' does not belong to the context, which has ", devices.size(), " device(s)");
   });
 }
 

@@ -171,7 +171,6 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
          " in USM, but its ", nbytes, " bytes end beyond that allocation");
   }
   if (*kind == UsmKind::host) return entry;
-  if (!is_usm) *kind = UsmKind::device;
   const Entry& owner = is_usm ? allocating_entry(first, entry) : owner_of_mapped(first, entry);
   if (!entry.reaches(owner)) {
     fail(Error::Kind::buffer, what, " is said to be on device (14, ", entry.id,
