@@ -232,6 +232,9 @@ def test_a_context_of_several_devices(halves):
     assert entry is not sx.register_context(both, halves[1])
     with pytest.raises(ValueError, match="does not belong"):
         sx.register_context(both, sx.device(0))
+    elsewhere = {**sx.zeros(4).__sycl_usm_array_interface__, "syclobj": both}
+    with pytest.raises(BufferError, match=r"not USM of the private.*of the default context of"):
+        sx.as_tensor(types.SimpleNamespace(__sycl_usm_array_interface__=elsewhere))
 
 
 # ---- sub-devices ---------------------------------------------------------------------------------
