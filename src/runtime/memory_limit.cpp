@@ -29,12 +29,6 @@ bool is_over(const Entry& limited, std::size_t nbytes) noexcept {
   return limit >= 0 && bytes_on(limited) + static_cast<std::int64_t>(nbytes) > limit;
 }
 
-const Entry* first_over(const Entry& entry, std::size_t nbytes) noexcept {
-  if (is_over(entry, nbytes)) return &entry;
-  const Entry* const root = find_entry(entry.root_id);
-  return is_over(*root, nbytes) ? root : nullptr;
-}
-
 // Bytes of a kind on the device of an entry; of a root device's, also on its parts and contexts.
 std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
@@ -82,6 +76,7 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
   };
   std::chrono::steady_clock::duration left{};
   for (int fruitless = 0; fruitless < most_fruitless_calls;) {
+    if (has_room()) return true;
     if (is_less_in_use()) {
       fruitless = 0;
       left = longest_wait_for_room;
@@ -98,17 +93,15 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
     } else {
       ++fruitless;
     }
-    if (has_room()) return true;
   }
   return false;
 }
 
-const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) {
+const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
   if (kind == UsmKind::host) return nullptr;
-  const Entry* passed = first_over(entry, nbytes);
-  const auto has_room = [&] { return !(passed = first_over(entry, nbytes)); };
-  if (passed) is_room_made(entry, nbytes, has_room);
-  return passed;
+  if (is_over(entry, nbytes)) return &entry;
+  const Entry* const root = find_entry(entry.root_id);
+  return is_over(*root, nbytes) ? root : nullptr;
 }
 
 }  // namespace sycl_ext

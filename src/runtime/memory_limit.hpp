@@ -55,7 +55,7 @@ void set_pressure_handler(PressureHandler handler) noexcept;
 // freed nothing.  An allocation of the handler itself only waits.
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
 
-// The limit that the allocation would pass; nullptr: there is room, which may have been made.
-const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes);
+// The entry whose limit the allocation would pass; nullptr: there is none.
+const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
 
 }  // namespace sycl_ext

@@ -306,19 +306,26 @@ void release_cached_memory() noexcept {
 
 namespace {
 
-// Allocates a block of `size` bytes for an allocation of `nbytes`. If there is not enough memory,
-// cached memory is released first.
-KeptBlock take_fresh_usm(std::size_t size, std::size_t nbytes, UsmKind wanted, const Entry& entry) {
-  void* data = fresh_usm(size, wanted, entry);
-  const auto try_again = [&] {
-    release_cached_memory();
-    data = fresh_usm(size, wanted, entry);
-    return data != nullptr;
+// A block of `size` bytes for an allocation of `nbytes`.
+KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Entry& entry) {
+  KeptBlock block;
+  const Entry* passed = nullptr;
+  const auto is_taken = [&] {
+    passed = passed_limit(entry, kind, size);
+    if (passed) return false;
+    block = pool_of(&entry, kind).take(size);
+    if (!block.data) block = {fresh_usm(size, kind, entry), size};
+    return block.data != nullptr;
   };
-  if (!data && !try_again() && !is_room_made(entry, size, try_again)) {
-    fail_allocation(nbytes, wanted, entry, "the runtime has no memory left");
-  }
-  return {data, size};
+  const auto is_taken_now = [&] {
+    if (!passed) release_cached_memory();
+    return is_taken();
+  };
+  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
+  if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
+  fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
+                  " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
+                  bytes_on(*passed), " are in use");
 }
 
 // `take` is called when the memory for all else is there.
@@ -343,14 +350,9 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   require_not_forked([&entry] { return entry.is_cpu(); });
   const auto take = [&]() -> KeptBlock {
     if (nbytes == 0) return {};
-    const std::size_t size = dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes);
-    if (const Entry* const passed = passed_limit(entry, kind, size)) {
-      fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
-                      " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
-                      bytes_on(*passed), " are in use");
-    }
-    const KeptBlock kept = pool_of(&entry, kind).take(size);  // a dedicated one is too large
-    return kept.data ? kept : take_fresh_usm(size, nbytes, kind, entry);
+    // No pool keeps a block as large as a dedicated one.
+    return take_usm(dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes), nbytes, kind,
+                    entry);
   };
   return own(take, nbytes, kind, &entry, std::nullopt, std::move(queue));
 }
