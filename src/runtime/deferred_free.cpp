@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <iterator>
 #include <list>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -50,11 +51,10 @@ class Reaper {
 
   std::size_t count() const noexcept { return count_; }
 
-  bool wait(std::chrono::milliseconds timeout) {
+  void wait(std::chrono::milliseconds timeout) {
     std::unique_lock<Mutex> lock(locks.deferred_frees);
     const std::uint64_t before = freed_;
     passed_.wait_for(lock, timeout, [&] { return freed_ != before || count_ == 0; });
-    return freed_ != before;
   }
 
   void settle(std::chrono::milliseconds timeout) {
@@ -81,8 +81,7 @@ class Reaper {
 
   struct Group {
     QueueSet queues;  // of its first member
-    std::vector<Event> markers = {};
-    bool is_marked = false;
+    std::optional<std::vector<Event>> markers = std::nullopt;
     List members = nullptr;
   };
 
@@ -121,7 +120,7 @@ class Reaper {
   void put(std::unique_ptr<Deferred> one) noexcept {
     const QueueSet queues = one->awaited_queues();
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& other) {
-      return !other.is_marked && other.queues == queues;
+      return !other.markers && other.queues == queues;
     });
     if (group == groups_.end()) {
       try {
@@ -134,23 +133,20 @@ class Reaper {
     push(&group->members, std::move(one));
   }
 
-  // False: a queue records a graph, where a marker would be a node, or the runtime fails: the next
-  // look tries again.
-  static bool mark(Group* group) noexcept {
-    if (group->is_marked) return true;
+  // The next look tries again where a queue records a graph, in which a marker would be a node, or
+  // the runtime fails.
+  static void mark(Group* group) noexcept {
     try {
-      group->markers.clear();
-      group->markers.reserve(QueueSet::capacity);
+      std::vector<Event> markers;
       for (const Queue* queue : group->queues) {
         try {
-          group->markers.push_back(queue->marker());
+          markers.push_back(queue->marker());
         } catch (const DeviceLost&) {
         }
       }
-      group->is_marked = true;
+      group->markers = std::move(markers);
     } catch (...) {
     }
-    return group->is_marked;
   }
 
   // No lock is held, because a deleter may be Python's.
@@ -162,8 +158,9 @@ class Reaper {
         return before.queues == group->queues;
       });
       const bool is_late = is_behind && groups_.size() > most_groups;
-      if (is_late || !mark(&*group) || is_behind ||
-          !std::all_of(group->markers.begin(), group->markers.end(),
+      if (!group->markers && !is_late) mark(&*group);
+      if (is_behind || !group->markers ||
+          !std::all_of(group->markers->begin(), group->markers->end(),
                        [](const Event& marker) { return marker.is_done(); })) {
         ++group;
         continue;
@@ -207,6 +204,6 @@ void settle_deferred_frees(std::chrono::milliseconds timeout) {
   if (!frees) reaper().settle(timeout);
 }
 
-bool wait_for_deferred_free(std::chrono::milliseconds timeout) { return reaper().wait(timeout); }
+void wait_for_deferred_free(std::chrono::milliseconds timeout) { reaper().wait(timeout); }
 
 }  // namespace sycl_ext
