@@ -252,20 +252,21 @@ std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, 
   return failure;
 }
 
-void wait_for_all(std::vector<Event> events) {
-  events.erase(std::remove_if(events.begin(), events.end(),
-                              [](const Event& event) { return !event.state_; }),
-               events.end());
-  const auto is_done = [](const Event& event) { return event.state_->is_done.load(); };
+void wait_for_all(const std::vector<Event>& events) {
+  const auto is_done = [](const Event& event) { return !event.state_ || event.state_->is_done; };
   if (!std::all_of(events.begin(), events.end(), is_done)) {
     const WithoutGil released;
-    wait_interruptibly([events] {
+    wait_interruptibly([events, is_done] {
       sycl_call("waiting for commands", [&] {
-        for (const Event& event : events) settle(event.state_);
+        for (const Event& event : events) {
+          if (!is_done(event)) settle(event.state_);
+        }
       });
     });
   }
-  for (const Event& event : events) raise_failure(event.state_.get());
+  for (const Event& event : events) {
+    if (event.state_) raise_failure(event.state_.get());
+  }
 }
 
 Event Event::from_address(const void* address) {

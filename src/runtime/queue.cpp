@@ -241,8 +241,8 @@ void Queue::wait() const {
   tell_errors();
 }
 
-void Queue::finish(std::vector<Event> events) const {
-  wait_for_all(std::move(events));
+void Queue::finish(const std::vector<Event>& events) const {
+  wait_for_all(events);
   tell_errors();
 }
 
@@ -306,16 +306,14 @@ void Queue::order_after(const Event& event) const {
 }
 
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
-  if (nbytes != 0) finish({submit_copy(to, from, nbytes)});
+  finish({submit_copy(to, from, nbytes)});
 }
 
 Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
-  if (nbytes == 0) return Event();
   return list(submit_memcpy(state_, to, from, nbytes));
 }
 
 Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
-  if (nbytes == 0) return Event();
   if (const auto last = last_command(*state_, most_copies)) {
     wait_interruptibly([state = state_, last] {
       sycl_call("waiting for earlier copies", [&] { look_at_commands(*state, last.get()); });
@@ -334,7 +332,6 @@ Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
 }
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {
-  if (nbytes == 0) return;
   finish({list(sycl_call("zeroing USM", [&] {
     return submit(state_, [&](sycl::queue& queue) { return queue.memset(to, 0, nbytes); });
   }))});

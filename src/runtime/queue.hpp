@@ -39,12 +39,12 @@ class Event {
 
  private:
   friend class Queue;
-  friend void wait_for_all(std::vector<Event> events);
+  friend void wait_for_all(const std::vector<Event>& events);
   std::shared_ptr<EventState> state_;  // nullptr: done
 };
 
 // Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them, each time.
-void wait_for_all(std::vector<Event> events);
+void wait_for_all(const std::vector<Event>& events);
 
 class Queue {
  public:
@@ -79,7 +79,7 @@ class Queue {
   // asynchronously.
   void wait() const;
   // The same for commands of this queue, all that the caller has submitted.
-  void finish(std::vector<Event> events) const;
+  void finish(const std::vector<Event>& events) const;
   // The event of all work that the device has been given so far; empty when nothing is pending.  It
   // has been handed to the device, so that it ends without anybody waiting for it.
   Event marker() const;
@@ -93,7 +93,7 @@ class Queue {
   // The same for one command of a queue.  Nothing is done where it takes a wait on the host.
   void order_after(const Event& event) const;
 
-  // Copies and waits.  Either pointer may be host memory.
+  // Copies at least one byte, and waits.  Either pointer may be host memory.
   void copy(void* to, const void* from, std::size_t nbytes) const;
   // Submits a copy without waiting for it.
   Event submit_copy(void* to, const void* from, std::size_t nbytes) const;
