@@ -123,7 +123,7 @@ void alter(Input& input, Managed* managed) {
 }
 
 // The accesses of a consumer to the memory.
-void use(Input& input, const Tensor& tensor) {
+void use(const Tensor& tensor) {
   REQUIRE(inside(tensor));
   const std::int64_t shape[] = {tensor.size()};
   if (tensor.size() > most_copied) return;
@@ -188,7 +188,7 @@ void fuzz(Input& input) {
   }
   REQUIRE(changes != 0 || same(*found, tensor));
   try {
-    use(input, *found);
+    use(*found);
     // And once more, as what it has become.
     if (!is_where_announced(*found)) return;
     auto* again = export_managed<DLManagedTensorVersioned>(*found, {found->dl_device()});
