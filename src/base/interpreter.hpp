@@ -17,6 +17,9 @@ namespace sycl_ext {
 // Of the process: the one that Python handles signals in.
 inline bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
+class Entry;  // runtime/device_table.hpp
+class Queue;  // runtime/queue.hpp
+
 struct Interpreter {
   // Whether the calling thread holds the GIL.
   bool (*holds_gil)() noexcept;
@@ -33,6 +36,16 @@ struct Interpreter {
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.
   void (*handle_signals)();
+
+  // These are called without a lock, with or without the GIL, and may throw.
+
+  // The queue of Entry::queue(), which is dpctl's.
+  Queue (*queue_of)(const Entry& entry);
+  // Calls `add` with the address of each `sycl::event` that the users of an out-of-order queue have
+  // noted for their commands.
+  void (*find_noted_events)(const Queue& queue, const std::function<void(const void*)>& add);
+  // Asks the program to free memory, before an allocation fails; true: it is to try again.
+  bool (*make_room)(const Entry& limited, std::size_t nbytes);
 };
 
 // nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.

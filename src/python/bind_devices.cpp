@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "python/bind.hpp"
+#include "python/dpctl_queue.hpp"
 #include "runtime/deferred_free.hpp"
 #include "runtime/dl_device.hpp"
 #include "runtime/runtime_call.hpp"
@@ -37,11 +38,23 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
   return paths;
 }
 
+bool make_room(const Entry& limited, std::size_t nbytes) {
+  const auto ask = [&] {
+    const PyRef answer(PyObject_CallFunction(hooks().make_room, "in", limited.id,
+                                             static_cast<Py_ssize_t>(nbytes)));
+    const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
+    if (is_true < 0) throw PythonError();
+    return is_true != 0;
+  };
+  return with_gil(ask, [] { return false; });
+}
+
 }  // namespace
 
 void bind_devices(py::module_& m) {
   static const Interpreter python{holds_gil,      release_gil_if_held, take_gil,
-                                  python_is_gone, takes_signals,       handle_signals};
+                                  python_is_gone, takes_signals,       handle_signals,
+                                  queue_of,       find_noted_events,   make_room};
   interpreter = &python;
   py::module_ tests = m.def_submodule("_test");
   tests.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls);

@@ -61,21 +61,9 @@ void require_alike(const Tensor& to, const Tensor& from) {
   fail(Error::Kind::value, "the two sides differ in shape or dtype");
 }
 
-bool pressure_handler(const Entry& limited, std::size_t nbytes) {
-  const auto ask = [&] {
-    const PyRef answer(PyObject_CallFunction(hooks().make_room, "in", limited.id,
-                                             static_cast<Py_ssize_t>(nbytes)));
-    const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
-    if (is_true < 0) throw PythonError();
-    return is_true != 0;
-  };
-  return with_gil(ask, [] { return false; });
-}
-
 }  // namespace
 
 void bind_tensors(py::module_& m) {
-  set_pressure_handler(pressure_handler);
   py::class_<Commands>(m, "Commands")
       .def("done", &Commands::are_done)
       .def("wait", &Commands::wait)

@@ -2,7 +2,6 @@
 // The extension module `sycl_ext._native`: argument names, docstrings, exception translation, and
 // no logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
-#include "python/dpctl_queue.hpp"
 #include "python/host_arrays.hpp"
 
 namespace {
@@ -24,7 +23,6 @@ void bind_hooks(py::module_& m) {
     // Of an export through the table, Python would neither write the log nor know the caller.
     auto* const base = reinterpret_cast<PyObject*>(sycl_ext::tensor_base_type());
     if (trace) py::delattr(base, "__dlpack_c_exchange_api__");
-    sycl_ext::ask_dpctl();
     for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
       sycl_ext::end_directly(type);
     }

@@ -38,6 +38,20 @@ const void* address_of_queue(PyObject* object) {
   return get ? get(object) : nullptr;
 }
 
+// dpctl is not loaded for that: without it there is none.
+bool is_dpctl_queue(PyObject* object) noexcept {
+  static PyObject* queue_class = nullptr;
+  if (!queue_class) {
+    const PyRef name(PyUnicode_FromString("dpctl"));
+    const PyRef dpctl(name ? PyImport_GetModule(name.get()) : nullptr);
+    queue_class = dpctl ? PyObject_GetAttrString(dpctl.get(), "SyclQueue") : nullptr;
+    PyErr_Clear();
+  }
+  // Of its type, whatever it says that it is: what it holds is followed.
+  return queue_class && PyType_Check(queue_class) &&
+         PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(queue_class));
+}
+
 // Every function of dpctl and dpnp notes here what it submits to a queue, and comes after what it
 // finds.  https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
 bool add_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
@@ -81,32 +95,6 @@ bool add_noted_events(const Queue& queue, const std::function<void(const void*)>
   return true;
 }
 
-void event_source(const Queue& queue, const std::function<void(const void*)>& add) {
-  const auto ask = [&] {
-    const SavedException pending;  // a destructor asks
-    if (add_noted_events(queue, add)) return;
-    if (!pending) throw PythonError();
-    PyErr_WriteUnraisable(Py_None);
-    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
-  };
-  with_gil(ask, [] {
-    if (!python_is_alive()) return;
-    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
-  });
-}
-
-Queue queue_source(const Entry& entry) {
-  const auto fetch = [&] {
-    Queue queue = queue_of_dpctl(shared_queue(entry).get());
-    if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
-    return queue;
-  };
-  return with_gil(fetch, [&]() -> Queue {
-    fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('", entry.name,
-         "'), or the interpreter is gone");
-  });
-}
-
 }  // namespace
 
 PyRef shared_queue(const Entry& entry) {
@@ -120,19 +108,6 @@ PyRef shared_queue(const Entry& entry) {
   return queue;
 }
 
-bool is_dpctl_queue(PyObject* object) noexcept {
-  static PyObject* queue_class = nullptr;
-  if (!queue_class) {
-    const PyRef name(PyUnicode_FromString("dpctl"));
-    const PyRef dpctl(name ? PyImport_GetModule(name.get()) : nullptr);
-    queue_class = dpctl ? PyObject_GetAttrString(dpctl.get(), "SyclQueue") : nullptr;
-    PyErr_Clear();
-  }
-  // Of its type, whatever it says that it is: what it holds is followed.
-  return queue_class && PyType_Check(queue_class) &&
-         PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(queue_class));
-}
-
 Queue queue_of_dpctl(PyObject* object) {
   if (!is_dpctl_queue(object)) return Queue();
   const void* const address = address_of_queue(object);
@@ -140,9 +115,30 @@ Queue queue_of_dpctl(PyObject* object) {
   return Queue::from_address(address);
 }
 
-void ask_dpctl() noexcept {
-  set_queue_source(queue_source);
-  set_event_source(event_source);
+void find_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
+  const auto ask = [&] {
+    const SavedException pending;  // a destructor asks
+    if (add_noted_events(queue, add)) return;
+    if (!pending) throw PythonError();
+    PyErr_WriteUnraisable(Py_None);
+    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
+  };
+  with_gil(ask, [] {
+    if (!python_is_alive()) return;
+    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
+  });
+}
+
+Queue queue_of(const Entry& entry) {
+  const auto fetch = [&] {
+    Queue queue = queue_of_dpctl(shared_queue(entry).get());
+    if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
+    return queue;
+  };
+  return with_gil(fetch, [&]() -> Queue {
+    fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('", entry.name,
+         "'), or the interpreter is gone");
+  });
 }
 
 }  // namespace sycl_ext

@@ -11,13 +11,11 @@ namespace sycl_ext {
 // The shared queue of an entry, as a dpctl.SyclQueue.  Under the GIL.
 PyRef shared_queue(const Entry& entry);
 
-// Whether it is a dpctl.SyclQueue.  dpctl is not loaded for that: without it there is none.  Under
-// the GIL.
-bool is_dpctl_queue(PyObject* object) noexcept;
 // The queue in a dpctl.SyclQueue; empty: the object is none.  Under the GIL.
 Queue queue_of_dpctl(PyObject* object);
 
-// Has Entry::queue() ask dpctl; and Queue, which events dpctl and dpnp have noted.
-void ask_dpctl() noexcept;
+// For Interpreter.
+Queue queue_of(const Entry& entry);
+void find_noted_events(const Queue& queue, const std::function<void(const void*)>& add);
 
 }  // namespace sycl_ext

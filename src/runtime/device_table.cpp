@@ -10,6 +10,7 @@
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <utility>
 
+#include "base/interpreter.hpp"
 #include "runtime/commands.hpp"
 #include "runtime/device_info.hpp"
 #include "runtime/sycl_handles.hpp"
@@ -224,7 +225,6 @@ class Table {
   const Entry* last_searched_ = nullptr;
 };
 
-std::atomic<QueueSource> queue_source{nullptr};
 MadeOnce<Table> the_table;
 std::atomic<const Entry*> entry_of_default_device{nullptr};
 
@@ -264,9 +264,9 @@ const Queue& Entry::extension_queue() const {
 
 const Queue& Entry::fetch_queue() const {
   return queue_.get([this] {
-    const QueueSource source = queue_source.load(std::memory_order_acquire);
+    const Interpreter* const python = interpreter;
     auto fetched = std::make_unique<const Queue>(
-        source ? source(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
+        python ? python->queue_of(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
     fetched->share();
     return fetched;
   });
@@ -297,8 +297,6 @@ std::string no_device_advice() {
          "sycl_ext.devices() before that import; " +
          advice.text;
 }
-
-void set_queue_source(QueueSource source) noexcept { queue_source = source; }
 
 int root_count() { return table().root_count(); }
 int entry_count() { return table().size(); }

@@ -129,11 +129,6 @@ class Entry final {
   mutable FirstMade<const Queue> queue_, extension_queue_;
 };
 
-// The source of Entry::queue(), which is dpctl.  Called without a lock, with or without the GIL.
-// nullptr (the C++ tests): each entry makes one.
-using QueueSource = Queue (*)(const Entry& entry);
-void set_queue_source(QueueSource source) noexcept;
-
 // The advice of errors if there is no device.  The package sets it at import, with the driver that
 // should provide a device (empty: unknown): if the driver cannot be loaded into this process, the
 // advice is the reason of the loader.

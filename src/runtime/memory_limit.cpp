@@ -18,7 +18,6 @@ constexpr std::chrono::milliseconds longest_wait_for_room{5000};
 // In a row, of a handler that returns true: other threads may take memory that it frees.
 constexpr int most_fruitless_calls = 100;
 
-std::atomic<PressureHandler> pressure_handler{nullptr};
 MemoryUse use_of_host;  // trivially destroyed: good until the process ends
 
 // Whether this thread is in the handler.
@@ -40,14 +39,14 @@ std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
 }
 
 bool ask_handler(const Entry& entry, std::size_t nbytes) {
-  const PressureHandler handler = pressure_handler;
-  if (!handler || is_asking) return false;
+  const Interpreter* const python = interpreter;
+  if (!python || is_asking) return false;
   struct Asking {
     Asking() { is_asking = true; }
     ~Asking() { is_asking = false; }
   } asking;
   const Entry& root = *find_entry(entry.root_id);
-  return handler(entry, nbytes) || (&root != &entry && handler(root, nbytes));
+  return python->make_room(entry, nbytes) || (&root != &entry && python->make_room(root, nbytes));
 }
 
 }  // namespace
@@ -59,8 +58,6 @@ MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept {
 std::int64_t bytes_on(const Entry& entry) noexcept {
   return bytes_of(entry, UsmKind::device) + bytes_of(entry, UsmKind::shared);
 }
-
-void set_pressure_handler(PressureHandler handler) noexcept { pressure_handler = handler; }
 
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
   // Not the blocks that were freed: a handler, and other threads, also free what they allocate.

@@ -44,11 +44,6 @@ MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept;
 // and of its private contexts.
 std::int64_t bytes_on(const Entry& entry) noexcept;
 
-// The function that an allocation calls before it fails; true: it is to try again.  It is called
-// without a lock, and may throw.
-using PressureHandler = bool (*)(const Entry& limited, std::size_t nbytes);
-void set_pressure_handler(PressureHandler handler) noexcept;
-
 // An allocation of so many bytes on the entry does not fit.  Waits for blocks with pending work
 // that are to be freed, then calls the handler for the device of the entry and for its root device,
 // and so on, until `has_room` is true.  False: there is none, and the handler returned false, or

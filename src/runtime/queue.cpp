@@ -2,7 +2,6 @@
 #include "runtime/queue.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -111,8 +110,6 @@ std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& sta
   });
 }
 
-std::atomic<EventSource> event_source{nullptr};
-
 }  // namespace
 
 std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
@@ -138,8 +135,6 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
     return make_state(std::move(queue), false, std::move(errors));
   });
 }
-
-void set_event_source(EventSource source) noexcept { event_source = source; }
 
 Queue Queue::from_address(const void* address) {
   return sycl_call("reading a queue", [&] {
@@ -185,9 +180,10 @@ bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 // libsycl keeps the order of the commands on an in-order queue.
 std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
-  const EventSource source = event_source.load(std::memory_order_acquire);
-  if (in_order() || !source) return events;
-  source(*this, [&events](const void* address) { events.push_back(Event::from_address(address)); });
+  const Interpreter* const python = interpreter;
+  if (in_order() || !python) return events;
+  python->find_noted_events(
+      *this, [&events](const void* address) { events.push_back(Event::from_address(address)); });
   return events;
 }
 

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -115,10 +114,5 @@ class Queue {
 
   std::shared_ptr<QueueState> state_;
 };
-
-// How to find the commands on an out-of-order queue whose events its users have noted, with a
-// function to give the address of each `sycl::event` to.
-using EventSource = void (*)(const Queue& queue, const std::function<void(const void*)>& add);
-void set_event_source(EventSource source) noexcept;
 
 }  // namespace sycl_ext
