@@ -201,10 +201,20 @@ PyMemberDef members[] = {
 bool is_python_thread() {
   if (is_main_thread()) return true;
   const SavedException saved;
-  const PyRef answer(
-      hang_at_thread_end([] { return PyObject_CallNoArgs(hooks().is_python_thread); }));
+  const PyRef name(PyUnicode_FromString("threading"));
+  const PyRef threading(name ? PyImport_GetModule(name.get()) : nullptr);
+  const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
+  const auto attribute = [&](const char* of_module) {
+    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
+  };
+  const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
+  bool result = false;
+  if (ident && active && foreign && PyDict_Check(active.get())) {
+    PyObject* const thread = PyDict_GetItemWithError(active.get(), ident.get());
+    result = thread && PyObject_IsInstance(thread, foreign.get()) == 0;
+  }
   PyErr_Clear();
-  return answer.get() == Py_True;
+  return result;
 }
 
 template <class T>

@@ -27,7 +27,6 @@ struct Hooks {
   hook(shared_queue);        \
   hook(numpy_dtype);         \
   hook(make_room);           \
-  hook(is_python_thread);    \
   hook(tensor_class);        \
   hook(host_view_class);     \
   hook(device_ids);          \

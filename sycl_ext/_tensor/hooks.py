@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects the core to the package.  Imported by ``_core.py``."""
 
-import threading
-
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import ENABLED
 from sycl_ext._devices import device, memory_use
@@ -26,7 +24,6 @@ def connect() -> None:
         "usm_kinds": {kind: number for number, kind in enumerate(ALLOCATED)},
         "numpy_dtype": numpy_dtype,
         "make_room": memory_use.make_room,
-        "is_python_thread": _is_python_thread,
         "decide": rules.decide,
         "facts_of_class": imports.facts_of_class,
         "shared_queue": device.shared_queue,
@@ -39,9 +36,3 @@ def connect() -> None:
     _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
     runtimes.warn_of_others()
     runtimes.prepare_for_no_device()
-
-
-def _is_python_thread() -> bool:
-    """Whether Python started this thread."""
-    threads: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
-    return not isinstance(threads.get(threading.get_ident()), (threading._DummyThread, type(None)))
