@@ -111,10 +111,11 @@ void dealloc(PyObject* self) {
   // A producer's deleter may be Python, which must not see an exception that is on its way.
   const SavedException saved;
   TensorObject* object = cast(self);
+  // First: what follows may be Python that makes another instance over the memory.
+  PyObject* const representative = leave(object);
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(std::exchange(object->base, nullptr));
   drop(std::exchange(object->offers, nullptr));
-  PyObject* const representative = leave(object);
   {  // a large block takes the operating system a while
     const Memory& memory = object->tensor.memory;
     const WithoutGil released(memory.use_count() == 1 && memory->nbytes >= gil_threshold);

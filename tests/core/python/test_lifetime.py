@@ -416,3 +416,13 @@ def test_what_a_consumer_refused_is_not_left_to_the_collector(forms):
         del tensor
         assert gone() is None
     assert len(calls) > 1
+
+
+def test_a_tensor_is_made_over_memory_whose_last_one_ends():
+    """A callback of a weak reference runs while the tensor is torn down."""
+    tensor, made = numbers(), []
+    capsule = tensor.__dlpack__(max_version=(1, 0))
+    reference = weakref.ref(tensor, lambda _: made.append(sx.from_dlpack(capsule)))
+    del tensor
+    assert reference() is None
+    assert gc.get_referents(*made) == [sx.Tensor]
