@@ -119,9 +119,7 @@ ON_GPUS = tuple(f"../package/test_roundtrips.py::test_{name}" for name in ("tens
 ENVIRONMENTS = {
     "two_platforms": Environment("two_platforms", _two_platforms),
     "opencl_gpu": Environment(
-        "opencl_gpu",
-        lambda scratch: _opencl_gpu(scratch, gpus=2),
-        also=("stand_in_gpu", *ON_GPUS),
+        "opencl_gpu", lambda scratch: _opencl_gpu(scratch, gpus=2), also=("stand_in_gpu", *ON_GPUS)
     ),
     "opencl_gpu_kernels": Environment(
         "../ordering/test_pending.py",

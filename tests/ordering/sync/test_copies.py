@@ -34,13 +34,9 @@ def traced():
     variables = {**os.environ, "SYCL_UR_TRACE": "2", "PYTHONPATH": f"{HERE}:{environments.HERE}"}
     calls: dict[str, Counter] = {}
     route = ""
+    command = [sys.executable, "traced_routes.py"]
     with subprocess.Popen(
-        [sys.executable, "traced_routes.py"],
-        env=variables,
-        cwd=HERE,
-        stdout=subprocess.PIPE,
-        text=True,
-        errors="replace",
+        command, env=variables, cwd=HERE, stdout=subprocess.PIPE, text=True, errors="replace"
     ) as process:
         for line in process.stdout:
             if line.startswith("=== "):
