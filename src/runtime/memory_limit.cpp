@@ -72,7 +72,7 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
     return fewest != before;
   };
   std::chrono::steady_clock::duration left{};
-  for (int fruitless = 0; fruitless < most_fruitless_calls;) {
+  for (int fruitless = 0;;) {
     if (has_room()) return true;
     if (is_less_in_use()) {
       fruitless = 0;
@@ -85,13 +85,10 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
         wait_for_deferred_free(timeout);
       });
       left -= std::chrono::steady_clock::now() - begin;
-    } else if (!ask_handler(entry, nbytes)) {
+    } else if (fruitless++ == most_fruitless_calls || !ask_handler(entry, nbytes)) {
       return false;
-    } else {
-      ++fruitless;
     }
   }
-  return false;
 }
 
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
