@@ -30,6 +30,11 @@ def load_core() -> None:
 
 def _finish_imports() -> None:
     """Wait before a fork: its child would keep the locks of imports of other threads for ever."""
+    # The fork has taken it if `logging` was imported after this module; dpctl's import needs it.
+    lock = getattr(sys.modules.get("logging"), "_lock", None)
+    taken = lock if lock and lock._is_owned() else None
+    if taken:
+        taken.release()
     loading.acquire()
     # A module that is still being found has a lock, and is not in sys.modules.
     for name in [*sys.modules, *getattr(_frozen_importlib, "_module_locks", ())]:
@@ -39,6 +44,8 @@ def _finish_imports() -> None:
             __import__(name)  # waits if another thread imports it
         except Exception:  # the import failed in the other thread, which reports the error
             continue
+    if taken:
+        taken.acquire()
 
 
 os.register_at_fork(

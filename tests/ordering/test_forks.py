@@ -31,19 +31,16 @@ def test_forks_while_threads_allocate(forks):
     """A child takes over no lock that a thread of its parent held."""
     program = f"""{FORK}
 stop = threading.Event()
-
 def allocate():
     while not stop.is_set():
         [sx.empty(16, "uint8", usm_type=kind) for kind in ("device", "shared", "host")]
         sx.empty(100, "uint8").to_numpy(copy=True)
 
 threads = [threading.Thread(target=allocate) for _ in range(4)]
-for thread in threads:
-    thread.start()
+[thread.start() for thread in threads]
 hung = sum(fork() != 0 for _ in range({forks}))
 stop.set()
-for thread in threads:
-    thread.join()
+[thread.join() for thread in threads]
 print(hung, "hung")
 """
     assert environments.python(program) == "0 hung\n"
@@ -269,10 +266,11 @@ assert set(tensor.to_numpy().tolist()) == {7}
 @pytest.mark.parametrize(
     "first", ["_core.set_hooks", "dlpack.VERSION", "ipc.empty", "memory.cached", "mpi.check"]
 )
-def test_a_fork_while_a_name_is_loaded(first):
+@pytest.mark.parametrize("before", ["", "import sycl_ext; "], ids=["", "late logging"])
+def test_a_fork_while_a_name_is_loaded(first, before):
     """It waits: the child would have the locks of modules whose import nobody finishes."""
     environments.python(f"""
-{FORK}
+{FORK.replace("import logging", before + "import logging")}
 import sys, time
 
 class Slow:
@@ -282,6 +280,7 @@ class Slow:
         if name.startswith("sycl_ext._") and threading.current_thread() is not main:
             self.begun.set()
             time.sleep(0.02)
+            logging.getLogger("dpctl")  # as its import does
 
 main = threading.current_thread()
 sx.{first.partition(".")[0]} if {first!r}[0] != "_" else None
