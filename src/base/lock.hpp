@@ -84,10 +84,8 @@ struct Locks {
 
   template <class Do>
   void for_each(const Do& what) {
-    for (Mutex* one : {&making, &host_registrations, &extents, &deferred_frees, &async_errors}) {
-      what(*one);
-    }
-    what(pools);
+    auto& [a, b, c, d, e, f] = *this;  // all of them, or it does not compile
+    what(a), what(b), what(c), what(d), what(e), what(f);
   }
 };
 inline Locks locks;

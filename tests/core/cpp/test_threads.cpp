@@ -175,19 +175,19 @@ bool ends_well_in_a_child(const Body& body) {
 
 // The fork holds no lock of a greater rank while it waits for one.
 TEST(threads_take_locks_while_another_forks) {
-  std::atomic<bool> is_first_taken{false};
-  std::thread other([&] {
-    const std::lock_guard lock_first(locks.async_errors);
-    is_first_taken = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the fork waits by now, probably
-    const std::lock_guard lock_second(locks.pools);
+  locks.for_each([](auto& first) {
+    std::atomic<bool> is_first_taken{false};
+    std::thread other([&] {
+      const std::lock_guard lock_first(first);
+      is_first_taken = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the fork waits now, probably
+      if constexpr (std::is_same_v<decltype(first), Mutex&>) std::lock_guard last(locks.pools);
+    });
+    while (!is_first_taken) std::this_thread::yield();
+    CHECK(ends_well_in_a_child(
+        [] { locks.for_each([](auto& one) { const std::lock_guard lock(one); }); }));
+    other.join();
   });
-  while (!is_first_taken) std::this_thread::yield();
-  CHECK(ends_well_in_a_child([&] {
-    const std::lock_guard lock_first(locks.async_errors);
-    const std::lock_guard lock_second(locks.pools);
-  }));
-  other.join();
 }
 
 // A child that is forked while another thread makes something has it, or makes it itself.
