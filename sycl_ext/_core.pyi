@@ -324,8 +324,11 @@ def facts_of_class(cls: type, /) -> int:
 def as_writable(tensor: TensorBase, /) -> TensorBase:
     """The same memory, marked as writable because its producer allows it."""
 
-def as_host_view(tensor: TensorBase, base: object, /) -> HostView:
-    """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it."""
+def as_host_view(tensor: TensorBase, source: object, /) -> HostView:
+    """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it.
+
+    `source`: the object that it is a view of, or None. The base is its base, if it has one.
+    """
 
 def limit_memory(entry: Entry, nbytes: SupportsIndex, /) -> None:
     """Limits the 'device' and 'shared' USM of a device; < 0: no limit."""
@@ -359,7 +362,10 @@ def native_stream(entry: Entry, /) -> int:
     """The stream of CUDA or HIP behind the queue of an entry."""
 
 def watch_offer(handed: object, offers: list[object] | None, /) -> None:
-    """Has a tensor record in a list how a consumer uses it: None: its memory was requested; True: it was taken; a capsule: that was returned."""
+    """Has a tensor record its use by a consumer, until None is given instead of a list.
+
+    None in the list: the memory was requested. True: it was taken. A capsule: this one was returned.
+    """
 
 def note_offer_asked(tensor: TensorBase, /) -> None:
     """Records that the memory of a watched tensor was requested."""

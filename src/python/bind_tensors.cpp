@@ -113,9 +113,10 @@ void bind_tensors(py::module_& m) {
     return fits ? view_of(tensor, std::move(view)) : py::none();
   });
 
-  m.def("as_host_view", [](const Tensor& tensor, const py::object& base) {
+  m.def("as_host_view", [](const Tensor& tensor, const py::object& source) {
     auto* const type = reinterpret_cast<PyTypeObject*>(hooks().host_view_class);
-    return own(wrap_tensor(as_host_view(tensor), base.ptr(), type));
+    PyObject* const base = is_tensor(source.ptr()) ? base_of(source.ptr()) : source.ptr();
+    return own(wrap_tensor(as_host_view(tensor), base, type));
   });
   m.def("copy_to_host", &copy_to_host);
   m.def(

@@ -166,10 +166,8 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
     """Make the object of an offer, in the form that the consumer's function takes."""
     source, who, copies = decision.source, decision.who, offer.plan.route.copies
     if offer.device == HOST:
-        base = source if source.base is None else source.base
-        if copies:
-            source, base = _core.copy_to_host(source), None
-        handed: _core.TensorBase = _core.as_host_view(source, base)
+        seen = _core.copy_to_host(source) if copies else source
+        handed: _core.TensorBase = _core.as_host_view(seen, None if copies else source)
     elif offer.device is not None:
         handed = as_tensor(source, device=offer.device, copy=True if copies else copy)
     elif (

@@ -54,8 +54,7 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
     source = _core.find_memory(x, copy)
     found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
-    its_base = x.base if sources.is_tensor(x) else None
-    base = None if copy is True or is_capsule(x) else x if its_base is None else its_base
+    base = None if copy is True or is_capsule(x) else x
     if copy is True or found.copies != 0:
         source = _core.copy_to_host(source)
     return _core.as_host_view(source, base)
