@@ -35,7 +35,6 @@ def allocate():
     while not stop.is_set():
         [sx.empty(16, "uint8", usm_type=kind) for kind in ("device", "shared", "host")]
         sx.empty(100, "uint8").to_numpy(copy=True)
-
 threads = [threading.Thread(target=allocate) for _ in range(4)]
 [thread.start() for thread in threads]
 hung = sum(fork() != 0 for _ in range({forks}))

@@ -33,15 +33,8 @@ ROOT = TESTS.parent
 LONG = os.environ.get("SYCL_EXT_LONG") == "1"
 #: Variables that change which devices there are, or what they can do.
 PREFIXES = (
-    "OCL_ICD_",
-    "ONEAPI_",
-    "SYCL_",
-    "UR_",
-    "ZE_",
-    "ZEL_",
-    "CL_CONFIG_",
-    "FAKEGPU_",
-    "OPENCL_",
+    *("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "ZEL_", "CL_CONFIG_"),
+    *("FAKEGPU_", "OPENCL_"),
 )
 #: And those among them that are about the tests.
 OURS = (

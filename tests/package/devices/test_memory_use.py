@@ -138,6 +138,15 @@ def test_a_callback_that_raises_or_allocates():
         sx.empty(1)
     assert len(calls) == 101
 
+    def late(nbytes):
+        return busy(nbytes) and (len(calls) < 201 or not kept.clear())
+
+    limit(sx.device(), None)
+    kept = [sx.empty(5 * MIB, "uint8")]
+    limit(sx.device(), of().live_bytes + of(usm_type="shared").live_bytes, late)
+    sx.empty(5 * MIB, "uint8")
+    assert len(calls) == 201
+
 
 def test_the_limit_of_a_root_is_that_of_its_contexts_and_parts():
     private = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
