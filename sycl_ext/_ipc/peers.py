@@ -10,10 +10,9 @@ import ctypes
 import errno
 import operator
 import os
-import threading
 import weakref
 from pathlib import Path
-from typing import SupportsIndex
+from typing import ClassVar, SupportsIndex
 
 #: The setting of Linux's security module Yama: a number. Without Yama there is no such file.
 PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -110,9 +109,9 @@ class Permission:
     allows only one such process, so a second one is refused.
     """
 
-    _lock = threading.Lock()
-    _peer = 0  # who may
-    _count = 0  # objects that say so
+    #: The process that gives it and the peer of each one, oldest first. There is no lock, because
+    #: the garbage collector and a fork may come in at any place.
+    _given: ClassVar[dict[object, tuple[int, int]]] = {}
 
     def __init__(self, peer: SupportsIndex) -> None:
         try:
@@ -121,24 +120,31 @@ class Permission:
             raise TypeError(f"peer is {peer!r}; it must be the id of a process") from None
         if not 0 < peer < 1 << 31 or not Path(f"/proc/{peer}").exists():
             raise ValueError(f"peer is {peer}, and there is no such process")
-        cls = type(self)
-        with cls._lock:
-            if cls._count and cls._peer != peer:
-                raise BufferError(
-                    f"process {cls._peer} may open the device memory of this process already, and "
-                    f"the kernel allows one; drop its handles before you allow process {peer}"
-                )
-            if ptrace_scope() == 1:  # elsewhere it changes nothing, or does not exist
-                _set_ptracer(peer)
-            cls._peer = peer
-            cls._count += 1
-            weakref.finalize(self, cls._end, os.getpid())
+        key = object()
+        weakref.finalize(self, self._end, key)
+        self._given[key] = os.getpid(), peer
+        if (allowed := self._allowed()) != peer:
+            del self._given[key]
+            raise BufferError(
+                f"process {allowed} may open the device memory of this process already, and the "
+                f"kernel allows one; drop its handles before you allow process {peer}"
+            )
+        self._tell_kernel()
 
     @classmethod
-    def _end(cls, maker: int) -> None:
-        if maker != os.getpid():  # this process was forked, and the permission is the parent's
-            return
-        with cls._lock:
-            cls._count -= 1
-            if cls._count == 0 and ptrace_scope() == 1:
-                _set_ptracer(0)
+    def _allowed(cls) -> int:
+        """Return the peer of the oldest permission of this process; 0: it gives none."""
+        process = os.getpid()
+        return next((peer for maker, peer in list(cls._given.values()) if maker == process), 0)
+
+    @classmethod
+    def _tell_kernel(cls) -> None:
+        told = None
+        while ptrace_scope() == 1 and told != (allowed := cls._allowed()):
+            _set_ptracer(allowed)
+            told = allowed  # and look again: it may have changed meanwhile
+
+    @classmethod
+    def _end(cls, key: object) -> None:
+        if cls._given.pop(key, None) and not cls._allowed():
+            cls._tell_kernel()
