@@ -124,7 +124,7 @@ class Permission:
         weakref.finalize(self, self._end, key)
         self._given[key] = os.getpid(), peer
         if (allowed := self._allowed()) != peer:
-            del self._given[key]
+            self._end(key)
             raise BufferError(
                 f"process {allowed} may open the device memory of this process already, and the "
                 f"kernel allows one; drop its handles before you allow process {peer}"

@@ -17,9 +17,8 @@ import contextlib
 import os
 import struct
 import weakref
-from collections import deque
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from sycl_ext._devices.cached_memory import released_with
 from sycl_ext._ipc.peers import require_descriptor
@@ -33,26 +32,36 @@ _SIZE = 4096
 _ARRIVED = len(_MARK)  # the offset of the state
 
 
-class _Withdrawn(NamedTuple):
-    """Memory of a dropped handle, which other processes may still have open."""
+@dataclass(eq=False)
+class _Memory:
+    """Memory that this process offers, or that others may still have open after that."""
 
+    offer: "weakref.ref[Offer]"
     record: Block
     kept: object  #: the object to drop in the end
-    sent: bool  #: a process will still open it
+    maker: int = field(default_factory=os.getpid)
+    sent: bool = False  #: a process will still open it
 
     def is_in_use(self) -> bool:
         """Whether it must stay; after the first False it cannot be opened."""
-        content = self.record.read()
-        if self.sent and not content[_ARRIVED]:
+        if os.getpid() != self.maker:  # this process was forked, and the record is its parent's
+            return False
+        if self.sent:
+            if not self.record.read()[_ARRIVED]:
+                return True
+        elif self.offer() is not None:
             return True
+        else:
+            self.record.write(_WITHDRAWN)
         if not self.record.lock(exclusive=True):
             return True
         self.record.write(_WITHDRAWN)
         return False
 
 
-#: Withdrawn, or sent; all operations used here are atomic.
-_waiting: deque[_Withdrawn] = deque()
+#: Only `reclaim` takes memory out, in the end: Ctrl-C, the garbage collector and other threads may
+#: come in at any place.
+_offered: set[_Memory] = set()
 
 
 class Offer:
@@ -63,37 +72,23 @@ class Offer:
     """
 
     def __init__(self, data: bytes, nbytes: int, kept: object) -> None:
-        self._record = make_block(_SIZE)
-        self._record.write(_RECORD.pack(_MARK, False, nbytes, len(data)) + data)
-        self._end = weakref.finalize(self, _withdraw, self._record, kept, os.getpid())
-        self._end.atexit = False  # the kernel releases the locks of a process
-        self.key = self._record.key
+        record = make_block(_SIZE)
+        record.write(_RECORD.pack(_MARK, False, nbytes, len(data)) + data)
+        self.key = record.key
+        self._memory = _Memory(weakref.ref(self), record, kept)
+        _offered.add(self._memory)
+        weakref.finalize(self, reclaim).atexit = False  # then the kernel releases the locks
 
     def keep_until_arrived(self) -> None:
         """Keep the memory until a process has opened it, and closed it again."""
-        detached = self._end.detach()
-        if detached is not None:
-            _object, _function, (record, kept, _maker), _keywords = detached
-            _waiting.append(_Withdrawn(record, kept, sent=True))
-
-
-def _withdraw(record: Block, kept: object, maker: int) -> None:
-    if os.getpid() != maker:  # this process was forked, and the record is its parent's
-        return
-    record.write(_WITHDRAWN)
-    _waiting.append(_Withdrawn(record, kept, sent=False))
-    reclaim()
+        self._memory.sent = True
 
 
 def reclaim() -> None:
-    """Free withdrawn memory that no process has open."""
-    for _ in range(len(_waiting)):
-        try:
-            one = _waiting.popleft()
-        except IndexError:  # another thread has them
-            return
-        if one.is_in_use():
-            _waiting.append(one)
+    """Free the memory of dropped offers that no process has open."""
+    for one in list(_offered):
+        if not one.is_in_use():
+            _offered.discard(one)
 
 
 released_with.append(reclaim)
@@ -102,7 +97,7 @@ released_with.append(reclaim)
 def waiting() -> int:
     """Return the number of blocks that are kept only for other processes."""
     reclaim()
-    return len(_waiting)
+    return sum(one.sent or one.offer() is None for one in list(_offered))
 
 
 def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
