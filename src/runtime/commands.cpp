@@ -61,9 +61,6 @@ static bool is_over(const EventState& state) {
 
 namespace {
 
-// Whether somebody else submits to the queue, or to one that it was ordered after.
-bool depends_on_others(const QueueState& state) { return state.shared || state.follows_others; }
-
 // Asks until it is over.
 void poll(const sycl::event& event) {
   constexpr std::chrono::microseconds longest_pause{500};
@@ -88,7 +85,7 @@ void poll(const sycl::event& event) {
 // its errors.
 void wait_for(sycl::event event, const QueueState& state) {
   const WaitForWork call("waiting for a command");
-  if ((depends_on_others(state) || is_forked_child()) && state.answers_at_once) {
+  if ((state.shared || state.follows_others || is_forked_child()) && state.answers_at_once) {
     {
       const RuntimeCall brief("flushing a queue");
       const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
@@ -131,23 +128,18 @@ std::condition_variable_any& is_known() {
 }
 
 // One thread waits for the oldest command of a queue while this lives, without the lock.
-class OnlyWait {
- public:
-  OnlyWait(AsyncErrors* errors, std::unique_lock<Mutex>* lock) : errors_(errors), lock_(lock) {
-    errors_->awaited_in = process_generation();
-    lock_->unlock();
+struct OnlyWait {
+  OnlyWait(AsyncErrors* errors, std::unique_lock<Mutex>* lock) : errors(errors), lock(lock) {
+    errors->awaited_in = process_generation();
+    lock->unlock();
   }
   ~OnlyWait() {
-    lock_->lock();
-    errors_->awaited_in = -1;
+    lock->lock();
+    errors->awaited_in = -1;
     is_known().notify_all();
   }
-  OnlyWait(const OnlyWait&) = delete;
-  OnlyWait& operator=(const OnlyWait&) = delete;
-
- private:
-  AsyncErrors* const errors_;
-  std::unique_lock<Mutex>* const lock_;
+  AsyncErrors* const errors;
+  std::unique_lock<Mutex>* const lock;
 };
 
 }  // namespace
@@ -211,7 +203,8 @@ Event list(std::shared_ptr<EventState> command) {
   return Event(std::move(command));
 }
 
-void settle(const std::shared_ptr<EventState>& command) {
+// Blocks until the outcome of a command is known.
+static void settle(const std::shared_ptr<EventState>& command) {
   if (command->queue && command->queue->errors) {
     list(command);
     return look_at_commands(*command->queue, command.get());
@@ -220,17 +213,6 @@ void settle(const std::shared_ptr<EventState>& command) {
   const std::lock_guard<Mutex> lock(locks.async_errors);
   command->failure = failure;
   failure.empty() ? command->finish() : command->abandon();
-}
-
-void raise_failure(EventState* command) {
-  std::string failure;
-  {
-    const std::lock_guard<Mutex> lock(locks.async_errors);
-    failure = command->failure;
-  }
-  if (failure.empty()) return;
-  command->abandon();
-  fail(Error::Kind::runtime, "a command has failed: ", failure);
 }
 
 std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
@@ -265,7 +247,15 @@ void wait_for_all(const std::vector<Event>& events) {
     });
   }
   for (const Event& event : events) {
-    if (event.state_) raise_failure(event.state_.get());
+    if (!event.state_) continue;
+    std::string failure;
+    {
+      const std::lock_guard<Mutex> lock(locks.async_errors);
+      failure = event.state_->failure;
+    }
+    if (failure.empty()) continue;
+    event.state_->abandon();
+    fail(Error::Kind::runtime, "a command has failed: ", failure);
   }
 }
 

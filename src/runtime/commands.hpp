@@ -36,23 +36,26 @@ struct AsyncErrors {
 };
 
 struct QueueState {
+  QueueState(sycl::queue queue, bool shared, std::shared_ptr<AsyncErrors> errors)
+      : queue(std::move(queue)), shared(shared), errors(std::move(errors)) {}
+
   sycl::queue queue;
-  bool in_order = false;
+  const bool in_order = queue.is_in_order();
   // How the runtime answers whether work is pending.  OpenCL: at once, and wrongly or with a crash
   // when another thread submits meanwhile, because the adapter looks at an event which that thread
   // has released.  Level Zero: under the queue's lock, which v1 holds while somebody waits for the
   // queue. https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/opencl/queue.cpp
   // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/queue.cpp
-  bool answers_at_once = false;
+  const bool answers_at_once = queue.get_backend() == sycl::backend::opencl;
   mutable std::atomic<void*> native{nullptr};  // of OpenCL, which `queue` holds; nullptr: not asked
-  mutable std::atomic<bool> shared{false};     // a third party can submit to it
+  mutable std::atomic<bool> shared;            // a third party can submit to it
   std::atomic<bool> follows_others{false};     // it was ordered after another queue
   // Of the last question whether all is done; under locks.async_errors.
-  mutable std::optional<sycl::event> unmet_mark = std::nullopt;
+  mutable std::optional<sycl::event> unmet_mark;
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
   mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
-  std::shared_ptr<AsyncErrors> errors = nullptr;  // nullptr: the queue is a third party's
+  const std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a third party's
 
   bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
   // The first `count` commands whose event was dropped are done.
@@ -66,20 +69,20 @@ struct QueueState {
 // Whether this is a forked child, and the driver of the queue, a GPU's, may be locked for ever.
 bool belongs_to_parent(const QueueState& state);
 
-// A command of ours, counted in `pending` when it was submitted; or one of somebody else.
+// A command of ours, which counts in `pending`; or one of somebody else.
 struct EventState {
   // No queue: the command is not ours.
   EventState(sycl::event event, std::shared_ptr<QueueState> queue,
              std::uint64_t failures = no_failure_counts) noexcept
-      : event(std::move(event)), queue(std::move(queue)), failures(failures) {}
+      : event(std::move(event)), queue(std::move(queue)), failures(failures) {
+    if (this->queue) ++this->queue->pending;
+  }
   ~EventState() {
     abandon();
     if (!queue || !belongs_to_parent(*queue)) return;
     new sycl::event(std::move(event));  // never destroyed
     new sycl::event(std::move(end));
   }
-  EventState(const EventState&) = delete;
-  EventState& operator=(const EventState&) = delete;
 
   // Somebody has waited for it.
   void finish() noexcept {
@@ -112,20 +115,16 @@ struct EventState {
 
 bool is_cpu(const QueueState& state);
 
-// Submits a command of ours, and counts it.
+// Submits a command of ours.
 template <class Submit>
 std::shared_ptr<EventState> submit(const std::shared_ptr<QueueState>& state, const Submit& submit) {
   const RuntimeCall call("submitting a command");
   require_not_forked([&] { return is_cpu(*state); });
-  ++state->pending;
-  try {
-    const std::uint64_t failures = state->errors ? state->errors->failures.load() : 0;
-    return std::make_shared<EventState>(submit(state->queue), state, failures);
-  } catch (...) {  // it is unknown whether it was submitted
-    ++state->abandoned;
-    --state->pending;
-    throw;
-  }
+  const std::uint64_t failures = state->errors ? state->errors->failures.load() : 0;
+  // It counts from here on, and is abandoned if this fails: it may have been submitted.
+  auto command = std::make_shared<EventState>(sycl::event(), state, failures);
+  command->event = command->end = submit(state->queue);
+  return command;
 }
 
 // A command that has failed has a status of its own.
@@ -142,11 +141,6 @@ std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t le
 // Learns the outcome of the commands that are listed, and forgets those that are done.  Waits for
 // those up to `last`, if there is one.
 void look_at_commands(const QueueState& state, const EventState* last = nullptr);
-
-// Blocks until the outcome of a command is known.
-void settle(const std::shared_ptr<EventState>& command);
-// Of a command that is settled.
-void raise_failure(EventState* command);
 
 // Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
 // its own.  Whether there are any that nobody has been told of.

@@ -7,23 +7,12 @@
 #include <thread>
 #include <utility>
 
-#include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "runtime/commands.hpp"
 
 namespace sycl_ext {
 
 namespace {
-
-std::shared_ptr<QueueState> make_state(sycl::queue queue, bool shared,
-                                       std::shared_ptr<AsyncErrors> errors) {
-  const std::shared_ptr<QueueState> state(new QueueState{std::move(queue)});
-  state->in_order = state->queue.is_in_order();
-  state->answers_at_once = state->queue.get_backend() == sycl::backend::opencl;
-  state->shared = shared;
-  state->errors = std::move(errors);
-  return state;
-}
 
 bool is_recording(const QueueState& state) {
   return sycl_call("asking whether a queue records", [&] {
@@ -64,8 +53,7 @@ bool is_past_mark(const QueueState& state) {
   if (belongs_to_parent(state)) return true;
   const auto exchange = [&state](std::optional<sycl::event> mark) {
     const std::lock_guard<Mutex> lock(locks.async_errors);
-    state.unmet_mark.swap(mark);
-    return mark;
+    return std::exchange(state.unmet_mark, std::move(mark));
   };
   std::optional<sycl::event> last = exchange(std::nullopt);
   if (!last || is_over(*last)) {
@@ -132,13 +120,14 @@ std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl:
   };
   return sycl_call("creating a queue", [&] {
     sycl::queue queue(context, device, handler, properties);
-    return make_state(std::move(queue), false, std::move(errors));
+    return std::make_shared<QueueState>(std::move(queue), false, std::move(errors));
   });
 }
 
 Queue Queue::from_address(const void* address) {
   return sycl_call("reading a queue", [&] {
-    return Queue(make_state(*static_cast<const sycl::queue*>(address), true, nullptr));
+    const auto& queue = *static_cast<const sycl::queue*>(address);
+    return Queue(std::make_shared<QueueState>(queue, true, nullptr));
   });
 }
 
@@ -188,7 +177,6 @@ std::vector<Event> Queue::noted_events() const {
 }
 
 bool Queue::is_idle() const {
-  if (!may_have_work()) return true;
   const std::vector<Event> noted = noted_events();
   const WithoutGil released;
   return std::all_of(noted.begin(), noted.end(), [](const Event& one) { return one.is_done(); }) &&
@@ -199,7 +187,6 @@ bool Queue::is_device_idle() const noexcept {
   if (!may_have_work()) return true;
   try {
     if (!state_->answers_at_once) return false;
-    const WithoutGil released;
     const RuntimeCall call("asking whether a queue is idle");  // one for all that follow
     const std::int64_t abandoned = state_->abandoned;
     // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
@@ -224,13 +211,8 @@ void Queue::wait() const {
       // Up to the last one of now: other threads may submit for ever.
       if (const auto last = last_command(*state)) look_at_commands(*state, last.get());
       // First these: then the device has been given whatever came after them.
-      for (const Event& event : events) settle(event.state_);
-      if (!is_empty_after_a_while(*state)) {
-        if (const Event end = Queue(state).marker()) {
-          settle(end.state_);
-          raise_failure(end.state_.get());
-        }
-      }
+      wait_for_all(events);
+      if (!is_empty_after_a_while(*state)) wait_for_all({Queue(state).marker()});
       state->settle(abandoned);
     });
   });
@@ -243,15 +225,12 @@ void Queue::finish(const std::vector<Event>& events) const {
 }
 
 void Queue::tell_errors() const {
-  if (!sycl_call("collecting asynchronous errors", [this] { return collect_errors(*state_); })) {
-    return;
-  }
   std::string text;
-  {
+  if (sycl_call("collecting asynchronous errors", [this] { return collect_errors(*state_); })) {
     const std::lock_guard<Mutex> lock(locks.async_errors);
     text.swap(state_->errors->first);
   }
-  if (text.empty()) return;  // another thread was told
+  if (text.empty()) return;  // another thread may have been told
   fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
 }
 
@@ -262,9 +241,7 @@ Event Queue::marker() const {
     if (!all) return Event();
     const RuntimeCall call("flushing a queue");
     sycl::queue(state_->queue).ext_oneapi_prod();
-    const auto event = std::make_shared<EventState>(std::move(*all), state_);
-    ++state_->pending;
-    return Event(event);
+    return Event(std::make_shared<EventState>(std::move(*all), state_));
   });
 }
 
