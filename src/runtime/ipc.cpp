@@ -48,32 +48,26 @@ struct Opened {
   void* pointer;
   sycl::context context;
   Owner lease;  // goes after the mapping was closed
-};
 
-void close_ipc(void* state) {
-  const std::unique_ptr<Opened> opened(static_cast<Opened*>(state));
-  if (is_forked_child() || is_process_ending()) return;  // it is the parent's, or the system's
-  const WithoutGil released;
-  const RuntimeCall call("closing an inter-process handle");
-  try {
-    ipc::close(opened->pointer, opened->context);
-  } catch (...) {  // a deleter does not raise
-  }
-}
+  void end() const { ipc::close(pointer, context); }
+};
 
 struct Exported {
   Memory memory;
   ipc::handle handle;
+
+  void end() { ipc::put(handle, memory->entry()->sycl->context); }
 };
 
-void put_ipc(void* state) {
-  const std::unique_ptr<Exported> exported(static_cast<Exported*>(state));
-  if (is_forked_child() || is_process_ending()) return;  // the parent does it, or the system
+template <class State>
+void release_ipc(void* state) {
+  const std::unique_ptr<State> mine(static_cast<State*>(state));
+  if (is_forked_child() || is_process_ending()) return;  // it is the parent's, or the system's
   const WithoutGil released;
-  const RuntimeCall call("giving an inter-process handle back");
+  const RuntimeCall call("ending the use of an inter-process handle");
   try {
-    ipc::put(exported->handle, exported->memory->entry()->sycl->context);
-  } catch (...) {  // the handle goes with the block, then
+    mine->end();
+  } catch (...) {  // a deleter does not raise; a handle goes with its block, then
   }
 }
 
@@ -119,7 +113,7 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
   }
   return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
           found ? found->nbytes : 0,
-          Owner(exported.release(), put_ipc)};
+          Owner(exported.release(), release_ipc<Exported>)};
 }
 
 Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes, Owner lease) {
@@ -139,7 +133,7 @@ Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbyte
   }
   // Only a valid mapping is closed: the runtime uses the pointer, and would close another mapping.
   require_one_allocation("the inter-process handle", entry, data, nbytes);
-  Owner owner(opened.release(), close_ipc);
+  Owner owner(opened.release(), release_ipc<Opened>);
   UsmKind kind;
   const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
   return borrow(data, nbytes, kind, &where, {}, std::move(owner));
