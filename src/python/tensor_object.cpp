@@ -314,7 +314,7 @@ void wait_without_signals(const Memory& memory) {
   if (!memory->may_have_work()) return;
   const WithoutGil released;
   released_state = nullptr;  // as of a thread that takes no signals
-  memory->wait_quietly();
+  memory->wait_for_work(false);
 }
 
 bool is_tensor(PyObject* object) noexcept {

@@ -34,8 +34,7 @@ BlockPool& pool_of(const Entry* entry, UsmKind kind) {
 // process the runtime may be gone: then nothing is done.
 void free_block(void* block, const Entry* entry) noexcept {
   if (!block || !entry) return std::free(block);
-  if (is_forked_child() && !entry->is_cpu()) return;
-  if (is_process_ending()) return;
+  if (is_process_ending() || (is_forked_child() && !entry->is_cpu())) return;
   const WithoutGil released;
   const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
   try {
@@ -79,23 +78,13 @@ template <class... Parts>
 void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   const WithoutGil released;
   // Recently freed blocks may still be on their way back.
-  if (nbytes > BlockPool::largest_small && deferred_frees() > 0) {
-    settle_deferred_frees(std::chrono::milliseconds(2));
-  }
+  if (nbytes > BlockPool::largest_small) settle_deferred_frees(std::chrono::milliseconds(2));
   const RuntimeCall call("allocating USM");
   try {
     return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
   } catch (const sycl::exception& error) {
     fail_allocation(nbytes, wanted, entry, error.what());
   }
-}
-
-// The queue to record besides the entry's; empty if it is the same.
-Queue apart_from(const Entry* entry, Queue queue) {
-  if (!entry || !queue) return queue;
-  // In a private context the entry's queue is fetched only on request.
-  const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
-  return shared && queue == *shared ? Queue() : queue;
 }
 
 // Whether this thread may ask queues whether they are idle.  A thread of the runtime, in which
@@ -199,27 +188,19 @@ Allocation::~Allocation() {
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// The owner of a borrowed block waits for work on it, unless other code got the block here.
-QueueSet Allocation::awaited_queues() const noexcept {
-  return busy_queues(was_handed_out() || own_queue_);
-}
-
 void this_thread_may_ask_queues() noexcept { may_ask = true; }
 
 Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
 
-const Memory* Allocation::kept() const noexcept {
-  return static_cast<const Memory*>(owned_by(release_memory));
-}
-
 void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
-  if (void* const owner = owned_by(release)) return owner;
-  const Memory* const memory = kept();
-  return memory && memory->use_count() == 1 ? (*memory)->owner_released_by(release) : nullptr;
+  if (!owner_) return nullptr;
+  if (owner_->get_deleter() == release) return owner_->get();
+  if (owner_->get_deleter() != release_memory) return nullptr;
+  const Memory& kept = *static_cast<const Memory*>(owner_->get());
+  return kept.use_count() == 1 ? kept->owner_released_by(release) : nullptr;
 }
 
 void Allocation::show() const {
-  if (!entry()) return;
   fetch_queues();
   if (!is_shown_) is_shown_ = true;
 }
@@ -274,7 +255,7 @@ bool Allocation::settle(bool wait, bool told) const {
     if (!wait) return false;
     queue->wait();
   }
-  const std::string failure = entry() ? entry()->failure_of_copies(data, nbytes, wait && told) : "";
+  const std::string failure = entry() ? entry()->failure_of_copies(data, nbytes, told) : "";
   if (!failure.empty() && !wait) return false;
   if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
   seen_.store(gone, std::memory_order_relaxed);
@@ -328,12 +309,17 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
                   bytes_on(*passed), " are in use");
 }
 
-// `take` is called when the memory for all else is there.
+// `take` is called when the memory for all else is there, unless the block has no bytes.
 template <class Take>
 Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
            std::optional<Owner> owner, Queue queue) {
-  queue = apart_from(entry, std::move(queue));
-  Memory block(new Allocation(take(), nbytes, kind, entry, std::move(owner), std::move(queue)));
+  if (entry && queue) {  // the entry's queue is not recorded
+    // In a private context it is fetched only on request.
+    const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
+    if (shared && queue == *shared) queue = Queue();
+  }
+  Memory block(new Allocation(nbytes ? take() : KeptBlock{}, nbytes, kind, entry, std::move(owner),
+                              std::move(queue)));
   if (block->is_private()) found_by_address.add(&*block);
   if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
   // Errors of copies to the same addresses before are not reported.
@@ -348,8 +334,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
   require_usm(entry, kind);
   require_not_forked([&entry] { return entry.is_cpu(); });
-  const auto take = [&]() -> KeptBlock {
-    if (nbytes == 0) return {};
+  const auto take = [&] {
     // No pool keeps a block as large as a dedicated one.
     return take_usm(dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes), nbytes, kind,
                     entry);
@@ -358,7 +343,7 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
 }
 
 Memory allocate_host(std::size_t nbytes) {
-  const auto take = [nbytes] { return nbytes ? take_host_block(nbytes) : KeptBlock{}; };
+  const auto take = [nbytes] { return take_host_block(nbytes); };
   return own(take, nbytes, UsmKind::system, nullptr, std::nullopt, {});
 }
 

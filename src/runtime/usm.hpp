@@ -60,25 +60,24 @@ class Allocation final : public Deferred {
   // sub-device is exported with.  Other code can do so while it holds a block of this package
   // (InUse), until the queues were seen idle after the last such holder; and always for memory or a
   // queue that it provided.
-  QueueSet busy_queues() const noexcept { return busy_queues(is_reachable_for_others()); }
+  QueueSet busy_queues() const noexcept {
+    return busy_queues(was_handed_out() || (!is_ours() && kind() != UsmKind::system));
+  }
   // Whether there may be any; in a forked child, also a copy of its parent.
   bool may_have_work() const noexcept {
     return !busy_queues().empty() || (is_forked_child() && entry());
   }
-  // Waits for all of it, without the GIL.
-  void wait_for_work() const { settle(true, true); }
-  // The same; an error of a copy is raised, but not counted as reported.
-  void wait_quietly() const { settle(true, false); }
+  // Waits for all of it, without the GIL.  `told`: an error of a copy counts as reported.
+  void wait_for_work(bool told = true) const { settle(true, told); }
   // Whether none is pending, as far as this process can know.  Never waits: false if only a wait
   // could tell.  Releases the GIL.
   bool is_idle() const;
 
-  // The handle of the same block that this one keeps; nullptr: there is none.
-  const Memory* kept() const noexcept;
   // The owner of a borrowed block that `release` releases, also through a handle that only this one
   // keeps; nullptr: another kind of owner, or none.
   void* owner_released_by(void (*release)(void*)) const noexcept;
-  QueueSet awaited_queues() const noexcept override;
+  // The owner of a borrowed block waits for work on it, unless other code got the block here.
+  QueueSet awaited_queues() const noexcept override { return busy_queues(was_handed_out()); }
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   void*& representative() const noexcept { return representative_; }
   // Whether this is host memory from allocate_host().
@@ -93,18 +92,13 @@ class Allocation final : public Deferred {
   friend class Memory;
   friend class InUse;
   friend const Entry* came_back(const void* data) noexcept;
-  void* owned_by(void (*release)(void*)) const noexcept {
-    return owner_ && owner_->get_deleter() == release ? owner_->get() : nullptr;
-  }
   // For the last handle.  Pending work on the block is not waited for.
   static void let_go(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
+  // To other code; or other code has brought the queue.
   bool was_handed_out() const noexcept {
-    return is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
+    return own_queue_ || is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
-  }
-  bool is_reachable_for_others() const noexcept {
-    return was_handed_out() || own_queue_ || (!is_ours() && kind() != UsmKind::system);
   }
   QueueSet busy_queues(bool of_others) const noexcept;
   // Asks the queues, and records when they are idle.  `wait`: until they are.
