@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <iterator>
 #include <list>
 #include <optional>
 #include <thread>

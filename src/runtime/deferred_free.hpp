@@ -17,8 +17,6 @@ namespace sycl_ext {
 // Queues with work that may use a block.
 class QueueSet {
  public:
-  static constexpr std::size_t capacity = 5;
-
   void add(const Queue& queue) noexcept { queues_[size_++] = &queue; }
   const Queue* const* begin() const noexcept { return queues_.data(); }
   const Queue* const* end() const noexcept { return queues_.data() + size_; }
@@ -30,7 +28,7 @@ class QueueSet {
   }
 
  private:
-  std::array<const Queue*, capacity> queues_{};
+  std::array<const Queue*, 5> queues_{};  // the most that Allocation::busy_queues() finds
   std::size_t size_ = 0;
 };
 
@@ -38,10 +36,7 @@ class QueueSet {
 // takes no memory and cannot fail.  The destructor frees, on any thread.
 class Deferred {
  public:
-  Deferred() = default;
   virtual ~Deferred() = default;
-  Deferred(const Deferred&) = delete;
-  Deferred& operator=(const Deferred&) = delete;
 
   // The queues with pending work that must end before.
   virtual QueueSet awaited_queues() const noexcept = 0;

@@ -52,7 +52,6 @@ RegisteredMemory* find_overlapping(const std::byte* data, std::size_t nbytes) {
 }  // namespace
 
 RegisteredMemory::~RegisteredMemory() {
-  if (nbytes == 0) return;
   const WithoutGil released;
   if (!is_process_ending()) {
     const RuntimeCall call("releasing host memory");

@@ -22,8 +22,6 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
   RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes)
       : data(data), nbytes(nbytes), memory_(std::move(memory)) {}
   ~RegisteredMemory();
-  RegisteredMemory(const RegisteredMemory&) = delete;
-  RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
   // Whether the range is registered with the driver of the entry.
   bool is_known_to(const Entry& entry) const noexcept;

@@ -127,9 +127,7 @@ class KeptWhileBusy {
         : queues{one, other}, a(std::move(a)), b(std::move(b)), registered(std::move(registered)) {}
     QueueSet awaited_queues() const noexcept override {
       QueueSet set;
-      for (const Queue& queue : queues) {
-        if (queue.may_have_work()) set.add(queue);
-      }
+      for (const Queue& queue : queues) set.add(queue);
       return set;
     }
     const Queue queues[2];
@@ -390,8 +388,7 @@ std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
   const Layout layout = compact_layout_of(from);
   const Entry* const entry = from.memory->entry();
   std::optional<Tensor> to;
-  if (entry && has_usm(*entry, UsmKind::host) && from.memory->kind() != UsmKind::system &&
-      is_contiguous(from.layout, Order::c)) {
+  if (is_usm(from) && has_usm(*entry, UsmKind::host) && is_contiguous(from.layout, Order::c)) {
     try {
       to = make_tensor(*entry, UsmKind::host, *from.dtype, layout);
     } catch (const Error& error) {  // of such memory there may be little

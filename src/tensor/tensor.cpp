@@ -143,15 +143,14 @@ bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to
   return true;
 }
 
-Tensor as_host_view(const Tensor& tensor) {
+Tensor as_host_view(Tensor tensor) {
   if (!tensor.host_accessible()) {
     fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind()),
          "' USM of device ", tensor.memory->entry()->id, " ('", tensor.memory->entry()->name,
          "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
   }
-  Tensor view = tensor;
-  view.on_host = true;
-  return view;
+  tensor.on_host = true;
+  return tensor;
 }
 
 Tensor as_usm(Tensor tensor) {
@@ -159,25 +158,22 @@ Tensor as_usm(Tensor tensor) {
   return tensor;
 }
 
-Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue queue) {
-  if (tensor.memory->entry()) return as_usm(tensor);
+Tensor relabel(Tensor tensor, const Entry& entry, UsmKind kind, Queue queue) {
+  if (tensor.memory->entry()) return as_usm(std::move(tensor));
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
     came_back(tensor.memory->data);
   }
-  Tensor view = tensor;
-  view.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, std::move(queue),
-                       keep_memory(tensor.memory));
-  view.on_host = false;
-  return view;
+  tensor.memory = borrow(tensor.memory->data, tensor.memory->nbytes, kind, &entry, std::move(queue),
+                         keep_memory(tensor.memory));
+  return as_usm(std::move(tensor));
 }
 
-Tensor on_queue(const Tensor& tensor, Queue queue, Owner owner) {
+Tensor on_queue(Tensor tensor, Queue queue, Owner owner) {
   const Allocation& memory = *tensor.memory;
-  Tensor view = tensor;
-  view.memory = borrow(memory.data, memory.nbytes, memory.kind(), memory.entry(), std::move(queue),
-                       std::move(owner));
-  return view;
+  tensor.memory = borrow(memory.data, memory.nbytes, memory.kind(), memory.entry(),
+                         std::move(queue), std::move(owner));
+  return tensor;
 }
 
 }  // namespace sycl_ext

@@ -61,7 +61,7 @@ bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* dat
 bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to);
 
 // The tensor as host memory: relabelled when the host can reach it (Error(buffer) otherwise).
-Tensor as_host_view(const Tensor& tensor);
+Tensor as_host_view(Tensor tensor);
 
 // The bytes that a strided array occupies.  Error(buffer) when they leave the address space.
 struct ByteRange {
@@ -81,10 +81,10 @@ Tensor as_usm(Tensor tensor);
 // out to be USM (Error(buffer) unless all of it is), or host memory seen by a device with system
 // USM.  Memory that has an entry keeps it, its kind and its queue.  An empty queue stands for the
 // entry's.
-Tensor relabel(const Tensor& tensor, const Entry& entry, UsmKind kind, Queue queue = {});
+Tensor relabel(Tensor tensor, const Entry& entry, UsmKind kind, Queue queue = {});
 
 // The same USM with `queue`, of the entry's device and context, for its work; `owner` keeps the
 // tensor's memory, and does not know the queue of that memory.
-Tensor on_queue(const Tensor& tensor, Queue queue, Owner owner);
+Tensor on_queue(Tensor tensor, Queue queue, Owner owner);
 
 }  // namespace sycl_ext
