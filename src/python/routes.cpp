@@ -38,19 +38,10 @@ Route route_of(const Tensor& tensor, const RouteRequest& request) {
 }
 
 const Entry* reader_of_host_memory() {
-  // Not by the initializer of a static: Python may run another thread in it, which would wait for
-  // the initializer with the GIL.
-  static bool is_known = false;
-  static const Entry* reader = nullptr;
-  if (!is_known) {
-    const Entry& entry = default_entry();
-    // on_host, is_system, host_reachable, versioned, and system_usm.
-    const unsigned facts = 1 | 1 << 2 | 1 << 4 | 1 << 7 | has_usm(entry, UsmKind::system) << 9;
-    const Route route = decide(facts, Wanted::own_entry, Py_None);
-    reader = route == Route::view ? &entry : nullptr;
-    is_known = true;
-  }
-  return reader;
+  const Entry& entry = default_entry();
+  // on_host, is_system, host_reachable, versioned, and system_usm.
+  const unsigned facts = 1 | 1 << 2 | 1 << 4 | 1 << 7 | has_usm(entry, UsmKind::system) << 9;
+  return decide(facts, Wanted::own_entry, Py_None) == Route::view ? &entry : nullptr;
 }
 
 }  // namespace sycl_ext
