@@ -25,28 +25,24 @@ namespace sycl_ext {
 
 namespace {
 
-// The functions of OpenCL that are needed, in the library that the runtime has loaded.
+// The functions of OpenCL that are needed, in the library that the runtime has loaded: of OpenCL
+// 1.2, and the runtime needs a later one itself.
 struct OpenCl {
-  // Not a marker: libintelocl crashes when another thread enqueues meanwhile.
-  using Barrier = cl_int (*)(cl_command_queue, cl_uint, const cl_event*, cl_event*);
-  using Info = cl_int (*)(cl_event, cl_uint, std::size_t, void*, std::size_t*);
+  struct Symbol {
+    void* address;
+    template <class Function>
+    operator Function*() const noexcept {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Symbol find(const char* name) const noexcept { return {dlsym(library, name)}; }
 
   void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  Barrier const barrier = find<Barrier>("clEnqueueBarrierWithWaitList");
-  Info const info = find<Info>("clGetEventInfo");
-  cl_int (*const release_queue)(cl_command_queue) =
-      find<cl_int (*)(cl_command_queue)>("clReleaseCommandQueue");
-  cl_int (*const release_event)(cl_event) = find<cl_int (*)(cl_event)>("clReleaseEvent");
-
-  explicit operator bool() const noexcept {
-    return barrier && info && release_queue && release_event;
-  }
-
- private:
-  template <class Function>
-  Function find(const char* name) const noexcept {
-    return library ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
-  }
+  // Not a marker: libintelocl crashes when another thread enqueues meanwhile.
+  decltype(clEnqueueBarrierWithWaitList)* const barrier = find("clEnqueueBarrierWithWaitList");
+  decltype(clGetEventInfo)* const info = find("clGetEventInfo");
+  decltype(clReleaseCommandQueue)* const release_queue = find("clReleaseCommandQueue");
+  decltype(clReleaseEvent)* const release_event = find("clReleaseEvent");
 };
 
 FirstMade<const OpenCl> the_functions;
@@ -56,8 +52,6 @@ const OpenCl& opencl() {
 }
 
 std::optional<sycl::event> mark_opencl(const QueueState& state) {
-  constexpr cl_uint execution_status = 0x11D3;
-  constexpr cl_int complete = 0;
   auto native = static_cast<cl_command_queue>(state.native.load(std::memory_order_acquire));
   if (!native) {
     native = sycl::get_native<sycl::backend::opencl>(state.queue);
@@ -72,18 +66,10 @@ std::optional<sycl::event> mark_opencl(const QueueState& state) {
   }
   const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(end, opencl().release_event);
   cl_int status = -1;
-  opencl().info(end, execution_status, sizeof status, &status, nullptr);
-  if (status == complete) return std::nullopt;
+  opencl().info(end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  if (status == CL_COMPLETE) return std::nullopt;
   return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{end},
                                                  state.queue.get_context());
-}
-
-// The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads
-// submit and one of them a tag: the event of a barrier in there is released twice.
-// https://github.com/oneapi-src/unified-runtime/issues/2347
-bool has_tags(const sycl::device& device) {
-  return device.has(sycl::aspect::ext_oneapi_queue_profiling_tag) &&
-         device.has(sycl::aspect::ext_oneapi_per_event_profiling);
 }
 
 }  // namespace
@@ -94,9 +80,14 @@ bool is_level_zero_v1(const sycl::device& device) {
 }
 
 std::optional<sycl::event> mark_device(const QueueState& state) {
-  if (state.answers_at_once && opencl()) return mark_opencl(state);
+  if (state.answers_at_once && opencl().library) return mark_opencl(state);
   sycl::queue queue = state.queue;
-  if (has_tags(queue.get_device())) {
+  const sycl::device device = queue.get_device();
+  // The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads
+  // submit and one of them a tag: the event of a barrier in there is released twice.
+  // https://github.com/oneapi-src/unified-runtime/issues/2347
+  if (device.has(sycl::aspect::ext_oneapi_queue_profiling_tag) &&
+      device.has(sycl::aspect::ext_oneapi_per_event_profiling)) {
     return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
   }
   return queue.ext_oneapi_submit_barrier();
