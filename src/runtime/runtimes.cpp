@@ -5,10 +5,8 @@
 #include <fnmatch.h>
 #include <link.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <iterator>
 
 #include "runtime/sycl_handles.hpp"
 
@@ -35,14 +33,10 @@ std::string library_of(const void* address) {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-bool names_libsycl(const std::string& file) {
-  constexpr const char* patterns[] = {
-      "libsycl.so*", "libsycl-preview.so*",
-      // As auditwheel names what it puts into a wheel: libsycl-0123abcd.so.8
-      "libsycl-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*"};
-  return std::any_of(std::begin(patterns), std::end(patterns), [&file](const char* pattern) {
-    return fnmatch(pattern, file.c_str(), 0) == 0;
-  });
+bool names_libsycl(const std::string& path) {
+  // With a number where auditwheel has put it into a wheel: libsycl-0123abcd.so.8
+  constexpr const char* pattern = "libsycl?(-preview|-+([0-9a-f])).so*";
+  return fnmatch(pattern, file_name(path).c_str(), FNM_EXTMATCH) == 0;
 }
 
 std::vector<std::string> loaded_libraries() {
@@ -62,7 +56,7 @@ std::vector<std::string> loaded_libsycl() {
   std::vector<std::string> paths{
       library_of(reinterpret_cast<const void*>(&sycl::device::get_devices))};
   for (const std::string& path : loaded_libraries()) {
-    if (names_libsycl(file_name(path)) && tidy(path) != paths[0]) paths.push_back(tidy(path));
+    if (names_libsycl(path) && tidy(path) != paths[0]) paths.push_back(tidy(path));
   }
   return paths;
 }

@@ -18,8 +18,8 @@ std::uint32_t libsycl_major() noexcept;
 std::string library_of(const void* address);
 // The last part of a path.
 std::string file_name(const std::string& path);
-// Whether a file name is that of a SYCL runtime, of any version, in any kind of package.
-bool names_libsycl(const std::string& file);
+// Whether a file has the name of a SYCL runtime, of any version, in any kind of package.
+bool names_libsycl(const std::string& path);
 
 // The files of all libraries that are loaded, as the loader names them.
 std::vector<std::string> loaded_libraries();

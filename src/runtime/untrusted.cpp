@@ -59,11 +59,8 @@ Anatomy anatomy_of(const SyclObject& live, const char* name, const char* in_dpct
   Anatomy found{name, in_dpctl, reinterpret_cast<const Head*>(image.control_block)->vtable,
                 number(image.object) - number(image.control_block)};
   Image self;
-  for (std::size_t place = sizeof(Head); place < farthest; place += sizeof(void*)) {
-    if (!read(image.control_block + place, &self)) break;
-    if (!(self == image)) continue;
-    found.self = place;
-    break;
+  for (std::size_t place = sizeof(Head); place < farthest && !found.self; place += sizeof(void*)) {
+    if (read(image.control_block + place, &self) && self == image) found.self = place;
   }
   return found;
 }
@@ -105,7 +102,7 @@ Image examined(const void* address, const Anatomy& ours) {
   const bool is_ours = has_head && head.vtable == ours.vtable;
   if (is_ours && is_alive(ours, image, head)) return image;
   const std::string theirs = has_head ? library_of(head.vtable) : "", own = library_of(ours.vtable);
-  if (names_libsycl(file_name(theirs)) && theirs != own) {
+  if (names_libsycl(theirs) && theirs != own) {
     fail(Error::Kind::value, "at address ", address, " is an object of ", file_name(theirs), " (",
          theirs, "), and this package uses ", file_name(own), " (", own,
          "); two SYCL runtimes share neither queues nor contexts: pass a ", ours.name, " of ",
