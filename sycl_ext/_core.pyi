@@ -270,9 +270,9 @@ def copy_to_host(tensor: TensorBase, /) -> Tensor:
     """A compact, page-aligned host copy."""
 
 def create_sub_devices(
-    entry: Entry, equally: bool, counts: Sequence[int], domain: str, /
-) -> list[int]:
-    """Ids of the entries of the sub-devices of a device, which are appended if they are new."""
+    entry: Entry, equally: bool, counts: Sequence[SupportsIndex], domain: str, /
+) -> list[Entry]:
+    """Entries of the sub-devices of a device, which are appended if they are new."""
 
 def default_entry() -> Entry:
     """Entry of the device that SYCL's default selector chooses."""

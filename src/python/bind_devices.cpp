@@ -107,9 +107,8 @@ void bind_devices(py::module_& m) {
 
   m.def("resolve", [](int type, int id) {
     const NamedDevice found = resolve({static_cast<DLDeviceType>(type), id});
-    std::optional<std::pair<const Entry*, std::optional<std::string>>> answer;
-    if (found.entry) answer.emplace(found.entry, std::nullopt);
-    if (found.entry && found.kind) answer->second = usm_kind_name(*found.kind);
+    std::optional<std::pair<const Entry*, std::optional<const char*>>> answer;
+    if (found.entry) answer.emplace(found.entry, found.kind ? usm_kind_name(*found.kind) : nullptr);
     return answer;
   });
   m.def("native_stream", &native_stream);
@@ -120,15 +119,11 @@ void bind_devices(py::module_& m) {
   m.def("default_entry", [] { return &default_entry(); });
   m.def("entry_of_queue", [](const Queue& queue) { return &entry_of(queue); });
   m.def("entry_of_device", [](std::uintptr_t device) { return &entry_of_device(address(device)); });
-  m.def("create_sub_devices", [](const Entry& entry, bool equally, const py::sequence& counts,
-                                 const std::string& domain) {
-    const Dims parts = read_dims(counts);
-    const Partition partition{equally, {parts.begin(), parts.end()}, domain};
-    std::vector<int> ids;
-    const WithoutGil released;
-    for (const Entry* part : create_sub_devices(entry, partition)) ids.push_back(part->id);
-    return ids;
-  });
+  m.def("create_sub_devices",
+        [](const Entry& entry, bool equally, std::vector<std::size_t> counts, std::string domain) {
+          const WithoutGil released;
+          return create_sub_devices(entry, {equally, std::move(counts), std::move(domain)});
+        });
   m.def("entry_of_context", [](std::uintptr_t context, std::uintptr_t device) {
     return &entry_of_context(address(context), address(device));
   });

@@ -185,8 +185,8 @@ class Device:
         >>> parts == sx.device().create_sub_devices([1, 1])
         True
         """
-        ids = _core.create_sub_devices(self._entry, *_read_partition(partition))
-        return tuple(by_id(entry_id) for entry_id in ids)
+        parts = _core.create_sub_devices(self._entry, *_read_partition(partition))
+        return tuple(by_id(part.id) for part in parts)
 
     def _whole(self) -> Device:
         """Return the entry of the same device that has no private context."""

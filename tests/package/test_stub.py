@@ -19,6 +19,7 @@ STUB = Path(__file__).resolve().parents[2] / "sycl_ext" / "_core.pyi"
 SPELLINGS = {
     "sycl_ext._native.": "",
     "typing.SupportsInt | typing.SupportsIndex": "SupportsIndex",
+    "collections.abc.Sequence[": "Sequence[",
     "collections.abc.Sequence": "Sequence[int]",
     "tuple[SupportsIndex, SupportsIndex]": "tuple[int, int]",
 }
