@@ -100,8 +100,8 @@ void bind_devices(py::module_& m) {
       .def_property_readonly("device_address",
                              [](const Entry& entry) { return number(entry.device_address()); })
       .def("context_capsule",
-           [](const Entry& entry) {
-             return reference_capsule(entry.new_context_reference(), "SyclContextRef");
+           [](const Entry& entry) -> py::object {
+             return py::capsule(entry.context_address(), "SyclContextRef");
            })
       .def("new_queue", &Entry::new_queue);
 

@@ -16,16 +16,14 @@ namespace {
 
 // Tables of names, which are constants: a fork would not wait for the guard of a function static.
 template <class Value>
-struct Name {
-  Value value;
-  const char* name;
-};
+using Name = std::pair<Value, const char*>;
 
 template <class Value, std::size_t Count>
-const char* name_in(const Name<Value> (&names)[Count], Value value, const char* otherwise) {
-  const auto* const found =
-      std::find_if(names, names + Count, [value](const auto& one) { return one.value == value; });
-  return found == names + Count ? otherwise : found->name;
+const char* name_in(const Name<Value> (&names)[Count], Value wanted, const char* otherwise) {
+  for (const auto& [value, name] : names) {
+    if (value == wanted) return name;
+  }
+  return otherwise;
 }
 
 // The words of dpctl's filter strings.
@@ -60,11 +58,10 @@ constexpr Name<Partitioning> ways[] = {
     {Partitioning::ext_intel_partition_by_cslice, "'cslice'"},
 };
 
-// An identity of the device; empty: it has none, or the question fails.
+// An identity of the device; empty: the question fails, as where it has none.
 template <class Info>
-std::string identity(const sycl::device& device, sycl::aspect aspect) {
+std::string identity(const sycl::device& device) {
   try {
-    if (!device.has(aspect)) return {};
     const auto found = device.get_info<Info>();
     return {found.begin(), found.end()};
   } catch (const sycl::exception&) {
@@ -74,9 +71,9 @@ std::string identity(const sycl::device& device, sycl::aspect aspect) {
 
 Domain domain_named(const std::string& name) {
   std::string known;
-  for (const Name<Domain>& one : domains) {
-    if (name == one.name) return one.value;
-    known += "'" + std::string(one.name) + "', ";
+  for (const auto& [value, its_name] : domains) {
+    if (name == its_name) return value;
+    known += "'" + std::string(its_name) + "', ";
   }
   fail(Error::Kind::value, "partition is '", name, "'; it must be one of ", known, "'cslice'");
 }
@@ -107,18 +104,17 @@ std::optional<sycl::device> parent_of(const sycl::device& device) {
 
 std::vector<sycl::device> components_of(const sycl::device& device) {
   using Components = sycl::ext::oneapi::experimental::info::device::component_devices;
-  if (!device.has(sycl::aspect::ext_oneapi_is_composite)) return {};
   return device.get_info<Components>();
 }
 
-int native_ordinal(const sycl::device& device) {
+std::optional<int> native_ordinal(const sycl::device& device) {
   constexpr auto cuda = sycl::backend::ext_oneapi_cuda, hip = sycl::backend::ext_oneapi_hip;
   try {
     if (device.get_backend() == cuda) return sycl::get_native<cuda>(device);
     if (device.get_backend() == hip) return sycl::get_native<hip>(device);
   } catch (const sycl::exception&) {  // an adapter without native handles
   }
-  return -1;
+  return std::nullopt;
 }
 
 bool can_live_in(const sycl::context& context, const sycl::device& device) {
@@ -150,12 +146,11 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
       name_in(types, device.get_info<sycl::info::device::device_type>(), "unknown");
   entry->driver_version = device.get_info<sycl::info::device::driver_version>();
   namespace info = sycl::ext::intel::info::device;
-  entry->uuid = identity<info::uuid>(device, sycl::aspect::ext_intel_device_info_uuid);
-  entry->pci_address = identity<info::pci_address>(device, sycl::aspect::ext_intel_pci_address);
+  entry->uuid = identity<info::uuid>(device);
+  entry->pci_address = identity<info::pci_address>(device);
   entry->fp16 = device.has(sycl::aspect::fp16);
   entry->fp64 = device.has(sycl::aspect::fp64);
   entry->usm = usm_of(device);
-  entry->virtual_memory = device.has(sycl::aspect::ext_oneapi_virtual_mem);
   // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
   entry->single_device =
       device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;

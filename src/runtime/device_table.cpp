@@ -24,22 +24,15 @@ struct NoDeviceAdvice {
 };
 NoDeviceAdvice& advice = *new NoDeviceAdvice;
 
-// Runs `list`; a failure names the variable that decides which devices there are.
-template <class List>
-void list_devices(const List& list) {
-  try {
-    list();
-  } catch (const sycl::exception& error) {
-    const char* const name = "ONEAPI_DEVICE_SELECTOR";
-    const char* const selector = std::getenv(name);
-    const std::string found =
-        selector ? std::string(name) + " is '" + selector +
-                       "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
-                       "'opencl:cpu' or '*:*' for all devices"
-                 : std::string(name) + " is not set; " + no_device_advice();
-    fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
-         error.code().value(), "); ", found);
-  }
+// Names the variable that decides which devices there are.
+[[noreturn]] void fail_listing(const sycl::exception& error) {
+  const char* const selector = std::getenv("ONEAPI_DEVICE_SELECTOR");
+  fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
+       error.code().value(), "); ONEAPI_DEVICE_SELECTOR is ",
+       selector ? "'" + std::string(selector) +
+                      "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
+                      "'opencl:cpu' or '*:*' for all devices"
+                : "not set; " + no_device_advice());
 }
 
 class Table {
@@ -47,7 +40,7 @@ class Table {
   Table() {
     watch_for_forks();
     entries_.reserve(most_entries);
-    list_devices([&] {
+    try {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
       for (const sycl::device& device : sycl::device::get_devices()) {
         const sycl::context context = device.get_platform().khr_get_default_context();
@@ -59,7 +52,9 @@ class Table {
         entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
         search(append(std::move(entry)));
       }
-    });
+    } catch (const sycl::exception& error) {
+      fail_listing(error);
+    }
     root_count_ = static_cast<int>(entries_.size());
   }
 
@@ -69,7 +64,6 @@ class Table {
   const Entry& operator[](int id) const noexcept {
     return *entries_.data()[static_cast<std::size_t>(id)];
   }
-  const Entry* first_searched() const noexcept { return root_count_ ? &(*this)[0] : nullptr; }
 
   const Entry& of(const sycl::device& device, const sycl::context& asked) {
     if (const Entry* entry = find_pair(device, asked)) return *entry;
@@ -129,7 +123,7 @@ class Table {
   // The caller holds the lock.  The default context of a driver-wide one is searched already.
   void search(const Entry& entry) noexcept {
     const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
-    if (first.driver_wide || first.next_searched || &first == last_searched_) return;
+    if (first.driver_wide() || first.next_searched || &first == last_searched_) return;
     if (last_searched_) last_searched_->next_searched.store(&first, std::memory_order_release);
     last_searched_ = &first;
   }
@@ -164,8 +158,7 @@ class Table {
   sycl::context known_as(const sycl::context& context) const {
     const std::uintptr_t native = native_context(context);
     const Entry* const found =
-        native ? find([&](const Entry& one) { return one.sycl->native_context == native; })
-               : nullptr;
+        find([&](const Entry& one) { return native && one.sycl->native_context == native; });
     return found ? found->sycl->context : context;
   }
 
@@ -198,7 +191,6 @@ class Table {
       if (const Entry* tile = find_root(component)) entry->components.push_back(tile->id);
     }
     entry->default_context = entry->sycl->context == root.sycl->context;
-    entry->driver_wide = !entry->default_context && entry->backend != "opencl";
     return append(std::move(entry));
   }
 
@@ -274,8 +266,6 @@ const Queue& Entry::fetch_queue() const {
 
 Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
 
-Owner Entry::new_context_reference() const { return new_reference_of(sycl->context); }
-
 const void* Entry::device_address() const noexcept { return &sycl->device; }
 const void* Entry::context_address() const noexcept { return &sycl->context; }
 
@@ -284,18 +274,12 @@ void set_no_device_advice(std::string text, std::string driver) {
 }
 
 std::string no_device_advice() {
-  const std::string& driver = advice.driver;
-  if (driver.empty()) return advice.text;
-  if (void* const loaded = dlopen(driver.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
-    dlclose(loaded);
-    return advice.text;
-  }
-  const char* const reason = dlerror();
-  return "the driver of the CPU device does not load into this process (" +
-         std::string(reason ? reason : driver) +
+  const auto& [text, driver] = advice;
+  if (driver.empty() || dlopen(driver.c_str(), RTLD_LAZY)) return text;  // it may stay loaded
+  return "the driver of the CPU device does not load into this process (" + std::string(dlerror()) +
          "); if a library that was imported before has loaded what it does not work with, call "
          "sycl_ext.devices() before that import; " +
-         advice.text;
+         text;
 }
 
 int root_count() { return table().root_count(); }
@@ -322,12 +306,10 @@ const Entry* find_entry(int id) {
 
 const Entry& entry_at(int id) {
   if (const Entry* entry = find_entry(id)) return *entry;
-  if (entry_count() == 0) {
-    fail(Error::Kind::value, "there is no device ", id, ": SYCL found no device at all; ",
-         no_device_advice());
-  }
-  fail(Error::Kind::value, "there is no device ", id, "; the table has entries 0 to ",
-       entry_count() - 1);
+  const int count = entry_count();
+  fail(Error::Kind::value, "there is no device ", id,
+       count ? "; the table has entries 0 to " + std::to_string(count - 1)
+             : ": SYCL found no device at all; " + no_device_advice());
 }
 
 const Entry& default_entry() {
@@ -425,7 +407,7 @@ void meet_unlisted_devices() noexcept {
   meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
 }
 
-const Entry* first_searched() { return table().first_searched(); }
+const Entry* first_searched() { return find_entry(0); }
 
 void register_context_of(const Entry& entry) {
   const std::lock_guard<Mutex> lock(locks.making);

@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,17 +61,13 @@ class Entry final {
   std::string driver_version;
   std::string uuid;         // 16 bytes; empty: unknown
   std::string pci_address;  // "0000:03:00.0"; empty: unknown
-  // The number of a root device in CUDA or HIP, which DLPack uses for it; else -1.
-  int native_ordinal = -1;
+  // The number of a root device in CUDA or HIP, which DLPack uses for it.
+  std::optional<int> native_ordinal;
   // Aspects.
   bool fp16 = false, fp64 = false;
   std::array<bool, usm_kind_count> usm{};  // has_usm(entry, kind)
-  bool virtual_memory = false;             // ext_oneapi_virtual_mem
-  // Whether the default context also knows the pointers of this private one, as everywhere but on
-  // OpenCL: the runtime then does not tell which context they are bound to.
-  bool driver_wide = false;
-  bool single_device = false;  // every allocation of the context is on this device
-  bool host_memory = false;    // the host can access device USM
+  bool single_device = false;              // every allocation of the context is on this device
+  bool host_memory = false;                // the host can access device USM
   std::shared_ptr<const EntryHandles> sycl;
   // The next entry in the list of first_searched().
   mutable std::atomic<const Entry*> next_searched{nullptr};
@@ -86,6 +83,9 @@ class Entry final {
       BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
       BlockPool(std::size_t{8} << 20, std::size_t{4} << 20)};
 
+  // Whether the default context also knows the pointers of this private one, as everywhere but on
+  // OpenCL: the runtime then does not tell which context they are bound to.
+  bool driver_wide() const noexcept { return !default_context && backend != "opencl"; }
   // Whether a forked child can use the device.
   bool is_cpu() const noexcept { return device_type == "cpu"; }
   // Whether a queue of one can access memory of the other: they are on one root device, or one is a
@@ -116,8 +116,6 @@ class Entry final {
   const Queue& extension_queue() const;
   // The same; nullptr: it was not made.
   const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
-  // A new sycl::context on the heap for a "SyclContextRef" capsule.
-  Owner new_context_reference() const;
   // Address of this entry's sycl::device / sycl::context, valid for ever.
   const void* device_address() const noexcept;
   const void* context_address() const noexcept;

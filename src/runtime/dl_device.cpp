@@ -40,8 +40,7 @@ NamedDevice resolve(DLDevice device) {
   for (const Name& name : names) {
     if (name.type != device.device_type) continue;
     found.kind = name.kind;
-    const int count = device.device_id < 0 ? 0 : root_count();
-    for (int id = 0; id < count && !found.entry; ++id) {
+    for (int id = 0; id < root_count() && !found.entry; ++id) {
       const Entry& root = entry_at(id);
       const bool is_it = root.native_ordinal == device.device_id && root.backend == name.backend;
       if (is_it) found.entry = &root;

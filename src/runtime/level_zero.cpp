@@ -75,7 +75,7 @@ std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* po
   });
 }
 
-const Entry* device_of_memory(const Entry& entry, const void* pointer) noexcept {
+const Entry& device_of_memory(const Entry& entry, const void* pointer) noexcept {
   struct Properties {  // ze_memory_allocation_properties_t
     std::uint32_t stype = 0x17;
     void* next = nullptr;
@@ -84,16 +84,16 @@ const Entry* device_of_memory(const Entry& entry, const void* pointer) noexcept 
   };
   using GetProperties =
       std::uint32_t (*)(ze_context_handle_t, const void*, Properties*, ze_device_handle_t*);
-  const Entry* found = nullptr;
-  return ask_driver<GetProperties>(entry, "zeMemGetAllocProperties", found, [&](auto get) {
+  const Entry* found = &entry;
+  return *ask_driver<GetProperties>(entry, "zeMemGetAllocProperties", found, [&](auto get) {
     Properties properties;
     ze_device_handle_t device = nullptr;
     if (get(context_of(entry), pointer, &properties, &device) || !device) return found;
-    for (int id = 0; !found && id < entries_so_far(); ++id) {
+    for (int id = 0; id < entries_so_far(); ++id) {
       const Entry& one = *find_entry(id);
       const bool is_it =
           same_context(one, entry) && sycl::get_native<level_zero>(one.sycl->device) == device;
-      if (is_it) found = &one;
+      if (is_it) return &one;
     }
     return found;
   });

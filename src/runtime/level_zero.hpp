@@ -27,7 +27,7 @@ struct DriverAllocation {
 std::optional<DriverAllocation> allocation_at(const Entry& entry, const void* pointer) noexcept;
 
 // The entry, in the same context, of the device of the memory, from the driver, which knows more
-// about it than SYCL; nullptr: there is no answer or no such entry.
-const Entry* device_of_memory(const Entry& entry, const void* pointer) noexcept;
+// about it than SYCL; `entry` itself: there is no answer or no such entry.
+const Entry& device_of_memory(const Entry& entry, const void* pointer) noexcept;
 
 }  // namespace sycl_ext

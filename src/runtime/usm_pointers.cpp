@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 #include <optional>
+#include <string>
 #include <sycl/ext/oneapi/virtual_mem/virtual_mem.hpp>
 
 #include "base/fork.hpp"
@@ -47,29 +48,31 @@ bool is_page_mapped(const Entry& entry, const std::byte* page) {
 // mapped, or all is.
 enum class Mapped { none, partly, wholly };
 Mapped mapped(const Entry& entry, const std::byte* first, std::size_t nbytes) noexcept {
-  if (!entry.virtual_memory) return Mapped::none;
+  Mapped found = Mapped::none;
   try {
+    if (!entry.sycl->device.has(sycl::aspect::ext_oneapi_virtual_mem)) return found;
     (void)is_accessible(entry, first, 1);
-  } catch (...) {  // it is other memory
-    return Mapped::none;
-  }
-  try {
-    if (!is_accessible(entry, first, nbytes)) return Mapped::partly;
+    found = Mapped::partly;
+    if (!is_accessible(entry, first, nbytes)) return found;
     const std::size_t page = experimental::get_mem_granularity(
         entry.sycl->device, entry.sycl->context, experimental::granularity_mode::minimum);
     for (std::size_t offset = 0; offset < nbytes; offset += page) {
-      if (!is_page_mapped(entry, first + offset)) return Mapped::partly;
+      if (!is_page_mapped(entry, first + offset)) return found;
     }
-    return is_page_mapped(entry, first + nbytes - 1) ? Mapped::wholly : Mapped::partly;
-  } catch (...) {
-    return Mapped::partly;
+    if (is_page_mapped(entry, first + nbytes - 1)) found = Mapped::wholly;
+  } catch (...) {  // other memory, or it is not known that all of it is mapped
   }
+  return found;
 }
 
-// The entry of virtual memory that was found in the context of another one.
-const Entry& owner_of_mapped(const void* pointer, const Entry& entry) {
-  const Entry* const owner = entry.single_device ? &entry : device_of_memory(entry, pointer);
-  return owner ? *owner : entry;
+// For a message.
+std::string describe_owner(const void* pointer) {
+  UsmKind kind;
+  const Entry* const entry = find_owner(pointer, &kind, Search::every_context);
+  if (!entry) return "it is plain host memory, or USM of a context that is not registered";
+  const char* const context = entry->default_context ? "default" : "private";
+  return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +
+         " context of device (14, " + std::to_string(entry->id) + ")";
 }
 
 }  // namespace
@@ -102,7 +105,7 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
     }
     for (int id = root_count(); search == Search::every_context && id < entry_count(); ++id) {
       const Entry& entry = entry_at(id);
-      if (entry.default_context || entry.driver_wide || !classify(pointer, entry, kind)) continue;
+      if (entry.default_context || entry.driver_wide() || !classify(pointer, entry, kind)) continue;
       return &owning_entry(pointer, entry, *kind);
     }
   } catch (const std::bad_alloc&) {
@@ -110,15 +113,6 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
   } catch (...) {  // an unknown owner
   }
   return nullptr;
-}
-
-std::string describe_owner(const void* pointer) {
-  UsmKind kind;
-  const Entry* const entry = find_owner(pointer, &kind, Search::every_context);
-  if (!entry) return "it is plain host memory, or USM of a context that is not registered";
-  const char* const context = entry->default_context ? "default" : "private";
-  return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +
-         " context of device (14, " + std::to_string(entry->id) + ")";
 }
 
 const Entry& allocating_entry(const void* pointer, const Entry& entry) {
@@ -139,7 +133,7 @@ const Entry& entry_in_context(const void* pointer, const void* context) {
     return entry_of(&device, context);
   } catch (const sycl::exception&) {  // virtual memory, or none of the context
     for (const sycl::device& one : devices) entry_of(&one, context);
-    return owner_of_mapped(pointer, entry_of(&devices.front(), context));
+    return device_of_memory(entry_of(&devices.front(), context), pointer);
   }
 }
 
@@ -171,7 +165,7 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
          " in USM, but its ", nbytes, " bytes end beyond that allocation");
   }
   if (*kind == UsmKind::host) return entry;
-  const Entry& owner = is_usm ? allocating_entry(first, entry) : owner_of_mapped(first, entry);
+  const Entry& owner = is_usm ? allocating_entry(first, entry) : device_of_memory(entry, first);
   if (!entry.reaches(owner)) {
     fail(Error::Kind::buffer, what, " is said to be on device (14, ", entry.id,
          "), but its memory was allocated on device (14, ", owner.root_id, ")");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include "runtime/device_table.hpp"
 
@@ -28,9 +27,6 @@ enum class Search { ours, every_context };
 // asked, and the memory counts as that of the default context, unless it is in a live block of a
 // private context that this package allocated or that came with its context.
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::ours);
-
-// The owner of a pointer for a message: "it is 'device' USM of the private context of ...".
-std::string describe_owner(const void* pointer);
 
 // The entry for the device that a USM pointer of the entry's context was allocated on (on Level
 // Zero that may be a tile of it).
