@@ -50,7 +50,7 @@ class Reaper {
 
   std::size_t count() const noexcept { return count_; }
 
-  void wait(std::chrono::milliseconds timeout) {
+  void wait(std::chrono::nanoseconds timeout) {
     std::unique_lock<Mutex> lock(locks.deferred_frees);
     const std::uint64_t before = freed_;
     passed_.wait_for(lock, timeout, [&] { return freed_ != before || count_ == 0; });
@@ -203,6 +203,6 @@ void settle_deferred_frees(std::chrono::milliseconds timeout) {
   if (!frees) reaper().settle(timeout);
 }
 
-void wait_for_deferred_free(std::chrono::milliseconds timeout) { reaper().wait(timeout); }
+void wait_for_deferred_free(std::chrono::nanoseconds timeout) { reaper().wait(timeout); }
 
 }  // namespace sycl_ext

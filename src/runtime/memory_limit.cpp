@@ -81,9 +81,7 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
     if (!is_freeing() && deferred_frees() > 0 && left.count() > 0) {
       const WithoutGil released;
       const auto begin = std::chrono::steady_clock::now();
-      wait_interruptibly([timeout = std::chrono::ceil<std::chrono::milliseconds>(left)] {
-        wait_for_deferred_free(timeout);
-      });
+      wait_interruptibly([left] { wait_for_deferred_free(left); });
       left -= std::chrono::steady_clock::now() - begin;
     } else if (fruitless++ == most_fruitless_calls || !ask_handler(entry, nbytes)) {
       return false;

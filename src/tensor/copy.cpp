@@ -38,18 +38,12 @@ CopyLoops loops_of(const Tensor& to, const Tensor& from) {
   return make_loops(to.data, to.layout, from.data, from.layout, to.dtype->itemsize());
 }
 
-// The source of a set of loops: the bytes from the lowest to the highest element.
-struct Span {
-  std::int64_t begin;  // relative to the pointer
-  std::size_t nbytes;
-};
-
-Span source_span(const CopyLoops& loops) {
-  Span span{0, loops.itemsize};
+// Of the source of a set of loops: from the lowest to the highest element.
+Extent source_span(const CopyLoops& loops) {
+  Extent span{0, static_cast<std::int64_t>(loops.itemsize)};
   for (int i = 0; i < loops.ndim; ++i) {
     const std::int64_t reach = (loops.axes[i].count - 1) * loops.axes[i].from;
-    if (reach < 0) span.begin += reach;
-    span.nbytes += static_cast<std::size_t>(reach < 0 ? -reach : reach);
+    (reach < 0 ? span.begin : span.end) += reach;
   }
   return span;
 }
@@ -143,16 +137,16 @@ class KeptWhileBusy {
 // queue fills or empties one, the host works on the other.
 class Staging {
  public:
-  Staging(const Entry& entry, const Queue& queue, std::size_t nbytes)
-      : queue_(queue),
+  Staging(const Entry& entry, std::size_t nbytes)
+      : queue_(entry.commands()),
         blocks_{make_block(entry, nbytes), make_block(entry, nbytes)},
         kept_(queue_, queue_, blocks_[0].memory, blocks_[1].memory) {}
 
   // Device -> host: fetches the span of a piece, which is scattered while the next one is fetched.
   void fetch(const CopyLoops& piece) {
-    const Span span = source_span(piece);
+    const Extent span = source_span(piece);
     Block& block = next();
-    block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes)};
+    block.events = {queue_.submit_copy(block.memory->data, piece.from + span.begin, span.nbytes())};
     block.fetched = piece;
     block.fetched->from = block.memory->data - span.begin;
   }
@@ -205,9 +199,9 @@ class Staging {
 // Reading the gaps between elements is harmless, so a span is fetched as it is unless it is mostly
 // gaps.
 bool fits_fetch(const CopyLoops& loops) {
-  const Span span = source_span(loops);
+  const std::size_t fetched = source_span(loops).nbytes();
   const std::size_t runs = loops.nbytes() / loops.run();
-  return span.nbytes <= block_bytes && span.nbytes <= loops.nbytes() + runs * command_bytes;
+  return fetched <= block_bytes && fetched <= loops.nbytes() + runs * command_bytes;
 }
 
 // Each run of the target is a command, whose event is kept until it is done: gaps between them
@@ -221,11 +215,10 @@ bool fits_block(const CopyLoops& loops) {
 // Between host and device.  One command does it best for few bytes, or where the driver copies from
 // and to the host memory directly.
 void copy_with_host(const CopyLoops& loops, const Entry& entry, bool to_host, bool is_pinned) {
-  const Queue& queue = entry.commands();
   if (loops.contiguous() && (is_pinned || loops.nbytes() <= direct_bytes)) {
-    return queue.copy(loops.to, loops.from, loops.nbytes());
+    return entry.commands().copy(loops.to, loops.from, loops.nbytes());
   }
-  Staging staging(entry, queue, to_host ? source_span(loops).nbytes : loops.nbytes());
+  Staging staging(entry, to_host ? source_span(loops).nbytes() : loops.nbytes());
   if (to_host) {
     for_each_piece(loops, &CopyAxis::from, fits_fetch,
                    [&](const CopyLoops& piece) { staging.fetch(piece); });

@@ -7,10 +7,6 @@ namespace sycl_ext {
 
 namespace {
 
-std::size_t bytes_of(const DType& dtype, const Layout& layout) {
-  return static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
-}
-
 Tensor view_of(Memory&& memory, std::byte* data, const DType& dtype, Layout&& layout,
                bool readonly) {
   if (!memory->data) data = nullptr;

@@ -9,6 +9,10 @@
 
 namespace sycl_ext {
 
+inline std::size_t bytes_of(const DType& dtype, const Layout& layout) noexcept {
+  return static_cast<std::size_t>(element_count(layout)) * dtype.itemsize();
+}
+
 struct Tensor {
   Memory memory;
   std::byte* data;  // of the first element (not the lowest address when a stride is negative)
@@ -19,9 +23,7 @@ struct Tensor {
   bool on_host;
 
   std::int64_t size() const noexcept { return element_count(layout); }
-  std::size_t nbytes() const noexcept {
-    return static_cast<std::size_t>(size()) * dtype->itemsize();
-  }
+  std::size_t nbytes() const noexcept { return bytes_of(*dtype, layout); }
   bool host_accessible() const noexcept {
     return sycl_ext::host_accessible(memory->kind(), memory->entry());
   }
