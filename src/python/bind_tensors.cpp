@@ -87,7 +87,7 @@ void bind_tensors(py::module_& m) {
          bool zero, bool dedicated) {
         const DType& element = dtype_named(dtype);
         const Layout layout = compact(read_dims(shape), order, element.itemsize());
-        const UsmKind kind = usm_kind_named(usm_type.c_str());
+        const UsmKind kind = usm_kind_named(usm_type);
         Tensor tensor =
             make_tensor(entry, kind, element, layout, queue.value_or(Queue()), dedicated);
         if (zero) fill_zero(tensor);
@@ -132,7 +132,7 @@ void bind_tensors(py::module_& m) {
       "copy_to_entry",
       [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
          const std::string& order, const std::optional<Queue>& queue) {
-        return copy_to_entry(tensor, entry, usm_kind_named(usm_type.c_str()), read_order(order),
+        return copy_to_entry(tensor, entry, usm_kind_named(usm_type), read_order(order),
                              queue.value_or(Queue()));
       },
       py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",

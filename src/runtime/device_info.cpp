@@ -93,7 +93,6 @@ std::uintptr_t native_context(const sycl::context& context) {
 std::optional<sycl::device> parent_of(const sycl::device& device) {
   const bool partitioned =
       device.get_info<sycl::info::device::partition_type_property>() != Partitioning::no_partition;
-  if (!partitioned && device.get_backend() == sycl::backend::opencl) return std::nullopt;
   try {
     return device.get_info<sycl::info::device::parent_device>();
   } catch (const sycl::exception&) {

@@ -61,7 +61,7 @@ std::vector<std::string> loaded_libsycl() {
   return paths;
 }
 
-bool has_other_libsycl() noexcept {
+bool has_other_libsycl() {
   static std::atomic<unsigned long long> seen{0};  // how many libraries were loaded then
   static std::atomic<bool> found{false};
   unsigned long long loaded = 0;
@@ -72,11 +72,8 @@ bool has_other_libsycl() noexcept {
       },
       &loaded);
   if (loaded != seen) {
-    try {
-      found = loaded_libsycl().size() > 1;
-      seen = loaded;
-    } catch (...) {  // out of memory: the next call looks again
-    }
+    found = loaded_libsycl().size() > 1;
+    seen = loaded;
   }
   return found;
 }

@@ -26,6 +26,6 @@ std::vector<std::string> loaded_libraries();
 // The files of all SYCL runtimes that are loaded, ours first.
 std::vector<std::string> loaded_libsycl();
 // Whether there is another one than ours.  Looks through the libraries again when one was loaded.
-bool has_other_libsycl() noexcept;
+bool has_other_libsycl();
 
 }  // namespace sycl_ext

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/usm_kind.hpp"
 
-#include <cstring>
-
 #include "runtime/device_table.hpp"
 #include "runtime/sycl_handles.hpp"
 
@@ -39,9 +37,9 @@ std::array<bool, usm_kind_count> usm_of(const sycl::device& device) {
 
 const char* usm_kind_name(UsmKind kind) noexcept { return rows[place_of(kind)].name; }
 
-UsmKind usm_kind_named(const char* name) {
+UsmKind usm_kind_named(const std::string& name) {
   for (const UsmKind kind : allocated_kinds) {
-    if (std::strcmp(usm_kind_name(kind), name) == 0) return kind;
+    if (name == usm_kind_name(kind)) return kind;
   }
   fail(Error::Kind::value, "usm_type is '", name, "'; it must be 'device', 'shared' or 'host'");
 }

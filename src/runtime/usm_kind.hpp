@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 
 namespace sycl_ext {
 
@@ -16,7 +17,7 @@ constexpr std::array<UsmKind, 3> allocated_kinds{UsmKind::device, UsmKind::share
 constexpr std::size_t usm_kind_count = allocated_kinds.size() + 1;
 
 const char* usm_kind_name(UsmKind kind) noexcept;  // "device", ...
-UsmKind usm_kind_named(const char* name);          // Error(value) for another word
+UsmKind usm_kind_named(const std::string& name);   // Error(value) for another word
 
 // Whether the device has USM of that kind.
 bool has_usm(const Entry& entry, UsmKind kind) noexcept;

@@ -84,7 +84,6 @@ bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
   if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return false;
   try {
     const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
-    if (found == sycl::usm::alloc::unknown) return false;
     for (const UsmKind one : allocated_kinds) {
       if (alloc_of(one) != found) continue;
       *kind = one;
