@@ -31,7 +31,7 @@ TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorOb
 
 // Lets the instance count as one that holds its Memory.
 void join(TensorObject* self) noexcept {
-  void*& known = self->tensor.memory->representative();
+  void*& known = self->tensor.memory->representative;
   if (known) {
     self->representative = static_cast<TensorObject*>(known);
     Py_INCREF(reinterpret_cast<PyObject*>(self->representative));
@@ -49,7 +49,7 @@ PyObject* leave(TensorObject* self) noexcept {
     --other->handles;
     return reinterpret_cast<PyObject*>(other);
   }
-  self->tensor.memory->representative() = nullptr;  // nobody else holds it: they would hold `self`
+  self->tensor.memory->representative = nullptr;  // nobody else holds it: they would hold `self`
   return nullptr;
 }
 

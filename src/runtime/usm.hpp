@@ -79,7 +79,7 @@ class Allocation final : public Deferred {
   // The owner of a borrowed block waits for work on it, unless other code got the block here.
   QueueSet awaited_queues() const noexcept override { return busy_queues(was_handed_out()); }
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
-  void*& representative() const noexcept { return representative_; }
+  mutable void* representative = nullptr;
   // Whether this is host memory from allocate_host().
   bool is_host_copy() const noexcept { return is_ours() && !entry(); }
   // Whether this package allocated the block.
@@ -108,7 +108,6 @@ class Allocation final : public Deferred {
   const Entry* const entry_;
   std::optional<Owner> owner_;  // of a borrowed block
   const Queue own_queue_;       // empty: the entry's serves
-  mutable void* representative_ = nullptr;
   // Each handle counts in the lower half, that of a holder that can submit work in both (InUse).
   static constexpr std::uint64_t user = (std::uint64_t{1} << 32) + 1;
   mutable std::atomic<std::uint64_t> handles_{1};
