@@ -40,8 +40,8 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
 
 bool make_room(const Entry& limited, std::size_t nbytes) {
   const auto ask = [&] {
-    const PyRef answer(PyObject_CallFunction(hooks().make_room, "in", limited.id,
-                                             static_cast<Py_ssize_t>(nbytes)));
+    const PyRef answer(
+        PyObject_CallFunction(hooks.make_room, "in", limited.id, static_cast<Py_ssize_t>(nbytes)));
     const int is_true = answer ? PyObject_IsTrue(answer.get()) : -1;
     if (is_true < 0) throw PythonError();
     return is_true != 0;

@@ -114,7 +114,7 @@ void bind_tensors(py::module_& m) {
   });
 
   m.def("as_host_view", [](const Tensor& tensor, const py::object& source) {
-    auto* const type = reinterpret_cast<PyTypeObject*>(hooks().host_view_class);
+    auto* const type = reinterpret_cast<PyTypeObject*>(hooks.host_view_class);
     PyObject* const base = is_tensor(source.ptr()) ? base_of(source.ptr()) : source.ptr();
     return own(wrap_tensor(as_host_view(tensor), base, type));
   });

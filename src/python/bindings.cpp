@@ -15,7 +15,7 @@ void bind_hooks(py::module_& m) {
       });
   m.def("set_hooks", [](const py::dict& fields, const py::object& copy_refused_error,
                         const py::object& sycl_error, bool trace) {
-    sycl_ext::Hooks& hooks = sycl_ext::hooks();
+    using sycl_ext::hooks;
 #define SYCL_EXT_TAKE(name) hooks.name = py::object(fields[#name]).release().ptr()
     SYCL_EXT_HOOKS(SYCL_EXT_TAKE);
 #undef SYCL_EXT_TAKE

@@ -101,7 +101,7 @@ PyRef shared_queue(const Entry& entry) {
   static const Entry* last = nullptr;  // of most questions
   static PyObject* its_queue = nullptr;
   if (last == &entry) return PyRef(Py_NewRef(its_queue));
-  PyRef queue(PyObject_CallFunction(hooks().shared_queue, "i", entry.id));
+  PyRef queue(PyObject_CallFunction(hooks.shared_queue, "i", entry.id));
   if (!queue) throw PythonError();
   last = &entry;
   drop(std::exchange(its_queue, Py_NewRef(queue.get())));

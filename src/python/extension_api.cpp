@@ -113,7 +113,7 @@ struct ViewOwner {
 
 PyObject* as_tensor(PyObject* object, std::int32_t entry, std::int32_t copy) {
   if (entry < 0 && copy != 1 &&
-      reinterpret_cast<PyObject*>(Py_TYPE(object)) == hooks().tensor_class) {
+      reinterpret_cast<PyObject*>(Py_TYPE(object)) == hooks.tensor_class) {
     return Py_NewRef(object);
   }
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {

@@ -63,15 +63,15 @@ PyObject* host_view(PyObject*, const Call& call) {
   PyObject* const copy = read_copy(given);
   if (!copy) return nullptr;
   // A host view is its own host view, and may have a copy to make yet.
-  const bool is_host_view = reinterpret_cast<PyObject*>(Py_TYPE(x)) == hooks().host_view_class;
-  if (is_tensor(x) && !is_host_view && !hooks().trace) {
+  const bool is_host_view = reinterpret_cast<PyObject*>(Py_TYPE(x)) == hooks.host_view_class;
+  if (is_tensor(x) && !is_host_view && !hooks.trace) {
     const Tensor& tensor = tensor_of(x);
     if (route_of(tensor, {Wanted::host, copy}) == Route::host_view) {
       return wrap_tensor(as_host_view(tensor), base_of(x),
-                         reinterpret_cast<PyTypeObject*>(hooks().host_view_class));
+                         reinterpret_cast<PyTypeObject*>(hooks.host_view_class));
     }
   }
-  return PyObject_CallFunctionObjArgs(hooks().host_view_slowly, x, copy, nullptr);
+  return PyObject_CallFunctionObjArgs(hooks.host_view_slowly, x, copy, nullptr);
 }
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
@@ -82,7 +82,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   if (!copy) return nullptr;
   PyObject* const wait = values[1] ? values[1] : Py_True;
   const auto slowly = [&] {
-    return PyObject_CallFunctionObjArgs(hooks().to_numpy_slowly, self, copy, wait, nullptr);
+    return PyObject_CallFunctionObjArgs(hooks.to_numpy_slowly, self, copy, wait, nullptr);
   };
   if (wait != Py_True) return slowly();
   const Tensor& tensor = tensor_of(self);
@@ -130,7 +130,7 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
   const Tensor& tensor = tensor_of(self);
   const int versioned = versioned_wish(max_version);
   const bool synchronise = stream == Py_None;
-  const bool is_read_here = !hooks().trace && dl_device == Py_None && versioned >= 0 &&
+  const bool is_read_here = !hooks.trace && dl_device == Py_None && versioned >= 0 &&
                             (copy == Py_None || PyBool_Check(copy)) &&
                             (synchronise || (is_no_sync(stream) && !tensor.on_host));
   if (is_read_here) {
@@ -140,7 +140,7 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
       return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
     }
   }
-  return PyObject_CallFunctionObjArgs(hooks().export_slowly, self, stream, max_version, dl_device,
+  return PyObject_CallFunctionObjArgs(hooks.export_slowly, self, stream, max_version, dl_device,
                                       copy, nullptr);
 }
 
@@ -207,11 +207,11 @@ PyObject* make_new(PyObject*, const Call& call) {
   // Python reads, or refuses, arguments that have none of the usual forms.
   std::array<std::int64_t, max_ndim> lengths;
   int ndim;
-  const long index = look_up(hooks().dtype_indices, dtype);
-  const long kind = usm_type == device_usm ? 0 : look_up(hooks().usm_kinds, usm_type);
-  const long id = device == Py_None ? 0 : look_up(hooks().device_ids, device);
+  const long index = look_up(hooks.dtype_indices, dtype);
+  const long kind = usm_type == device_usm ? 0 : look_up(hooks.usm_kinds, usm_type);
+  const long id = device == Py_None ? 0 : look_up(hooks.device_ids, device);
   if (order != c_order || index < 0 || kind < 0 || id < 0 || !read_shape(shape, &lengths, &ndim)) {
-    return PyObject_CallFunctionObjArgs(hooks().new_tensor_slowly, shape, dtype, usm_type, device,
+    return PyObject_CallFunctionObjArgs(hooks.new_tensor_slowly, shape, dtype, usm_type, device,
                                         order, zero ? Py_True : Py_False, nullptr);
   }
   const Entry& entry = device == Py_None ? default_entry() : entry_at(static_cast<int>(id));

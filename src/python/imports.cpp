@@ -105,7 +105,7 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
 // returned nothing), or nullptr.
 PyObject* import_slowly(PyObject* x, const ImportRequest& request, PyObject* heard) {
   const auto flag = [](bool value) { return value ? Py_True : Py_False; };
-  return PyObject_CallFunctionObjArgs(hooks().import_slowly, x, heard ? heard : Py_None,
+  return PyObject_CallFunctionObjArgs(hooks.import_slowly, x, heard ? heard : Py_None,
                                       flag(request.dlpack_only), flag(request.in_place),
                                       request.copy, request.device, nullptr);
 }
@@ -182,7 +182,7 @@ ProducerClass producer_class(PyTypeObject* type) {
   const unsigned version = version_of(type);
   if (version != 0 && line.type == type && line.version == version) return line.found;
   const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
-  const PyRef answer(PyObject_CallOneArg(hooks().facts_of_class, held.get()));
+  const PyRef answer(PyObject_CallOneArg(hooks.facts_of_class, held.get()));
   ProducerClass found{answer ? PyLong_AsLong(answer.get()) : -1, nullptr};
   if (found.facts < 0) throw PythonError();
   if (found.facts & ProducerClass::has_table) found.table = table_of(type);
@@ -213,7 +213,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   const bool is_capsule = PyCapsule_CheckExact(x);
   // A capsule is consumed only after device= was read.
   const bool is_for_python =
-      (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks().trace;
+      (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks.trace;
   if (is_for_python) return import_slowly(x, request, nullptr);
   if (is_tensor(x)) return import_tensor(x, request);
   ImportOptions options;

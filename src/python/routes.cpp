@@ -15,7 +15,7 @@ Route decide(unsigned facts, Wanted wanted, PyObject* copy) {
   std::uint8_t& route = known[(3 * static_cast<unsigned>(wanted) + copies) << 10 | facts];
   if (route == 0) {
     const PyRef answer(
-        PyObject_CallFunction(hooks().decide, "IiO", facts, static_cast<int>(wanted), copy));
+        PyObject_CallFunction(hooks.decide, "IiO", facts, static_cast<int>(wanted), copy));
     const long found = answer ? PyLong_AsLong(answer.get()) : -1;
     if (found < 0) throw PythonError();
     route = static_cast<std::uint8_t>(found + 1);

@@ -220,7 +220,7 @@ bool is_python_thread() {
 
 template <class T>
 PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
-  if (!type) type = reinterpret_cast<PyTypeObject*>(hooks().tensor_class);
+  if (!type) type = reinterpret_cast<PyTypeObject*>(hooks.tensor_class);
   if (!type) {
     PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
     return nullptr;
@@ -283,7 +283,7 @@ PyObject* base_of(PyObject* object) noexcept {
 PyObject* numpy_dtype_of(const Tensor& tensor) {
   static std::array<PyObject*, dtypes.size()> cache{};
   PyObject*& entry = cache[index_of(*tensor.dtype)];
-  if (!entry) entry = PyObject_CallFunction(hooks().numpy_dtype, "s", tensor.dtype->name);
+  if (!entry) entry = PyObject_CallFunction(hooks.numpy_dtype, "s", tensor.dtype->name);
   Py_XINCREF(entry);
   return entry;
 }
@@ -319,7 +319,7 @@ void wait_without_signals(const Memory& memory) {
 
 bool is_tensor(PyObject* object) noexcept {
   const auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
-  return type == hooks().tensor_class || type == hooks().host_view_class ||
+  return type == hooks.tensor_class || type == hooks.host_view_class ||
          (base_type && PyObject_TypeCheck(object, base_type));
 }
 

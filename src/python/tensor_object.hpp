@@ -38,8 +38,7 @@ struct Hooks {
   // Every exchange goes through Python, which writes the log.
   bool trace = false;
 };
-inline Hooks hook_table;
-inline Hooks& hooks() noexcept { return hook_table; }
+inline Hooks hooks;
 
 // The base type, made once.  nullptr with an exception set when that fails.
 PyTypeObject* tensor_base_type();
