@@ -83,7 +83,6 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
 
 template <class Managed>
 Imported import_managed(Managed* managed, const ImportOptions& options) {
-  const DLDevice* const expected = options.expected;
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   Owner owner(managed, call_deleter<Managed>);
   bool readonly = false, copied = false;
@@ -101,6 +100,7 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
     }
   }
   const DLTensor& dl = managed->dl_tensor;
+  const DLDevice* const expected = options.expected;
   if (expected && (dl.device.device_type != expected->device_type ||
                    dl.device.device_id != expected->device_id)) {
     fail(Error::Kind::buffer, "the producer's capsule is on device ", device_text(dl.device),
@@ -119,9 +119,8 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
   }
   const NamedDevice named = resolve(dl.device);
   if (!named.is_host && !named.entry) refuse(dl.device);
-  if (options.known) {
-    return {view_known(options.known, data, dtype, std::move(layout), dl.device, named, readonly,
-                       options),
+  if (InUse* const use = own_export(managed)) {
+    return {view_known(use, data, dtype, std::move(layout), dl.device, named, readonly, options),
             copied};
   }
   if (named.is_host) {

@@ -19,8 +19,6 @@ struct ImportOptions {
   const DLDevice* expected = nullptr;
   // kDLCPU memory that is USM comes in as that USM, and not as host memory of no entry.
   bool settle = false;
-  // Of an export of our own; the entry and kind of its memory are known.
-  InUse* known = nullptr;
   // With `settle`: the entry that other host memory comes in on, because its device reads that.
   const Entry* host_reader = nullptr;
   // The queue that work on kDLOneAPI memory goes to, and whose entry that memory is on: the

@@ -43,10 +43,9 @@ PyObject* wrap(Managed* managed) {
 }
 
 template <class Managed>
-Imported consume(PyObject* capsule, ImportOptions& options) {
+Imported consume(PyObject* capsule, const ImportOptions& options) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   PyCapsule_SetName(capsule, used_name<Managed>);
-  options.known = own_export(managed);
   return import_managed(managed, options);
 }
 
@@ -68,7 +67,7 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
                    : wrap(static_cast<DLManagedTensor*>(managed));
 }
 
-Imported consume_capsule(PyObject* capsule, ImportOptions&& options) {
+Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
   using Versioned = DLManagedTensorVersioned;
   if (is_fresh<Versioned>(capsule)) return consume<Versioned>(capsule, options);
   if (is_fresh<DLManagedTensor>(capsule)) return consume<DLManagedTensor>(capsule, options);

@@ -16,7 +16,7 @@ PyObject* capsule_from_pointer(void* managed, bool versioned);
 
 // Consumes a "dltensor" or "dltensor_versioned" capsule: it is renamed before anything is read, so
 // that the deleter runs exactly once on every path.  Error(type): no such capsule; Error(buffer): a
-// used one, or one whose content is refused.  The options' `known` is found out here.
-Imported consume_capsule(PyObject* capsule, ImportOptions&& options = {});
+// used one, or one whose content is refused.
+Imported consume_capsule(PyObject* capsule, const ImportOptions& options = {});
 
 }  // namespace sycl_ext

@@ -108,7 +108,7 @@ int borrow_from_object(void* object, DLTensor* out) {
 
 int to_object(DLManagedTensorVersioned* managed, void** out) {
   return guarded(-1, [&] {
-    Tensor tensor = import_managed(managed, {nullptr, false, own_export(managed)}).tensor;
+    Tensor tensor = import_managed(managed, {}).tensor;
     PyObject* type = tensor.on_host ? hooks.host_view_class : hooks.tensor_class;
     *out = wrap_tensor(std::move(tensor), nullptr, reinterpret_cast<PyTypeObject*>(type));
     return *out ? 0 : -1;
@@ -201,8 +201,8 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     }
   }
   (void)owner.release();
-  return import_managed(managed, {nullptr, options.settle, own_export(managed), options.host_reader,
-                                  queue ? &queue : nullptr});
+  return import_managed(managed,
+                        {nullptr, options.settle, options.host_reader, queue ? &queue : nullptr});
 }
 
 }  // namespace sycl_ext

@@ -198,7 +198,7 @@ PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest&& request) {
   if (entry && !request.queue) entry->queue();  // reads of the memory wait for it
   request.options.expected = &request.device;
   request.options.queue = is_served ? &request.queue : nullptr;
-  Imported imported = consume_capsule(capsule, std::move(request.options));
+  Imported imported = consume_capsule(capsule, request.options);
   if (imported.copied && request.never_copy) {
     fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
   }
@@ -220,7 +220,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   options.settle = true;
   const bool is_wanted_here = request.copy == Py_None && request.device == Py_None;
   if (is_wanted_here && !request.in_place) options.host_reader = reader_of_host_memory();
-  if (is_capsule) return settle(x, consume_capsule(x, std::move(options)), request);
+  if (is_capsule) return settle(x, consume_capsule(x, options), request);
   const ProducerClass its_class = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
   if (!(its_class.facts & needed)) return import_slowly(x, request, nullptr);

@@ -106,21 +106,25 @@ void fuzz(Input& input) {
   options.settle = how & 8;
   if (options.settle && has_usm(default_entry(), UsmKind::system))
     options.host_reader = &default_entry();
-  InUse use(blocks().exported.memory, true);
-  if (how % 32 == 1) {  // as if it were an export of ours that somebody altered
-    options.known = &use;
+  Managed* handed = &managed;
+  const bool is_ours = how % 32 == 1;  // an export of ours that somebody has altered
+  if (is_ours) {
     dl.data = blocks().exported.data + shift % 2048;
+    handed = export_managed<Managed>(blocks().exported, {expected});
+    managed.manager_ctx = handed->manager_ctx;
+    managed.deleter = handed->deleter;
+    *handed = managed;
   }
 
   deleted = 0;
   const long live = live_allocations();
   try {
-    const Imported imported = import_managed(&managed, options);
+    const Imported imported = import_managed(handed, options);
     const Tensor& tensor = imported.tensor;
     const bool claims_usm = dl.device.device_type == kDLOneAPI;
     REQUIRE(tensor.size() >= 0 && tensor.layout.ndim() == dl.ndim);
     REQUIRE(tensor.size() == 0 || tensor.data);
-    REQUIRE(options.known || deleted == 0);
+    REQUIRE(deleted == 0);
     const std::byte* begin = tensor.memory->data;
     if (tensor.size() != 0 && tensor.memory->entry() && tensor.memory->kind() != UsmKind::system) {
       // It was believed, so it is all there: read the first, the last and the lowest element.
@@ -130,7 +134,7 @@ void fuzz(Input& input) {
       (void)data[extent.begin];
       (void)data[extent.end - 1];
       REQUIRE(begin && tensor.data + extent.begin >= begin);
-      if (tensor.size() <= 4096 && (claims_usm || options.known)) copy_to_host(tensor);
+      if (tensor.size() <= 4096 && (claims_usm || is_ours)) copy_to_host(tensor);
     }
     // Views of it, which must stay inside whatever they are asked for.
     const std::int64_t length = input.dimension(), step = input.dimension();
@@ -148,15 +152,14 @@ void fuzz(Input& input) {
     // And on to the next consumer.
     if (!tensor.readonly && is_where_announced(tensor)) {
       auto* again = export_managed<DLManagedTensor>(tensor, {tensor.dl_device()});
-      InUse* const known = input.flip() ? own_export(again) : nullptr;
-      REQUIRE(import_managed(again, {nullptr, false, known}).tensor.size() == tensor.size());
+      REQUIRE(import_managed(again, {}).tensor.size() == tensor.size());
     }
   } catch (const Error& error) {
     REQUIRE(error.kind() == Error::Kind::buffer);
   }
   // A block that was handed out goes when its queues were seen idle.
   while (deferred_frees() > 0) settle_deferred_frees(std::chrono::milliseconds(100));
-  REQUIRE(deleted == with_deleter);
+  REQUIRE(deleted == (with_deleter && !is_ours));
   REQUIRE(live_allocations() == live);
   REQUIRE(live_exports() == 0);
 }
