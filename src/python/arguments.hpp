@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/error.hpp"
 #include "python/gil.hpp"
 
 namespace sycl_ext {
@@ -21,8 +22,6 @@ struct Call {
 template <std::size_t Count>
 class Signature {
  public:
-  using Values = std::array<PyObject*, Count>;
-
   // `hint`: the advice when there are too many positional arguments.
   Signature(const char* name, const std::array<const char*, Count>& names,
             std::size_t positional_only, std::size_t positional, std::size_t required,
@@ -35,18 +34,18 @@ class Signature {
     std::transform(names.begin(), names.end(), interned.begin(), intern);
   }
 
-  // The values, `missing` where there is none.  False with the TypeError set that Python raises.
+  // The values, `missing` where there is none.  PythonError with the TypeError that Python raises.
   // (Inlined: a call would cost a tenth of an export.)
-  [[gnu::always_inline]] bool read(const Call& call, Values* values,
-                                   PyObject* missing = nullptr) const {
-    values->fill(missing);
+  [[gnu::always_inline]] std::array<PyObject*, Count> read(const Call& call,
+                                                           PyObject* missing = nullptr) const {
+    std::array<PyObject*, Count> values;
+    values.fill(missing);
     const auto given = static_cast<std::size_t>(call.n_positional);
     if (given > positional) {
-      PyErr_Format(PyExc_TypeError, "%s() takes at most %zu positional argument%s (%zu given)%s",
-                   name, positional, positional == 1 ? "" : "s", given, hint);
-      return false;
+      fail(Error::Kind::type, name, "() takes at most ", positional, " positional argument",
+           positional == 1 ? "" : "s", " (", given, " given)", hint);
     }
-    std::copy_n(call.args, given, values->begin());
+    std::copy_n(call.args, given, values.begin());
     const Py_ssize_t n_keywords = call.keyword_names ? PyTuple_GET_SIZE(call.keyword_names) : 0;
     for (Py_ssize_t i = 0; i < n_keywords; ++i) {
       PyObject* const keyword = PyTuple_GET_ITEM(call.keyword_names, i);
@@ -60,21 +59,21 @@ class Signature {
       if (index < positional_only || index == Count) {
         PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name,
                      keyword);
-        return false;
+        throw PythonError();
       }
-      if ((*values)[index] != missing) {
+      if (values[index] != missing) {
         PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", name, keyword);
-        return false;
+        throw PythonError();
       }
-      (*values)[index] = call.args[call.n_positional + i];
+      values[index] = call.args[call.n_positional + i];
     }
     for (std::size_t i = 0; i < required; ++i) {
-      if ((*values)[i] != missing) continue;
+      if (values[i] != missing) continue;
       PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%U'", name,
                    interned[i]);
-      return false;
+      throw PythonError();
     }
-    return true;
+    return values;
   }
 
  private:

@@ -19,12 +19,11 @@ namespace {
 
 // ---- arguments ----------------------------------------------------------------------------------
 
-// The value of `copy`; nullptr with a TypeError set.
 PyObject* read_copy(PyObject* copy) {
   if (!copy || copy == Py_None) return Py_None;
   if (PyBool_Check(copy)) return copy;
   PyErr_Format(PyExc_TypeError, "copy is %R; it must be True, False or None", copy);
-  return nullptr;
+  throw PythonError();
 }
 
 // ---- from_dlpack and as_tensor ------------------------------------------------------------------
@@ -36,32 +35,26 @@ PyObject* import_one(PyObject*, const Call& call) {
   if (call.n_positional == 1 && !call.keyword_names) return import_object(call.args[0], request);
   static const Signature<3> signature(dlpack_only ? "from_dlpack" : "as_tensor",
                                       {dlpack_only ? "x" : "obj", "device", "copy"}, 1, 1, 1);
-  std::array<PyObject*, 3> values;
-  if (!signature.read(call, &values)) return nullptr;
-  request.copy = read_copy(values[2]);
-  if (!request.copy) return nullptr;
-  if (values[1]) request.device = values[1];
-  return import_object(values[0], request);
+  const auto [x, device, copy] = signature.read(call);
+  request.copy = read_copy(copy);
+  if (device) request.device = device;
+  return import_object(x, request);
 }
 
 // Memory in its place, by any protocol or only by DLPack (for Python's side).
 PyObject* find_memory(PyObject*, const Call& call) {
   static const Signature<3> signature("find_memory", {"x", "copy", "dlpack"}, 1, 3, 1);
-  std::array<PyObject*, 3> values;
-  if (!signature.read(call, &values)) return nullptr;
-  return import_object(values[0], {values[2] == Py_True, /*in_place=*/true,
-                                   values[1] == Py_False ? Py_False : Py_None});
+  const auto [x, copy, dlpack] = signature.read(call);
+  return import_object(
+      x, {dlpack == Py_True, /*in_place=*/true, copy == Py_False ? Py_False : Py_None});
 }
 
 // ---- host_view and to_numpy ---------------------------------------------------------------------
 
 PyObject* host_view(PyObject*, const Call& call) {
   static const Signature<2> signature("host_view", {"x", "copy"}, 1, 1, 1);
-  std::array<PyObject*, 2> values;
-  if (!signature.read(call, &values)) return nullptr;
-  const auto [x, given] = values;
-  PyObject* const copy = read_copy(given);
-  if (!copy) return nullptr;
+  auto [x, copy] = signature.read(call);
+  copy = read_copy(copy);
   // A host view is its own host view, and may have a copy to make yet.
   const bool is_host_view = reinterpret_cast<PyObject*>(Py_TYPE(x)) == hooks.host_view_class;
   if (is_tensor(x) && !is_host_view && !hooks.trace) {
@@ -76,10 +69,8 @@ PyObject* host_view(PyObject*, const Call& call) {
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
   static const Signature<2> signature("to_numpy", {"copy", "wait"}, 0, 1, 0);
-  std::array<PyObject*, 2> values;
-  if (!signature.read(call, &values)) return nullptr;
+  const auto values = signature.read(call);
   PyObject* const copy = read_copy(values[0]);
-  if (!copy) return nullptr;
   PyObject* const wait = values[1] ? values[1] : Py_True;
   const auto slowly = [&] {
     return PyObject_CallFunctionObjArgs(hooks.to_numpy_slowly, self, copy, wait, nullptr);
@@ -118,21 +109,17 @@ int versioned_wish(PyObject* version) {
   return overflow > 0 || value >= 1;
 }
 
-bool is_no_sync(PyObject* stream) {
-  if (!PyLong_CheckExact(stream)) return false;
-  int overflow = 0;
-  return PyLong_AsLongAndOverflow(stream, &overflow) == -1 && overflow == 0;
-}
-
 // A view for a consumer where __dlpack_device__ says is made here; everything else in Python.
 PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, PyObject* dl_device,
                       PyObject* copy) {
   const Tensor& tensor = tensor_of(self);
   const int versioned = versioned_wish(max_version);
+  // CPython has one object for each small int; Python's side reads any other form of it.
+  static PyObject* const no_sync = PyLong_FromLong(-1);
   const bool synchronise = stream == Py_None;
   const bool is_read_here = !hooks.trace && dl_device == Py_None && versioned >= 0 &&
                             (copy == Py_None || PyBool_Check(copy)) &&
-                            (synchronise || (is_no_sync(stream) && !tensor.on_host));
+                            (synchronise || (stream == no_sync && !tensor.on_host));
   if (is_read_here) {
     const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
     if (route == Route::view || route == Route::host_view) {
@@ -147,10 +134,9 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
 PyObject* dlpack(PyObject* self, const Call& call) {
   static const Signature<4> signature("__dlpack__", {"stream", "max_version", "dl_device", "copy"},
                                       0, 0, 0);
-  std::array<PyObject*, 4> values;
   note_offer(self, Py_None);
-  if (!signature.read(call, &values, Py_None)) return nullptr;
-  PyObject* const capsule = export_view(self, values[0], values[1], values[2], values[3]);
+  const auto [stream, max_version, dl_device, copy] = signature.read(call, Py_None);
+  PyObject* const capsule = export_view(self, stream, max_version, dl_device, copy);
   note_offer(self, capsule);
   return capsule;
 }
@@ -197,9 +183,7 @@ PyObject* make_new(PyObject*, const Call& call) {
   static PyObject* const float32 = intern("float32");
   static PyObject* const device_usm = intern("device");
   static PyObject* const c_order = intern("C");
-  std::array<PyObject*, 5> values;
-  if (!signature.read(call, &values)) return nullptr;
-  auto [shape, dtype, usm_type, device, order] = values;
+  auto [shape, dtype, usm_type, device, order] = signature.read(call);
   if (!dtype || dtype == Py_None) dtype = float32;
   if (!usm_type) usm_type = device_usm;
   if (!device) device = Py_None;
