@@ -70,26 +70,22 @@ class SavedException {
 // False once the interpreter has ended or is ending: Python objects must not be used then.
 inline bool python_is_alive() noexcept { return Py_IsInitialized() && !is_finalizing(); }
 
-// This thread's state when it holds the GIL, else nullptr.  (PyGILState_Check says yes in every
-// thread of a process that has had a sub-interpreter.)
-inline PyThreadState* state_with_gil() noexcept {
-  PyThreadState* const mine = python_is_alive() ? PyGILState_GetThisThreadState() : nullptr;
-  return mine == state_unchecked() ? mine : nullptr;
+// Whether this thread's state is the one that holds the GIL, also while the thread ends the
+// interpreter.  (PyGILState_Check says yes in every thread of a process that has had a
+// sub-interpreter.)
+inline bool is_current() noexcept {
+  PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
+  return mine && mine == state_unchecked();
 }
-inline bool holds_gil() noexcept { return state_with_gil(); }
+inline bool holds_gil() noexcept { return python_is_alive() && is_current(); }
 
 // Whether it has ended, or this thread is not the one that ends it.
-inline bool python_is_gone() noexcept {
-  if (python_is_alive()) return false;
-  PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
-  return !mine || mine != state_unchecked();
-}
+inline bool python_is_gone() noexcept { return !python_is_alive() && !is_current(); }
 
 // For WithoutGil.
 inline Interpreter::Released release_gil_if_held() noexcept {
-  PyThreadState* const state = state_with_gil();
-  if (!state) return {nullptr, nullptr};
-  PyEval_SaveThread();
+  if (!holds_gil()) return {nullptr, nullptr};
+  PyThreadState* const state = PyEval_SaveThread();
   return {state, std::exchange(released_state, state)};
 }
 inline void take_gil(Interpreter::Released released) {
@@ -110,7 +106,7 @@ struct PythonError {};
 // being unwound (forced_unwind.hpp), and the reference is kept.
 struct DecRef {
   [[gnu::always_inline]] void operator()(PyObject* object) const noexcept {
-    if (python_is_alive() || !python_is_gone()) drop(object);
+    if (!python_is_gone()) drop(object);
   }
 };
 using PyRef = std::unique_ptr<PyObject, DecRef>;
