@@ -30,12 +30,11 @@ void bind_hooks(py::module_& m) {
     sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
     sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
   });
-  py::tuple names(sycl_ext::dtypes.size());
-  for (std::size_t i = 0; i < sycl_ext::dtypes.size(); ++i) {
-    const sycl_ext::DType& entry = sycl_ext::dtypes[i];
-    names[i] = py::make_tuple(entry.name, std::string(1, entry.kind), entry.itemsize(), entry.code);
+  py::list names;
+  for (const sycl_ext::DType& one : sycl_ext::dtypes) {
+    names.append(py::make_tuple(one.name, std::string(1, one.kind), one.itemsize(), one.code));
   }
-  m.attr("DTYPES") = names;  // (name, array-interface kind, itemsize, DLPack code) of each dtype
+  m.attr("DTYPES") = py::tuple(names);  // (name, array-interface kind, itemsize, DLPack code)
 }
 
 }  // namespace

@@ -105,8 +105,6 @@ const Queue& queue_for_views(const Allocation& memory) {
 
 // The state of a view that an extension uses.
 struct ViewOwner {
-  explicit ViewOwner(const Tensor& tensor) : tensor(tensor), use(tensor.memory, true) {}
-
   const Tensor tensor;
   const InUse use;
 };
@@ -135,7 +133,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
     }
     memory.fetch_queues();
     order_after(queue_for_views(memory), tensor.memory);
-    auto* const owner = new ViewOwner(tensor);
+    auto* const owner = new ViewOwner{tensor, {tensor.memory, true}};
     const Layout& layout = owner->tensor.layout;
     *out = {tensor.size() == 0 ? nullptr : tensor.data,
             layout.shape(),
@@ -152,21 +150,16 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
   });
 }
 
-struct Description {
-  const Entry& entry;
-  const DType& dtype;
-  Layout layout;
-  Queue queue;
-};
-
-Description read(const sycl_ext_view& view, const void* queue) {
-  const DType& dtype = dtype_from_dlpack({view.dtype_code, view.dtype_bits, view.dtype_lanes});
-  const bool strided = view.strides && view.ndim > 0;
-  return {entry_at(view.entry), dtype,
-          strided ? Layout(view.ndim, view.shape, view.strides)
-                  : compact_layout(view.ndim, view.shape, Order::c, dtype.itemsize()),
-          queue ? Queue::from_address(queue) : Queue()};
+const DType& dtype_of(const sycl_ext_view& view) {
+  return dtype_from_dlpack({view.dtype_code, view.dtype_bits, view.dtype_lanes});
 }
+
+Layout layout_of(const sycl_ext_view& view) {
+  if (view.strides && view.ndim > 0) return {view.ndim, view.shape, view.strides};
+  return compact_layout(view.ndim, view.shape, Order::c, dtype_of(view).itemsize());
+}
+
+Queue queue_at(const void* address) { return address ? Queue::from_address(address) : Queue(); }
 
 // Calls `release(owner)` once, at its end. An Owner does not release NULL, so for a NULL owner it
 // owns the function itself: an extension may keep its memory without a pointer.
@@ -181,23 +174,21 @@ PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,
                void (*release)(void* owner)) {
   return guarded<PyObject*>(nullptr, [&] {
     Owner keep = owner_of(owner, release);
-    Description found = read(*view, queue);
     return wrap_tensor(
-        borrow_usm(static_cast<std::byte*>(view->data), found.dtype, std::move(found.layout),
-                   found.entry, view->readonly != 0, std::move(keep), std::move(found.queue)),
+        borrow_usm(static_cast<std::byte*>(view->data), dtype_of(*view), layout_of(*view),
+                   entry_at(view->entry), view->readonly != 0, std::move(keep), queue_at(queue)),
         nullptr);
   });
 }
 
 PyObject* make(const sycl_ext_view* view, const void* queue) {
   return guarded<PyObject*>(nullptr, [&] {
-    Description found = read(*view, queue);
     if (view->usm_kind < 0 || view->usm_kind > sycl_ext_usm_host) {
       fail(Error::Kind::value, "usm_kind is ", view->usm_kind,
            "; it must be 0 (device), 1 (shared) or 2 (host)");
     }
-    return wrap_tensor(make_tensor(found.entry, static_cast<UsmKind>(view->usm_kind), found.dtype,
-                                   found.layout, std::move(found.queue)),
+    return wrap_tensor(make_tensor(entry_at(view->entry), static_cast<UsmKind>(view->usm_kind),
+                                   dtype_of(*view), layout_of(*view), queue_at(queue)),
                        nullptr);
   });
 }
