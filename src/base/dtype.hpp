@@ -51,10 +51,6 @@ inline constexpr std::array<DType, 23> dtypes{{
     {"float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, 'V', nullptr},
 }};
 
-inline constexpr std::size_t index_of(const DType& dtype) noexcept {
-  return static_cast<std::size_t>(&dtype - dtypes.data());
-}
-
 // The row, or an Error (value for a name, buffer for a DLDataType) that lists what exists.
 const DType& dtype_named(std::string_view name);
 const DType& dtype_from_dlpack(DLDataType wanted);

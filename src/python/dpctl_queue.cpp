@@ -42,9 +42,8 @@ const void* address_of_queue(PyObject* object) {
 bool is_dpctl_queue(PyObject* object) noexcept {
   static PyObject* queue_class = nullptr;
   if (!queue_class) {
-    const PyRef name(PyUnicode_FromString("dpctl"));
-    const PyRef dpctl(name ? PyImport_GetModule(name.get()) : nullptr);
-    queue_class = dpctl ? PyObject_GetAttrString(dpctl.get(), "SyclQueue") : nullptr;
+    PyObject* const dpctl = PyDict_GetItemString(PyImport_GetModuleDict(), "dpctl");
+    queue_class = dpctl ? PyObject_GetAttrString(dpctl, "SyclQueue") : nullptr;
     PyErr_Clear();
   }
   // Of its type, whatever it says that it is: what it holds is followed.
@@ -57,10 +56,9 @@ bool is_dpctl_queue(PyObject* object) noexcept {
 bool add_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
   static PyObject *order = nullptr, *map = nullptr;
   if (!order) {
-    const PyRef name(PyUnicode_FromString("dpctl.utils"));
-    const PyRef utils(name ? PyImport_GetModule(name.get()) : nullptr);
-    if (!utils) return !PyErr_Occurred();  // nobody has noted any
-    order = PyObject_GetAttrString(utils.get(), "SequentialOrderManager");
+    PyObject* const utils = PyDict_GetItemString(PyImport_GetModuleDict(), "dpctl.utils");
+    if (!utils) return true;  // nobody has noted any
+    order = PyObject_GetAttrString(utils, "SequentialOrderManager");
     map = order ? PyObject_GetAttrString(order, "_map") : nullptr;
     if (!map) PyErr_Clear();
     if (!order) return true;  // another thread is importing it
@@ -118,15 +116,13 @@ Queue queue_of_dpctl(PyObject* object) {
 void find_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
   const auto ask = [&] {
     const SavedException pending;  // a destructor asks
-    if (add_noted_events(queue, add)) return;
+    if (add_noted_events(queue, add)) return true;
     if (!pending) throw PythonError();
     PyErr_WriteUnraisable(Py_None);
-    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
+    return false;
   };
-  with_gil(ask, [] {
-    if (!python_is_alive()) return;
-    fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
-  });
+  if (with_gil(ask, [] { return !python_is_alive(); })) return;
+  fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
 }
 
 Queue queue_of(const Entry& entry) {

@@ -19,6 +19,8 @@ void** api = nullptr;
 constexpr std::size_t array_type = 2, new_from_descr = 94, set_base_object = 282;
 constexpr int flag_writeable = 0x0400;
 
+std::byte nothing;  // its address serves an array without memory; for NULL, NumPy would allocate
+
 template <class Function>
 Function* function_at(std::size_t place) {
   return reinterpret_cast<Function*>(api[place]);
@@ -56,15 +58,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     tensor.memory->show_to_host();
     const int ndim = tensor.layout.ndim();
     auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);
-    const auto itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());
     for (int i = 0; i < ndim; ++i) {
       dims[i] = tensor.layout.shape()[i];
       dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
     }
-    static std::byte nothing;  // an empty buffer still has an address
     view->buf = tensor.data ? tensor.data : &nothing;
     view->len = static_cast<Py_ssize_t>(tensor.nbytes());
-    view->itemsize = itemsize;
+    view->itemsize = static_cast<Py_ssize_t>(tensor.dtype->itemsize());
     view->readonly = tensor.readonly;
     view->ndim = ndim;
     view->format =
@@ -73,8 +73,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims.get() + ndim : nullptr;
     view->suboffsets = nullptr;
     view->internal = dims.release();
-    view->obj = self;
-    Py_INCREF(self);
+    view->obj = Py_NewRef(self);
     note_offer(self, Py_True);
     return 0;
   });
@@ -103,17 +102,16 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   for (int i = 0; i < ndim; ++i) {
     strides[static_cast<std::size_t>(i)] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
   }
-  static std::byte nothing;  // NumPy would allocate for a NULL pointer
   PyObject* dtype = numpy_dtype_of(tensor);
   if (!dtype) throw PythonError();
-  // PyArray_NewFromDescr takes the reference to dtype over.
+  // The two functions take the references to `dtype` and to the object over.
   PyRef array(function_at<PyObject*(PyTypeObject*, PyObject*, int, const Py_intptr_t*,
                                     const Py_intptr_t*, void*, int, PyObject*)>(new_from_descr)(
       ndarray_type(), dtype, ndim, shape.data(), strides.data(),
       tensor.data ? tensor.data : &nothing, tensor.readonly ? 0 : flag_writeable, nullptr));
   if (!array) throw PythonError();
-  Py_INCREF(tensor_object);  // taken over by PyArray_SetBaseObject
-  if (function_at<int(PyObject*, PyObject*)>(set_base_object)(array.get(), tensor_object) < 0) {
+  if (function_at<int(PyObject*, PyObject*)>(set_base_object)(array.get(),
+                                                              Py_NewRef(tensor_object)) < 0) {
     throw PythonError();
   }
   return array.release();

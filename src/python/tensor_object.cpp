@@ -129,16 +129,13 @@ void dealloc(PyObject* self) {
 // ---- attributes ---------------------------------------------------------------------------------
 
 PyObject* tuple_of(const std::int64_t* values, int count) {
-  PyObject* tuple = PyTuple_New(count);
+  PyRef tuple(PyTuple_New(count));
   for (int i = 0; tuple && i < count; ++i) {
-    PyObject* value = PyLong_FromLongLong(values[i]);
-    if (!value) {
-      Py_CLEAR(tuple);
-    } else {
-      PyTuple_SET_ITEM(tuple, i, value);
-    }
+    PyObject* const value = PyLong_FromLongLong(values[i]);
+    if (!value) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), i, value);
   }
-  return tuple;
+  return tuple.release();
 }
 
 PyObject* as_python(PyObject* object) noexcept { return object; }  // a new reference
@@ -202,11 +199,10 @@ PyMemberDef members[] = {
 bool is_python_thread() {
   if (is_main_thread()) return true;
   const SavedException saved;
-  const PyRef name(PyUnicode_FromString("threading"));
-  const PyRef threading(name ? PyImport_GetModule(name.get()) : nullptr);
+  PyObject* const threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading");
   const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
   const auto attribute = [&](const char* of_module) {
-    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
+    return PyRef(threading ? PyObject_GetAttrString(threading, of_module) : nullptr);
   };
   const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
   bool result = false;
@@ -282,7 +278,7 @@ PyObject* base_of(PyObject* object) noexcept {
 
 PyObject* numpy_dtype_of(const Tensor& tensor) {
   static std::array<PyObject*, dtypes.size()> cache{};
-  PyObject*& entry = cache[index_of(*tensor.dtype)];
+  PyObject*& entry = cache[static_cast<std::size_t>(tensor.dtype - dtypes.data())];
   if (!entry) entry = PyObject_CallFunction(hooks.numpy_dtype, "s", tensor.dtype->name);
   Py_XINCREF(entry);
   return entry;
