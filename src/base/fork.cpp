@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <mutex>
 
 #include "base/lock.hpp"
@@ -14,12 +13,11 @@ namespace {
 
 std::atomic<bool> watched{false}, forked{false};
 std::atomic<int> generation{0};
-std::atomic<const ForkSteps*> runtime_steps{nullptr};
 std::mutex one_fork;  // at a time
 
 void before_fork() noexcept {
   one_fork.lock();
-  if (const ForkSteps* const steps = runtime_steps) steps->before();
+  if (const ForkSteps* const steps = fork_steps) steps->before();
   locks.for_each([](auto& lock) { lock.lock_for_fork(); });
 }
 
@@ -27,7 +25,7 @@ void after_fork(bool in_child) noexcept {
   if (in_child) ++generation;
   if (in_child && watched) forked = true;
   locks.for_each([](auto& lock) { lock.unlock_after_fork(); });
-  if (const ForkSteps* const steps = runtime_steps) steps->after(in_child);
+  if (const ForkSteps* const steps = fork_steps) steps->after(in_child);
   one_fork.unlock();
 }
 
@@ -35,8 +33,6 @@ void after_fork(bool in_child) noexcept {
     pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
 
 }  // namespace
-
-void set_fork_steps(const ForkSteps* steps) noexcept { runtime_steps = steps; }
 
 int process_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 

@@ -9,6 +9,8 @@
 // would have no end (https://github.com/intel/compute-runtime/issues/954).
 #pragma once
 
+#include <atomic>
+
 #include "base/error.hpp"
 
 namespace sycl_ext {
@@ -19,7 +21,7 @@ struct ForkSteps {
   void (*before)() noexcept;
   void (*after)(bool in_child) noexcept;
 };
-void set_fork_steps(const ForkSteps* steps) noexcept;  // valid for ever
+inline std::atomic<const ForkSteps*> fork_steps{nullptr};  // valid for ever
 
 // The number of forks between the first process and this one.
 int process_generation() noexcept;

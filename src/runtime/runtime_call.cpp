@@ -79,7 +79,7 @@ void after_fork(bool in_child) noexcept {
 }
 
 constexpr ForkSteps steps{before_fork, after_fork};
-[[maybe_unused]] const bool are_steps_set = (set_fork_steps(&steps), true);
+[[maybe_unused]] const bool are_steps_set = (fork_steps = &steps, true);
 
 std::atomic<bool> is_end_prepared{false};
 
