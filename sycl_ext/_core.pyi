@@ -249,7 +249,7 @@ def begin_copy(tensor: TensorBase, source: TensorBase, /) -> Commands:
 def begin_copy_to_host(tensor: TensorBase, /) -> tuple[Tensor, Commands]:
     """A compact host copy, and the commands that fill it."""
 
-def capsule_from_pointer(address: SupportsIndex, *, versioned: bool = True) -> CapsuleType:
+def capsule_from_pointer(address: SupportsIndex, versioned: bool, /) -> CapsuleType:
     """A capsule over a DLManagedTensor[Versioned]* that C code made; it takes ownership."""
 
 def context_in_capsule(capsule: CapsuleType, /) -> int:
@@ -262,7 +262,7 @@ def copy_elements(target: TensorBase, source: TensorBase, /) -> None:
     """Copies all elements."""
 
 def copy_to_entry(
-    tensor: TensorBase, entry: Entry, usm_type: str, order: str = "C", queue: Queue | None = None
+    tensor: TensorBase, entry: Entry, usm_type: str, order: str, queue: Queue | None, /
 ) -> Tensor:
     """A compact copy on another entry, or on the same one."""
 

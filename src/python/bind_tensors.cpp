@@ -19,10 +19,8 @@ class Commands {
  public:
   explicit Commands(std::vector<Event> events) : events_(std::move(events)) {}
   Commands(Commands&&) noexcept = default;
-  ~Commands() {
-    if (events_.empty()) return;
-    const SavedException saved;
-    const WithoutGil released;
+  ~Commands() {  // pybind11 keeps an exception that is pending
+    const WithoutGil released(!events_.empty());
     events_.clear();
   }
   std::optional<bool> are_done() const {
@@ -128,15 +126,11 @@ void bind_tensors(py::module_& m) {
         return own(ndarray_over(tensor.ptr()));
       },
       py::arg("tensor"), py::arg("wait") = true);
-  m.def(
-      "copy_to_entry",
-      [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
-         const std::string& order, const std::optional<Queue>& queue) {
-        return copy_to_entry(tensor, entry, usm_kind_named(usm_type), read_order(order),
-                             queue.value_or(Queue()));
-      },
-      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order") = "C",
-      py::arg("queue") = std::nullopt);
+  m.def("copy_to_entry", [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
+                            const std::string& order, const std::optional<Queue>& queue) {
+    return copy_to_entry(tensor, entry, usm_kind_named(usm_type), read_order(order),
+                         queue.value_or(Queue()));
+  });
   m.def("copy_elements", [](const Tensor& to, const Tensor& from) {
     require_alike(to, from);
     copy_elements(to, from);
@@ -272,12 +266,9 @@ void bind_dlpack(py::module_& m) {
     writable.readonly = false;
     return view_of(tensor, std::move(writable));
   });
-  m.def(
-      "capsule_from_pointer",
-      [](std::uintptr_t managed, bool versioned) {
-        return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
-      },
-      py::arg("address"), py::kw_only(), py::arg("versioned") = true);
+  m.def("capsule_from_pointer", [](std::uintptr_t managed, bool versioned) {
+    return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
+  });
 }
 
 }  // namespace sycl_ext

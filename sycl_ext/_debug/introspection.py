@@ -67,7 +67,7 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
         raise ValueError(
             f"there is no managed tensor at address {value}: nothing readable is there"
         )
-    return _core.capsule_from_pointer(value, versioned=bool(versioned))
+    return _core.capsule_from_pointer(value, bool(versioned))
 
 
 @dataclass(frozen=True)

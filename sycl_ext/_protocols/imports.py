@@ -388,7 +388,7 @@ def move(
     note(found.route.value, tensor.nbytes, found.copies)
     if found.route is not Route.VIEW:
         kind = kind_of_copy(tensor.usm_type, target.usm_types)
-        return _core.copy_to_entry(tensor, target._entry, kind, queue=queue)
+        return _core.copy_to_entry(tensor, target._entry, kind, "C", queue)
     if is_host_memory:
         return _core.adopt(tensor, target._entry, queue)
     if queue is None:
