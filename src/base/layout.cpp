@@ -90,12 +90,9 @@ bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noe
   std::int64_t lowest = 0, highest = 0, count = 1;
   bool empty = false;
   for (int i = 0; i < layout.ndim(); ++i) {
-    const std::int64_t length = layout.shape()[i];
-    if (length < 0) return false;
-    if (length == 0) {
-      empty = true;
-      continue;
-    }
+    if (layout.shape()[i] < 0) return false;
+    empty = empty || layout.shape()[i] == 0;
+    const auto length = std::max<std::int64_t>(layout.shape()[i], 1);
     // The count is checked too: a broadcast array can overflow it inside a small extent.
     std::int64_t reach;
     if (__builtin_mul_overflow(count, length, &count)) return false;

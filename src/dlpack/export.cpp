@@ -25,10 +25,6 @@ struct Block {
 
   Block(const Memory& memory, bool submits, Owner companion) noexcept
       : companion(std::move(companion)), use(memory, submits) {}
-
-  static std::size_t nbytes(int ndim) noexcept {
-    return sizeof(Block) + 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
-  }
 };
 
 template <class Managed>
@@ -65,7 +61,8 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
   submits ? tensor.memory->fetch_queues() : tensor.memory->show_to_host();
   const int ndim = tensor.layout.ndim();
-  void* const raw = std::malloc(Block<Managed>::nbytes(ndim));
+  const auto dims_bytes = 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
+  void* const raw = std::malloc(sizeof(Block<Managed>) + dims_bytes);
   if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
   auto* block = new (raw) Block<Managed>(tensor.memory, submits, std::move(options.companion));
   const std::int64_t* const dims = tensor.layout.shape();  // the strides follow

@@ -20,15 +20,10 @@ template <class Managed>
 constexpr const char* used_name =
     is_versioned<Managed> ? "used_dltensor_versioned" : "used_dltensor";
 
-template <class Managed>
-bool is_fresh(PyObject* capsule) noexcept {
-  return PyCapsule_IsValid(capsule, fresh_name<Managed>);
-}
-
 // Runs the deleter of a capsule that was not consumed.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
-  if (!is_fresh<Managed>(capsule)) return;
+  if (!PyCapsule_IsValid(capsule, fresh_name<Managed>)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   if (InUse* const use = own_export(managed)) use->was_not_used();
   const SavedException saved;  // the deleter may be Python, and a consumer may have raised
@@ -69,10 +64,11 @@ PyObject* capsule_from_pointer(void* managed, bool versioned) {
 
 Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
   using Versioned = DLManagedTensorVersioned;
-  if (is_fresh<Versioned>(capsule)) return consume<Versioned>(capsule, options);
-  if (is_fresh<DLManagedTensor>(capsule)) return consume<DLManagedTensor>(capsule, options);
-  if (PyCapsule_IsValid(capsule, used_name<Versioned>) ||
-      PyCapsule_IsValid(capsule, used_name<DLManagedTensor>)) {
+  using Legacy = DLManagedTensor;
+  const auto is_named = [capsule](const char* name) { return PyCapsule_IsValid(capsule, name); };
+  if (is_named(fresh_name<Versioned>)) return consume<Versioned>(capsule, options);
+  if (is_named(fresh_name<Legacy>)) return consume<Legacy>(capsule, options);
+  if (is_named(used_name<Versioned>) || is_named(used_name<Legacy>)) {
     fail(Error::Kind::buffer,
          "the DLPack capsule was consumed before; a capsule can be consumed once: ask the producer "
          "for a new one");

@@ -224,8 +224,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   const ProducerClass its_class = producer_class(Py_TYPE(x));
   const long needed = request.dlpack_only ? ProducerClass::from_dlpack : ProducerClass::as_tensor;
   if (!(its_class.facts & needed)) return import_slowly(x, request, nullptr);
-  if (std::optional<Imported> imported =
-          its_class.table ? import_through_api(x, its_class, options) : std::nullopt) {
+  if (std::optional<Imported> imported = import_through_api(x, its_class, options)) {
     // The Python protocol can forbid a copy.
     const bool refused = imported->copied && request.copy == Py_False;
     if (!refused) return settle(x, *std::move(imported), request);
