@@ -60,15 +60,15 @@ def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         record, start = Record(), time.perf_counter()
         records = _running.__dict__.setdefault("records", [])
-        records.append(record)
-        outcome = "refused"
+        depth, outcome = len(records), "refused"
         try:
+            records.append(record)
             result = function(*args, **kwargs)
             outcome = record.route or "a view of the same memory"
             record.nbytes = record.nbytes or getattr(result, "nbytes", 0)
             return result
         finally:
-            records.remove(record)
+            del records[depth:]
             if not records:
                 logger.info(
                     "%s: %s, %d bytes, %d copies, %.1f us",

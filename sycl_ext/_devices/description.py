@@ -61,13 +61,7 @@ def _is_cut(cut: Any) -> bool:
 
 
 def read_partition(text: str) -> str | int | list[int] | None:
-    """Return the ``partition=`` that `Device.partition` describes, or None.
-
-    Examples
-    --------
-    >>> read_partition("numa"), read_partition("equally 4"), read_partition("counts 1 3")
-    ('numa', 4, [1, 3])
-    """
+    """Return ``partition=`` for "numa", "equally 4" or "counts 1 3"; None for another text."""
     if text in _DOMAINS:
         return text
     how, *numbers = text.split(" ")[: _MAX_PARTS + 1]

@@ -385,13 +385,7 @@ def family_of(path: str) -> str:
 
 
 def name_in_requirement(text: str) -> str:
-    """Return the name of the package in a requirement.
-
-    Examples
-    --------
-    >>> name_in_requirement("intel_cmplr-lib.ur (==2026.*)")
-    'intel-cmplr-lib-ur'
-    """
+    """Return the name of the package in a requirement: "a-b-c" for "a_b.C (==2026.*)"."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", text)[0]).lower()
 
 

@@ -135,15 +135,7 @@ def short(path: str, machine: Machine) -> str:
 
 
 def table(*rows: Sequence[str], right: int = 0) -> str:
-    """Return rows in aligned columns, of which the first ones are aligned to the right.
-
-    Examples
-    --------
-    >>> print(table(("id", "name"), ("0", "one"), ("11", "two"), right=1))
-    id  name
-     0  one
-    11  two
-    """
+    """Return rows in aligned columns, of which the first ones are aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

@@ -142,11 +142,17 @@ class StagedRequest:
         The result of ``Isend`` or ``Irecv``. Complete it through this object.
     """
 
-    def __init__(self, request: Any, memory: Any, finish: Callable[[], None]) -> None:
-        self.request = request
+    def __init__(
+        self, start: Callable[[Any], Any], memory: Any, finish: Callable[[], None]
+    ) -> None:
         self._memory = memory
         self._finish = finish
         _pending.add(self)
+        try:
+            self.request = start(memory)
+        except Exception:  # after Ctrl-C MPI may have started, so the memory stays
+            self._forget()
+            raise
 
     def wait(self) -> None:
         """Wait for the request; afterwards the received data is in the tensor."""
@@ -224,4 +230,4 @@ def staged_request(
             f"start is of type {type(start).__name__}; it must be a function of the memory"
         )
     memory, finish = _stage(t, mode, comm)
-    return StagedRequest(start(memory), memory, finish)
+    return StagedRequest(start, memory, finish)

@@ -34,16 +34,20 @@ class BlockKey(NamedTuple):
 
 
 class Block:
-    """A block of shared memory, mapped; the mapping lives as long as this object."""
+    """A block of shared memory; its file and its mapping are open as long as this object lives."""
 
     __slots__ = ("_close", "_descriptor", "_mapping", "nbytes")
 
-    def __init__(self, descriptor: int, nbytes: int, readonly: bool) -> None:
-        access = mmap.PROT_READ if readonly else mmap.PROT_READ | mmap.PROT_WRITE
-        self._mapping = mmap.mmap(descriptor, nbytes, mmap.MAP_SHARED, access)
-        self._close = functools.partial(os.close, descriptor)  # from here on, it is ours to close
+    def __init__(self, descriptor: int) -> None:
+        self._close = functools.partial(os.close, descriptor)
         self._descriptor = descriptor
+
+    def map(self, nbytes: int, *, readonly: bool) -> "Block":
+        """Map the file, and return this object."""
+        access = mmap.PROT_READ if readonly else mmap.PROT_READ | mmap.PROT_WRITE
+        self._mapping = mmap.mmap(self._descriptor, nbytes, mmap.MAP_SHARED, access)
         self.nbytes = nbytes
+        return self
 
     def __del__(self) -> None:
         if hasattr(self, "_close"):  # os may be gone when the interpreter ends
@@ -90,13 +94,12 @@ def make_block(nbytes: int) -> Block:
     room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > room:
         raise MemoryError(f"{nbytes} bytes of shared memory are more than this machine's {room}")
-    descriptor = os.memfd_create("sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    block = Block(os.memfd_create("sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
     try:
-        os.truncate(descriptor, nbytes)
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SIZE_SEALS | fcntl.F_SEAL_SEAL)
-        return Block(descriptor, nbytes, readonly=False)
+        os.truncate(block._descriptor, nbytes)
+        fcntl.fcntl(block._descriptor, fcntl.F_ADD_SEALS, _SIZE_SEALS | fcntl.F_SEAL_SEAL)
+        return block.map(nbytes, readonly=False)
     except OSError as error:
-        os.close(descriptor)
         if error.errno in (errno.ENOMEM, errno.ENOSPC):
             raise MemoryError(f"cannot get {nbytes} bytes of shared memory: {error}") from error
         raise
@@ -111,7 +114,7 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
     try:
         _check_file(Path(path).stat(), key, nbytes)  # before opening: a pipe would block
         how = os.O_RDONLY if readonly else os.O_RDWR
-        descriptor = os.open(path, how | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        block = Block(os.open(path, how | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY))
     except OSError as error:
         raise BufferError(
             f"the memory that process {key.process} shares cannot be opened: {error}; the process "
@@ -119,14 +122,11 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
             "user"
         ) from error
     try:
-        _check_file(os.fstat(descriptor), key, nbytes)
-        if fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS:
+        _check_file(os.fstat(block._descriptor), key, nbytes)
+        if fcntl.fcntl(block._descriptor, fcntl.F_GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS:
             raise BufferError(f"{path} is not shared memory of this package")
-        return Block(descriptor, nbytes, readonly)
-    except (OSError, BufferError) as error:
-        os.close(descriptor)
-        if isinstance(error, BufferError):
-            raise
+        return block.map(nbytes, readonly=readonly)
+    except OSError as error:
         raise BufferError(f"{path} is not shared memory of this package: {error}") from error
 
 

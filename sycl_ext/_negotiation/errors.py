@@ -29,13 +29,7 @@ NO_REFUSALS = (RecursionError, SyclError)
 
 
 def message_of(error: object) -> str:
-    """Return the text of an exception of another library, even if its ``__str__`` raises.
-
-    Examples
-    --------
-    >>> message_of(ValueError("no such device"))
-    'no such device'
-    """
+    """Return the text of an exception of another library, even if its ``__str__`` raises."""
     try:
         return str(error)
     except Exception as second:

@@ -28,6 +28,9 @@ def load_core() -> None:
         __import__("sycl_ext._core")
 
 
+_interrupted = False  # Ctrl-C came while the last fork waited
+
+
 def _finish_imports() -> None:
     """Wait before a fork: its child would keep the locks of imports of other threads for ever."""
     # The fork has taken it if `logging` was imported after this module; dpctl's import needs it.
@@ -35,7 +38,14 @@ def _finish_imports() -> None:
     taken = lock if lock and lock._is_owned() else None
     if taken:
         taken.release()
-    loading.acquire()
+    global _interrupted
+    _interrupted = False
+    held = loading._is_owned()  # type: ignore[attr-defined]
+    while held or not loading._is_owned():  # type: ignore[attr-defined]
+        try:
+            held = not loading.acquire()
+        except KeyboardInterrupt:  # Python would drop it here, and fork in spite of it
+            _interrupted = True
     # A module that is still being found has a lock, and is not in sys.modules.
     for name in [*sys.modules, *getattr(_frozen_importlib, "_module_locks", ())]:
         if name != "dpctl" and not name.startswith(WAITED_FOR):
@@ -48,9 +58,17 @@ def _finish_imports() -> None:
         taken.acquire()
 
 
+def _interrupt_again() -> None:
+    if _interrupted:  # from another thread, when the functions that follow the fork have run
+        import signal
+
+        _thread.start_new_thread(os.kill, (os.getpid(), signal.SIGINT))
+
+
 os.register_at_fork(
     before=_finish_imports, after_in_parent=loading.release, after_in_child=loading.release
 )
+os.register_at_fork(after_in_parent=_interrupt_again)
 
 
 def require_main_interpreter() -> None:

@@ -59,11 +59,12 @@ def to_device(device: Any) -> Iterator[None]:
     >>> t.device is half
     True
     """
-    token = _target.set(place(device))
+    target, before = place(device), _target.get()
     try:
+        _target.set(target)
         yield
     finally:
-        _target.reset(token)
+        _target.set(before)
 
 
 # ---- a device of another process -----------------------------------------------------------------

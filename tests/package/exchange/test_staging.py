@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`staged`: the tensor's own memory, or a block in its place.
-
-Of a GPU: ``environments/stand_in_gpu``.
-"""
+"""`staged`, and requests of MPI.  Of a GPU: ``environments/stand_in_gpu``."""
 
 import re
 import subprocess
@@ -13,7 +10,7 @@ import pytest
 
 import sycl_ext as sx
 from samples import LAYOUTS, assert_equal, bits
-from sycl_ext._exchange import mpi
+from sycl_ext._exchange import mpi, staging
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "0-d", "size 0"])
@@ -173,5 +170,8 @@ def test_a_request_that_is_never_made():
     tensor, _ = LAYOUTS["sliced"].tensor("int32")
     with pytest.raises(ZeroDivisionError):
         sx.mpi.staged_request(tensor, "r", lambda _: 1 // 0)
+    with pytest.raises(KeyboardInterrupt):  # MPI may have started, and write to the memory
+        sx.mpi.staged_request(tensor, "r", Mock(side_effect=KeyboardInterrupt))
+    assert staging._pending.pop()._memory.shape == tensor.shape
     with pytest.raises(BufferError, match="stage it with mode 'r'"):
         sx.mpi.staged_request(tensor.as_readonly(), "w", Request)
