@@ -139,14 +139,15 @@ bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to
   return true;
 }
 
-Tensor as_host_view(Tensor tensor) {
+Tensor as_host_view(const Tensor& tensor) {
   if (!tensor.host_accessible()) {
     fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind()),
          "' USM of device ", tensor.memory->entry()->id, " ('", tensor.memory->entry()->name,
          "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
   }
-  tensor.on_host = true;
-  return tensor;
+  Tensor view = tensor;
+  view.on_host = true;
+  return view;
 }
 
 Tensor as_usm(Tensor tensor) {

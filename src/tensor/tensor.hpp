@@ -63,7 +63,7 @@ bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* dat
 bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to);
 
 // The tensor as host memory: relabelled when the host can reach it (Error(buffer) otherwise).
-Tensor as_host_view(Tensor tensor);
+Tensor as_host_view(const Tensor& tensor);
 
 // The bytes that a strided array occupies.  Error(buffer) when they leave the address space.
 struct ByteRange {
