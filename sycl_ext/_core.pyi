@@ -262,7 +262,7 @@ def copy_elements(target: TensorBase, source: TensorBase, /) -> None:
     """Copies all elements."""
 
 def copy_to_entry(
-    tensor: TensorBase, entry: Entry, usm_type: str, order: str, queue: Queue | None, /
+    tensor: TensorBase, entry: Entry, usm_type: str, order: str, queue: Queue | None
 ) -> Tensor:
     """A compact copy on another entry, or on the same one."""
 

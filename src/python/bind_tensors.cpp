@@ -126,11 +126,15 @@ void bind_tensors(py::module_& m) {
         return own(ndarray_over(tensor.ptr()));
       },
       py::arg("tensor"), py::arg("wait") = true);
-  m.def("copy_to_entry", [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
-                            const std::string& order, const std::optional<Queue>& queue) {
-    return copy_to_entry(tensor, entry, usm_kind_named(usm_type), read_order(order),
-                         queue.value_or(Queue()));
-  });
+  // With their names, which are in the TypeError for the order of a user.
+  m.def(
+      "copy_to_entry",
+      [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,
+         const std::string& order, const std::optional<Queue>& queue) {
+        return copy_to_entry(tensor, entry, usm_kind_named(usm_type), read_order(order),
+                             queue.value_or(Queue()));
+      },
+      py::arg("tensor"), py::arg("entry"), py::arg("usm_type"), py::arg("order"), py::arg("queue"));
   m.def("copy_elements", [](const Tensor& to, const Tensor& from) {
     require_alike(to, from);
     copy_elements(to, from);

@@ -42,8 +42,8 @@ const void* address_of_queue(PyObject* object) {
 bool is_dpctl_queue(PyObject* object) noexcept {
   static PyObject* queue_class = nullptr;
   if (!queue_class) {
-    PyObject* const dpctl = PyDict_GetItemString(PyImport_GetModuleDict(), "dpctl");
-    queue_class = dpctl ? PyObject_GetAttrString(dpctl, "SyclQueue") : nullptr;
+    const PyRef dpctl = loaded_module("dpctl");
+    queue_class = dpctl ? PyObject_GetAttrString(dpctl.get(), "SyclQueue") : nullptr;
     PyErr_Clear();
   }
   // Of its type, whatever it says that it is: what it holds is followed.
@@ -56,9 +56,9 @@ bool is_dpctl_queue(PyObject* object) noexcept {
 bool add_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
   static PyObject *order = nullptr, *map = nullptr;
   if (!order) {
-    PyObject* const utils = PyDict_GetItemString(PyImport_GetModuleDict(), "dpctl.utils");
+    const PyRef utils = loaded_module("dpctl.utils");
     if (!utils) return true;  // nobody has noted any
-    order = PyObject_GetAttrString(utils, "SequentialOrderManager");
+    order = PyObject_GetAttrString(utils.get(), "SequentialOrderManager");
     map = order ? PyObject_GetAttrString(order, "_map") : nullptr;
     if (!map) PyErr_Clear();
     if (!order) return true;  // another thread is importing it

@@ -161,6 +161,15 @@ inline void handle_signals() {
 // A string that lives as long as the process.
 inline PyObject* intern(const char* text) { return PyUnicode_InternFromString(text); }
 
+// A module, if it is loaded; no exception is set.  PyImport_GetModuleDict() would end the process
+// in the last collection of an interpreter.
+inline PyRef loaded_module(const char* name) {
+  const PyRef text(PyUnicode_FromString(name));
+  PyRef module(text ? PyImport_GetModule(text.get()) : nullptr);
+  if (!module) PyErr_Clear();
+  return module;
+}
+
 // Drops a reference from any thread, with or without the GIL.
 inline void release_python_object(void* object) {
   if (!object || !python_is_alive()) return;

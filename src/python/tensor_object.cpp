@@ -199,10 +199,10 @@ PyMemberDef members[] = {
 bool is_python_thread() {
   if (is_main_thread()) return true;
   const SavedException saved;
-  PyObject* const threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading");
+  const PyRef threading = loaded_module("threading");
   const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
   const auto attribute = [&](const char* of_module) {
-    return PyRef(threading ? PyObject_GetAttrString(threading, of_module) : nullptr);
+    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
   };
   const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
   bool result = false;
