@@ -119,7 +119,6 @@ def test_a_permission_ends_with_the_last_object(asked, sleeper):
     del first
     with pytest.raises(BufferError, match=f"process {sleeper} may open .* the kernel allows one"):
         peers.Permission(os.getpid())
-    assert asked == [sleeper, sleeper]
     del second
     peers.Permission(os.getpid())
     assert asked == [sleeper, sleeper, 0, os.getpid(), 0]
@@ -135,7 +134,6 @@ def test_the_id_of_a_process_may_be_any_integer(asked, sleeper):
 
 
 def test_one_ends_while_another_begins(asked, sleeper, monkeypatch):
-    """As the collector may have it, at any place."""
     first = [peers.Permission(sleeper)]
     monkeypatch.setattr(peers, "ptrace_scope", lambda: first.clear() or 1)
     second = peers.Permission(sleeper)
