@@ -126,7 +126,7 @@ void bind_tensors(py::module_& m) {
         return own(ndarray_over(tensor.ptr()));
       },
       py::arg("tensor"), py::arg("wait") = true);
-  // With their names, which are in the TypeError for the order of a user.
+  // The arguments have names, because the TypeError for a wrong `order=` shows them.
   m.def(
       "copy_to_entry",
       [](const Tensor& tensor, const Entry& entry, const std::string& usm_type,

@@ -19,7 +19,7 @@ void** api = nullptr;
 constexpr std::size_t array_type = 2, new_from_descr = 94, set_base_object = 282;
 constexpr int flag_writeable = 0x0400;
 
-std::byte nothing;  // its address serves an array without memory; for NULL, NumPy would allocate
+std::byte nothing;  // an array without memory is at its address: for NULL, NumPy would allocate
 
 template <class Function>
 Function* function_at(std::size_t place) {

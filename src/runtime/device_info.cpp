@@ -58,7 +58,7 @@ constexpr Name<Partitioning> ways[] = {
     {Partitioning::ext_intel_partition_by_cslice, "'cslice'"},
 };
 
-// An identity of the device; empty: the question fails, as where it has none.
+// An identity of the device; empty: it has none, and the question fails.
 template <class Info>
 std::string identity(const sycl::device& device) {
   try {

@@ -25,8 +25,8 @@ namespace sycl_ext {
 
 namespace {
 
-// The functions of OpenCL that are needed, in the library that the runtime has loaded: of OpenCL
-// 1.2, and the runtime needs a later one itself.
+// The functions of OpenCL that are needed, in the library that the runtime has loaded.  They are
+// part of OpenCL 1.2, and the runtime itself needs a later version.
 struct OpenCl {
   struct Symbol {
     void* address;

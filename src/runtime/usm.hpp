@@ -95,7 +95,7 @@ class Allocation final : public Deferred {
   // For the last handle.  Pending work on the block is not waited for.
   static void let_go(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
-  // To other code; or other code has brought the queue.
+  // Other code got the block, or the queue came from other code.
   bool was_handed_out() const noexcept {
     return own_queue_ || is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);

@@ -123,7 +123,7 @@ def limit(
     if nbytes is not None and most < 0:
         raise ValueError(f"nbytes is {most}; it must be at least 0, or None for no limit")
     if on_pressure is not None:
-        _on_pressure[entry.id] = on_pressure  # first, and removed last: Ctrl-C may come in between
+        _on_pressure[entry.id] = on_pressure  # set before the limit, for Ctrl-C between the two
     _core.limit_memory(entry, min(most, (1 << 63) - 1))
     if on_pressure is None:
         _on_pressure.pop(entry.id, None)

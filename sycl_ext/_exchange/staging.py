@@ -150,7 +150,7 @@ class StagedRequest:
         _pending.add(self)
         try:
             self.request = start(memory)
-        except Exception:  # after Ctrl-C MPI may have started, so the memory stays
+        except Exception:  # after Ctrl-C the memory stays, because MPI may use it
             self._forget()
             raise
 

@@ -109,8 +109,8 @@ class Permission:
     allows only one such process, so a second one is refused.
     """
 
-    #: The process that gives it and the peer of each one, oldest first. There is no lock, because
-    #: the garbage collector and a fork may come in at any place.
+    #: For each permission the process that gives it, and the peer; oldest first. There is no lock,
+    #: because the garbage collector or a fork can interrupt its holder at any place.
     _given: ClassVar[dict[object, tuple[int, int]]] = {}
 
     def __init__(self, peer: SupportsIndex) -> None:
@@ -142,7 +142,7 @@ class Permission:
         told = None
         while ptrace_scope() == 1 and told != (allowed := cls._allowed()):
             _set_ptracer(allowed)
-            told = allowed  # and look again: it may have changed meanwhile
+            told = allowed  # another permission may have begun or ended meanwhile
 
     @classmethod
     def _end(cls, key: object) -> None:

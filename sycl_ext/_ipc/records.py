@@ -59,8 +59,8 @@ class _Memory:
         return False
 
 
-#: Only `reclaim` takes memory out, in the end: Ctrl-C, the garbage collector and other threads may
-#: come in at any place.
+#: Only `reclaim` removes memory, as its last step, because Ctrl-C, the garbage collector or another
+#: thread can interrupt it at any place.
 _offered: set[_Memory] = set()
 
 
@@ -77,7 +77,7 @@ class Offer:
         self.key = record.key
         self._memory = _Memory(weakref.ref(self), record, kept)
         _offered.add(self._memory)
-        weakref.finalize(self, reclaim).atexit = False  # then the kernel releases the locks
+        weakref.finalize(self, reclaim).atexit = False  # at exit the kernel releases the locks
 
     def keep_until_arrived(self) -> None:
         """Keep the memory until a process has opened it, and closed it again."""

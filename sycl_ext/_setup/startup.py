@@ -44,7 +44,7 @@ def _finish_imports() -> None:
     while held or not loading._is_owned():  # type: ignore[attr-defined]
         try:
             held = not loading.acquire()
-        except KeyboardInterrupt:  # Python would drop it here, and fork in spite of it
+        except KeyboardInterrupt:  # here Python would drop it, and the fork would go on
             _interrupted = True
     # A module that is still being found has a lock, and is not in sys.modules.
     for name in [*sys.modules, *getattr(_frozen_importlib, "_module_locks", ())]:
