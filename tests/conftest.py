@@ -45,9 +45,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # ---- several workers -----------------------------------------------------------------------------
 
-#: Files whose tests start other processes and wait for them; they come first, so that no worker is
-#: without other work at the end.
-#: The one that takes longest is the first.
+#: Files whose tests start other processes and wait for them. They come first, the longest at the
+#: beginning, so that no worker is without other work at the end.
 WAITING = (
     "test_usm_view.py",
     "test_extension_examples.py",

@@ -31,12 +31,7 @@ OLDER_RUNTIME = ".venv-runtime8"
 MPI4PY_TESTS = BUILD / "mpi4py" / "test"
 #: The sources of the wheel.
 SOURCES = (
-    "CMakeLists.txt",
-    "pyproject.toml",
-    "README.md",
-    "cmake",
-    "src",
-    "sycl_ext",
+    *("CMakeLists.txt", "pyproject.toml", "README.md", "cmake", "src", "sycl_ext"),
     "sycl_ext_dask",
     "sycl_ext_pytest",
     "sycl_ext_ray",

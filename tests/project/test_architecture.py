@@ -54,13 +54,8 @@ PURE = (
     "_negotiation",
     "_tensor/indexing",
     "_devices/description",
-    "_setup/hierarchy",
-    "_setup/icd",
-    "_setup/startup",
-    "_doctor/checks",
-    "_doctor/machine",
-    "_doctor/processes",
-    "_doctor/report",
+    *(f"_setup/{name}" for name in ("hierarchy", "icd", "startup")),
+    *(f"_doctor/{name}" for name in ("checks", "machine", "processes", "report")),
 )
 
 

@@ -273,6 +273,14 @@ def test_ctrl_c_frees_no_memory_that_is_needed(monkeypatch):
     assert records.waiting() == before
 
 
+def test_a_forked_child_withdraws_nothing(monkeypatch):
+    offer = records.Offer(b"", 0, None)
+    record = offer._memory.record
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    del offer
+    assert record.read().startswith(records._MARK)
+
+
 # ---- processes that die --------------------------------------------------------------------------
 
 #: A process that shares a tensor, says so, and waits.

@@ -144,6 +144,16 @@ def test_one_ends_while_another_begins(asked, sleeper, monkeypatch):
     del second
 
 
+def test_the_kernel_hears_of_an_end_after_the_next_begin(asked, sleeper, monkeypatch):
+    def late(peer, kept=[]):  # noqa: B006
+        kept or peer or kept.append(peers.Permission(sleeper))
+        asked.append(peer)
+
+    monkeypatch.setattr(peers, "_set_ptracer", late)
+    peers.Permission(sleeper)
+    assert asked == [sleeper, sleeper, 0, sleeper]
+
+
 @pytest.mark.parametrize("scope", [None, 0, 2, 3])
 def test_nothing_is_asked_where_it_changes_nothing(scope, asked, sleeper, monkeypatch):
     monkeypatch.setattr(peers, "ptrace_scope", lambda: scope)

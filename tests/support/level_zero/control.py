@@ -10,15 +10,8 @@ from pathlib import Path
 from .build import LIBRARY
 
 COUNTERS = (
-    "calls",
-    "copies",
-    "device_bytes",
-    "imported",
-    "imports",
-    "ipc_handles",
-    "live_allocations",
-    "opened_allocations",
-    "running",
+    *("calls", "copies", "device_bytes", "imported", "imports", "ipc_handles"),
+    *("live_allocations", "opened_allocations", "running"),
 )
 SWITCHES = {
     "async_error_next": [],
