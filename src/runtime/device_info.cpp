@@ -26,14 +26,7 @@ const char* name_in(const Name<Value> (&names)[Count], Value wanted, const char*
   return otherwise;
 }
 
-// The words of dpctl's filter strings.
-constexpr Name<sycl::backend> backends[] = {
-    {sycl::backend::opencl, "opencl"},
-    {sycl::backend::ext_oneapi_level_zero, "level_zero"},
-    {sycl::backend::ext_oneapi_cuda, "cuda"},
-    {sycl::backend::ext_oneapi_hip, "hip"},
-    {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
-};
+// The words of dpctl's filter strings, which has those of SYCL for backends.
 constexpr Name<sycl::info::device_type> types[] = {
     {sycl::info::device_type::cpu, "cpu"},
     {sycl::info::device_type::gpu, "gpu"},
@@ -78,6 +71,17 @@ Domain domain_named(const std::string& name) {
   fail(Error::Kind::value, "partition is '", name, "'; it must be one of ", known, "'cslice'");
 }
 
+// The number of a device in CUDA or HIP.
+std::optional<int> native_ordinal(const sycl::device& device) {
+  constexpr auto cuda = sycl::backend::ext_oneapi_cuda, hip = sycl::backend::ext_oneapi_hip;
+  try {
+    if (device.get_backend() == cuda) return sycl::get_native<cuda>(device);
+    if (device.get_backend() == hip) return sycl::get_native<hip>(device);
+  } catch (const sycl::exception&) {  // an adapter without native handles
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::uintptr_t native_context(const sycl::context& context) {
@@ -91,12 +95,10 @@ std::uintptr_t native_context(const sycl::context& context) {
 }
 
 std::optional<sycl::device> parent_of(const sycl::device& device) {
-  const bool partitioned =
-      device.get_info<sycl::info::device::partition_type_property>() != Partitioning::no_partition;
   try {
     return device.get_info<sycl::info::device::parent_device>();
-  } catch (const sycl::exception&) {
-    if (partitioned) throw;
+  } catch (const sycl::exception& error) {
+    if (error.code() != sycl::errc::invalid) throw;
     return std::nullopt;
   }
 }
@@ -104,16 +106,6 @@ std::optional<sycl::device> parent_of(const sycl::device& device) {
 std::vector<sycl::device> components_of(const sycl::device& device) {
   using Components = sycl::ext::oneapi::experimental::info::device::component_devices;
   return device.get_info<Components>();
-}
-
-std::optional<int> native_ordinal(const sycl::device& device) {
-  constexpr auto cuda = sycl::backend::ext_oneapi_cuda, hip = sycl::backend::ext_oneapi_hip;
-  try {
-    if (device.get_backend() == cuda) return sycl::get_native<cuda>(device);
-    if (device.get_backend() == hip) return sycl::get_native<hip>(device);
-  } catch (const sycl::exception&) {  // an adapter without native handles
-  }
-  return std::nullopt;
 }
 
 bool can_live_in(const sycl::context& context, const sycl::device& device) {
@@ -140,13 +132,14 @@ bool is_served(const sycl::device& device, const sycl::context& context) {
 std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context) {
   auto entry = std::make_unique<Entry>();
   entry->name = device.get_info<sycl::info::device::name>();
-  entry->backend = name_in(backends, device.get_backend(), "unknown");
+  entry->backend = sycl::detail::get_backend_name_no_vendor(device.get_backend());
   entry->device_type =
       name_in(types, device.get_info<sycl::info::device::device_type>(), "unknown");
   entry->driver_version = device.get_info<sycl::info::device::driver_version>();
   namespace info = sycl::ext::intel::info::device;
   entry->uuid = identity<info::uuid>(device);
   entry->pci_address = identity<info::pci_address>(device);
+  entry->native_ordinal = native_ordinal(device);
   entry->fp16 = device.has(sycl::aspect::fp16);
   entry->fp64 = device.has(sycl::aspect::fp64);
   entry->usm = usm_of(device);

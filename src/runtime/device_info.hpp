@@ -18,8 +18,6 @@ namespace sycl_ext {
 // A number that is equal for contexts that a driver cannot tell apart; 0: there are none.  The
 // second Level Zero adapter gives every context of all devices the driver's default context.
 std::uintptr_t native_context(const sycl::context& context);
-// The number of a device in CUDA or HIP.
-std::optional<int> native_ordinal(const sycl::device& device);
 
 // The parent of a sub-device; nullopt: it is not one.  On Level Zero only the process that
 // partitioned a device can ask how, but each can ask for the parent.

@@ -47,18 +47,19 @@ class Table {
         std::unique_ptr<Entry> entry = describe(device, context);
         entry->root_id = static_cast<int>(entries_.size());
         entry->default_context = true;
-        entry->native_ordinal = native_ordinal(device);
         const std::string prefix = entry->backend + ":" + entry->device_type;
         entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
         search(append(std::move(entry)));
       }
+      root_count = size();
+      if (root_count) chosen = &root_of(sycl::device(sycl::default_selector_v));
     } catch (const sycl::exception& error) {
       fail_listing(error);
     }
-    root_count_ = static_cast<int>(entries_.size());
   }
 
-  int root_count() const noexcept { return root_count_; }
+  int root_count = 0;
+  const Entry* chosen = nullptr;  // by SYCL's default selector; nullptr: there are no devices
 
   int size() const noexcept { return size_.load(std::memory_order_acquire); }
   const Entry& operator[](int id) const noexcept {
@@ -71,15 +72,11 @@ class Table {
     if (const Entry* entry = find_pair(device, context)) return *entry;
     const std::lock_guard<Mutex> lock(locks.making);
     if (const Entry* entry = find_pair(device, context)) return *entry;
-    const Entry& root = root_of(device);
     // A driver knows memory of a card in contexts of its tiles, in which no queue can access it.
-    if (!is_served(device, context)) return find_or_add_home(device);
-    // A sub-device that can be in the default context has its home there.
-    const sycl::context& common = root.sycl->context;
-    if (context != common && !find_home(device) && can_live_in(common, device)) {
-      find_or_add_home(device);
-    }
-    return add(describe(device, context), root);
+    const bool is_usable = is_served(device, context);
+    const Entry& home = find_or_add_home(device, is_usable ? &context : nullptr);
+    const bool is_at_home = !is_usable || home.sycl->context == context;
+    return is_at_home ? home : add(describe(device, context));
   }
 
   const Entry& home_of(const sycl::device& device) {
@@ -97,7 +94,7 @@ class Table {
       }
     }
     fail(Error::Kind::value, "the device '", device.get_info<sycl::info::device::name>(),
-         "' is not among the ", root_count_,
+         "' is not among the ", root_count,
          " root devices of this process (ONEAPI_DEVICE_SELECTOR may hide it)");
   }
 
@@ -106,17 +103,14 @@ class Table {
     // Under the lock: OpenCL would make other devices the second time.
     const std::lock_guard<Mutex> lock(locks.making);
     const std::pair<int, std::string> key{find_or_add_home(device).id, partition.description()};
-    if (const auto found = cuts_.find(key); found != cuts_.end()) return found->second;
-    // The list is made before its entries, so that none of them is in the table without it.
-    decltype(cuts_) cut;
-    std::vector<const Entry*>& parts = cut[key];
-    const std::vector<sycl::device> made = make_parts(device, partition);
-    parts.reserve(made.size());
+    std::vector<sycl::device>& made = cuts_[key];
+    if (made.empty()) made = make_parts(device, partition);
+    std::vector<const Entry*> parts;
     for (const sycl::device& part : made) {
-      parts.push_back(&find_or_add_home(part, key.second, static_cast<int>(parts.size())));
+      const int index = static_cast<int>(parts.size());
+      parts.push_back(&find_or_add_home(part, nullptr, key.second, index));
       search(*parts.back());
     }
-    cuts_.merge(cut);
     return parts;
   }
 
@@ -164,21 +158,22 @@ class Table {
 
   // The caller of these functions holds the lock.
 
-  // `partition` and `part`: how a sub-device was made, if that is known.
-  const Entry& find_or_add_home(const sycl::device& device, const std::string& partition = {},
-                                int part = -1) {
+  // `seen_in`: its context if it cannot be in the default one; nullptr: a new one.  `partition` and
+  // `part`: how a sub-device was made, if that is known.
+  const Entry& find_or_add_home(const sycl::device& device, const sycl::context* seen_in = nullptr,
+                                const std::string& partition = {}, int part = -1) {
     if (const Entry* entry = find_home(device)) return *entry;
-    const Entry& root = root_of(device);
-    const sycl::context& common = root.sycl->context;
-    const sycl::context context = can_live_in(common, device) ? common : sycl::context(device);
-    std::unique_ptr<Entry> entry = describe(device, context);
+    const sycl::context& common = root_of(device).sycl->context;
+    if (can_live_in(common, device)) seen_in = &common;
+    std::unique_ptr<Entry> entry = describe(device, seen_in ? *seen_in : sycl::context(device));
     entry->partition = partition;
     entry->part = part;
-    return add(std::move(entry), root);
+    return add(std::move(entry));
   }
 
-  const Entry& add(std::unique_ptr<Entry> entry, const Entry& root) {
+  const Entry& add(std::unique_ptr<Entry> entry) {
     const sycl::device& device = entry->sycl->device;
+    const Entry& root = root_of(device);
     entry->root_id = root.id;
     entry->kind = EntryKind::context;
     entry->parent = find_home(device);
@@ -206,8 +201,8 @@ class Table {
     return *entries_.back();
   }
 
-  int root_count_ = 0;
-  std::map<std::pair<int, std::string>, std::vector<const Entry*>> cuts_;
+  // The sub-devices of a home, by the description of the partition.
+  std::map<std::pair<int, std::string>, std::vector<sycl::device>> cuts_;
 
   // Written under the lock.  There is room for all entries: the first `size_` of them are read
   // without it.
@@ -218,19 +213,15 @@ class Table {
 };
 
 MadeOnce<Table> the_table;
-std::atomic<const Entry*> entry_of_default_device{nullptr};
 
 Table& table() {
   Table* const made = the_table.made();  // inlined, unlike the rest
   return made ? *made : the_table.get([] { return std::make_unique<Table>(); });
 }
 
-const sycl::device& device_at(const void* address) {
-  return *static_cast<const sycl::device*>(address);
-}
-
-const sycl::context& context_at(const void* address) {
-  return *static_cast<const sycl::context*>(address);
+template <class Object>
+const Object& at(const void* address) {
+  return *static_cast<const Object*>(address);
 }
 
 }  // namespace
@@ -282,7 +273,7 @@ std::string no_device_advice() {
          text;
 }
 
-int root_count() { return table().root_count(); }
+int root_count() { return table().root_count; }
 int entry_count() { return table().size(); }
 
 int entries_so_far() noexcept {
@@ -313,20 +304,13 @@ const Entry& entry_at(int id) {
 }
 
 const Entry& default_entry() {
-  if (root_count() == 0) {
-    fail(Error::Kind::runtime, "SYCL found no device; ", no_device_advice());
-  }
-  if (const Entry* const known = entry_of_default_device) return *known;
-  return sycl_call("choosing the default device", []() -> const Entry& {
-    const Entry& found = table().root_of(sycl::device(sycl::default_selector_v));
-    entry_of_default_device = &found;
-    return found;
-  });
+  if (const Entry* const chosen = table().chosen) return *chosen;
+  fail(Error::Kind::runtime, "SYCL found no device; ", no_device_advice());
 }
 
 const Entry& entry_of(const void* device, const void* context) {
   return sycl_call("looking up a device", [&]() -> const Entry& {
-    return table().of(device_at(device), context_at(context));
+    return table().of(at<sycl::device>(device), at<sycl::context>(context));
   });
 }
 
@@ -345,13 +329,13 @@ bool serves(const Queue& queue, const Entry& announced) {
 
 const Entry& entry_of_context(const void* context, const void* device) {
   return sycl_call("looking up the device of a context", [&]() -> const Entry& {
-    const sycl::context& wanted = context_at(context);
+    const sycl::context& wanted = at<sycl::context>(context);
     const auto devices = wanted.get_devices();
     if (!device && devices.size() != 1) {
       fail(Error::Kind::value, "the context has ", devices.size(),
            " devices; say which one is meant with device=");
     }
-    const sycl::device& meant = device ? device_at(device) : devices.front();
+    const sycl::device& meant = device ? at<sycl::device>(device) : devices.front();
     if (is_served(meant, wanted)) return table().of(meant, wanted);
     fail(Error::Kind::value, "the device '", meant.get_info<sycl::info::device::name>(),
          "' does not belong to the context, which has ", devices.size(), " device(s)");
@@ -360,7 +344,7 @@ const Entry& entry_of_context(const void* context, const void* device) {
 
 const Entry& entry_of_device(const void* device) {
   return sycl_call("looking up a device",
-                   [&]() -> const Entry& { return table().home_of(device_at(device)); });
+                   [&]() -> const Entry& { return table().home_of(at<sycl::device>(device)); });
 }
 
 bool Entry::reaches(const Entry& other) const noexcept {
@@ -420,15 +404,14 @@ bool same_context(const Entry& a, const Entry& b) noexcept {
 
 bool copies_directly(const Entry& from, const Entry& to) {
   if (from.host_memory || to.host_memory) return true;
-  const bool one_device = from.root_id == to.root_id;
-  if (one_device && same_context(from, to)) return true;
+  // On OpenCL each context has its own list of USM; other drivers have one for all contexts.
+  if (to.backend == "opencl" && !same_context(from, to)) return false;
+  if (from.root_id == to.root_id) return true;
   return sycl_call("asking whether memory can be copied directly", [&] {
     sycl::device target = entry_at(to.root_id).sycl->device;
     const sycl::device& source = entry_at(from.root_id).sycl->device;
-    if (target.get_platform() != source.get_platform()) return false;
-    // On OpenCL each context has its own list of USM; other drivers have one for all contexts.
-    if (to.backend == "opencl" && !same_context(from, to)) return false;
-    return one_device || target.ext_oneapi_can_access_peer(source);
+    return target.get_platform() == source.get_platform() &&
+           target.ext_oneapi_can_access_peer(source);
   });
 }
 

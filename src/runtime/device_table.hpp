@@ -61,7 +61,7 @@ class Entry final {
   std::string driver_version;
   std::string uuid;         // 16 bytes; empty: unknown
   std::string pci_address;  // "0000:03:00.0"; empty: unknown
-  // The number of a root device in CUDA or HIP, which DLPack uses for it.
+  // The number of the device in CUDA or HIP, which DLPack uses for it.
   std::optional<int> native_ordinal;
   // Aspects.
   bool fp16 = false, fp64 = false;
