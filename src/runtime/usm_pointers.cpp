@@ -25,8 +25,34 @@ sycl::device device_of(const void* pointer, const sycl::context& context) {
   }
 }
 
-const Entry& owning_entry(const void* pointer, const Entry& entry, UsmKind kind) {
-  return kind == UsmKind::host ? entry : allocating_entry(pointer, entry);
+// The kind of the USM that contains `pointer`, as the runtime knows it in the entry's context.
+// Nothing: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero
+// the answer is for the allocation of the driver, which may be a slab with many blocks: a pointer
+// beyond its block, or into a freed block, still has a kind.  In a forked child nothing is USM of a
+// GPU.
+std::optional<UsmKind> kind_in(const Entry& entry, const void* pointer) noexcept {
+  if (is_forked_child() && !entry.is_cpu()) return {};  // the driver may be locked for ever
+  // The runtime throws for a device without USM, which is slow.
+  const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
+  if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return {};
+  try {
+    const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
+    for (const UsmKind one : allocated_kinds) {
+      if (alloc_of(one) == found) return one;
+    }
+  } catch (...) {  // the runtime does not know: the same as "no"
+  }
+  return {};
+}
+
+// The entry for the device that a USM pointer of the entry's context was allocated on (on Level
+// Zero that may be a tile of it).
+const Entry& allocating_entry(const void* pointer, const Entry& entry) {
+  if (entry.single_device) return entry;
+  return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
+    const sycl::device device = device_of(pointer, entry.sycl->context);
+    return device == entry.sycl->device ? entry : entry_of(&device, &entry.sycl->context);
+  });
 }
 
 // Memory of the extension sycl_ext_oneapi_virtual_mem is reserved address space that is mapped to
@@ -44,22 +70,21 @@ bool is_page_mapped(const Entry& entry, const std::byte* page) {
   return found ? found->error == 0 : is_accessible(entry, page, 1);
 }
 
-// Whether a range is mapped in the entry's context: it is not in a reservation, or not all of it is
-// mapped, or all is.
-enum class Mapped { none, partly, wholly };
-Mapped mapped(const Entry& entry, const std::byte* first, std::size_t nbytes) noexcept {
-  Mapped found = Mapped::none;
+// Whether all of a range in a reservation is mapped in the entry's context; nothing: it is in none.
+std::optional<bool> is_mapped(const Entry& entry, const std::byte* first,
+                              std::size_t nbytes) noexcept {
+  std::optional<bool> found;
   try {
     if (!entry.sycl->device.has(sycl::aspect::ext_oneapi_virtual_mem)) return found;
     (void)is_accessible(entry, first, 1);
-    found = Mapped::partly;
+    found = false;
     if (!is_accessible(entry, first, nbytes)) return found;
     const std::size_t page = experimental::get_mem_granularity(
         entry.sycl->device, entry.sycl->context, experimental::granularity_mode::minimum);
     for (std::size_t offset = 0; offset < nbytes; offset += page) {
       if (!is_page_mapped(entry, first + offset)) return found;
     }
-    if (is_page_mapped(entry, first + nbytes - 1)) found = Mapped::wholly;
+    found = is_page_mapped(entry, first + nbytes - 1);
   } catch (...) {  // other memory, or it is not known that all of it is mapped
   }
   return found;
@@ -77,49 +102,30 @@ std::string describe_owner(const void* pointer) {
 
 }  // namespace
 
-bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept {
-  if (is_forked_child() && !entry.is_cpu()) return false;  // the driver may be locked for ever
-  // The runtime throws for a device without USM, which is slow.
-  const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
-  if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return false;
-  try {
-    const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
-    for (const UsmKind one : allocated_kinds) {
-      if (alloc_of(one) != found) continue;
-      *kind = one;
-      return true;
-    }
-  } catch (...) {  // the runtime does not know: the same as "no"
-  }
-  return false;
-}
-
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
   const Entry* const first = first_searched();  // throws if the enumeration fails
+  const auto owner_in = [&](const Entry* entry) -> const Entry* {
+    const std::optional<UsmKind> found = entry ? kind_in(*entry, pointer) : std::nullopt;
+    if (!found) return nullptr;
+    *kind = *found;
+    return found == UsmKind::host ? entry : &allocating_entry(pointer, *entry);
+  };
   try {
-    const Entry* const ours = private_entry_at(pointer);
-    if (ours && classify(pointer, *ours, kind)) return &owning_entry(pointer, *ours, *kind);
-    for (const Entry* entry = first; entry; entry = entry->next_searched) {
-      if (classify(pointer, *entry, kind)) return &owning_entry(pointer, *entry, *kind);
+    const Entry* owner = owner_in(private_entry_at(pointer));
+    for (const Entry* entry = first; entry && !owner; entry = entry->next_searched) {
+      owner = owner_in(entry);
     }
-    for (int id = root_count(); search == Search::every_context && id < entry_count(); ++id) {
+    const int count = search == Search::every_context ? entry_count() : 0;
+    for (int id = root_count(); id < count && !owner; ++id) {
       const Entry& entry = entry_at(id);
-      if (entry.default_context || entry.driver_wide() || !classify(pointer, entry, kind)) continue;
-      return &owning_entry(pointer, entry, *kind);
+      if (!entry.default_context && !entry.driver_wide()) owner = owner_in(&entry);
     }
+    return owner;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (...) {  // an unknown owner
+    return nullptr;
   }
-  return nullptr;
-}
-
-const Entry& allocating_entry(const void* pointer, const Entry& entry) {
-  if (entry.single_device) return entry;
-  return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
-    const sycl::device device = device_of(pointer, entry.sycl->context);
-    return device == entry.sycl->device ? entry : entry_of(&device, &entry.sycl->context);
-  });
 }
 
 const Entry& entry_in_context(const void* pointer, const void* context) {
@@ -143,33 +149,33 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   require_not_forked([&entry] { return entry.is_cpu(); });
   const std::byte* const last = first + nbytes - 1;
   const char* const context = entry.default_context ? "default" : "private";
-  const bool is_usm = classify(first, entry, kind);
-  const Mapped is_mapped = is_usm ? Mapped::none : mapped(entry, first, nbytes);
-  if (is_mapped == Mapped::partly) {
+  const std::optional<UsmKind> found = kind_in(entry, first);
+  const std::optional<bool> mapped = found ? std::nullopt : is_mapped(entry, first, nbytes);
+  if (mapped == false) {
     fail(Error::Kind::buffer, what, " has ", nbytes, " bytes at ", static_cast<const void*>(first),
          ", in virtual memory of device (14, ", entry.id,
          "), and not all of them are mapped to memory and accessible; map them "
          "(physical_mem::map) before they are handed over");
   }
-  if (!is_usm && is_mapped == Mapped::none) {
+  if (!found && !mapped.has_value()) {
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
          ", which is not USM of the ", context, " context of device (14, ", entry.id, ") ('",
          entry.name, "'): ", describe_owner(first),
          "; memory of another context comes with its queue or context "
          "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
   }
-  UsmKind last_kind;
-  if (is_usm && (!classify(last, entry, &last_kind) || last_kind != *kind)) {
+  if (found && kind_in(entry, last) != found) {
     fail(Error::Kind::buffer, what, " starts at ", static_cast<const void*>(first),
          " in USM, but its ", nbytes, " bytes end beyond that allocation");
   }
-  if (*kind == UsmKind::host) return entry;
-  const Entry& owner = is_usm ? allocating_entry(first, entry) : device_of_memory(entry, first);
+  *kind = found.value_or(UsmKind::device);
+  if (found == UsmKind::host) return entry;
+  const Entry& owner = found ? allocating_entry(first, entry) : device_of_memory(entry, first);
   if (!entry.reaches(owner)) {
     fail(Error::Kind::buffer, what, " is said to be on device (14, ", entry.id,
          "), but its memory was allocated on device (14, ", owner.root_id, ")");
   }
-  if (is_usm && &allocating_entry(last, entry) != &owner) {
+  if (found && &allocating_entry(last, entry) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
   }
   // The entry of a root device stands for all of it, and that of a composite device for root

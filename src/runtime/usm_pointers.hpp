@@ -8,13 +8,6 @@
 
 namespace sycl_ext {
 
-// The kind of the USM that contains `pointer`, as the runtime knows it in the entry's context.
-// False: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero the
-// answer is for the allocation of the driver, which may be a slab with many blocks: a pointer
-// beyond its block, or into a freed block, still has a kind.  In a forked child nothing is USM of a
-// GPU.
-bool classify(const void* pointer, const Entry& entry, UsmKind* kind) noexcept;
-
 // The contexts in which a pointer is looked up: the default ones, those that were registered, and
 // those of live blocks of this package; or all of the table, which is slow with many, for the text
 // of an error.
@@ -27,10 +20,6 @@ enum class Search { ours, every_context };
 // asked, and the memory counts as that of the default context, unless it is in a live block of a
 // private context that this package allocated or that came with its context.
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::ours);
-
-// The entry for the device that a USM pointer of the entry's context was allocated on (on Level
-// Zero that may be a tile of it).
-const Entry& allocating_entry(const void* pointer, const Entry& entry);
 
 // The entry of a block in the context at an address: of the device that it was allocated on, which
 // distinguishes the devices of the context.  Of other memory, which locate_usm() refuses, any.

@@ -313,7 +313,6 @@ const std::vector<Operation>& operations() {
          find_owner(w.abroad.data, &kind);
          find_owner(w.host.data, &kind);
          find_owner(w.abroad.data, &kind, Search::every_context);
-         allocating_entry(w.device.data, w.entry);
          entry_in_context(w.abroad.data, w.elsewhere.context_address());
        }},
       {"look up entries",
