@@ -32,40 +32,7 @@ thread_local bool frees = false;
 // Objects that wait for the same queues, and arrived between two looks or while there were many
 // groups, are a group.  Each of its queues gets a marker behind all of its work so far; when all
 // markers are done, the group is freed.
-class Reaper {
- public:
-  void add(std::unique_ptr<Deferred> what) noexcept {
-    const std::lock_guard<Mutex> lock(locks.deferred_frees);
-    push(&fresh_, std::move(what));
-    ++count_;
-    if (!runs_) {
-      try {
-        std::thread([this] { run(); }).detach();
-        runs_ = true;
-      } catch (...) {  // the next one tries again
-      }
-    }
-    if (sleeps_) changed_.notify_one();
-  }
-
-  std::size_t count() const noexcept { return count_; }
-
-  void wait(std::chrono::nanoseconds timeout) {
-    std::unique_lock<Mutex> lock(locks.deferred_frees);
-    const std::uint64_t before = freed_;
-    passed_.wait_for(lock, timeout, [&] { return freed_ != before || count_ == 0; });
-  }
-
-  void settle(std::chrono::milliseconds timeout) {
-    std::unique_lock<Mutex> lock(locks.deferred_frees);
-    const std::uint64_t look = looks_begun_ + (fresh_ ? 1 : 0);  // the one that meets the last
-    if (looks_ended_ == look) return;
-    urgent_ = true;
-    changed_.notify_one();
-    passed_.wait_for(lock, timeout, [&] { return looks_ended_ >= look; });
-  }
-
- private:
+struct Reaper {
   // Linked by the members themselves, newest first.
   using List = std::unique_ptr<Deferred>;
   static void push(List* list, std::unique_ptr<Deferred> one) noexcept {
@@ -88,15 +55,15 @@ class Reaper {
     frees = true;
     std::chrono::microseconds pause = shortest_pause;
     for (;;) {
-      List fresh = next(pause);
-      pause = fresh ? shortest_pause : std::min(2 * pause, longest_pause);
-      while (std::unique_ptr<Deferred> one = pop(&fresh)) put(std::move(one));
-      const std::uint64_t freed = free_those_done();
+      List arrived = next(pause);
+      pause = arrived ? shortest_pause : std::min(2 * pause, longest_pause);
+      while (std::unique_ptr<Deferred> one = pop(&arrived)) put(std::move(one));
+      const std::uint64_t done = free_those_done();
       const std::lock_guard<Mutex> lock(locks.deferred_frees);
-      count_ -= freed;
-      freed_ += freed;
-      ++looks_ended_;
-      passed_.notify_all();
+      count -= done;
+      freed += done;
+      ++looks_ended;
+      passed.notify_all();
     }
   }
 
@@ -104,29 +71,29 @@ class Reaper {
   List next(std::chrono::microseconds pause) {
     // Objects that arrive in quick succession are handled together, and wake no thread.
     std::unique_lock<Mutex> lock(locks.deferred_frees);
-    changed_.wait_for(lock, pause, [this] { return urgent_; });
-    urgent_ = false;
-    if (groups_.empty() && !fresh_) {
-      sleeps_ = true;
-      changed_.wait(lock, [this] { return fresh_ != nullptr; });
-      sleeps_ = false;
+    changed.wait_for(lock, pause, [this] { return urgent; });
+    urgent = false;
+    if (groups.empty() && !fresh) {
+      sleeps = true;
+      changed.wait(lock, [this] { return fresh != nullptr; });
+      sleeps = false;
     }
-    ++looks_begun_;
-    return std::move(fresh_);
+    ++looks_begun;
+    return std::move(fresh);
   }
 
   // Puts it into its group, which has no marker yet.
   void put(std::unique_ptr<Deferred> one) noexcept {
     const QueueSet queues = one->awaited_queues();
-    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& other) {
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
       return !other.markers && other.queues == queues;
     });
-    if (group == groups_.end()) {
+    if (group == groups.end()) {
       try {
-        group = groups_.insert(groups_.end(), Group{queues});
+        group = groups.insert(groups.end(), Group{queues});
       } catch (...) {  // not enough memory now: the next look tries again
         const std::lock_guard<Mutex> lock(locks.deferred_frees);
-        return push(&fresh_, std::move(one));
+        return push(&fresh, std::move(one));
       }
     }
     push(&group->members, std::move(one));
@@ -150,13 +117,13 @@ class Reaper {
 
   // No lock is held, because a deleter may be Python's.
   std::uint64_t free_those_done() noexcept {
-    std::uint64_t freed = 0;
-    for (auto group = groups_.begin(); group != groups_.end();) {
+    std::uint64_t done = 0;
+    for (auto group = groups.begin(); group != groups.end();) {
       // Earlier groups are not done, and a queue passes its markers in order.
-      const bool is_behind = std::any_of(groups_.begin(), group, [&](const Group& before) {
+      const bool is_behind = std::any_of(groups.begin(), group, [&](const Group& before) {
         return before.queues == group->queues;
       });
-      const bool is_late = is_behind && groups_.size() > most_groups;
+      const bool is_late = is_behind && groups.size() > most_groups;
       if (!group->markers && !is_late) mark(&*group);
       if (is_behind || !group->markers ||
           !std::all_of(group->markers->begin(), group->markers->end(),
@@ -165,18 +132,18 @@ class Reaper {
         continue;
       }
       List members = std::move(group->members);
-      group = groups_.erase(group);
-      while (pop(&members)) ++freed;
+      group = groups.erase(group);
+      while (pop(&members)) ++done;
     }
-    return freed;
+    return done;
   }
 
-  std::condition_variable_any changed_, passed_;
-  List fresh_;
-  bool runs_ = false, sleeps_ = false, urgent_ = false;
-  std::atomic<std::size_t> count_{0};
-  std::uint64_t looks_begun_ = 0, looks_ended_ = 0, freed_ = 0;
-  std::list<Group> groups_;  // of one look after the other; the thread's
+  std::condition_variable_any changed, passed;
+  List fresh;
+  bool runs = false, sleeps = false, urgent = false;
+  std::atomic<std::size_t> count{0};
+  std::uint64_t looks_begun = 0, looks_ended = 0, freed = 0;
+  std::list<Group> groups;  // of one look after the other; the thread's
 };
 
 namespace {
@@ -192,17 +159,40 @@ Reaper& reaper() noexcept {
 
 void free_after_work(std::unique_ptr<Deferred> what) noexcept {
   if (is_process_ending()) return static_cast<void>(what.release());
-  reaper().add(std::move(what));
+  Reaper& all = reaper();
+  const std::lock_guard<Mutex> lock(locks.deferred_frees);
+  Reaper::push(&all.fresh, std::move(what));
+  ++all.count;
+  if (!all.runs) {
+    try {
+      std::thread([&all] { all.run(); }).detach();
+      all.runs = true;
+    } catch (...) {  // the next one tries again
+    }
+  }
+  if (all.sleeps) all.changed.notify_one();
 }
 
-std::size_t deferred_frees() noexcept { return reaper().count(); }
+std::size_t deferred_frees() noexcept { return reaper().count; }
 
 bool is_freeing() noexcept { return frees; }
 
 void settle_deferred_frees(std::chrono::milliseconds timeout) {
-  if (!frees) reaper().settle(timeout);
+  if (frees) return;
+  Reaper& all = reaper();
+  std::unique_lock<Mutex> lock(locks.deferred_frees);
+  const std::uint64_t look = all.looks_begun + (all.fresh ? 1 : 0);  // the one that meets the last
+  if (all.looks_ended == look) return;
+  all.urgent = true;
+  all.changed.notify_one();
+  all.passed.wait_for(lock, timeout, [&] { return all.looks_ended >= look; });
 }
 
-void wait_for_deferred_free(std::chrono::nanoseconds timeout) { reaper().wait(timeout); }
+void wait_for_deferred_free(std::chrono::nanoseconds timeout) {
+  Reaper& all = reaper();
+  std::unique_lock<Mutex> lock(locks.deferred_frees);
+  const std::uint64_t before = all.freed;
+  all.passed.wait_for(lock, timeout, [&] { return all.freed != before || all.count == 0; });
+}
 
 }  // namespace sycl_ext

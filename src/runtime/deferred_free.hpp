@@ -42,7 +42,7 @@ class Deferred {
   virtual QueueSet awaited_queues() const noexcept = 0;
 
  private:
-  friend class Reaper;
+  friend struct Reaper;
   std::unique_ptr<Deferred> next_;
 };
 
