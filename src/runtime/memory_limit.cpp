@@ -23,11 +23,6 @@ MemoryUse use_of_host;  // trivially destroyed: good until the process ends
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 
-bool is_over(const Entry& limited, std::size_t nbytes) noexcept {
-  const std::int64_t limit = limited.memory_limit.load(std::memory_order_relaxed);
-  return limit >= 0 && bytes_on(limited) + static_cast<std::int64_t>(nbytes) > limit;
-}
-
 // Bytes of a kind on the device of an entry; of a root device's, also on its parts and contexts.
 std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
@@ -91,9 +86,12 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
 
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
   if (kind == UsmKind::host) return nullptr;
-  if (is_over(entry, nbytes)) return &entry;
-  const Entry* const root = find_entry(entry.root_id);
-  return is_over(*root, nbytes) ? root : nullptr;
+  for (const Entry* const limited : {&entry, find_entry(entry.root_id)}) {
+    const std::int64_t limit = limited->memory_limit.load(std::memory_order_relaxed);
+    if (limit < 0) continue;
+    if (bytes_on(*limited) + static_cast<std::int64_t>(nbytes) > limit) return limited;
+  }
+  return nullptr;
 }
 
 }  // namespace sycl_ext

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <map>
+#include <set>
+#include <utility>
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
@@ -106,10 +107,7 @@ class BlocksByAddress {
 
   void remove(const Allocation* block) noexcept {
     const std::lock_guard<Mutex> lock(locks.extents);
-    const auto [first, last] = blocks_.equal_range(block->data);
-    const auto found =
-        std::find_if(first, last, [block](const auto& one) { return one.second == block; });
-    if (found != last) blocks_.erase(found);
+    blocks_.erase({block->data, block});
     if (blocks_.empty()) longest_ = 0;
     count_.store(blocks_.size(), std::memory_order_release);
   }
@@ -118,10 +116,10 @@ class BlocksByAddress {
   // block that begins last first; nullptr: there is none.  No block can be removed meanwhile.
   template <class IsIt>
   const Entry* entry_at(const void* address, const IsIt& is_it) const noexcept {
-    if (count_.load(std::memory_order_acquire) == 0) return nullptr;
+    if (!address || count_.load(std::memory_order_acquire) == 0) return nullptr;
     const auto* const wanted = static_cast<const std::byte*>(address);
     const std::lock_guard<Mutex> lock(locks.extents);
-    for (auto it = blocks_.upper_bound(wanted); it != blocks_.begin();) {
+    for (auto it = blocks_.lower_bound({wanted + 1, nullptr}); it != blocks_.begin();) {
       --it;
       const auto offset = static_cast<std::size_t>(wanted - it->first);
       if (offset < it->second->nbytes && is_it(it->second)) return it->second->entry();
@@ -131,7 +129,7 @@ class BlocksByAddress {
   }
 
  private:
-  std::multimap<const std::byte*, const Allocation*> blocks_;
+  std::set<std::pair<const std::byte*, const Allocation*>> blocks_;
   std::size_t longest_ = 0;
   std::atomic<std::size_t> count_{0};
 };
@@ -145,27 +143,63 @@ void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 constexpr int deepest_release = 50;
 thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-struct Release {
-  Release() noexcept { ++release_depth; }
-  ~Release() { --release_depth; }
-};
+bool are_idle(const QueueSet& queues) noexcept {
+  if (queues.empty() || !may_ask) return queues.empty();
+  const WithoutGil released;
+  return std::all_of(queues.begin(), queues.end(),
+                     [](const Queue* queue) { return queue->is_device_idle(); });
+}
+
+// A block of `size` bytes for an allocation of `nbytes`.
+KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Entry& entry) {
+  KeptBlock block;
+  const Entry* passed = nullptr;
+  const auto is_taken = [&] {
+    passed = passed_limit(entry, kind, size);
+    if (passed) return false;
+    block = pool_of(&entry, kind).take(size);
+    if (!block.data) block = {fresh_usm(size, kind, entry), size};
+    return block.data != nullptr;
+  };
+  const auto is_taken_now = [&] {
+    if (!passed) release_cached_memory();
+    return is_taken();
+  };
+  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
+  if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
+  fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
+                  " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
+                  bytes_on(*passed), " are in use");
+}
+
+// `take` is called when the memory for all else is there, unless the block has no bytes.
+template <class Take>
+Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
+           std::optional<Owner> owner, Queue queue) {
+  if (entry && queue) {  // the entry's queue is not recorded
+    // In a private context it is fetched only on request.
+    const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
+    if (shared && queue == *shared) queue = Queue();
+  }
+  Memory block(new Allocation(nbytes ? take() : KeptBlock{}, nbytes, kind, entry, std::move(owner),
+                              std::move(queue)));
+  if (block->is_private()) found_by_address.add(&*block);
+  if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
+  // Errors of copies to the same addresses before are not reported.
+  if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
+  return block;
+}
 
 }  // namespace
 
 void Allocation::let_go(const Allocation* block) noexcept {
-  const Release counted;
   std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
-  if (release_depth > deepest_release) return free_after_work(std::move(mine));
-  const QueueSet awaited = block->awaited_queues();
-  if (awaited.empty()) return;
-  if (may_ask) {
-    const WithoutGil released;
-    if (std::all_of(awaited.begin(), awaited.end(),
-                    [](const Queue* queue) { return queue->is_device_idle(); })) {
-      return;
-    }
+  if (release_depth == deepest_release || !are_idle(block->awaited_queues())) {
+    return free_after_work(std::move(mine));
   }
-  free_after_work(std::move(mine));
+  ++release_depth;
+  mine.reset();
+  --release_depth;
 }
 
 Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
@@ -285,50 +319,6 @@ void release_cached_memory() noexcept {
   }
 }
 
-namespace {
-
-// A block of `size` bytes for an allocation of `nbytes`.
-KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Entry& entry) {
-  KeptBlock block;
-  const Entry* passed = nullptr;
-  const auto is_taken = [&] {
-    passed = passed_limit(entry, kind, size);
-    if (passed) return false;
-    block = pool_of(&entry, kind).take(size);
-    if (!block.data) block = {fresh_usm(size, kind, entry), size};
-    return block.data != nullptr;
-  };
-  const auto is_taken_now = [&] {
-    if (!passed) release_cached_memory();
-    return is_taken();
-  };
-  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
-  if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
-  fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
-                  " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
-                  bytes_on(*passed), " are in use");
-}
-
-// `take` is called when the memory for all else is there, unless the block has no bytes.
-template <class Take>
-Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
-           std::optional<Owner> owner, Queue queue) {
-  if (entry && queue) {  // the entry's queue is not recorded
-    // In a private context it is fetched only on request.
-    const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
-    if (shared && queue == *shared) queue = Queue();
-  }
-  Memory block(new Allocation(nbytes ? take() : KeptBlock{}, nbytes, kind, entry, std::move(owner),
-                              std::move(queue)));
-  if (block->is_private()) found_by_address.add(&*block);
-  if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
-  // Errors of copies to the same addresses before are not reported.
-  if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
-  return block;
-}
-
-}  // namespace
-
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue, bool dedicated) {
   // The smallest multiple of Level Zero's page size that is more than the adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
@@ -342,9 +332,9 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
   return own(take, nbytes, kind, &entry, std::nullopt, std::move(queue));
 }
 
-Memory allocate_host(std::size_t nbytes) {
+Memory allocate_host(std::size_t nbytes, Queue queue) {
   const auto take = [nbytes] { return take_host_block(nbytes); };
-  return own(take, nbytes, UsmKind::system, nullptr, std::nullopt, {});
+  return own(take, nbytes, UsmKind::system, nullptr, std::nullopt, std::move(queue));
 }
 
 long live_allocations() {

@@ -195,8 +195,8 @@ Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queu
                 bool dedicated = false);
 
 // Page-aligned host memory (kind `system`, no entry): page alignment avoids the slow path of memcpy
-// between a page-aligned USM block and a malloc block of another offset.
-Memory allocate_host(std::size_t nbytes);
+// between a page-aligned USM block and a malloc block of another offset.  `queue`: for work on it.
+Memory allocate_host(std::size_t nbytes, Queue queue = {});
 
 // Live blocks, allocated and borrowed.
 long live_allocations();

@@ -118,13 +118,12 @@ class KeptWhileBusy {
  private:
   struct Kept final : Deferred {
     Kept(const Queue& one, const Queue& other, Memory a, Memory b, Registration registered)
-        : queues{one, other}, a(std::move(a)), b(std::move(b)), registered(std::move(registered)) {}
-    QueueSet awaited_queues() const noexcept override {
-      QueueSet set;
-      for (const Queue& queue : queues) set.add(queue);
-      return set;
+        : a(std::move(a)), b(std::move(b)), registered(std::move(registered)) {
+      queues.add(one);
+      queues.add(other);
     }
-    const Queue queues[2];
+    QueueSet awaited_queues() const noexcept override { return queues; }
+    QueueSet queues;  // of entries, which keep them for ever
     const Memory a, b;
     const Registration registered;
   };
@@ -138,9 +137,7 @@ class KeptWhileBusy {
 class Staging {
  public:
   Staging(const Entry& entry, std::size_t nbytes)
-      : queue_(entry.commands()),
-        blocks_{make_block(entry, nbytes), make_block(entry, nbytes)},
-        kept_(queue_, queue_, blocks_[0].memory, blocks_[1].memory) {}
+      : queue_(entry.commands()), blocks_{make_block(entry, nbytes), make_block(entry, nbytes)} {}
 
   // Device -> host: fetches the span of a piece, which is scattered while the next one is fetched.
   void fetch(const CopyLoops& piece) {
@@ -176,10 +173,11 @@ class Staging {
     std::vector<Event> events = {};         // of all commands that use it
     std::optional<CopyLoops> fetched = {};  // what these commands fetch into it
   };
+  // Either block is kept while commands of the queue may touch it.
   static Block make_block(const Entry& entry, std::size_t nbytes) {
     const std::size_t size = std::min(nbytes, block_bytes);
     return {has_usm(entry, UsmKind::host) ? allocate(entry, UsmKind::host, size)
-                                          : allocate_host(size)};
+                                          : allocate_host(size, entry.commands())};
   }
   // The other block, when its commands are done and what they have fetched is scattered.
   Block& next() {
@@ -192,7 +190,6 @@ class Staging {
 
   const Queue& queue_;
   Block blocks_[2];
-  const KeptWhileBusy kept_;
   int turn_ = 0;
 };
 
@@ -333,9 +330,7 @@ void copy_elements(const Tensor& to, const Tensor& from) {
                  from.layout.strides())) {
     return;
   }
-  const Tensor between = make_host_tensor(*from.dtype, compact_layout_of(from));
-  copy_disjoint(between, from);
-  copy_disjoint(to, between);
+  copy_disjoint(to, copy_to_host(from));
 }
 
 Event begin_copy(const Tensor& to, const Tensor& from) {
