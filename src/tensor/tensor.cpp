@@ -30,19 +30,20 @@ Tensor make_host_tensor(const DType& dtype, const Layout& layout) {
   return over(allocate_host(bytes_of(dtype, layout)), dtype, layout);
 }
 
-ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize) {
+ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize,
+                     Error::Kind kind) {
   Extent extent{};
   if (!find_extent(layout, itemsize, &extent)) {
-    fail(Error::Kind::buffer, "the extent of the array's shape and strides overflows");
+    fail(kind, "the extent of the array's shape and strides overflows the address space");
   }
   if (extent.nbytes() == 0) return {nullptr, 0};
-  if (!data) fail(Error::Kind::buffer, "the array has elements and a NULL pointer");
+  if (!data) fail(kind, "the array has elements and a NULL pointer");
   const auto base = reinterpret_cast<std::uintptr_t>(data);
   std::uintptr_t begin, end;
   if (__builtin_add_overflow(base, extent.begin, &begin) ||
       __builtin_add_overflow(base, extent.end, &end) || begin == 0 || begin >= end) {
-    fail(Error::Kind::buffer, "the array at ", static_cast<void*>(data),
-         " leaves the address space (bytes ", extent.begin, " to ", extent.end, ")");
+    fail(kind, "the array at ", static_cast<void*>(data), " leaves the address space (bytes ",
+         extent.begin, " to ", extent.end, ")");
   }
   return {reinterpret_cast<std::byte*>(begin), extent.nbytes()};
 }
@@ -78,20 +79,15 @@ Tensor borrow_host(std::byte* data, const DType& dtype, Layout&& layout, bool re
   return view_of(std::move(memory), data, dtype, std::move(layout), readonly);
 }
 
-bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
-                    const Layout& layout, std::size_t itemsize) {
-  Extent extent{};
-  if (!find_extent(layout, itemsize, &extent)) {
-    fail(kind, "the extent of this shape and strides overflows the address space");
-  }
-  if (extent.nbytes() == 0) return false;
-  const std::int64_t first = data - memory->data;
-  std::int64_t begin, end;
-  if (__builtin_add_overflow(first, extent.begin, &begin) ||
-      __builtin_add_overflow(first, extent.end, &end) || begin < 0 ||
-      static_cast<std::uint64_t>(end) > memory->nbytes) {
-    fail(kind, "the view reaches bytes ", first, " + [", extent.begin, ", ", extent.end,
-         ") of a block of ", memory->nbytes, " bytes");
+bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data, const Layout& layout,
+                    std::size_t itemsize) {
+  const ByteRange range = byte_range(data, layout, itemsize, kind);
+  if (!range.begin) return false;
+  const std::int64_t first = range.begin - memory->data;
+  if (first < 0 || range.nbytes > memory->nbytes ||
+      static_cast<std::size_t>(first) > memory->nbytes - range.nbytes) {
+    fail(kind, "the view's ", range.nbytes, " bytes begin at byte ", first, " of a block of ",
+         memory->nbytes, " bytes, and do not lie inside it");
   }
   return true;
 }

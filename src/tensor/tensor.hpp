@@ -55,8 +55,8 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
 
 // Error(kind) unless the extent of `layout` around `data` lies inside `memory`.  Returns whether
 // there are elements at all; where there are none, `data` may be anything.
-bool require_inside(Error::Kind kind, const Memory& memory, const std::byte* data,
-                    const Layout& layout, std::size_t itemsize);
+bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data, const Layout& layout,
+                    std::size_t itemsize);
 
 // The layout of the same elements in the shape of `compact_target` (which has as many elements);
 // false when that takes a copy.
@@ -65,12 +65,13 @@ bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to
 // The tensor as host memory: relabelled when the host can reach it (Error(buffer) otherwise).
 Tensor as_host_view(const Tensor& tensor);
 
-// The bytes that a strided array occupies.  Error(buffer) when they leave the address space.
+// The bytes that a strided array occupies.  Error(kind) when they leave the address space.
 struct ByteRange {
   std::byte* begin;  // nullptr: no bytes at all
   std::size_t nbytes;
 };
-ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize);
+ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize,
+                     Error::Kind kind = Error::Kind::buffer);
 inline ByteRange byte_range(const Tensor& tensor) {
   return byte_range(tensor.data, tensor.layout, tensor.dtype->itemsize());
 }
