@@ -42,8 +42,6 @@ void wait_for_fork() noexcept {
   }
 }
 
-bool is_in_brief_call() noexcept { return own_brief > 0; }
-
 // Whether there were commands on a CPU device before the last fork; and of a forked child, whether
 // its parents had such commands, which never end here: the driver would wait for them in its
 // destructor.
@@ -64,7 +62,7 @@ void end_process(int status, void*) {
 
 void before_fork() noexcept {
   forking = true;
-  wait_a_little([] { return brief == is_in_brief_call(); });
+  wait_a_little([] { return brief == (own_brief > 0); });
   is_cpu_busy = may_have_work_on_cpu();
 }
 
@@ -73,7 +71,7 @@ void after_fork(bool in_child) noexcept {
   if (in_child) {
     has_work_of_parent = has_work_of_parent || is_cpu_busy;
     unfinished = 0;
-    brief = is_in_brief_call();
+    brief = own_brief > 0;
   }
   forking = false;
 }
