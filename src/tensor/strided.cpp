@@ -15,19 +15,18 @@ namespace {
 
 // Steps of a line, in bytes.  Known steps make loops that the compiler turns into shuffles.
 template <std::size_t Size, std::int64_t ToStep, std::int64_t FromStep>
-void copy_line_steps(std::byte* to, const std::byte* from, std::int64_t count, std::int64_t to_step,
-                     std::int64_t from_step) noexcept {
-  const std::int64_t to_by = ToStep ? ToStep : to_step;
-  const std::int64_t from_by = FromStep ? FromStep : from_step;
+void copy_line_steps(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
+  const std::int64_t to_by = ToStep ? ToStep : axis.to;
+  const std::int64_t from_by = FromStep ? FromStep : axis.from;
   std::int64_t i = 0;
   if constexpr (FromStep == 0 && ToStep != 0) {  // loads together, so that none waits for a store
-    for (; i + 8 <= count; i += 8) {
+    for (; i + 8 <= axis.count; i += 8) {
       std::byte elements[8][Size];
       for (int k = 0; k < 8; ++k) std::memcpy(elements[k], from + (i + k) * from_by, Size);
       std::memcpy(to + i * to_by, elements, sizeof elements);
     }
   }
-  for (; i < count; ++i) std::memcpy(to + i * to_by, from + i * from_by, Size);
+  for (; i < axis.count; ++i) std::memcpy(to + i * to_by, from + i * from_by, Size);
 }
 
 // The axis comes by value: a store through `to` could otherwise change it, as far as the compiler
@@ -37,17 +36,13 @@ void copy_line(std::byte* to, const std::byte* from, CopyAxis axis) noexcept {
   constexpr auto size = static_cast<std::int64_t>(Size);
   if (axis.to != size) {
     if (axis.from == size && axis.to == 4 * size) {
-      return copy_line_steps<Size, 4 * size, size>(to, from, axis.count, axis.to, axis.from);
+      return copy_line_steps<Size, 4 * size, size>(to, from, axis);
     }
-    return copy_line_steps<Size, 0, 0>(to, from, axis.count, axis.to, axis.from);
+    return copy_line_steps<Size, 0, 0>(to, from, axis);
   }
-  if (axis.from == 2 * size) {
-    return copy_line_steps<Size, size, 2 * size>(to, from, axis.count, axis.to, axis.from);
-  }
-  if (axis.from == 4 * size) {
-    return copy_line_steps<Size, size, 4 * size>(to, from, axis.count, axis.to, axis.from);
-  }
-  copy_line_steps<Size, size, 0>(to, from, axis.count, axis.to, axis.from);
+  if (axis.from == 2 * size) return copy_line_steps<Size, size, 2 * size>(to, from, axis);
+  if (axis.from == 4 * size) return copy_line_steps<Size, size, 4 * size>(to, from, axis);
+  copy_line_steps<Size, size, 0>(to, from, axis);
 }
 
 // Side of the squares that transpose_square() takes.
