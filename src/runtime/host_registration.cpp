@@ -85,13 +85,8 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
   const WithoutGil released;
   const auto made = std::make_shared<RegisteredMemory>(std::move(memory), data, nbytes);
   if (nbytes == 0 || is_forked_child()) return made;
-  std::vector<const Entry*> drivers;
-  for (const Entry* entry = first_searched(); entry; entry = entry->next_searched) {
-    // Of a host device the copies are the host's.
-    if (entry->default_context && !entry->host_memory) drivers.push_back(entry);
-  }
-  made->known_.reserve(drivers.size());  // nothing fails between an import and its note
-  Registration other;                    // dropped without the lock
+  made->known_.reserve(root_count());  // nothing fails between an import and its note
+  Registration other;                  // dropped without the lock
   const RuntimeCall call("registering host memory");
   const std::lock_guard<Mutex> lock(locks.host_registrations);
   while (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
@@ -107,7 +102,9 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
     ranges.erase(range->data);
   }
   ranges[data] = made.get();
-  for (const Entry* entry : drivers) {
+  for (const Entry* entry = first_searched(); entry; entry = entry->next_searched) {
+    // Of a host device the copies are the host's.
+    if (!entry->default_context || entry->host_memory) continue;
     const bool is_anothers = is_whole_imported(*entry, data, nbytes);
     if (is_anothers || import(*entry, data, nbytes)) {
       made->known_.push_back({entry, !is_anothers});
