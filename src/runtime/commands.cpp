@@ -84,7 +84,6 @@ void poll(const sycl::event& event) {
 // where others submit, or that was ordered after one, it is called when the command is over, for
 // its errors.
 void wait_for(sycl::event event, const QueueState& state) {
-  const WaitForWork call("waiting for a command");
   if ((state.shared || state.follows_others || is_forked_child()) && state.answers_at_once) {
     {
       const RuntimeCall brief("flushing a queue");
@@ -98,8 +97,8 @@ void wait_for(sycl::event event, const QueueState& state) {
 // Waits for a command; the text of its error, or nothing.  A command of other code is not waited
 // for in the runtime: its errors belong to that code.
 std::string failure_of(const EventState& state) {
+  const WaitForWork call("waiting for a command");
   if (!state.queue) {
-    const WaitForWork call("waiting for a command of somebody else");
     poll(state.event);
     return "";
   }

@@ -34,14 +34,6 @@ bool wait_a_little(const Condition& is_met) noexcept {
   return is_met();
 }
 
-void wait_for_fork() noexcept {
-  for (int forks = 0; forking && forks < 10; ++forks) {
-    --brief;
-    wait_a_little([] { return !forking; });
-    ++brief;  // and look again: the next fork may have counted in between
-  }
-}
-
 // Whether there were commands on a CPU device before the last fork; and of a forked child, whether
 // its parents had such commands, which never end here: the driver would wait for them in its
 // destructor.
@@ -104,7 +96,11 @@ void enter(const char* what, std::atomic<int>* count) noexcept {
 RuntimeCall::RuntimeCall(const char* what) noexcept {
   if (own_brief++ > 0) return;
   enter(what, &brief);
-  if (forking) wait_for_fork();
+  for (int forks = 0; forking && forks < 10; ++forks) {
+    --brief;
+    wait_a_little([] { return !forking; });
+    ++brief;  // and look again: the next fork may have counted in between
+  }
 }
 
 RuntimeCall::~RuntimeCall() {
