@@ -269,9 +269,7 @@ def copy_to_entry(
 def copy_to_host(tensor: TensorBase, /) -> Tensor:
     """A compact, page-aligned host copy."""
 
-def create_sub_devices(
-    entry: Entry, equally: bool, counts: Sequence[SupportsIndex], domain: str, /
-) -> list[Entry]:
+def create_sub_devices(entry: Entry, way: str, counts: Sequence[SupportsIndex], /) -> list[Entry]:
     """Entries of the sub-devices of a device, which are appended if they are new."""
 
 def default_entry() -> Entry:

@@ -120,9 +120,9 @@ void bind_devices(py::module_& m) {
   m.def("entry_of_queue", [](const Queue& queue) { return &entry_of(queue); });
   m.def("entry_of_device", [](std::uintptr_t device) { return &entry_of_device(address(device)); });
   m.def("create_sub_devices",
-        [](const Entry& entry, bool equally, std::vector<std::size_t> counts, std::string domain) {
+        [](const Entry& entry, std::string way, std::vector<std::size_t> counts) {
           const WithoutGil released;
-          return create_sub_devices(entry, {equally, std::move(counts), std::move(domain)});
+          return create_sub_devices(entry, {std::move(way), std::move(counts)});
         });
   m.def("entry_of_context", [](std::uintptr_t context, std::uintptr_t device) {
     return &entry_of_context(address(context), address(device));

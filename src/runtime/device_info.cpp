@@ -171,16 +171,15 @@ std::string ways_to_cut(const sycl::device& device) {
 }
 
 std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition) {
-  const std::vector<std::size_t>& counts = partition.counts;
+  const auto& [way, counts] = partition;
   if (!counts.empty()) {
-    return partition.equally
+    return way == "equally"
                ? device.create_sub_devices<Partitioning::partition_equally>(counts.front())
                : device.create_sub_devices<Partitioning::partition_by_counts>(counts);
   }
-  return partition.domain == "cslice"
-             ? device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>()
-             : device.create_sub_devices<Partitioning::partition_by_affinity_domain>(
-                   domain_named(partition.domain));
+  return way == "cslice" ? device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>()
+                         : device.create_sub_devices<Partitioning::partition_by_affinity_domain>(
+                               domain_named(way));
 }
 
 }  // namespace sycl_ext

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <utility>
 
 #include "base/interpreter.hpp"
@@ -19,10 +18,8 @@ namespace sycl_ext {
 
 namespace {
 
-struct NoDeviceAdvice {
-  std::string text = "`python -m sycl_ext doctor` says why", driver;
-};
-NoDeviceAdvice& advice = *new NoDeviceAdvice;
+// A text, and the driver that should provide a device.
+auto& advice = *new std::pair<std::string, std::string>("`python -m sycl_ext doctor` says why", "");
 
 // Names the variable that decides which devices there are.
 [[noreturn]] void fail_listing(const sycl::exception& error) {
@@ -281,15 +278,6 @@ int entries_so_far() noexcept {
   return made ? made->size() : 0;
 }
 
-bool may_have_work_on_cpu() noexcept {
-  for (int id = 0; id < entries_so_far(); ++id) {
-    const Entry& entry = *find_entry(id);
-    const Queue* const commands = entry.is_cpu() ? entry.made_commands() : nullptr;
-    if (commands && commands->may_have_work()) return true;
-  }
-  return false;
-}
-
 const Entry* find_entry(int id) {
   const Table& entries = table();
   return id >= 0 && id < entries.size() ? &entries[id] : nullptr;
@@ -355,8 +343,7 @@ bool Entry::reaches(const Entry& other) const noexcept {
 }
 
 std::string Partition::description() const {
-  if (counts.empty()) return domain;
-  std::string text = equally ? "equally" : "counts";
+  std::string text = way;
   for (const std::size_t count : counts) text += " " + std::to_string(count);
   return text;
 }
@@ -373,22 +360,6 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
            ways_to_cut(entry.sycl->device));
     });
   }
-}
-
-void meet_unlisted_devices() noexcept {
-  const auto meet = [](const auto& make) {
-    try {
-      make();
-    } catch (...) {  // a device without parts, a driver without cards
-    }
-  };
-  const Partition tiles{false, {}, "next_partitionable"};
-  for (int id = 0; id < root_count(); ++id) {
-    const sycl::device& device = entry_at(id).sycl->device;
-    if (device.get_backend() == sycl::backend::opencl) continue;
-    meet([&] { make_parts(device, tiles); });
-  }
-  meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
 }
 
 const Entry* first_searched() { return find_entry(0); }

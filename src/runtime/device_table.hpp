@@ -30,13 +30,12 @@ struct EntryHandles;  // sycl_handles.hpp
 
 enum class EntryKind { root, sub_device, context };
 
-// How a device is partitioned: into sub-devices of `counts[0]` compute units, into one for each
-// entry of `counts`; or, without these, along an affinity domain ("numa", ...) or into compute
-// slices ("cslice").
+// How a device is partitioned: "equally", into sub-devices of `counts[0]` compute units; by
+// "counts", into one for each of them; or, without these, along an affinity domain ("numa", ...) or
+// into compute slices ("cslice").
 struct Partition {
-  bool equally;
+  std::string way;
   std::vector<std::size_t> counts;
-  std::string domain;
 
   std::string description() const;  // "equally 2", "counts 1 1", "numa", "cslice"
 };
@@ -140,8 +139,6 @@ const Entry& entry_at(int id);
 const Entry* find_entry(int id);  // nullptr: no such entry
 // The entries so far: enumerates nothing, and cannot fail.
 int entries_so_far() noexcept;
-// Whether commands of this package may be pending on a CPU device.
-bool may_have_work_on_cpu() noexcept;
 
 // Entry of the root device that SYCL's default selector chooses.  Error(runtime): no device.
 const Entry& default_entry();
@@ -167,11 +164,6 @@ const Entry& entry_of_device(const void* device);
 // sub-device that other code made there is known only by its handle.)  Error(value): no such
 // partition; Error(runtime): the device cannot be partitioned so.
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition);
-
-// Makes the runtime create the devices that it does not list: the tiles of its GPUs, and the cards
-// of the tiles that it lists.  Before that, the runtime fails to return the device of memory on
-// them.
-void meet_unlisted_devices() noexcept;
 
 // The contexts in which a pointer without a context is looked up, an entry for each: the default
 // ones, then those that were registered, but not those that only came with a queue or memory.

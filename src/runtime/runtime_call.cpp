@@ -52,6 +52,16 @@ void end_process(int status, void*) {
   _exit(status);
 }
 
+// Whether commands of this package may be pending on a CPU device.
+bool may_have_work_on_cpu() noexcept {
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Entry& entry = *find_entry(id);
+    const Queue* const commands = entry.is_cpu() ? entry.made_commands() : nullptr;
+    if (commands && commands->may_have_work()) return true;
+  }
+  return false;
+}
+
 void before_fork() noexcept {
   forking = true;
   wait_a_little([] { return brief == (own_brief > 0); });

@@ -322,7 +322,12 @@ void release_cached_memory() noexcept {
 Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue, bool dedicated) {
   // The smallest multiple of Level Zero's page size that is more than the adapters pool.
   constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
-  require_usm(entry, kind);
+  if (!has_usm(entry, kind)) {
+    fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
+         ") has no USM of kind '", usm_kind_name(kind),
+         "'; choose another device (`python -m sycl_ext devices` lists them, and `python -m "
+         "sycl_ext doctor` names the package of one)");
+  }
   require_not_forked([&entry] { return entry.is_cpu(); });
   const auto take = [&] {
     // No pool keeps a block as large as a dedicated one.

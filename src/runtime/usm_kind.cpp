@@ -46,14 +46,6 @@ UsmKind usm_kind_named(const std::string& name) {
 
 bool has_usm(const Entry& entry, UsmKind kind) noexcept { return entry.usm[place_of(kind)]; }
 
-void require_usm(const Entry& entry, UsmKind kind) {
-  if (has_usm(entry, kind)) return;
-  fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
-       ") has no USM of kind '", usm_kind_name(kind),
-       "'; choose another device (`python -m sycl_ext devices` lists them, and `python -m sycl_ext "
-       "doctor` names the package of one)");
-}
-
 bool host_accessible(UsmKind kind, const Entry* entry) noexcept {
   return rows[place_of(kind)].on_host || (entry && entry->host_memory);
 }

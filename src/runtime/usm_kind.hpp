@@ -21,8 +21,6 @@ UsmKind usm_kind_named(const std::string& name);   // Error(value) for another w
 
 // Whether the device has USM of that kind.
 bool has_usm(const Entry& entry, UsmKind kind) noexcept;
-// Error(buffer) naming the device and the kind, unless it has.
-void require_usm(const Entry& entry, UsmKind kind);
 
 // Whether the host may read and write memory of this kind on this entry.
 bool host_accessible(UsmKind kind, const Entry* entry) noexcept;

@@ -5,9 +5,11 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <sycl/ext/oneapi/experimental/composite_device.hpp>
 #include <sycl/ext/oneapi/virtual_mem/virtual_mem.hpp>
 
 #include "base/fork.hpp"
+#include "runtime/device_info.hpp"
 #include "runtime/level_zero.hpp"
 #include "runtime/sycl_handles.hpp"
 #include "runtime/usm.hpp"
@@ -15,6 +17,25 @@
 namespace sycl_ext {
 
 namespace {
+
+// Makes the runtime create the devices that it does not list: the tiles of its GPUs, and the cards
+// of the tiles that it lists.  Before that, the runtime fails to return the device of memory on
+// them.
+void meet_unlisted_devices() noexcept {
+  const auto meet = [](const auto& make) {
+    try {
+      make();
+    } catch (...) {  // a device without parts, a driver without cards
+    }
+  };
+  const Partition tiles{"next_partitionable", {}};
+  for (int id = 0; id < root_count(); ++id) {
+    const sycl::device& device = entry_at(id).sycl->device;
+    if (device.get_backend() == sycl::backend::opencl) continue;
+    meet([&] { make_parts(device, tiles); });
+  }
+  meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
+}
 
 sycl::device device_of(const void* pointer, const sycl::context& context) {
   try {

@@ -216,10 +216,10 @@ class Device:
         )
 
 
-def _read_partition(partition: Any) -> tuple[bool, list[int], str]:
+def _read_partition(partition: Any) -> tuple[str, list[int]]:
     """Read the ``partition=`` of `Device.create_sub_devices`."""
     if isinstance(partition, str):
-        return False, [], partition
+        return partition, []
     equally = is_int(partition)
     try:
         if isinstance(partition, (bytes, bytearray)):  # sequences of numbers by accident
@@ -235,7 +235,7 @@ def _read_partition(partition: Any) -> tuple[bool, list[int], str]:
             f"partition is {partition!r}; there must be a part, and each part needs at least one "
             "compute unit"
         )
-    return equally, counts, ""
+    return "equally" if equally else "counts", counts
 
 
 _by_id: dict[int, Device] = {}

@@ -354,7 +354,7 @@ const std::vector<Operation>& operations() {
       {"cut a device",
        [](const World& w) {
          for (const Partition& partition :
-              {Partition{true, {1}, ""}, Partition{false, {}, "next_partitionable"}}) {
+              {Partition{"equally", {1}}, Partition{"next_partitionable", {}}}) {
            try {
              const auto parts = create_sub_devices(w.entry, partition);
              CHECK(parts.size() > 1 && parts == create_sub_devices(w.entry, partition));

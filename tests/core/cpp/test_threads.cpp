@@ -98,8 +98,8 @@ TEST(threads_cut_a_device) {
   std::atomic<int> failures{0};
   in_threads([&](int) {
     try {
-      const auto parts = create_sub_devices(default_entry(), {true, {1}, ""});
-      if (parts != create_sub_devices(default_entry(), {true, {1}, ""})) ++failures;
+      const auto parts = create_sub_devices(default_entry(), {"equally", {1}});
+      if (parts != create_sub_devices(default_entry(), {"equally", {1}})) ++failures;
     } catch (const Error&) {  // a machine with one compute unit
     }
   });
