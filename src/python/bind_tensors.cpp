@@ -196,7 +196,7 @@ void bind_tensors(py::module_& m) {
   m.def("on_queue", [](const py::object& tensor, const Queue& queue) {
     const Tensor& found = tensor_of(tensor.ptr());
     if (found.memory->queue() == queue) return tensor;
-    Owner keep = keep_tensor(first_of_block(tensor.ptr()));
+    Owner keep(Py_NewRef(first_of_block(tensor.ptr())), release_python_object);
     return view_of(tensor, on_queue(found, queue, std::move(keep)));
   });
   m.def(

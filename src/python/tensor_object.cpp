@@ -18,40 +18,15 @@ namespace {
 struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
-  TensorObject* representative;  // nullptr: it is the representative itself
-  long handles;                  // of the Memory, held by instances; of a representative
-  bool is_kept;                  // for memory over its own: see keep_tensor()
-  PyObject* offers;              // the list of watch_offer()
-  Tensor tensor;                 // never changes, but for clear()
+  PyObject* representative;  // nullptr: it is the representative itself
+  long handles;              // of the Memory, held by instances; of a representative
+  PyObject* offers;          // the list of watch_offer()
+  const Tensor tensor;
 };
 
 PyTypeObject* base_type = nullptr;
 
 TensorObject* cast(PyObject* object) noexcept { return reinterpret_cast<TensorObject*>(object); }
-
-// Lets the instance count as one that holds its Memory.
-void join(TensorObject* self) noexcept {
-  void*& known = self->tensor.memory->representative;
-  if (known) {
-    self->representative = static_cast<TensorObject*>(known);
-    Py_INCREF(reinterpret_cast<PyObject*>(self->representative));
-    ++self->representative->handles;
-  } else {
-    known = self;
-    self->representative = nullptr;
-    self->handles = 1;
-  }
-}
-
-// The reverse; the caller drops the representative that it returns.
-PyObject* leave(TensorObject* self) noexcept {
-  if (TensorObject* const other = std::exchange(self->representative, nullptr)) {
-    --other->handles;
-    return reinterpret_cast<PyObject*>(other);
-  }
-  self->tensor.memory->representative = nullptr;  // nobody else holds it: they would hold `self`
-  return nullptr;
-}
 
 // ---- life ---------------------------------------------------------------------------------------
 
@@ -71,33 +46,14 @@ PyObject* visible_owner(const TensorObject* self) noexcept {
   return static_cast<PyObject*>(memory->owner_released_by(release_python_object));
 }
 
+// There is no tp_clear, as for a tuple: what an instance keeps alive is older than itself, so every
+// cycle also goes through an object that has changed, which the collector can clear.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(cast(self)->base);
   Py_VISIT(cast(self)->offers);
-  Py_VISIT(reinterpret_cast<PyObject*>(cast(self)->representative));
+  Py_VISIT(cast(self)->representative);
   Py_VISIT(visible_owner(cast(self)));
-  return 0;
-}
-
-// Memory of no bytes that is there already when no exception may be thrown.  It has no owner, so
-// its representative shows the collector nothing.
-const Memory& nothing() {
-  static const Memory& memory = *new Memory(allocate_host(0));  // never destroyed
-  return memory;
-}
-
-// An object in a cycle may be looked at after it was cleared, so it stays a valid, empty array. An
-// instance that is kept for other memory stays until that memory is released; its queue is unknown
-// here.
-int clear(PyObject* self) {
-  TensorObject* const object = cast(self);
-  drop(std::exchange(object->base, nullptr));
-  if (object->is_kept || !object->tensor.memory->owner_released_by(release_python_object)) return 0;
-  PyObject* const representative = leave(object);
-  Tensor source{nothing(), nullptr, object->tensor.dtype, Layout(1), true, true};
-  std::swap(object->tensor, source);
-  drop(representative);
   return 0;
 }
 
@@ -112,10 +68,12 @@ void dealloc(PyObject* self) {
   const SavedException saved;
   TensorObject* object = cast(self);
   // First: what follows may be Python that makes another instance over the memory.
-  PyObject* const representative = leave(object);
+  PyObject* const representative = object->representative;
+  if (representative) --cast(representative)->handles;
+  if (!representative) object->tensor.memory->representative = nullptr;  // nobody else holds it
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
-  drop(std::exchange(object->base, nullptr));
-  drop(std::exchange(object->offers, nullptr));
+  drop(object->base);
+  drop(object->offers);
   {  // a large block takes the operating system a while
     const Memory& memory = object->tensor.memory;
     const WithoutGil released(memory.use_count() == 1 && memory->nbytes >= gil_threshold);
@@ -228,9 +186,12 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   if (python_started_it) this_thread_may_ask_queues();
   object->weakrefs = object->offers = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
-  object->is_kept = false;
-  new (&object->tensor) Tensor(std::forward<T>(tensor));
-  join(object);
+  new (const_cast<Tensor*>(&object->tensor)) Tensor(std::forward<T>(tensor));
+  void*& known = object->tensor.memory->representative;
+  object->representative = Py_XNewRef(static_cast<PyObject*>(known));
+  if (known) ++cast(object->representative)->handles;
+  if (!known) known = object;
+  object->handles = 1;
   PyObject_GC_Track(object);
   return reinterpret_cast<PyObject*>(object);
 }
@@ -239,13 +200,11 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
 
 PyTypeObject* tensor_base_type() {
   if (base_type) return base_type;
-  nothing();
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("A typed, strided view of memory; the base of Tensor and "
                                     "HostView.")},
       {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-      {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_getset, getset},
       {Py_tp_members, members},
@@ -282,12 +241,6 @@ PyObject* numpy_dtype_of(const Tensor& tensor) {
   if (!entry) entry = PyObject_CallFunction(hooks.numpy_dtype, "s", tensor.dtype->name);
   Py_XINCREF(entry);
   return entry;
-}
-
-Owner keep_tensor(PyObject* tensor) noexcept {
-  cast(tensor)->is_kept = true;
-  Py_INCREF(tensor);
-  return {tensor, release_python_object};
 }
 
 void watch_offer(PyObject* object, PyObject* offers) {

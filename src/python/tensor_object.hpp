@@ -55,9 +55,6 @@ PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type =
 bool is_tensor(PyObject* object) noexcept;
 // The base of a view of the instance (borrowed): the instance's own base, or itself.
 PyObject* base_of(PyObject* object) noexcept;
-// Keeps the instance alive for other memory over its memory. The collector no longer clears the
-// instance: a cycle through it ends when that memory, which may have pending work, is released.
-Owner keep_tensor(PyObject* tensor) noexcept;
 // An instance records the requests of a consumer in this list, until None comes in its place. They
 // distinguish a consumer that refuses a form of the memory from one that fails for other reasons.
 // Other objects record nothing.
