@@ -120,8 +120,8 @@ void bind_tensors(py::module_& m) {
   m.def(
       "as_ndarray",
       [](const py::object& tensor, bool wait) -> py::object {
-        const Memory memory = tensor_of(tensor.ptr()).memory;
-        if (wait) wait_for_pending_work(tensor_of(tensor.ptr()));
+        const Memory& memory = tensor_of(tensor.ptr()).memory;
+        if (wait) memory->wait_for_work();
         if (!wait && !memory->is_idle()) return py::none();
         return own(ndarray_over(tensor.ptr()));
       },
@@ -140,7 +140,7 @@ void bind_tensors(py::module_& m) {
     copy_elements(to, from);
   });
   m.def("require_target", &require_target);
-  m.def("synchronize", &wait_for_pending_work);
+  m.def("synchronize", [](const Tensor& tensor) { tensor.memory->wait_for_work(); });
   m.def("order_after",
         [](const Queue& queue, const Tensor& tensor) { order_after(queue, tensor.memory); });
   m.def("own_queue", [](const Tensor& tensor) -> std::optional<Queue> {
@@ -148,7 +148,7 @@ void bind_tensors(py::module_& m) {
     return tensor.memory->own_queue();
   });
   m.def("show_queue", [](const Tensor& tensor) {
-    const Memory memory = tensor.memory;
+    const Memory& memory = tensor.memory;
     if (!memory->entry()) return;
     memory->show();
     const Queue queue = memory->queue();

@@ -74,10 +74,9 @@ const Tensor& shareable(PyObject* object) {
 // later on that stream.  The host has no stream: there the work is waited for.
 const Tensor& ordered(const Tensor& tensor) {
   if (tensor.on_host) {
-    wait_for_pending_work(tensor);
+    tensor.memory->wait_for_work();
   } else if (tensor.memory->may_have_work()) {
-    const Memory memory = tensor.memory;
-    order_after(entry_at(memory->entry()->root_id).queue(), memory);
+    order_after(entry_at(tensor.memory->entry()->root_id).queue(), tensor.memory);
   }
   return tensor;
 }

@@ -79,7 +79,7 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   const Tensor& tensor = tensor_of(self);
   switch (route_of(tensor, {Wanted::host, copy, true, true})) {
     case Route::host_view:
-      wait_for_pending_work(tensor);
+      tensor.memory->wait_for_work();
       return ndarray_over(self);
     case Route::host_copy: {
       const PyRef host(wrap_tensor(copy_to_host(tensor), nullptr));
@@ -123,7 +123,7 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
   if (is_read_here) {
     const Route route = route_of(tensor, {Wanted::announced, copy, versioned == 1});
     if (route == Route::view || route == Route::host_view) {
-      if (synchronise) wait_for_pending_work(tensor);
+      if (synchronise) tensor.memory->wait_for_work();
       return make_capsule(tensor, versioned == 1, {tensor.dl_device(), false});
     }
   }

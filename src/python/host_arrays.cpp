@@ -54,7 +54,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const Tensor& tensor = tensor_of(self);
     require_buffer_request(tensor, flags);
     // NumPy drops every exception of a buffer request, that of a signal handler included.
-    wait_without_signals(Memory(tensor.memory));
+    wait_without_signals(tensor.memory);
     tensor.memory->show_to_host();
     const int ndim = tensor.layout.ndim();
     auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);

@@ -253,12 +253,6 @@ void note_offer(PyObject* tensor, PyObject* what) noexcept {
   if (offers && what && PyList_Append(offers, what) < 0) PyErr_Clear();
 }
 
-void wait_for_pending_work(const Tensor& tensor) {
-  if (!tensor.memory->may_have_work()) return;
-  const Memory memory = tensor.memory;  // the tensor may end while the GIL is released
-  memory->wait_for_work();
-}
-
 void wait_without_signals(const Memory& memory) {
   if (!memory->may_have_work()) return;
   const WithoutGil released;

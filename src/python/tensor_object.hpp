@@ -64,10 +64,7 @@ void watch_offer(PyObject* object, PyObject* offers);
 void note_offer(PyObject* tensor, PyObject* what) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
-// Waits, without the GIL, when work is pending on the tensor's queue.  The GIL is held before and
-// after.
-void wait_for_pending_work(const Tensor& tensor);
-// The same, which no signal ends, for callers that may drop its errors.
+// Waits for pending work, without the GIL.  No signal ends it: for callers that may drop its errors.
 void wait_without_signals(const Memory& memory);
 
 // The tensor of an instance.  Error(type) for another object.

@@ -68,7 +68,9 @@ class Allocation final : public Deferred {
     return !busy_queues().empty() || (is_forked_child() && entry());
   }
   // Waits for all of it, without the GIL.  `told`: an error of a copy counts as reported.
-  void wait_for_work(bool told = true) const { settle(true, told); }
+  void wait_for_work(bool told = true) const {
+    if (may_have_work()) settle(true, told);
+  }
   // Whether none is pending, as far as this process can know.  Never waits: false if only a wait
   // could tell.  Releases the GIL.
   bool is_idle() const;
