@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/tensor_object.hpp"
 
-#include <structmember.h>
-
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -110,13 +108,13 @@ PyObject* shown_address(const Tensor& tensor) {
   });
 }
 
-// `value` is computed from the Tensor `t`.
-#define ATTRIBUTE(name, value, doc)         \
-  {#name,                                   \
-   [](PyObject* self, void*) -> PyObject* { \
-     const Tensor& t = cast(self)->tensor;  \
-     return as_python(value);               \
-   },                                       \
+// `value` is computed from the Tensor `t` of `self`.
+#define ATTRIBUTE(name, value, doc)                         \
+  {#name,                                                   \
+   [](PyObject* self, void*) -> PyObject* {                 \
+     [[maybe_unused]] const Tensor& t = cast(self)->tensor; \
+     return as_python(value);                               \
+   },                                                       \
    nullptr, doc, nullptr}
 PyGetSetDef getset[] = {
     ATTRIBUTE(shape, tuple_of(t.layout.shape(), t.layout.ndim()),
@@ -140,17 +138,11 @@ PyGetSetDef getset[] = {
     ATTRIBUTE(reversed, has_negative_stride(t.layout), "Whether a stride is negative."),
     ATTRIBUTE(c_contiguous, is_contiguous(t.layout, Order::c), "Compact in C order."),
     ATTRIBUTE(f_contiguous, is_contiguous(t.layout, Order::f), "Compact in Fortran order."),
-    {"base",
-     [](PyObject* self, void*) { return Py_NewRef(cast(self)->base ? cast(self)->base : Py_None); },
-     nullptr, "The object this is a view of, or None.", nullptr},
+    ATTRIBUTE(base, Py_NewRef(cast(self)->base ? cast(self)->base : Py_None),
+              "The object this is a view of, or None."),
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 #undef ATTRIBUTE
-
-PyMemberDef members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
 
 // Whether Python started this thread.  A thread of the runtime, in which dpctl drops the arguments
 // of a command, may also run Python code that makes and drops tensors.
@@ -172,8 +164,10 @@ bool is_python_thread() {
   return result;
 }
 
+}  // namespace
+
 template <class T>
-PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
+PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
   if (!type) type = reinterpret_cast<PyTypeObject*>(hooks.tensor_class);
   if (!type) {
     PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
@@ -195,8 +189,8 @@ PyObject* allocate_object(T&& tensor, PyObject* base, PyTypeObject* type) {
   PyObject_GC_Track(object);
   return reinterpret_cast<PyObject*>(object);
 }
-
-}  // namespace
+template PyObject* wrap_tensor(Tensor&&, PyObject*, PyTypeObject*);
+template PyObject* wrap_tensor(const Tensor&, PyObject*, PyTypeObject*);
 
 PyTypeObject* tensor_base_type() {
   if (base_type) return base_type;
@@ -207,7 +201,6 @@ PyTypeObject* tensor_base_type() {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_getset, getset},
-      {Py_tp_members, members},
       {Py_tp_methods, tensor_methods()},
       {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
       {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
@@ -216,19 +209,12 @@ PyTypeObject* tensor_base_type() {
   static PyType_Spec spec = {"sycl_ext._core.TensorBase", sizeof(TensorObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
   base_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (base_type) base_type->tp_weaklistoffset = offsetof(TensorObject, weakrefs);
   return base_type;
 }
 
 void end_directly(PyObject* type) noexcept {
   reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = dealloc;
-}
-
-PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
-  return allocate_object(std::move(tensor), base, type);
-}
-
-PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type) {
-  return allocate_object(tensor, base, type);
 }
 
 PyObject* base_of(PyObject* object) noexcept {

@@ -48,9 +48,9 @@ PyTypeObject* tensor_base_type();
 void end_directly(PyObject* type) noexcept;
 
 // A new instance of `type` (a subclass of the base type).  `base` (borrowed; nullptr or None: there
-// is none) is the object that the tensor is a view of.
-PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type = nullptr);
-PyObject* wrap_tensor(const Tensor& tensor, PyObject* base, PyTypeObject* type = nullptr);
+// is none) is the object that the tensor is a view of.  Defined for Tensor&& and const Tensor&.
+template <class T>
+PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type = nullptr);
 
 bool is_tensor(PyObject* object) noexcept;
 // The base of a view of the instance (borrowed): the instance's own base, or itself.
@@ -64,7 +64,8 @@ void watch_offer(PyObject* object, PyObject* offers);
 void note_offer(PyObject* tensor, PyObject* what) noexcept;
 // The NumPy dtype of a tensor; nullptr with an exception set when NumPy has none.
 PyObject* numpy_dtype_of(const Tensor& tensor);
-// Waits for pending work, without the GIL.  No signal ends it: for callers that may drop its errors.
+// Waits for pending work, without the GIL, where no signal is to end the wait: the caller may drop
+// its errors.
 void wait_without_signals(const Memory& memory);
 
 // The tensor of an instance.  Error(type) for another object.
