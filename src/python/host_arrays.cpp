@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/host_arrays.hpp"
 
-#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -57,10 +56,9 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     wait_without_signals(tensor.memory);
     tensor.memory->show_to_host();
     const int ndim = tensor.layout.ndim();
-    auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim) + 1);
+    auto strides = std::make_unique<Py_ssize_t[]>(static_cast<std::size_t>(ndim));
     for (int i = 0; i < ndim; ++i) {
-      dims[i] = tensor.layout.shape()[i];
-      dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
+      strides[i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
     }
     view->buf = tensor.data ? tensor.data : &nothing;
     view->len = static_cast<Py_ssize_t>(tensor.nbytes());
@@ -69,10 +67,10 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->ndim = ndim;
     view->format =
         (flags & PyBUF_FORMAT) ? const_cast<char*>(tensor.dtype->buffer_format) : nullptr;
-    view->shape = (flags & PyBUF_ND) ? dims.get() : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims.get() + ndim : nullptr;
+    view->shape = (flags & PyBUF_ND) ? const_cast<Py_ssize_t*>(tensor.layout.shape()) : nullptr;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? strides.get() : nullptr;
     view->suboffsets = nullptr;
-    view->internal = dims.release();
+    view->internal = strides.release();
     view->obj = Py_NewRef(self);
     note_offer(self, Py_True);
     return 0;
@@ -97,8 +95,7 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   if (!tensor.host_accessible()) as_host_view(tensor);  // raises, and says why
   tensor.memory->show_to_host();
   const int ndim = tensor.layout.ndim();
-  std::array<Py_intptr_t, max_ndim> shape, strides;
-  std::copy_n(tensor.layout.shape(), ndim, shape.begin());
+  std::array<Py_intptr_t, max_ndim> strides;
   for (int i = 0; i < ndim; ++i) {
     strides[static_cast<std::size_t>(i)] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
   }
@@ -107,7 +104,7 @@ PyObject* ndarray_over(PyObject* tensor_object) {
   // The two functions take the references to `dtype` and to the object over.
   PyRef array(function_at<PyObject*(PyTypeObject*, PyObject*, int, const Py_intptr_t*,
                                     const Py_intptr_t*, void*, int, PyObject*)>(new_from_descr)(
-      ndarray_type(), dtype, ndim, shape.data(), strides.data(),
+      ndarray_type(), dtype, ndim, tensor.layout.shape(), strides.data(),
       tensor.data ? tensor.data : &nothing, tensor.readonly ? 0 : flag_writeable, nullptr));
   if (!array) throw PythonError();
   if (function_at<int(PyObject*, PyObject*)>(set_base_object)(array.get(),
