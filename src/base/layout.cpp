@@ -45,17 +45,15 @@ Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::siz
 }
 
 bool is_contiguous(const Layout& layout, Order order) noexcept {
-  const int ndim = layout.ndim();
+  if (element_count(layout) == 0) return true;
   std::int64_t expected = 1;
-  bool contiguous = true;
-  for (int i = 0; i < ndim; ++i) {
-    const int axis = order == Order::c ? ndim - 1 - i : i;
+  for (int i = 0; i < layout.ndim(); ++i) {
+    const int axis = order == Order::c ? layout.ndim() - 1 - i : i;
     const std::int64_t length = layout.shape()[axis];
-    if (length == 0) return true;
-    contiguous = contiguous && (length == 1 || layout.strides()[axis] == expected);
+    if (length != 1 && layout.strides()[axis] != expected) return false;
     expected *= length;
   }
-  return contiguous;
+  return true;
 }
 
 bool has_negative_stride(const Layout& layout) noexcept {
@@ -87,32 +85,26 @@ bool may_share_elements(const Layout& layout) noexcept {
 }
 
 bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noexcept {
-  std::int64_t lowest = 0, highest = 0, count = 1;
+  const auto size = static_cast<std::int64_t>(itemsize);
+  // The bytes of all elements are counted too: those of a broadcast array can overflow inside a
+  // small extent.
+  std::int64_t begin = 0, end = size, nbytes = size, reach;
   bool empty = false;
   for (int i = 0; i < layout.ndim(); ++i) {
-    if (layout.shape()[i] < 0) return false;
-    empty = empty || layout.shape()[i] == 0;
-    const auto length = std::max<std::int64_t>(layout.shape()[i], 1);
-    // The count is checked too: a broadcast array can overflow it inside a small extent.
-    std::int64_t reach;
-    if (__builtin_mul_overflow(count, length, &count)) return false;
-    if (__builtin_mul_overflow(length - 1, layout.strides()[i], &reach)) return false;
-    std::int64_t& end = reach < 0 ? lowest : highest;
-    if (__builtin_add_overflow(end, reach, &end)) return false;
+    const std::int64_t length = layout.shape()[i];
+    if (length < 0) return false;
+    empty = empty || length == 0;
+    const auto steps = std::max<std::int64_t>(length - 1, 0);
+    if (__builtin_mul_overflow(nbytes, steps + 1, &nbytes) ||
+        __builtin_mul_overflow(layout.strides()[i], steps, &reach) ||
+        __builtin_mul_overflow(reach, size, &reach)) {
+      return false;
+    }
+    std::int64_t& bound = reach < 0 ? begin : end;
+    if (__builtin_add_overflow(bound, reach, &bound)) return false;
   }
-  if (empty) {
-    *extent = {0, 0};
-    return true;
-  }
-  const auto size = static_cast<std::int64_t>(itemsize);
-  std::int64_t begin, last, end, nbytes, length;
-  if (__builtin_mul_overflow(count, size, &nbytes) ||
-      __builtin_mul_overflow(lowest, size, &begin) ||
-      __builtin_mul_overflow(highest, size, &last) || __builtin_add_overflow(last, size, &end) ||
-      __builtin_sub_overflow(end, begin, &length)) {
-    return false;
-  }
-  *extent = {begin, end};
+  if (__builtin_sub_overflow(end, begin, &reach)) return false;
+  *extent = empty ? Extent{0, 0} : Extent{begin, end};
   return true;
 }
 
