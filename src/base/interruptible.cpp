@@ -35,8 +35,7 @@ void wait_interruptibly(std::function<void()> wait) {
   std::packaged_task<void()> task([wait, counted = std::make_unique<Detached>()]() mutable {
     // They are destroyed before the wait is over, the captures of the wait first.
     const auto counts = std::move(counted);
-    const auto its_wait = std::exchange(wait, nullptr);
-    its_wait();
+    std::exchange(wait, nullptr)();
   });
   std::future<void> end = task.get_future();
   try {

@@ -22,14 +22,6 @@ Function dpctl_function(const char* name) {
       PyCapsule_GetPointer(capsule.get(), PyCapsule_GetName(capsule.get())));
 }
 
-// A new dpctl.SyclQueue of the `sycl::queue` at an address; nullptr with an exception set.
-PyObject* make_dpctl_queue(const void* queue) {
-  using Make = PyObject* (*)(const void*);
-  static Make make = nullptr;
-  if (!make) make = dpctl_function<Make>("SyclQueue_Make");
-  return make ? make(queue) : nullptr;
-}
-
 // The address of the `sycl::queue` in a dpctl.SyclQueue; nullptr with an exception set.
 const void* address_of_queue(PyObject* object) {
   using Get = const void* (*)(PyObject*);
@@ -47,8 +39,7 @@ bool is_dpctl_queue(PyObject* object) noexcept {
     PyErr_Clear();
   }
   // Of its type, whatever it says that it is: what it holds is followed.
-  return queue_class && PyType_Check(queue_class) &&
-         PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(queue_class));
+  return queue_class && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(queue_class));
 }
 
 // Every function of dpctl and dpnp notes here what it submits to a queue, and comes after what it
@@ -75,7 +66,8 @@ bool add_noted_events(const Queue& queue, const std::function<void(const void*)>
     } while (!is_dpctl_queue(its_queue) || !queue.is_at(address_of_queue(its_queue)));
     Py_INCREF(noted);
   } else {  // another version of dpctl
-    const PyRef made(make_dpctl_queue(queue.share()));
+    const auto make = dpctl_function<PyObject* (*)(const void*)>("SyclQueue_Make");
+    const PyRef made(make ? make(queue.share()) : nullptr);
     noted = made ? PyObject_GetItem(order, made.get()) : nullptr;
   }
   const PyRef manager(noted);

@@ -16,23 +16,12 @@ namespace sycl_ext {
 
 // Public from Python 3.13 on; before, the same functions under other names.
 // https://docs.python.org/3/c-api/init.html#c.Py_IsFinalizing
-inline bool is_finalizing() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing();
-#else
-  return _Py_IsFinalizing();
-#endif
-}
-
-// The state that holds the GIL now, or nullptr; it may be another thread's.
-// https://docs.python.org/3/c-api/init.html#c.PyThreadState_GetUnchecked
-inline PyThreadState* state_unchecked() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return PyThreadState_GetUnchecked();
-#else
+#if PY_VERSION_HEX < 0x030D0000
+inline int Py_IsFinalizing() noexcept { return _Py_IsFinalizing(); }
+inline PyThreadState* PyThreadState_GetUnchecked() noexcept {
   return _PyThreadState_UncheckedGet();
-#endif
 }
+#endif
 
 // The state of this thread while it has released the GIL (WithoutGil); nullptr: it has not, or
 // Python does not know the thread.
@@ -68,14 +57,14 @@ class SavedException {
 };
 
 // False once the interpreter has ended or is ending: Python objects must not be used then.
-inline bool python_is_alive() noexcept { return Py_IsInitialized() && !is_finalizing(); }
+inline bool python_is_alive() noexcept { return Py_IsInitialized() && !Py_IsFinalizing(); }
 
 // Whether this thread's state is the one that holds the GIL, also while the thread ends the
 // interpreter.  (PyGILState_Check says yes in every thread of a process that has had a
 // sub-interpreter.)
 inline bool is_current() noexcept {
   PyThreadState* const mine = Py_IsInitialized() ? PyGILState_GetThisThreadState() : nullptr;
-  return mine && mine == state_unchecked();
+  return mine && mine == PyThreadState_GetUnchecked();
 }
 inline bool holds_gil() noexcept { return python_is_alive() && is_current(); }
 
