@@ -150,26 +150,29 @@ class InUse {
  public:
   // `submits`: false for a consumer on the host, which cannot.
   InUse(const Memory& memory, bool submits) noexcept
-      : memory_(memory, submits ? Allocation::user : 1), submits_(submits), was_used_(submits) {}
+      : memory_(memory, submits ? Allocation::user : 1), submits_(submits) {}
   ~InUse() {
-    if (was_used_) memory_->gone_.fetch_add(1, std::memory_order_release);
-    if (submits_) memory_.reset(Allocation::user);
+    if (!submits_) return;
+    memory_->gone_.fetch_add(1, std::memory_order_release);
+    memory_.reset(Allocation::user);
   }
   InUse(const InUse&) = delete;
   InUse& operator=(const InUse&) = delete;
 
   const Memory& memory() const noexcept { return memory_; }
-  void was_not_used() noexcept { was_used_ = false; }
+  // No holder has submitted any.
+  void was_not_used() noexcept {
+    if (std::exchange(submits_, false)) memory_->handles_ -= Allocation::user - 1;
+  }
   // The handle, which has come back to this package.
   Memory take_back() noexcept {
     was_not_used();
-    if (std::exchange(submits_, false)) memory_->handles_ -= Allocation::user - 1;
     return std::move(memory_);
   }
 
  private:
   Memory memory_;
-  bool submits_, was_used_;
+  bool submits_;
 };
 
 // Host memory at this address is USM.  If it is a block of this package that the host had a view
