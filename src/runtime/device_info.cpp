@@ -26,7 +26,7 @@ const char* name_in(const Name<Value> (&names)[Count], Value wanted, const char*
   return otherwise;
 }
 
-// The words of dpctl's filter strings, which has those of SYCL for backends.
+// The words of dpctl's filter strings; those for backends are SYCL's own.
 constexpr Name<sycl::info::device_type> types[] = {
     {sycl::info::device_type::cpu, "cpu"},
     {sycl::info::device_type::gpu, "gpu"},

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/interpreter.hpp"
@@ -99,13 +100,13 @@ class Table {
     const sycl::device& device = whole.sycl->device;
     // Under the lock: OpenCL would make other devices the second time.
     const std::lock_guard<Mutex> lock(locks.making);
-    const std::pair<int, std::string> key{find_or_add_home(device).id, partition.description()};
-    std::vector<sycl::device>& made = cuts_[key];
+    const int home = find_or_add_home(device).id;
+    std::vector<sycl::device>& made = cuts_[{home, partition.way, partition.counts}];
     if (made.empty()) made = make_parts(device, partition);
     std::vector<const Entry*> parts;
     for (const sycl::device& part : made) {
       const int index = static_cast<int>(parts.size());
-      parts.push_back(&find_or_add_home(part, nullptr, key.second, index));
+      parts.push_back(&find_or_add_home(part, nullptr, partition.description(), index));
       search(*parts.back());
     }
     return parts;
@@ -198,8 +199,8 @@ class Table {
     return *entries_.back();
   }
 
-  // The sub-devices of a home, by the description of the partition.
-  std::map<std::pair<int, std::string>, std::vector<sycl::device>> cuts_;
+  // The sub-devices of a home, by the partition.
+  std::map<std::tuple<int, std::string, std::vector<std::size_t>>, std::vector<sycl::device>> cuts_;
 
   // Written under the lock.  There is room for all entries: the first `size_` of them are read
   // without it.

@@ -43,12 +43,13 @@ def test_the_parts_say_what_they_are(root):
         assert part.parent is root
         assert f"part of device {root.id}: counts 1 1, number {number}" in repr(part)
     assert (root.partition, root.part) == ("", None)
+    with pytest.raises(ValueError, match="partition is 'counts 1 1'"):
+        root.create_sub_devices("counts 1 1")
 
 
 def test_many_threads_cut_at_once(root):
     with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda _: root.create_sub_devices([1]), range(200)))
-    assert len(found) == 1
+        assert len(set(pool.map(lambda _: root.create_sub_devices([1]), range(200)))) == 1
 
 
 def test_a_private_context_is_cut_as_its_device_is(root, private):
