@@ -17,22 +17,20 @@ struct Call {
   PyObject* keyword_names;  // nullptr or a tuple
 };
 
-// How a function is called: `names` in order, of which the first `positional_only` have no keyword,
-// the first `positional` may come without one, and the first `required` have no default.
+template <class... Names>
+std::array<PyObject*, sizeof...(Names)> interned(Names... names) {
+  return {intern(names)...};
+}
+
+// How a function is called: `names` in order, interned, of which the first `positional_only` have
+// no keyword, the first `positional` may come without one, and the first `required` have no
+// default.
 template <std::size_t Count>
-class Signature {
- public:
-  // `hint`: the advice when there are too many positional arguments.
-  Signature(const char* name, const std::array<const char*, Count>& names,
-            std::size_t positional_only, std::size_t positional, std::size_t required,
-            const char* hint = "")
-      : name(name),
-        positional_only(positional_only),
-        positional(positional),
-        required(required),
-        hint(hint) {
-    std::transform(names.begin(), names.end(), interned.begin(), intern);
-  }
+struct Signature {
+  const char* const function;
+  const std::array<PyObject*, Count> names;
+  const std::size_t positional_only, positional, required;
+  const char* const hint = "";  // the advice when there are too many positional arguments
 
   // The values, `missing` where there is none.  PythonError with the TypeError that Python raises.
   // (Inlined: a call would cost a tenth of an export.)
@@ -42,45 +40,40 @@ class Signature {
     values.fill(missing);
     const auto given = static_cast<std::size_t>(call.n_positional);
     if (given > positional) {
-      fail(Error::Kind::type, name, "() takes at most ", positional, " positional argument",
+      fail(Error::Kind::type, function, "() takes at most ", positional, " positional argument",
            positional == 1 ? "" : "s", " (", given, " given)", hint);
     }
     std::copy_n(call.args, given, values.begin());
     const Py_ssize_t n_keywords = call.keyword_names ? PyTuple_GET_SIZE(call.keyword_names) : 0;
     for (Py_ssize_t i = 0; i < n_keywords; ++i) {
       PyObject* const keyword = PyTuple_GET_ITEM(call.keyword_names, i);
-      auto found = std::find(interned.begin(), interned.end(), keyword);  // most are interned
-      if (found == interned.end()) {
-        found = std::find_if(interned.begin(), interned.end(), [keyword](PyObject* one) {
+      auto found = std::find(names.begin(), names.end(), keyword);  // most are interned
+      if (found == names.end()) {
+        found = std::find_if(names.begin(), names.end(), [keyword](PyObject* one) {
           return PyUnicode_Compare(one, keyword) == 0;
         });
       }
-      const auto index = static_cast<std::size_t>(found - interned.begin());
+      const auto index = static_cast<std::size_t>(found - names.begin());
       if (index < positional_only || index == Count) {
-        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name,
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function,
                      keyword);
         throw PythonError();
       }
       if (values[index] != missing) {
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", name, keyword);
+        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", function,
+                     keyword);
         throw PythonError();
       }
       values[index] = call.args[call.n_positional + i];
     }
     for (std::size_t i = 0; i < required; ++i) {
       if (values[i] != missing) continue;
-      PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%U'", name,
-                   interned[i]);
+      PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional argument: '%U'", function,
+                   names[i]);
       throw PythonError();
     }
     return values;
   }
-
- private:
-  const char* const name;
-  const std::size_t positional_only, positional, required;
-  const char* const hint;
-  std::array<PyObject*, Count> interned;
 };
 
 }  // namespace sycl_ext

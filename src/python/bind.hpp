@@ -105,12 +105,7 @@ inline const void* referenced(const py::handle& capsule, const char* name) {
 // A "SyclQueueRef" capsule or its like.  dpctl renames one that it has read, and leaves the object
 // to us.
 inline py::object reference_capsule(Owner reference, const char* name) {
-  const auto capsule = own(PyCapsule_New(reference.get(), name, [](PyObject* self) {
-    const SavedException saved;
-    const auto release = reinterpret_cast<void (*)(void*)>(PyCapsule_GetContext(self));
-    if (release) release(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
-  }));
-  PyCapsule_SetContext(capsule.ptr(), reinterpret_cast<void*>(reference.get_deleter()));
+  py::capsule capsule(reference.get(), name, reference.get_deleter());
   (void)reference.release();
   return capsule;
 }

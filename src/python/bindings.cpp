@@ -23,16 +23,15 @@ void bind_hooks(py::module_& m) {
     // Of an export through the table, Python would neither write the log nor know the caller.
     auto* const base = reinterpret_cast<PyObject*>(sycl_ext::tensor_base_type());
     if (trace) py::delattr(base, "__dlpack_c_exchange_api__");
-    for (PyObject* type : {hooks.tensor_class, hooks.host_view_class}) {
-      sycl_ext::end_directly(type);
-    }
+    sycl_ext::end_directly(hooks.tensor_class);
+    sycl_ext::end_directly(hooks.host_view_class);
     using Kind = sycl_ext::Error::Kind;
     sycl_ext::error_class(Kind::copy_refused) = copy_refused_error.inc_ref().ptr();
     sycl_ext::error_class(Kind::runtime) = sycl_error.inc_ref().ptr();
   });
   py::list names;
   for (const sycl_ext::DType& one : sycl_ext::dtypes) {
-    names.append(py::make_tuple(one.name, std::string(1, one.kind), one.itemsize(), one.code));
+    names.append(py::make_tuple(one.name, one.kind, one.itemsize(), one.code));
   }
   m.attr("DTYPES") = py::tuple(names);  // (name, array-interface kind, itemsize, DLPack code)
 }
@@ -41,7 +40,6 @@ void bind_hooks(py::module_& m) {
 
 PYBIND11_MODULE(_native, m) {
   py::register_exception_translator([](std::exception_ptr pointer) {
-    if (!pointer) return;
     try {
       std::rethrow_exception(pointer);
     } catch (const sycl_ext::Error&) {

@@ -33,8 +33,8 @@ template <bool dlpack_only>
 PyObject* import_one(PyObject*, const Call& call) {
   ImportRequest request{dlpack_only};
   if (call.n_positional == 1 && !call.keyword_names) return import_object(call.args[0], request);
-  static const Signature<3> signature(dlpack_only ? "from_dlpack" : "as_tensor",
-                                      {dlpack_only ? "x" : "obj", "device", "copy"}, 1, 1, 1);
+  static const auto names = interned(dlpack_only ? "x" : "obj", "device", "copy");
+  static const Signature<3> signature{dlpack_only ? "from_dlpack" : "as_tensor", names, 1, 1, 1};
   const auto [x, device, copy] = signature.read(call);
   request.copy = read_copy(copy);
   if (device) request.device = device;
@@ -43,7 +43,7 @@ PyObject* import_one(PyObject*, const Call& call) {
 
 // Memory in its place, by any protocol or only by DLPack (for Python's side).
 PyObject* find_memory(PyObject*, const Call& call) {
-  static const Signature<3> signature("find_memory", {"x", "copy", "dlpack"}, 1, 3, 1);
+  static const Signature<3> signature{"find_memory", interned("x", "copy", "dlpack"), 1, 3, 1};
   const auto [x, copy, dlpack] = signature.read(call);
   return import_object(
       x, {dlpack == Py_True, /*in_place=*/true, copy == Py_False ? Py_False : Py_None});
@@ -52,7 +52,7 @@ PyObject* find_memory(PyObject*, const Call& call) {
 // ---- host_view and to_numpy ---------------------------------------------------------------------
 
 PyObject* host_view(PyObject*, const Call& call) {
-  static const Signature<2> signature("host_view", {"x", "copy"}, 1, 1, 1);
+  static const Signature<2> signature{"host_view", interned("x", "copy"), 1, 1, 1};
   auto [x, copy] = signature.read(call);
   copy = read_copy(copy);
   // A host view is its own host view, and may have a copy to make yet.
@@ -68,7 +68,7 @@ PyObject* host_view(PyObject*, const Call& call) {
 }
 
 PyObject* to_numpy(PyObject* self, const Call& call) {
-  static const Signature<2> signature("to_numpy", {"copy", "wait"}, 0, 1, 0);
+  static const Signature<2> signature{"to_numpy", interned("copy", "wait"), 0, 1, 0};
   const auto values = signature.read(call);
   PyObject* const copy = read_copy(values[0]);
   PyObject* const wait = values[1] ? values[1] : Py_True;
@@ -132,8 +132,8 @@ PyObject* export_view(PyObject* self, PyObject* stream, PyObject* max_version, P
 }
 
 PyObject* dlpack(PyObject* self, const Call& call) {
-  static const Signature<4> signature("__dlpack__", {"stream", "max_version", "dl_device", "copy"},
-                                      0, 0, 0);
+  static const Signature<4> signature{
+      "__dlpack__", interned("stream", "max_version", "dl_device", "copy"), 0, 0, 0};
   note_offer(self, Py_None);
   const auto [stream, max_version, dl_device, copy] = signature.read(call, Py_None);
   PyObject* const capsule = export_view(self, stream, max_version, dl_device, copy);
@@ -143,43 +143,41 @@ PyObject* dlpack(PyObject* self, const Call& call) {
 
 // ---- empty and zeros ----------------------------------------------------------------------------
 
-// A shape of plain ints; false: Python reads it.
-bool read_shape(PyObject* object, std::array<std::int64_t, max_ndim>* shape, int* ndim) {
-  const auto read = [&](PyObject* item) {
-    int overflow = 0;
-    if (!PyLong_CheckExact(item)) return false;
-    const long long value = PyLong_AsLongLongAndOverflow(item, &overflow);
-    (*shape)[static_cast<std::size_t>((*ndim)++)] = value;
-    return overflow == 0 && value >= 0;
-  };
-  *ndim = 0;
-  if (PyLong_CheckExact(object)) return read(object);
-  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > max_ndim) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
-    if (!read(PyTuple_GET_ITEM(object, i))) return false;
+// The number of axes in a shape of plain ints; -1: Python reads it.
+int read_shape(PyObject* object, std::int64_t* shape) {
+  const bool is_int = PyLong_CheckExact(object);
+  if (!is_int && !PyTuple_CheckExact(object)) return -1;
+  const Py_ssize_t ndim = is_int ? 1 : PyTuple_GET_SIZE(object);
+  if (ndim > max_ndim) return -1;
+  for (Py_ssize_t i = 0; i < ndim; ++i) {
+    PyObject* const item = is_int ? object : PyTuple_GET_ITEM(object, i);
+    int overflow;
+    shape[i] = PyLong_CheckExact(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : -1;
+    if (shape[i] < 0) return -1;  // also where it overflows
   }
-  return true;
+  return static_cast<int>(ndim);
 }
 
 // The int that a dict has for a key; -1: none.
 long look_up(PyObject* dict, PyObject* key) {
   if (!dict) return -1;
-  PyObject* value = PyDict_GetItemWithError(dict, key);
-  if (!value) {
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonError();
-    PyErr_Clear();  // a key that cannot be hashed
-    return -1;
-  }
-  return PyLong_AsLong(value);
+  PyObject* const value = PyDict_GetItemWithError(dict, key);
+  if (!value && PyErr_Occurred()) (void)take_exception();  // a key that cannot be hashed
+  return value ? PyLong_AsLong(value) : -1;
 }
 
 // empty or zeros.
 template <bool zero>
 PyObject* make_new(PyObject*, const Call& call) {
-  static const Signature<5> signature(
-      zero ? "zeros" : "empty", {"shape", "dtype", "usm_type", "device", "order"}, 0, 2, 1,
+  constexpr const char* hint =
       "; the shape is one argument, a tuple such as (2, 3, 4), and usm_type, device and order are "
-      "keywords");
+      "keywords";
+  static const Signature<5> signature{zero ? "zeros" : "empty",
+                                      interned("shape", "dtype", "usm_type", "device", "order"),
+                                      0,
+                                      2,
+                                      1,
+                                      hint};
   static PyObject* const float32 = intern("float32");
   static PyObject* const device_usm = intern("device");
   static PyObject* const c_order = intern("C");
@@ -190,11 +188,11 @@ PyObject* make_new(PyObject*, const Call& call) {
   if (!order) order = c_order;
   // Python reads, or refuses, arguments that have none of the usual forms.
   std::array<std::int64_t, max_ndim> lengths;
-  int ndim;
+  const int ndim = read_shape(shape, lengths.data());
   const long index = look_up(hooks.dtype_indices, dtype);
   const long kind = usm_type == device_usm ? 0 : look_up(hooks.usm_kinds, usm_type);
   const long id = device == Py_None ? 0 : look_up(hooks.device_ids, device);
-  if (order != c_order || index < 0 || kind < 0 || id < 0 || !read_shape(shape, &lengths, &ndim)) {
+  if (ndim < 0 || index < 0 || kind < 0 || id < 0 || order != c_order) {
     return PyObject_CallFunctionObjArgs(hooks.new_tensor_slowly, shape, dtype, usm_type, device,
                                         order, zero ? Py_True : Py_False, nullptr);
   }
@@ -215,10 +213,9 @@ PyObject* entry_point(PyObject* self, PyObject* const* args, Py_ssize_t n_positi
                             [&] { return function(self, {args, n_positional, keyword_names}); });
 }
 
-using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
-
-PyMethodDef define(const char* name, FastFunction function, const char* doc) {
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)),
+template <PyObject* (*function)(PyObject*, const Call&)>
+PyMethodDef define(const char* name, const char* doc) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(entry_point<function>)),
           METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
@@ -226,14 +223,15 @@ PyMethodDef define(const char* name, FastFunction function, const char* doc) {
 
 PyMethodDef* public_functions() {
   static PyMethodDef functions[] = {
-      define("from_dlpack", entry_point<import_one<true>>, docs::from_dlpack),
-      define("as_tensor", entry_point<import_one<false>>, docs::as_tensor),
-      define("host_view", entry_point<host_view>, docs::host_view),
-      define("empty", entry_point<make_new<false>>, docs::empty),
-      define("zeros", entry_point<make_new<true>>, docs::zeros),
-      define("find_memory", entry_point<find_memory>,
-             "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of any object, where it "
-             "is, by the best protocol that it supports, or only by DLPack."),
+      define<import_one<true>>("from_dlpack", docs::from_dlpack),
+      define<import_one<false>>("as_tensor", docs::as_tensor),
+      define<host_view>("host_view", docs::host_view),
+      define<make_new<false>>("empty", docs::empty),
+      define<make_new<true>>("zeros", docs::zeros),
+      define<find_memory>(
+          "find_memory",
+          "find_memory(x, /, copy=None, dlpack=False)\n--\n\nThe memory of any object, where it "
+          "is, by the best protocol that it supports, or only by DLPack."),
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;
@@ -241,8 +239,8 @@ PyMethodDef* public_functions() {
 
 PyMethodDef* tensor_methods() {
   static PyMethodDef methods[] = {
-      define("to_numpy", entry_point<to_numpy>, docs::to_numpy),
-      define("__dlpack__", entry_point<dlpack>, docs::dlpack),
+      define<to_numpy>("to_numpy", docs::to_numpy),
+      define<dlpack>("__dlpack__", docs::dlpack),
       {"__dlpack_device__", dlpack_device, METH_NOARGS,
        "__dlpack_device__($self, /)\n--\n\nThe pair (device type, device id) of DLPack."},
       {nullptr, nullptr, 0, nullptr},
