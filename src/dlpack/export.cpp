@@ -2,8 +2,6 @@
 #include "dlpack/export.hpp"
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -15,23 +13,21 @@ namespace {
 
 std::atomic<long> exports{0};
 
-// Header, owner, shape and strides in one block.
+// A struct with everything that it refers to.
 template <class Managed>
 struct Block {
   Managed managed;
   Owner companion;
   InUse use;
-  std::int64_t dims[1];  // shape, then strides
+  Layout layout;
 
-  Block(const Memory& memory, bool submits, Owner companion) noexcept
-      : companion(std::move(companion)), use(memory, submits) {}
+  Block(const Tensor& tensor, bool submits, Owner companion)
+      : companion(std::move(companion)), use(tensor.memory, submits), layout(tensor.layout) {}
 };
 
 template <class Managed>
 void delete_managed(Managed* self) {
-  auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
-  block->~Block();
-  std::free(block);
+  delete static_cast<Block<Managed>*>(self->manager_ctx);
   exports.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -60,19 +56,12 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   }
   const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
   submits ? tensor.memory->fetch_queues() : tensor.memory->show_to_host();
-  const int ndim = tensor.layout.ndim();
-  const auto dims_bytes = 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
-  void* const raw = std::malloc(sizeof(Block<Managed>) + dims_bytes);
-  if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
-  auto* block = new (raw) Block<Managed>(tensor.memory, submits, std::move(options.companion));
-  const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
-  for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];
-
+  auto* const block = new Block<Managed>(tensor, submits, std::move(options.companion));
   Managed& managed = block->managed;
   write_dl_tensor(tensor, options.device, &managed.dl_tensor);
   if (!options.null_data) managed.dl_tensor.data = tensor.data;
-  managed.dl_tensor.shape = block->dims;
-  managed.dl_tensor.strides = block->dims + ndim;
+  managed.dl_tensor.shape = block->layout.shape();
+  managed.dl_tensor.strides = block->layout.strides();
   managed.manager_ctx = block;
   managed.deleter = delete_managed<Managed>;
   if constexpr (versioned) {
