@@ -21,9 +21,12 @@ Layout::Layout(int ndim, const std::int64_t* shape, const std::int64_t* strides)
   std::copy_n(strides, ndim, this->strides());
 }
 
-Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize) {
+Layout read_layout(int ndim, const std::int64_t* shape, const std::int64_t* strides, Order order,
+                   std::size_t itemsize) {
   Layout layout(ndim);
-  std::copy_n(shape, ndim, layout.shape());
+  if (ndim > 0 && !shape) {
+    fail(Error::Kind::value, "an array of ", ndim, " dimensions and a NULL shape");
+  }
   // Zero lengths count as one here, so that the strides of an empty array stay meaningful.
   std::int64_t stride = 1;
   for (int i = 0; i < ndim; ++i) {
@@ -32,7 +35,8 @@ Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::siz
       fail(Error::Kind::value, "shape[", axis, "] is ", shape[axis],
            "; a length cannot be negative");
     }
-    layout.strides()[axis] = stride;
+    layout.shape()[axis] = shape[axis];
+    layout.strides()[axis] = strides ? strides[axis] : stride;
     std::int64_t nbytes;
     if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[axis], 1), &stride) ||
         __builtin_mul_overflow(stride, static_cast<std::int64_t>(itemsize), &nbytes)) {

@@ -50,9 +50,15 @@ class Layout {
 
 enum class Order : char { c = 'C', f = 'F' };
 
-// The compact layout of a shape.  Error(value) for a negative length, too many dimensions, or a
-// number of bytes that does not fit into the address space.
-Layout compact_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize);
+// The layout of a shape and strides; without strides, the compact one.  Error(value) for a negative
+// length, too many dimensions, a NULL shape, or a number of bytes that does not fit into the
+// address space.
+Layout read_layout(int ndim, const std::int64_t* shape, const std::int64_t* strides, Order order,
+                   std::size_t itemsize);
+inline Layout compact_layout(int ndim, const std::int64_t* shape, Order order,
+                             std::size_t itemsize) {
+  return read_layout(ndim, shape, nullptr, order, itemsize);
+}
 
 // A stride in bytes, for a layout that has passed one of the checks of this file.  Only the stride
 // of an axis that is never stepped along can be too large for it; any number does there.

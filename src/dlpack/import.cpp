@@ -16,28 +16,12 @@ std::string device_text(DLDevice device) {
          std::to_string(device.device_id) + ")";
 }
 
-Layout read_layout(const DLTensor& dl) {
-  if (dl.ndim < 0 || dl.ndim > max_ndim) {
-    fail(Error::Kind::buffer, "the producer's array has ", dl.ndim, " dimensions; between 0 and ",
-         max_ndim, " are possible");
+Layout layout_of(const DLTensor& dl, std::size_t itemsize) {
+  try {
+    return read_layout(dl.ndim, dl.shape, dl.strides, Order::c, itemsize);
+  } catch (const Error& error) {
+    fail(Error::Kind::buffer, "the producer's array cannot be read: ", error.what());
   }
-  if (dl.ndim > 0 && !dl.shape) {
-    fail(Error::Kind::buffer, "the producer's array has ", dl.ndim, " dimensions and a NULL shape");
-  }
-  Layout layout(dl.ndim);
-  std::int64_t stride = 1;  // NULL strides (DLPack before 1.2) mean C order
-  for (int axis = dl.ndim - 1; axis >= 0; --axis) {
-    const std::int64_t length = dl.shape[axis];
-    if (length < 0) {
-      fail(Error::Kind::buffer, "the producer's shape[", axis, "] is ", length);
-    }
-    layout.shape()[axis] = length;
-    layout.strides()[axis] = dl.strides ? dl.strides[axis] : stride;
-    if (!dl.strides && __builtin_mul_overflow(stride, std::max<std::int64_t>(length, 1), &stride)) {
-      fail(Error::Kind::buffer, "the number of elements of the producer's array overflows");
-    }
-  }
-  return layout;
 }
 
 [[noreturn]] void refuse(DLDevice device) {
@@ -58,12 +42,8 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
   const Memory& memory = use->memory();
   const Entry* entry = memory->entry();
   if (!named.fits(entry, memory->kind())) {
-    if (named.is_host) {
-      fail(Error::Kind::buffer,
-           "the producer's array is labelled host memory, and the host cannot reach it");
-    }
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
-         ", which is not where its memory is");
+         ", where its memory cannot be reached");
   }
   if (!require_inside(Error::Kind::buffer, memory, data, layout, dtype.itemsize())) {
     data = memory->data;
@@ -107,16 +87,13 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
          ", but ", device_text(*expected), " was announced or asked for");
   }
   const DType& dtype = dtype_from_dlpack(dl.dtype);
-  Layout layout = read_layout(dl);
-  std::byte* data = static_cast<std::byte*>(dl.data);
-  if (data) {
-    std::uintptr_t first;
-    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(data), dl.byte_offset, &first)) {
-      fail(Error::Kind::buffer, "the producer's byte_offset ", dl.byte_offset,
-           " leaves the address space");
-    }
-    data = reinterpret_cast<std::byte*>(first);
+  Layout layout = layout_of(dl, dtype.itemsize());
+  auto first = reinterpret_cast<std::uintptr_t>(dl.data);
+  if (first && __builtin_add_overflow(first, dl.byte_offset, &first)) {
+    fail(Error::Kind::buffer, "the producer's byte_offset ", dl.byte_offset,
+         " leaves the address space");
   }
+  auto* const data = reinterpret_cast<std::byte*>(first);
   const NamedDevice named = resolve(dl.device);
   if (!named.is_host && !named.entry) refuse(dl.device);
   if (InUse* const use = own_export(managed)) {

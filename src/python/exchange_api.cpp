@@ -18,9 +18,6 @@ namespace {
 // includes the kind of USM.
 Tensor make_like(const DLTensor& prototype) {
   const DType& dtype = dtype_from_dlpack(prototype.dtype);
-  if (prototype.ndim > 0 && !prototype.shape) {
-    fail(Error::Kind::buffer, "an array of ", prototype.ndim, " dimensions and a NULL shape");
-  }
   const Layout layout = compact_layout(prototype.ndim, prototype.shape, Order::c, dtype.itemsize());
   const int type = static_cast<int>(prototype.device.device_type), id = prototype.device.device_id;
   const NamedDevice named = resolve(prototype.device);

@@ -3,7 +3,7 @@
 // memory, and the way back to Python, behind function pointers and plain types.
 #include <sycl_ext/c_api.h>
 
-#include <cstring>
+#include <cstdio>
 
 #include "base/error.hpp"
 #include "python/imports.hpp"
@@ -33,8 +33,7 @@ Result answered(sycl_ext_error* error, Result failed, Body&& body) noexcept {
     tell_exception([error](Error::Kind kind, const char* text) {
       if (!error) return;
       error->kind = static_cast<std::int32_t>(kind);
-      std::strncpy(error->message, text, sizeof error->message - 1);
-      error->message[sizeof error->message - 1] = '\0';
+      std::snprintf(error->message, sizeof error->message, "%s", text);
     });
   }
   return failed;
@@ -154,11 +153,6 @@ const DType& dtype_of(const sycl_ext_view& view) {
   return dtype_from_dlpack({view.dtype_code, view.dtype_bits, view.dtype_lanes});
 }
 
-Layout layout_of(const sycl_ext_view& view) {
-  if (view.strides && view.ndim > 0) return {view.ndim, view.shape, view.strides};
-  return compact_layout(view.ndim, view.shape, Order::c, dtype_of(view).itemsize());
-}
-
 Queue queue_at(const void* address) { return address ? Queue::from_address(address) : Queue(); }
 
 // Calls `release(owner)` once, at its end. An Owner does not release NULL, so for a NULL owner it
@@ -174,8 +168,10 @@ PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,
                void (*release)(void* owner)) {
   return guarded<PyObject*>(nullptr, [&] {
     Owner keep = owner_of(owner, release);
+    const DType& dtype = dtype_of(*view);
     return wrap_tensor(
-        borrow_usm(static_cast<std::byte*>(view->data), dtype_of(*view), layout_of(*view),
+        borrow_usm(static_cast<std::byte*>(view->data), dtype,
+                   read_layout(view->ndim, view->shape, view->strides, Order::c, dtype.itemsize()),
                    entry_at(view->entry), view->readonly != 0, std::move(keep), queue_at(queue)),
         nullptr);
   });
@@ -187,8 +183,10 @@ PyObject* make(const sycl_ext_view* view, const void* queue) {
       fail(Error::Kind::value, "usm_kind is ", view->usm_kind,
            "; it must be 0 (device), 1 (shared) or 2 (host)");
     }
+    const DType& dtype = dtype_of(*view);
+    const Layout layout = compact_layout(view->ndim, view->shape, Order::c, dtype.itemsize());
     return wrap_tensor(make_tensor(entry_at(view->entry), static_cast<UsmKind>(view->usm_kind),
-                                   dtype_of(*view), layout_of(*view), queue_at(queue)),
+                                   dtype, layout, queue_at(queue)),
                        nullptr);
   });
 }

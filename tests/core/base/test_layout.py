@@ -67,10 +67,10 @@ def test_a_size_that_no_memory_holds(usm_type):
 @pytest.mark.parametrize(
     ("shape", "strides", "word"),
     [
-        ((HUGE, 4), (0, 0), "overflow"),
+        ((HUGE, 4), (0, 0), "address space"),
         ((2,), (HUGE,), "overflow"),
         ((2,), (-(HUGE // 4),), "address space"),
-        ((2**40, 2**40), None, "overflow"),
+        ((2**40, 2**40), None, "address space"),
     ],
 )
 def test_an_extent_of_host_memory_that_overflows(shape, strides, word):

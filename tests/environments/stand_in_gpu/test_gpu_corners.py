@@ -20,7 +20,7 @@ def test_an_export_that_says_it_is_on_the_host(gpu):
     """Somebody altered it: the host would follow a pointer that it cannot."""
     capsule = sx.zeros(4, device=gpu).__dlpack__(max_version=(1, 0))
     managed_in(capsule).dl_tensor.device = DLDevice(1, 0)
-    with pytest.raises(BufferError, match="labelled host memory, and the host cannot reach it"):
+    with pytest.raises(BufferError, match="labelled .* where its memory cannot be reached"):
         sx.from_dlpack(capsule)
 
 
