@@ -155,11 +155,9 @@ bool is_python_thread() {
     return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
   };
   const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
-  bool result = false;
-  if (ident && active && foreign && PyDict_Check(active.get())) {
-    PyObject* const thread = PyDict_GetItemWithError(active.get(), ident.get());
-    result = thread && PyObject_IsInstance(thread, foreign.get()) == 0;
-  }
+  const bool is_known = ident && active && foreign;
+  const PyRef thread(is_known ? PyObject_GetItem(active.get(), ident.get()) : nullptr);
+  const bool result = thread && PyObject_IsInstance(thread.get(), foreign.get()) == 0;
   PyErr_Clear();
   return result;
 }
