@@ -100,11 +100,11 @@ class Table {
     const sycl::device& device = whole.sycl->device;
     // Under the lock: OpenCL would make other devices the second time.
     const std::lock_guard<Mutex> lock(locks.making);
-    const int home = find_or_add_home(device).id;
-    std::vector<sycl::device>& made = cuts_[{home, partition.way, partition.counts}];
-    if (made.empty()) made = make_parts(device, partition);
+    const std::tuple key{find_or_add_home(device).id, partition.way, partition.counts};
+    auto made = cuts_.find(key);
+    if (made == cuts_.end()) made = cuts_.emplace(key, make_parts(device, partition)).first;
     std::vector<const Entry*> parts;
-    for (const sycl::device& part : made) {
+    for (const sycl::device& part : made->second) {
       const int index = static_cast<int>(parts.size());
       parts.push_back(&find_or_add_home(part, nullptr, partition.description(), index));
       search(*parts.back());
