@@ -54,14 +54,12 @@ struct Signature {
         });
       }
       const auto index = static_cast<std::size_t>(found - names.begin());
-      if (index < positional_only || index == Count) {
-        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function,
-                     keyword);
-        throw PythonError();
-      }
-      if (values[index] != missing) {
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", function,
-                     keyword);
+      const bool is_known = index >= positional_only && index < Count;
+      if (!is_known || values[index] != missing) {
+        PyErr_Format(PyExc_TypeError,
+                     is_known ? "%s() got multiple values for argument '%U'"
+                              : "%s() got an unexpected keyword argument '%U'",
+                     function, keyword);
         throw PythonError();
       }
       values[index] = call.args[call.n_positional + i];
