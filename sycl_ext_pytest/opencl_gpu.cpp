@@ -7,6 +7,7 @@
 //     OPENCL_GPU_CPUS        so many platforms, the first ones, stay CPUs (default 0)
 //     OPENCL_GPU_SYSTEM_USM  1: the GPUs reach all memory of the host, as with a driver that has
 //                            system USM (default 0: their kernels could, but do not say so)
+//     OPENCL_GPU_TILES       1: a GPU has a NUMA domain for each compute unit (default 0: none)
 //
 // The layer itself:
 // https://registry.khronos.org/OpenCL/specs/unified/html/OpenCL_Ext.html#cl_loader_layers
@@ -97,8 +98,25 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info name, std
       const cl_device_unified_shared_memory_capabilities_intel none = 0;
       return answer(&none, sizeof none, room, out, size);
     }
+    if (name == CL_DEVICE_PARTITION_PROPERTIES && setting("OPENCL_GPU_TILES") != 0) {
+      const cl_device_partition_property ways[] = {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN};
+      return answer(ways, sizeof ways, room, out, size);
+    }
+    if (name == CL_DEVICE_PARTITION_AFFINITY_DOMAIN && setting("OPENCL_GPU_TILES") != 0) {
+      const cl_device_affinity_domain domains =
+          CL_DEVICE_AFFINITY_DOMAIN_NUMA | CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE;
+      return answer(&domains, sizeof domains, room, out, size);
+    }
   }
   return driver->clGetDeviceInfo(device, name, room, out, size);
+}
+
+cl_int CL_API_CALL create_sub_devices(cl_device_id device, const cl_device_partition_property* way,
+                                      cl_uint room, cl_device_id* devices, cl_uint* count) {
+  const cl_device_partition_property units[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+  const bool by_domain = way != nullptr && *way == CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN;
+  return driver->clCreateSubDevices(device, by_domain && is_gpu(device) ? units : way, room,
+                                    devices, count);
 }
 
 }  // namespace
@@ -126,6 +144,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(cl_uint, const cl_icd_
   driver = target;
   ours.clGetDeviceIDs = get_device_ids;
   ours.clGetDeviceInfo = get_device_info;
+  ours.clCreateSubDevices = create_sub_devices;
   *table = &ours;
   *entries = sizeof ours / sizeof ours.clGetPlatformIDs;
   return CL_SUCCESS;

@@ -40,6 +40,7 @@ class Table {
     entries_.reserve(most_entries);
     try {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
+      int best = -1;
       for (const sycl::device& device : sycl::device::get_devices()) {
         const sycl::context context = device.get_platform().khr_get_default_context();
         std::unique_ptr<Entry> entry = describe(device, context);
@@ -47,17 +48,21 @@ class Table {
         entry->default_context = true;
         const std::string prefix = entry->backend + ":" + entry->device_type;
         entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
-        search(append(std::move(entry)));
+        const Entry& root = append(std::move(entry));
+        search(root);
+        // SYCL would choose from another listing, for which OpenCL makes other sub-devices.
+        const int score = sycl::default_selector_v(device);
+        if (score > best) chosen = &root;
+        best = std::max(best, score);
       }
       root_count = size();
-      if (root_count) chosen = &root_of(sycl::device(sycl::default_selector_v));
     } catch (const sycl::exception& error) {
       fail_listing(error);
     }
   }
 
   int root_count = 0;
-  const Entry* chosen = nullptr;  // by SYCL's default selector; nullptr: there are no devices
+  const Entry* chosen = nullptr;  // the best for SYCL's default selector; nullptr: no devices
 
   int size() const noexcept { return size_.load(std::memory_order_acquire); }
   const Entry& operator[](int id) const noexcept {

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """dpnp computes on a GPU whose device USM the host does not reach, in our memory and in its own."""
 
+import os
+
 import dpnp
 import numpy as np
 import pytest
 
+import environments
 import sycl_ext as sx
 
 VALUES = np.linspace(0, 1, 1000, dtype="float32")
@@ -49,3 +52,10 @@ def test_from_one_gpu_to_the_other():
     moved = sx.exchange(sx.as_tensor(array, device=second, copy=True), dpnp)
     assert moved.sycl_device == second.sycl_device
     assert np.allclose(dpnp.asnumpy(compute(moved)), np.sqrt(WANTED * 2 + 1))
+
+
+def test_tiles_that_are_root_devices():
+    """OpenCL makes other sub-devices each time that they are listed."""
+    listed = {"OPENCL_GPU_TILES": "1", "ONEAPI_DEVICE_SELECTOR": "*:*.*"}
+    code = "import sycl_ext as sx; print({d.kind for d in sx.devices()}, sx.device().id)"
+    assert environments.python(code, {**os.environ, **listed}) == "{'root'} 0\n"
