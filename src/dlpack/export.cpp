@@ -2,6 +2,8 @@
 #include "dlpack/export.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -13,21 +15,23 @@ namespace {
 
 std::atomic<long> exports{0};
 
-// A struct with everything that it refers to.
+// Header, owner, shape and strides in one block.
 template <class Managed>
 struct Block {
   Managed managed;
   Owner companion;
   InUse use;
-  Layout layout;
+  std::int64_t dims[1];  // shape, then strides
 
-  Block(const Tensor& tensor, bool submits, Owner companion)
-      : companion(std::move(companion)), use(tensor.memory, submits), layout(tensor.layout) {}
+  Block(const Memory& memory, bool submits, Owner companion) noexcept
+      : companion(std::move(companion)), use(memory, submits) {}
 };
 
 template <class Managed>
 void delete_managed(Managed* self) {
-  delete static_cast<Block<Managed>*>(self->manager_ctx);
+  auto* block = static_cast<Block<Managed>*>(self->manager_ctx);
+  block->~Block();
+  std::free(block);
   exports.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -56,12 +60,19 @@ Managed* export_managed(const Tensor& tensor, ExportOptions options) {
   }
   const bool submits = static_cast<int>(options.device.device_type) != kDLCPU;
   submits ? tensor.memory->fetch_queues() : tensor.memory->show_to_host();
-  auto* const block = new Block<Managed>(tensor, submits, std::move(options.companion));
+  const int ndim = tensor.layout.ndim();
+  const auto dims_bytes = 2 * sizeof(std::int64_t) * static_cast<std::size_t>(ndim);
+  void* const raw = std::malloc(sizeof(Block<Managed>) + dims_bytes);
+  if (!raw) fail(Error::Kind::memory, "no memory for a DLPack managed tensor");
+  auto* block = new (raw) Block<Managed>(tensor.memory, submits, std::move(options.companion));
+  const std::int64_t* const dims = tensor.layout.shape();  // the strides follow
+  for (int i = 0; i < 2 * ndim; ++i) block->dims[i] = dims[i];
+
   Managed& managed = block->managed;
   write_dl_tensor(tensor, options.device, &managed.dl_tensor);
   if (!options.null_data) managed.dl_tensor.data = tensor.data;
-  managed.dl_tensor.shape = block->layout.shape();
-  managed.dl_tensor.strides = block->layout.strides();
+  managed.dl_tensor.shape = block->dims;
+  managed.dl_tensor.strides = block->dims + ndim;
   managed.manager_ctx = block;
   managed.deleter = delete_managed<Managed>;
   if constexpr (versioned) {

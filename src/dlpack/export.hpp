@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor -> DLManagedTensor[Versioned]: one template for both ABIs, one allocation for up to four
-// axes, and a deleter that needs neither the GIL nor a living interpreter.
+// Tensor -> DLManagedTensor[Versioned]: one template for both ABIs, one allocation per
+// managed tensor, and a deleter that needs neither the GIL nor a living interpreter.
 #pragma once
 
 #include "tensor/tensor.hpp"

@@ -25,9 +25,7 @@
 #include "settled.hpp"
 #include "tensor/copy.hpp"
 
-// ---- the gates
-// -----------------------------------------------------------------------------------
-
+// ---- the gates ----------------------------------------------------------------------------------
 namespace {
 
 struct Gate {
@@ -59,6 +57,7 @@ void core_runtime_gate(int number) {
 void* __real__Znwm(std::size_t nbytes);
 void* __real__Znam(std::size_t nbytes);
 void* __real__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t&);
+void* __real_malloc(std::size_t nbytes);
 int __real_posix_memalign(void** block, std::size_t alignment, std::size_t nbytes);
 
 void* __wrap__Znwm(std::size_t nbytes) {
@@ -70,13 +69,15 @@ void* __wrap__Znam(std::size_t nbytes) {
 void* __wrap__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t& nothrow) {
   return allocators.fails_now() ? nullptr : __real__ZnwmRKSt9nothrow_t(nbytes, nothrow);
 }
+void* __wrap_malloc(std::size_t nbytes) {
+  return allocators.fails_now() ? nullptr : __real_malloc(nbytes);
+}
 int __wrap_posix_memalign(void** block, std::size_t alignment, std::size_t nbytes) {
   return allocators.fails_now() ? ENOMEM : __real_posix_memalign(block, alignment, nbytes);
 }
 }
 
-// ---- the operations
-// ------------------------------------------------------------------------------
+// ---- the operations -----------------------------------------------------------------------------
 
 using namespace sycl_ext;
 
@@ -480,8 +481,7 @@ TEST(faults_of_every_call_of_the_runtime) {
   CHECK(problems == 0 && errors > 50);
 }
 
-// ---- questions about work that is pending
-// ---------------------------------------------------------
+// ---- questions about work that is pending -------------------------------------------------------
 
 namespace {
 
