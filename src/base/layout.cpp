@@ -16,18 +16,14 @@ Layout::Layout(int ndim) : ndim_(ndim), inline_{} {
   if (ndim > inline_ndim) heap_ = std::make_unique<std::int64_t[]>(2 * std::size_t(ndim));
 }
 
-Layout::Layout(int ndim, const std::int64_t* shape, const std::int64_t* strides) : Layout(ndim) {
-  std::copy_n(shape, ndim, this->shape());
-  std::copy_n(strides, ndim, this->strides());
-}
-
 Layout read_layout(int ndim, const std::int64_t* shape, const std::int64_t* strides, Order order,
                    std::size_t itemsize) {
   Layout layout(ndim);
   if (ndim > 0 && !shape) {
     fail(Error::Kind::value, "an array of ", ndim, " dimensions and a NULL shape");
   }
-  // Zero lengths count as one here, so that the strides of an empty array stay meaningful.
+  // Zero lengths count as one here, so that the strides of an empty array stay meaningful.  The
+  // bytes of a broadcast array are counted as well: they can overflow inside a small extent.
   std::int64_t stride = 1;
   for (int i = 0; i < ndim; ++i) {
     const int axis = order == Order::c ? ndim - 1 - i : i;
@@ -90,17 +86,13 @@ bool may_share_elements(const Layout& layout) noexcept {
 
 bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noexcept {
   const auto size = static_cast<std::int64_t>(itemsize);
-  // The bytes of all elements are counted too: those of a broadcast array can overflow inside a
-  // small extent.
-  std::int64_t begin = 0, end = size, nbytes = size, reach;
+  std::int64_t begin = 0, end = size, reach;
   bool empty = false;
   for (int i = 0; i < layout.ndim(); ++i) {
     const std::int64_t length = layout.shape()[i];
-    if (length < 0) return false;
     empty = empty || length == 0;
     const auto steps = std::max<std::int64_t>(length - 1, 0);
-    if (__builtin_mul_overflow(nbytes, steps + 1, &nbytes) ||
-        __builtin_mul_overflow(layout.strides()[i], steps, &reach) ||
+    if (__builtin_mul_overflow(layout.strides()[i], steps, &reach) ||
         __builtin_mul_overflow(reach, size, &reach)) {
       return false;
     }

@@ -17,10 +17,11 @@ inline constexpr int max_ndim = 64;  // NumPy's limit
 class Layout {
  public:
   explicit Layout(int ndim = 0);
-  Layout(int ndim, const std::int64_t* shape, const std::int64_t* strides);
   Layout(const Layout& other) : ndim_(other.ndim_) {
     std::copy_n(other.inline_, 2 * inline_ndim, inline_);
-    if (other.heap_) *this = Layout(ndim_, other.shape(), other.strides());
+    if (!other.heap_) return;
+    heap_ = std::make_unique<std::int64_t[]>(2 * std::size_t(ndim_));
+    std::copy_n(other.heap_.get(), 2 * ndim_, heap_.get());
   }
   Layout& operator=(const Layout& other) { return *this = Layout(other); }
   // A moved-from layout has no axes.
@@ -92,7 +93,7 @@ struct Extent {
   std::size_t nbytes() const noexcept { return static_cast<std::size_t>(end - begin); }
 };
 
-// False when a length is negative or a number overflows; *extent is then untouched.
+// False when a number overflows; *extent is then untouched.  The layout is one of read_layout().
 bool find_extent(const Layout& layout, std::size_t itemsize, Extent* extent) noexcept;
 
 }  // namespace sycl_ext

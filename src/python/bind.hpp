@@ -68,12 +68,13 @@ inline Layout compact(const Dims& shape, const std::string& order, std::size_t i
   return compact_layout(static_cast<int>(shape.size()), shape.data(), read_order(order), itemsize);
 }
 
-inline Layout strided(const Dims& shape, const Dims& strides) {
+inline Layout strided(const Dims& shape, const Dims& strides, std::size_t itemsize) {
   if (shape.size() != strides.size()) {
     fail(Error::Kind::value, "shape has ", shape.size(), " entries and strides has ",
          strides.size());
   }
-  return {static_cast<int>(shape.size()), shape.data(), strides.data()};
+  return read_layout(static_cast<int>(shape.size()), shape.data(), strides.data(), Order::c,
+                     itemsize);
 }
 
 inline const void* address(std::uintptr_t value) { return reinterpret_cast<const void*>(value); }

@@ -58,12 +58,13 @@ void bind_ipc(py::module_& m) {
   m.def("open_ipc", [](const Entry& entry, const py::bytes& handle, std::size_t nbytes,
                        std::size_t offset, const std::string& dtype, const py::sequence& shape,
                        const py::sequence& strides, bool readonly, const py::object& lease) {
-    const Layout layout = strided(read_dims(shape), read_dims(strides));
+    const DType& element = dtype_named(dtype);
+    const Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
     Owner kept(Py_NewRef(lease.ptr()), release_python_object);
     const Memory memory = open_ipc(entry, handle, nbytes, std::move(kept));
     if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset);
-    Tensor tensor{memory, memory->data + offset, &dtype_named(dtype), layout, readonly, false};
-    require_inside(Error::Kind::buffer, memory, tensor.data, layout, tensor.dtype->itemsize());
+    Tensor tensor{memory, memory->data + offset, &element, layout, readonly, false};
+    require_inside(Error::Kind::buffer, memory, tensor.data, layout, element.itemsize());
     return tensor;
   });
 }

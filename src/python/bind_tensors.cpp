@@ -97,8 +97,9 @@ void bind_tensors(py::module_& m) {
       "view",
       [](const py::object& tensor, std::int64_t offset, const py::sequence& shape,
          const py::sequence& strides, bool readonly) {
-        const Layout layout = strided(read_dims(shape), read_dims(strides));
-        Tensor view = make_view(tensor_of(tensor.ptr()), offset, layout);
+        const Tensor& base = tensor_of(tensor.ptr());
+        const Layout layout = strided(read_dims(shape), read_dims(strides), base.dtype->itemsize());
+        Tensor view = make_view(base, offset, layout);
         view.readonly = view.readonly || readonly;
         return view_of(tensor, std::move(view));
       },
@@ -207,7 +208,7 @@ void bind_tensors(py::module_& m) {
         Owner keep(Py_NewRef(owner.ptr()), release_python_object);
         auto* const data = reinterpret_cast<std::byte*>(pointer);
         const DType& element = dtype_named(dtype);
-        Layout layout = strided(read_dims(shape), read_dims(strides));
+        Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
         return own(wrap_tensor(
             entry ? borrow_usm(data, element, std::move(layout), **entry, readonly, std::move(keep),
                                queue.value_or(Queue()))

@@ -51,7 +51,7 @@ TEST(view_stays_inside) {
   const auto view = [&](std::int64_t offset, std::vector<std::int64_t> shape,
                         std::vector<std::int64_t> strides) {
     return make_view(tensor, offset,
-                     Layout(static_cast<int>(shape.size()), shape.data(), strides.data()));
+                     read_layout(int(shape.size()), shape.data(), strides.data(), Order::c, 4));
   };
   CHECK(view(19, {20}, {-1}).data == tensor.data + 76);
   CHECK(view(0, {0}, {1}).size() == 0);
