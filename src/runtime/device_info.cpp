@@ -26,7 +26,14 @@ const char* name_in(const Name<Value> (&names)[Count], Value wanted, const char*
   return otherwise;
 }
 
-// The words of dpctl's filter strings; those for backends are SYCL's own.
+// The words of dpctl's filter strings.
+constexpr Name<sycl::backend> backends[] = {
+    {sycl::backend::opencl, "opencl"},
+    {sycl::backend::ext_oneapi_level_zero, "level_zero"},
+    {sycl::backend::ext_oneapi_cuda, "cuda"},
+    {sycl::backend::ext_oneapi_hip, "hip"},
+    {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
+};
 constexpr Name<sycl::info::device_type> types[] = {
     {sycl::info::device_type::cpu, "cpu"},
     {sycl::info::device_type::gpu, "gpu"},
@@ -132,7 +139,7 @@ bool is_served(const sycl::device& device, const sycl::context& context) {
 std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context) {
   auto entry = std::make_unique<Entry>();
   entry->name = device.get_info<sycl::info::device::name>();
-  entry->backend = sycl::detail::get_backend_name_no_vendor(device.get_backend());
+  entry->backend = name_in(backends, device.get_backend(), "unknown");
   entry->device_type =
       name_in(types, device.get_info<sycl::info::device::device_type>(), "unknown");
   entry->driver_version = device.get_info<sycl::info::device::driver_version>();
