@@ -128,8 +128,9 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
   const auto owner_in = [&](const Entry* entry) -> const Entry* {
     const std::optional<UsmKind> found = entry ? kind_in(*entry, pointer) : std::nullopt;
     if (!found) return nullptr;
-    *kind = *found;
-    return found == UsmKind::host ? entry : &allocating_entry(pointer, *entry);
+    const Entry& owner = found == UsmKind::host ? *entry : allocating_entry(pointer, *entry);
+    *kind = *found;  // only with an owner
+    return &owner;
   };
   try {
     const Entry* owner = owner_in(private_entry_at(pointer));
