@@ -25,6 +25,7 @@ def test_a_device_is_found_by_what_it_is(gpus, tiles):
     assert len({device.uuid for device in (*gpus, *tiles)}) == 4
     assert sx.device(f"uuid:{tiles[1].uuid}") is tiles[1]
     assert gpus[0].pci_address != gpus[1].pci_address
+    assert sx.device().sycl_device == dpctl.SyclDevice()  # the first of two equal ones
 
 
 def test_memory_under_the_wrong_id(gpus, cpu):
