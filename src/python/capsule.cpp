@@ -26,14 +26,13 @@ void destroy_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, fresh_name<Managed>)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   if (InUse* const use = own_export(managed)) use->was_not_used();
-  const SavedException saved;  // the deleter may be Python, and a consumer may have raised
-  call_deleter<Managed>(managed);
+  delete_managed<Managed>(managed);
 }
 
 template <class Managed>
 PyObject* wrap(Managed* managed) {
   PyObject* capsule = PyCapsule_New(managed, fresh_name<Managed>, destroy_capsule<Managed>);
-  if (!capsule) call_deleter<Managed>(managed);
+  if (!capsule) delete_managed<Managed>(managed);
   return capsule;
 }
 

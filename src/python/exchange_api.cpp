@@ -168,12 +168,11 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
   DLManagedTensorVersioned* managed = nullptr;
   const int failed = hang_at_thread_end(
       [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });
-  if (failed != 0 || !managed) {
-    if (PyErr_Occurred()) (void)take_exception();  // the Python protocol describes the problem
-    return std::nullopt;
-  }
+  Owner owner(failed ? nullptr : managed, delete_managed<DLManagedTensorVersioned>);
+  // An exception is a failure, whatever the function returned; the Python protocol describes it.
+  const auto raised = [] { return PyErr_Occurred() && take_exception(); };
+  if (raised() || !owner) return std::nullopt;
   const int type = static_cast<int>(managed->dl_tensor.device.device_type);
-  Owner owner(managed, call_deleter<DLManagedTensorVersioned>);
   if ((type == kDLOneAPI && has_other_libsycl()) || resolve(managed->dl_tensor.device).kind) {
     // The work stream may be of that runtime, or not be a queue: the Python protocol asks for data
     // that is ready, or orders it.
@@ -184,11 +183,9 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     // The table promises no synchronisation: reads of the memory wait for the producer's queue.
     void* stream = nullptr;
     const int id = managed->dl_tensor.device.device_id;
-    if (table->current_work_stream(kDLOneAPI, id, &stream) != 0 || !stream) {
-      // A view without any order would be read too early; the Python protocol has an order.
-      if (PyErr_Occurred()) (void)take_exception();
-      return std::nullopt;
-    }
+    const bool has_stream = table->current_work_stream(kDLOneAPI, id, &stream) == 0 && stream;
+    // A view without any order would be read too early; the Python protocol has an order.
+    if (raised() || !has_stream) return std::nullopt;
     queue = queue_at_untrusted(stream);
     const Entry* const announced = find_entry(id);
     if (!announced || !serves(queue, *announced)) {

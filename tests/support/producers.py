@@ -328,7 +328,7 @@ class Table:
     """A C exchange table of a producer, made by hand."""
 
     def __init__(self, *, major=1, previous=None, fails=False, stream=None, stream_fails=False):
-        self.fails, self.address, self.made, self.asked = fails, stream, [], []
+        self.fails, self.address, self.made = fails, stream, []
         self.stream_fails = stream_fails
         self.previous = previous
         self.struct = ExchangeApi(
@@ -347,7 +347,6 @@ class Table:
         return 0
 
     def stream(self, device_type, device_id, out):
-        self.asked.append((device_type, device_id))
         out[0] = self.address
         return -1 if self.stream_fails else 0
 

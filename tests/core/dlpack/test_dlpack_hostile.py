@@ -20,17 +20,9 @@ from samples import bits, numbers, values
 # ---- hostile capsules ----------------------------------------------------------------------------
 
 
-class Elsewhere:
-    """Memory of a context that is not the default one."""
-
-    def __init__(self):
-        context = dpctl.SyclContext([dpctl.SyclDevice()])
-        queue = dpctl.SyclQueue(context, dpctl.SyclDevice())
-        self.memory = dpctl.memory.MemoryUSMShared(64, queue=queue)
-        self.address = self.memory._pointer
-
-
-elsewhere = Elsewhere()
+context = dpctl.SyclContext([dpctl.SyclDevice()])  # not the default one
+queue = dpctl.SyclQueue(context, dpctl.SyclDevice())
+elsewhere = dpctl.memory.MemoryUSMShared(64, queue=queue)
 plain = np.zeros(16, "float32")
 plain_address = plain.__array_interface__["data"][0]
 
@@ -59,10 +51,7 @@ HOSTILE = {
     "CUDA host": ({"device": (3, 0)}, r"\(3, 0\)"),
     "device type 0": ({"device": (0, 0)}, r"\(0, 0\)"),
     "negative device type": ({"device": (-1, 0)}, r"\(-1, 0\)"),
-    "device id that is not there": (
-        {"device": (14, 1_000_000)},
-        r"\(14, 1000000\).*no such device",
-    ),
+    "no such device": ({"device": (14, 1_000_000)}, r"\(14, 1000000\).*no such device"),
     "negative device id": ({"device": (14, -1)}, r"\(14, -1\).*no such device"),
     "NULL with elements": ({"data": 0}, "NULL pointer"),
     "NULL with an offset": ({"data": 0, "byte_offset": 64}, "NULL pointer"),
@@ -77,7 +66,7 @@ HOSTILE = {
     "plain memory as USM": ({"data": plain_address}, r"not USM.*default\s+context"),
     "wild pointer as USM": ({"data": 0xDEAD0000}, "0xdead0000.*not USM"),
     "pointer at the end of the world": ({"data": 2**64 - 4}, "address space|not USM"),
-    "USM of another context": ({"data": elsewhere.address}, r"not USM.*default\s+context"),
+    "USM of another context": ({"data": elsewhere._pointer}, r"not USM.*default\s+context"),
     "more elements than fit": ({"shape": (2**62, 4), "strides": (0, 0)}, "address space"),
 }
 
@@ -119,9 +108,7 @@ def test_hostile_producers(case):
 def test_capsules_of_another_name(name):
     managed = over(numbers())
     capsule = new_capsule(managed.address, name)
-    with pytest.raises(
-        BufferError, match="consumed before" if name == b"used_dltensor" else "named"
-    ):
+    with pytest.raises(BufferError, match="consumed" if name == b"used_dltensor" else "named"):
         sx.from_dlpack(capsule)
     assert managed.deleted == 0
 

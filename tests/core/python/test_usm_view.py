@@ -14,6 +14,7 @@ import pytest
 
 import sycl_ext as sx
 from extensions import labs
+from producers import Raising
 from samples import LAYOUTS, bits, values
 from waiting import eventually
 
@@ -147,15 +148,8 @@ def test_read_only_memory_is_not_written(views):
 
 
 def test_a_producer_that_fails(views):
-    class Broken:
-        def __dlpack_device__(self):
-            return (1, 0)
-
-        def __dlpack__(self, **_):
-            raise RuntimeError("no paper")
-
     with pytest.raises(BufferError, match="no paper"):
-        views.total(Broken())
+        views.total(Raising(np.zeros(3), RuntimeError("no paper")))
 
 
 def test_what_is_returned(views, root):

@@ -147,6 +147,22 @@ static PyObject* delete_at(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// Functions of a table that answer as those of `kept`, and leave a Python exception.
+PyObject* exception;
+const DLPackExchangeAPI* kept;
+
+int leaving_from_object(void* object, DLManagedTensorVersioned** out) {
+  const int failed = kept->managed_tensor_from_py_object_no_sync(object, out);
+  PyErr_SetNone(exception);
+  return failed;
+}
+
+int leaving_stream(DLDeviceType type, int32_t id, void** out) {
+  const int failed = kept->current_work_stream(type, id, out);
+  PyErr_SetNone(exception);
+  return failed;
+}
+
 static PyMethodDef methods[] = {
     {"allocate", allocate, METH_VARARGS, NULL},
     {"to_object", to_object, METH_VARARGS, NULL},
