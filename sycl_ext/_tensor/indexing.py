@@ -25,13 +25,11 @@ def index_view(shape: Sequence[int], strides: Sequence[int], key: Any) -> View:
         length, stride = shape[axis], strides[axis]
         if isinstance(item, slice):
             start, stop, step = item.indices(length)
-            # A longer step selects the same one element, and its stride may not fit into 64 bits.
-            longest = max(length, 1)
-            step = max(-longest, min(step, longest))
             count = len(range(start, stop, step))
             offset += start * stride if count else 0
             new_shape.append(count)
-            new_strides.append(stride * step)
+            # Nothing steps along fewer than two elements, and the stride may not fit into 64 bits.
+            new_strides.append(stride * step if count > 1 else stride)
         else:
             index = _as_index(item)
             if not -length <= index < length:

@@ -111,6 +111,11 @@ def test_a_step_beyond_everything(step):
         np.testing.assert_array_equal(sx.from_dlpack(found).to_numpy(), wanted)
 
 
+def test_any_stride_of_one_element():
+    array = np.lib.stride_tricks.as_strided(np.ones(1, "int8"), strides=[-1 << 63])
+    assert sx.as_tensor(array)[::-1][::-1].to_numpy() == [1]
+
+
 def test_numpy_integers_are_integers():
     assert index_view((3, 4), (4, 1), (np.int8(-1), np.uint64(2))) == (10, (), ())
 
