@@ -80,6 +80,28 @@ print(resident() - before)
     assert int(output) < 4 << 20, f"{output} bytes more"
 
 
+def test_no_memory_for_a_view():
+    """The layout of more than four axes has memory of its own, and fails after the instance."""
+    output = environments.python("""
+import ctypes, resource, sys
+import sycl_ext as sx
+
+tensor = sx.zeros((1,) * 5)
+malloc = ctypes.CDLL(None).malloc
+malloc.restype = ctypes.c_void_p
+[object() for _ in range(10_000)]  # memory for Python
+resource.setrlimit(resource.RLIMIT_AS, (0, resource.RLIM_INFINITY))
+while malloc(80):
+    pass
+before = sys.getrefcount(sx.Tensor)
+try:
+    sx.from_dlpack(tensor)
+except MemoryError as error:
+    print(error, sys.getrefcount(sx.Tensor) - before)
+""")
+    assert output == "out of memory 0\n"
+
+
 # ---- the end of the process ----------------------------------------------------------------------
 
 
