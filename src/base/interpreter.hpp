@@ -25,11 +25,8 @@ struct Interpreter {
   bool (*holds_gil)() noexcept;
   // Lets the GIL go when the calling thread holds it (else the state is nullptr), and takes it
   // back.
-  struct Released {
-    void *state, *outer;
-  };
-  Released (*release_gil)() noexcept;
-  void (*take_gil)(Released released);
+  void* (*release_gil)() noexcept;
+  void (*take_gil)(void* state);
   // Whether the interpreter has ended, or another thread is ending it: nothing of Python's runs.
   bool (*is_gone)() noexcept;
   // Whether a signal may end the wait of the calling thread.
@@ -60,17 +57,17 @@ class WithoutGil {
  public:
   explicit WithoutGil(bool worth_it = true) noexcept {
     check_locks(held_locks == 0, "the GIL is released under a lock");
-    if (python_ && worth_it) released_ = python_->release_gil();
+    if (python_ && worth_it) state_ = python_->release_gil();
   }
   ~WithoutGil() {
-    if (released_.state) python_->take_gil(released_);
+    if (state_) python_->take_gil(state_);
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
 
  private:
   const Interpreter* const python_ = interpreter;
-  Interpreter::Released released_{};
+  void* state_ = nullptr;
 };
 
 // Runs `wait`, which blocks and must own all that it needs.  Ctrl-C can end it, although no call of

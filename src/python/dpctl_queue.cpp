@@ -107,9 +107,9 @@ Queue queue_of_dpctl(PyObject* object) {
 
 void find_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
   const auto ask = [&] {
+    if (!PyErr_Occurred()) return add_noted_events(queue, add) ? true : throw PythonError();
     const SavedException pending;  // a destructor asks
     if (add_noted_events(queue, add)) return true;
-    if (!pending) throw PythonError();
     PyErr_WriteUnraisable(Py_None);
     return false;
   };

@@ -31,24 +31,28 @@ inline __thread PyThreadState* released_state __attribute__((tls_model("initial-
 class TakenGil {
  public:
   TakenGil() : state_(hang_at_thread_end([] { return PyGILState_Ensure(); })) {}
-  ~TakenGil() { PyGILState_Release(state_); }
+  ~TakenGil() {
+    PyGILState_Release(state_);
+    released_state = released_;
+  }
   TakenGil(const TakenGil&) = delete;
   TakenGil& operator=(const TakenGil&) = delete;
 
  private:
+  PyThreadState* const released_ = std::exchange(released_state, nullptr);
   const PyGILState_STATE state_;
 };
 
-// A destructor may run while an exception is pending, and must leave it as it was.
+// A destructor may run while an exception is pending, and must leave it as it was; and none where
+// there was none, although a producer's deleter may set one.
 class SavedException {
  public:
   SavedException() noexcept {
     if (PyErr_Occurred()) PyErr_Fetch(&type_, &value_, &traceback_);
   }
   ~SavedException() {
-    if (type_) PyErr_Restore(type_, value_, traceback_);
+    if (type_ || PyErr_Occurred()) PyErr_Restore(type_, value_, traceback_);
   }
-  explicit operator bool() const noexcept { return type_; }
   SavedException(const SavedException&) = delete;
   SavedException& operator=(const SavedException&) = delete;
 
@@ -72,14 +76,12 @@ inline bool holds_gil() noexcept { return python_is_alive() && is_current(); }
 inline bool python_is_gone() noexcept { return !python_is_alive() && !is_current(); }
 
 // For WithoutGil.
-inline Interpreter::Released release_gil_if_held() noexcept {
-  if (!holds_gil()) return {nullptr, nullptr};
-  PyThreadState* const state = PyEval_SaveThread();
-  return {state, std::exchange(released_state, state)};
+inline void* release_gil_if_held() noexcept {
+  return holds_gil() ? released_state = PyEval_SaveThread() : nullptr;
 }
-inline void take_gil(Interpreter::Released released) {
-  released_state = static_cast<PyThreadState*>(released.outer);
-  hang_at_thread_end([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(released.state)); });
+inline void take_gil(void* state) {
+  released_state = nullptr;
+  hang_at_thread_end([state] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
 }
 
 // Thrown where a call into Python has failed: the Python exception is set already.
@@ -140,10 +142,9 @@ inline bool takes_signals() noexcept {
 
 // Runs the handlers of signals that have come; throws PythonError when one raises.
 inline void handle_signals() {
-  PyThreadState* const state = released_state;
-  hang_at_thread_end([state] { PyEval_RestoreThread(state); });
+  take_gil(released_state);
   const bool raised = PyErr_CheckSignals() != 0;
-  PyEval_SaveThread();
+  released_state = PyEval_SaveThread();  // greenlets of this thread may have waited meanwhile
   if (raised) throw PythonError();
 }
 

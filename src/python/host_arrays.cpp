@@ -56,9 +56,10 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     wait_without_signals(tensor.memory);
     tensor.memory->show_to_host();
     const int ndim = tensor.layout.ndim();
-    auto strides = std::make_unique<Py_ssize_t[]>(static_cast<std::size_t>(ndim));
+    auto dims = std::make_unique<Py_ssize_t[]>(2 * static_cast<std::size_t>(ndim));
     for (int i = 0; i < ndim; ++i) {
-      strides[i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
+      dims[i] = tensor.layout.shape()[i];  // not the tensor's own: a consumer might write to it
+      dims[ndim + i] = byte_stride(tensor.layout, i, tensor.dtype->itemsize());
     }
     view->buf = tensor.data ? tensor.data : &nothing;
     view->len = static_cast<Py_ssize_t>(tensor.nbytes());
@@ -67,10 +68,10 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->ndim = ndim;
     view->format =
         (flags & PyBUF_FORMAT) ? const_cast<char*>(tensor.dtype->buffer_format) : nullptr;
-    view->shape = (flags & PyBUF_ND) ? const_cast<Py_ssize_t*>(tensor.layout.shape()) : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? strides.get() : nullptr;
+    view->shape = (flags & PyBUF_ND) ? dims.get() : nullptr;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims.get() + ndim : nullptr;
     view->suboffsets = nullptr;
-    view->internal = strides.release();
+    view->internal = dims.release();
     view->obj = Py_NewRef(self);
     note_offer(self, Py_True);
     return 0;

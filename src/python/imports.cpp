@@ -151,10 +151,13 @@ const DLPackExchangeAPI* table_of(PyTypeObject* type) {
   if (!capsule || !PyCapsule_IsValid(capsule.get(), exchange_api_name)) return nullptr;
   const auto* table =
       static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule.get(), exchange_api_name));
-  while (table && table->header.version.major != DLPACK_MAJOR_VERSION) {
+  std::uint64_t newer = UINT64_MAX;  // than each one in a chain that ends
+  while (table && table->header.version.major < newer) {
+    newer = table->header.version.major;
+    if (newer == DLPACK_MAJOR_VERSION) return table;
     table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
   }
-  return table;
+  return nullptr;
 }
 
 // 0: it has none now.

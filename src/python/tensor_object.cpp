@@ -157,9 +157,7 @@ bool is_python_thread() {
   const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
   const bool is_known = ident && active && foreign;
   const PyRef thread(is_known ? PyObject_GetItem(active.get(), ident.get()) : nullptr);
-  const bool result = thread && PyObject_IsInstance(thread.get(), foreign.get()) == 0;
-  PyErr_Clear();
-  return result;
+  return thread && PyObject_IsInstance(thread.get(), foreign.get()) == 0;
 }
 
 }  // namespace

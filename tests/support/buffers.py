@@ -36,11 +36,13 @@ class Buffer(ctypes.Structure):
     )
 
 
-def ask(exporter: object, flags: int) -> dict[str, object]:
+def ask(exporter: object, flags: int, writes: bool = False) -> dict[str, object]:
     """Ask for a buffer, release it, and return its fields; raises the exception of the exporter."""
     buffer = Buffer()
     pythonapi.PyObject_GetBuffer(py_object(exporter), ctypes.byref(buffer), flags)
     try:
+        for lengths in (buffer.shape, buffer.strides) if writes else ():
+            lengths[0] = -1
         return {
             "buf": buffer.buf,
             "len": buffer.len,

@@ -4,6 +4,7 @@
 Each refused capsule gives an error that names the defect, and its deleter has run once.
 """
 
+import ctypes
 import threading
 
 import dpctl
@@ -18,7 +19,6 @@ from producers import Consumed, Producer, Raising, Reentrant, over
 from samples import bits, numbers, values
 
 # ---- hostile capsules ----------------------------------------------------------------------------
-
 
 context = dpctl.SyclContext([dpctl.SyclDevice()])  # not the default one
 queue = dpctl.SyclQueue(context, dpctl.SyclDevice())
@@ -69,6 +69,12 @@ HOSTILE = {
     "USM of another context": ({"data": elsewhere._pointer}, r"not USM.*default\s+context"),
     "more elements than fit": ({"shape": (2**62, 4), "strides": (0, 0)}, "address space"),
 }
+
+
+def test_a_deleter_that_leaves_an_exception():
+    managed = over(values(3))
+    managed._struct.deleter = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p)
+    assert sx.from_dlpack(new_capsule(managed.address, b"dltensor_versioned")).ndim + len([]) == 1
 
 
 @pytest.mark.parametrize("case", HOSTILE)

@@ -8,6 +8,7 @@ import time
 
 import dpctl
 import dpctl.memory
+import greenlet
 import numpy as np
 import pytest
 
@@ -58,13 +59,13 @@ OPERATIONS = {
 }
 
 
-def interrupt(after=0.05):
+def interrupt(after=0.05, number=signal.SIGINT):
     """In a moment; called where `KeyboardInterrupt` is expected, since a moment may be no time."""
-    threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(after, os.kill, (os.getpid(), number)).start()
 
 
-def interrupted(operation):
-    interrupt()
+def interrupted(operation, *signal):
+    interrupt(*signal)
     return operation()
 
 
@@ -103,20 +104,23 @@ def test_control_comes_back(name, gpus, hold):
 
 
 def test_a_handler_that_raises_nothing_does_not_end_the_wait(gpu, hold, adapter):
-    a, seen = on(gpu)[0], []
+    """Even where greenlets wait in it, and the first wait ends before the second."""
+    a, main = on(gpu)[0], greenlet.getcurrent()
+    other = greenlet.greenlet(a.to_numpy)
 
     def handler(*_):
-        seen.append(1)
-        threading.Timer(0.3, adapter.fakegpu_set_delay_us, (0,)).start()
+        if greenlet.getcurrent() is other:
+            return main.switch()
+        interrupt(0.2, signal.SIGUSR1)
+        other.switch()
+        raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGUSR1, handler)
-    try:
-        with hold():
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            assert bits(a.to_numpy()) == bits(SMALL)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert seen == [1]
+    signal.signal(signal.SIGUSR1, handler)
+    with hold():
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(a.to_numpy, 0.2, signal.SIGUSR1)
+        threading.Timer(0.3, adapter.fakegpu_set_delay_us, (0,)).start()
+        assert bits(other.switch()) == bits(SMALL)
 
 
 def test_other_threads_finish_their_waits(gpu, hold):
