@@ -50,8 +50,8 @@ void wait_interruptibly(std::function<void()> wait) {
     if (process_generation() == process) continue;
     // The thread that waits is the parent's.
     fail(Error::Kind::runtime,
-         "a signal handler forked the process in the middle of a wait; only the parent waits on, "
-         "so end the child in the handler (os._exit), or fork elsewhere");
+         "a signal handler forked the process in the middle of a wait; only the parent continues "
+         "it, so end the child in the handler (os._exit), or fork elsewhere");
   }
   end.get();
 }

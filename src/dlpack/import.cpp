@@ -84,14 +84,14 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
   if (expected && (dl.device.device_type != expected->device_type ||
                    dl.device.device_id != expected->device_id)) {
     fail(Error::Kind::buffer, "the producer's capsule is on device ", device_text(dl.device),
-         ", but ", device_text(*expected), " was announced or asked for");
+         ", but ", device_text(*expected), " was announced or requested");
   }
   const DType& dtype = dtype_from_dlpack(dl.dtype);
   Layout layout = layout_of(dl, dtype.itemsize());
   auto first = reinterpret_cast<std::uintptr_t>(dl.data);
   if (first && __builtin_add_overflow(first, dl.byte_offset, &first)) {
     fail(Error::Kind::buffer, "the producer's byte_offset ", dl.byte_offset,
-         " leaves the address space");
+         " exceeds the address space");
   }
   auto* const data = reinterpret_cast<std::byte*>(first);
   const NamedDevice named = resolve(dl.device);

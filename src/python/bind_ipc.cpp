@@ -62,7 +62,7 @@ void bind_ipc(py::module_& m) {
     const Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
     Owner kept(Py_NewRef(lease.ptr()), release_python_object);
     const Memory memory = open_ipc(entry, handle, nbytes, std::move(kept));
-    if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset);
+    if (offset > nbytes) fail(Error::Kind::value, "offset is ", offset, " of ", nbytes);
     Tensor tensor{memory, memory->data + offset, &element, layout, readonly, false};
     require_inside(Error::Kind::buffer, memory, tensor.data, layout, element.itemsize());
     return tensor;

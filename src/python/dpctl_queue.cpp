@@ -114,7 +114,7 @@ void find_noted_events(const Queue& queue, const std::function<void(const void*)
     return false;
   };
   if (with_gil(ask, [] { return !python_is_alive(); })) return;
-  fail(Error::Kind::runtime, "dpctl did not say which work is pending on a queue");
+  fail(Error::Kind::runtime, "dpctl did not return the pending work of a queue");
 }
 
 Queue queue_of(const Entry& entry) {
@@ -124,8 +124,8 @@ Queue queue_of(const Entry& entry) {
     return queue;
   };
   return with_gil(fetch, [&]() -> Queue {
-    fail(Error::Kind::runtime, "dpctl gave no queue for device ", entry.id, " ('", entry.name,
-         "'), or the interpreter is gone");
+    fail(Error::Kind::runtime, "dpctl returned no queue for device ", entry.id, " ('", entry.name,
+         "'), or the interpreter has ended");
   });
 }
 

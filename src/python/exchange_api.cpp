@@ -26,8 +26,8 @@ Tensor make_like(const DLTensor& prototype) {
     return make_tensor(*named.entry, named.kind.value_or(UsmKind::device), dtype, layout);
   }
   if (type == kDLOneAPI) entry_at(id);  // says which there are
-  fail(Error::Kind::buffer, "nothing is allocated here on the device (", type, ", ", id,
-       "); (1, 0) is the host, and sycl_ext.devices() shows the devices");
+  fail(Error::Kind::buffer, "sycl_ext cannot allocate on the device (", type, ", ", id,
+       "); (1, 0) is the host, and sycl_ext.devices() lists the SYCL devices");
 }
 
 int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
@@ -61,7 +61,7 @@ const Tensor& shareable(PyObject* object) {
   if (route != Route::view && route != Route::host_view) {
     fail(Error::Kind::buffer,
          "the tensor is not bound to the default context of its device, so a view of it cannot be "
-         "handed over; __dlpack__() copies it there");
+         "exported; __dlpack__() copies it there");
   }
   return tensor;
 }
@@ -93,7 +93,7 @@ int borrow_from_object(void* object, DLTensor* out) {
   return guarded(-1, [&] {
     const Tensor& tensor = shareable(self);
     if (tensor.readonly) {
-      fail(Error::Kind::buffer, "a DLTensor cannot say that the tensor is read-only");
+      fail(Error::Kind::buffer, "the tensor is read-only, and a DLTensor has no flag for it");
     }
     if (!tensor.on_host) tensor.memory->show();  // nobody says when such a consumer is done
     write_dl_tensor(ordered(tensor), tensor.dl_device(), out);

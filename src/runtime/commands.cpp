@@ -71,8 +71,8 @@ void poll(const sycl::event& event) {
   while (!is_over_soon(event)) {
     if (is_child && std::chrono::steady_clock::now() > end) {
       fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
-           " s in a forked process; what its parent had submitted before the fork ends only in "
-           "the parent: wait for it before the fork");
+           " s in a forked process; work that the parent submitted before the fork ends only in "
+           "the parent: wait for it there before the fork");
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, longest_pause);

@@ -196,8 +196,8 @@ class Table {
     entry->id = size_;
     if (entries_.size() == most_entries) {
       fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
-           " entries, one for each device and context that came by, and keeps them for ever; use "
-           "the same few contexts again and again");
+           " entries, one for each device and context that was used, and keeps them until the "
+           "process ends; reuse the same contexts");
     }
     entries_.push_back(std::move(entry));  // there is room
     size_.store(size_ + 1, std::memory_order_release);
@@ -327,7 +327,7 @@ const Entry& entry_of_context(const void* context, const void* device) {
     const auto devices = wanted.get_devices();
     if (!device && devices.size() != 1) {
       fail(Error::Kind::value, "the context has ", devices.size(),
-           " devices; say which one is meant with device=");
+           " devices; name one of them with device=");
     }
     const sycl::device& meant = device ? at<sycl::device>(device) : devices.front();
     if (is_served(meant, wanted)) return table().of(meant, wanted);
@@ -361,9 +361,9 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
     return sycl_call("asking how a device can be cut", [&]() -> std::vector<const Entry*> {
       fail(Error::Kind::runtime, "device ", entry.id, " ('", entry.name, "', ",
            entry.sycl->device.get_info<sycl::info::device::max_compute_units>(),
-           " compute units) cannot be cut by partition '", partition.description(),
-           "': ", error.what(), " (sycl::errc ", error.code().value(), "); it can be cut by ",
-           ways_to_cut(entry.sycl->device));
+           " compute units) cannot be partitioned by '", partition.description(),
+           "': ", error.what(), " (sycl::errc ", error.code().value(),
+           "); it can be partitioned by ", ways_to_cut(entry.sycl->device));
     });
   }
 }

@@ -95,8 +95,8 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
     if (other) {
       fail(Error::Kind::buffer, "the ", nbytes, " bytes at ", static_cast<const void*>(data),
            " overlap ", other->nbytes, " bytes at ", static_cast<const void*>(other->data),
-           ", which are registered, and drivers know each byte once; close that registration "
-           "first, or register all of it at once");
+           ", which are registered, and a driver registers each byte only once; close that "
+           "registration first, or register one range that contains both");
     }
     range->release();  // its last handle is being dropped
     ranges.erase(range->data);

@@ -24,8 +24,8 @@ void require_ipc(const Entry& entry) {
   if (has_ipc(entry)) return;
   fail(Error::Kind::buffer, "device (14, ", entry.id, "), ", entry.name,
        ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
-       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc.empty "
-       "makes memory that processes can share where there is any");
+       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc.empty makes memory that processes can share, "
+       "on devices where that is possible");
 }
 
 // Error(buffer) unless all of the block lies in one allocation, where there is a driver to ask.
@@ -34,14 +34,14 @@ std::optional<DriverAllocation> require_one_allocation(const char* what, const E
   const std::optional<DriverAllocation> found = allocation_at(entry, data);
   if (!found) return found;
   if (found->error) {
-    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") knows of no memory at ",
+    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") reports no memory at ",
          static_cast<const void*>(data), " (zeMemGetAddressRange: error ", found->error, ")");
   }
   const auto offset = static_cast<std::size_t>(data - found->begin);
   if (offset <= found->nbytes && nbytes <= found->nbytes - offset) return found;
-  fail(Error::Kind::buffer, what, " leads to ", nbytes, " bytes at ",
-       static_cast<const void*>(data), ", and the driver has ", found->nbytes,
-       " bytes there, from ", static_cast<const void*>(found->begin), " on");
+  fail(Error::Kind::buffer, what, " describes ", nbytes, " bytes at ",
+       static_cast<const void*>(data), ", and the driver reports ", found->nbytes,
+       " bytes, which begin at ", static_cast<const void*>(found->begin));
 }
 
 struct Opened {
@@ -100,16 +100,16 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
   } catch (const Error& error) {
     if (memory->is_ours()) throw;
     fail(Error::Kind::buffer,
-         "the tensor is in memory of somebody else, of which the driver gives no handle here (",
+         "the tensor is in memory that other code allocated, and the driver returned no handle (",
          error.what(),
-         "): where another process has made it, send its IpcHandle on, which any number of "
-         "processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
+         "): if it comes from another process, forward the Handle of that process, which any "
+         "number of processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
   }
   const ipc::handle_data_t bytes = exported->handle.data();
   // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
   if (bytes.empty()) {
     fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
-         entry.id, "), ", entry.name, ", gave none");
+         entry.id, "), ", entry.name, ", returned none");
   }
   return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
           found ? found->nbytes : 0,

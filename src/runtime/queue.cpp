@@ -27,9 +27,9 @@ bool is_recording(const QueueState& state) {
 void require_executing(const QueueState& state) {
   if (!is_recording(state)) return;
   fail(Error::Kind::buffer,
-       "a queue that may have work on the memory records a SYCL graph, so what it was given can "
-       "neither be waited for nor be put before other work; end the recording first, or say that "
-       "nothing is to be ordered (__dlpack__(stream=-1))");
+       "a queue that may have work on the memory records a SYCL graph, so its commands cannot be "
+       "waited for, and other work cannot be ordered after them; end the recording first, or ask "
+       "for no order (__dlpack__(stream=-1))");
 }
 
 // The event of all that was submitted so far, on an out-of-order queue of all that the device was
@@ -259,9 +259,8 @@ void Queue::order_after(const Queue& producer) const {
   if (is_recording(*state_)) {  // a graph depends on nothing outside of it
     if (producer.is_idle()) return;
     fail(Error::Kind::buffer,
-         "the queue that is to see the data records a SYCL graph, and work is pending on the "
-         "memory, which a graph cannot depend on; wait for that work before (stream=None does), or "
-         "say that nothing is to be ordered (stream=-1)");
+         "the consumer's queue records a SYCL graph, which cannot depend on pending work on the "
+         "memory; wait for that work first (stream=None does), or ask for no order (stream=-1)");
   }
   if (!in_order() || !can_follow(producer)) return producer.wait();
   const std::vector<Event> noted = producer.noted_events();

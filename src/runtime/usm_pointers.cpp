@@ -177,7 +177,7 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
     fail(Error::Kind::buffer, what, " has ", nbytes, " bytes at ", static_cast<const void*>(first),
          ", in virtual memory of device (14, ", entry.id,
          "), and not all of them are mapped to memory and accessible; map them "
-         "(physical_mem::map) before they are handed over");
+         "(physical_mem::map) before the exchange");
   }
   if (!found && !mapped.has_value()) {
     fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),

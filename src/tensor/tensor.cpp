@@ -42,7 +42,7 @@ ByteRange byte_range(std::byte* data, const Layout& layout, std::size_t itemsize
   std::uintptr_t begin, end;
   if (__builtin_add_overflow(base, extent.begin, &begin) ||
       __builtin_add_overflow(base, extent.end, &end) || begin == 0 || begin >= end) {
-    fail(kind, "the array at ", static_cast<void*>(data), " leaves the address space (bytes ",
+    fail(kind, "the array at ", static_cast<void*>(data), " exceeds the address space (bytes ",
          extent.begin, " to ", extent.end, ")");
   }
   return {reinterpret_cast<std::byte*>(begin), extent.nbytes()};
@@ -87,7 +87,7 @@ bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data, con
   if (first < 0 || range.nbytes > memory->nbytes ||
       static_cast<std::size_t>(first) > memory->nbytes - range.nbytes) {
     fail(kind, "the view's ", range.nbytes, " bytes begin at byte ", first, " of a block of ",
-         memory->nbytes, " bytes, and do not lie inside it");
+         memory->nbytes, " bytes, and are not inside it");
   }
   return true;
 }

@@ -44,7 +44,7 @@ def read_words(value: Any) -> DeviceWords:
         fine = 0 <= words.number < _MAX_PARTS and len(words.path) <= _MAX_CUTS
         fine = fine and all(_is_cut(cut) for cut in words.path)
     if not fine:
-        raise ValueError(f"{value!r} names no device; words are such as {_EXAMPLE}")
+        raise ValueError(f"{value!r} does not name a device; it must be like {_EXAMPLE}")
     return words
 
 

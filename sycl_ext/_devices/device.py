@@ -211,9 +211,7 @@ class Device:
         return f"<Device {self.id}: {self.name} ({what})>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(
-            f"{self!r} is bound to a context of this process; send its filter_string instead"
-        )
+        raise TypeError(f"{self!r} belongs to this process; send its root's filter_string")
 
 
 def _read_partition(partition: Any) -> tuple[str, list[int]]:
@@ -232,8 +230,7 @@ def _read_partition(partition: Any) -> tuple[str, list[int]]:
         ) from None
     if not counts or not all(0 < count < 1 << 31 for count in counts):
         raise ValueError(
-            f"partition is {partition!r}; there must be a part, and each part needs at least one "
-            "compute unit"
+            f"partition is {partition!r}; it must name parts of at least one compute unit"
         )
     return "equally" if equally else "counts", counts
 
@@ -249,7 +246,7 @@ def by_id(entry_id: int) -> Device:
     if found is None:
         if entry_id.bit_length() > 31:
             raise ValueError(
-                f"a number of {entry_id.bit_length()} bits is the id of no device; the table has "
+                f"a number of {entry_id.bit_length()} bits is not a device id; the table has "
                 f"{_core.entry_count()} entries"
             )
         # setdefault: two threads may arrive here together, and both must get one object.

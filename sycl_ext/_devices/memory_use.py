@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, SupportsIndex
 from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
+from sycl_ext._negotiation.kinds import is_int
 
 
 class Statistics(NamedTuple):
@@ -119,9 +120,10 @@ def limit(
             f"on_pressure is of type {type(on_pressure).__name__}; it must be a function of a "
             "number of bytes that returns whether to try again"
         )
-    most = -1 if nbytes is None else operator.index(nbytes)
+    most = operator.index(nbytes) if is_int(nbytes) else -1
     if nbytes is not None and most < 0:
-        raise ValueError(f"nbytes is {most}; it must be at least 0, or None for no limit")
+        error = ValueError if is_int(nbytes) else TypeError
+        raise error(f"nbytes is {nbytes!r}; it must be an int of at least 0, or None for no limit")
     if on_pressure is not None:
         _on_pressure[entry.id] = on_pressure  # set before the limit, for Ctrl-C between the two
     _core.limit_memory(entry, min(most, (1 << 63) - 1))

@@ -2,7 +2,7 @@
 """The parser of every ``device=`` form: a device, and the queue that may be given in its place."""
 
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id, devices, roots
@@ -190,15 +190,15 @@ def _by_xpu(number: int | None) -> Device:
     name = "xpu" if number is None else f"xpu:{number}"
     if xpu is not None and xpu.is_available():
         if number is not None and number >= xpu.device_count():
-            raise ValueError(f"device is {name!r}, and torch has {xpu.device_count()} of them")
+            raise ValueError(f"device is {name!r}, and torch.xpu has {xpu.device_count()}")
         queue = queue_from(xpu.current_stream(number).sycl_queue)
         return by_id(_core.entry_of_queue(queue).root_id)
     gpus = [root for root in roots() if (root.backend, root.device_type) == ("level_zero", "gpu")]
     if (number or 0) < len(gpus):
         return gpus[number or 0]
     raise ValueError(
-        f"device is {name!r}, a GPU of Level Zero, and there are {len(gpus)} of them among the "
-        "root devices: " + (", ".join(root.filter_string for root in roots()) or "none")
+        f"device is {name!r}, and the number of Level Zero GPUs is {len(gpus)}; the root devices "
+        "are: " + (", ".join(root.filter_string for root in roots()) or "none")
     )
 
 
@@ -232,9 +232,13 @@ def _by_filter(text: str) -> Device:
         number = int(match["number"] or 0)
         if number < len(fitting):
             return fitting[number]
-    hint = " (the host is reached through host_view() or to_numpy())" if "host" in text else ""
+    return _refuse(text)
+
+
+def _refuse(spec: str | list[Any]) -> NoReturn:
+    hint = " (the host is reached through host_view() or to_numpy())" if "host" in spec else ""
     raise ValueError(
-        f"device is {text!r}, and no root device fits{hint}; there are: "
+        f"device is {spec!r}, and no root device matches{hint}; the root devices are: "
         + (", ".join(root.filter_string for root in roots()) or f"none; {_core.no_device_advice()}")
     )
 
@@ -254,4 +258,4 @@ def those_here(devices: list[Any]) -> list[Any]:
     """Return the acceptable devices that exist: without a GPU, ``["gpu", "cpu"]`` is the CPU."""
     if not devices:
         raise ValueError("device is an empty list; name a device, or pass None for any")
-    return [device for device in devices if not is_absent(device)] or [place(devices[0])]
+    return [device for device in devices if not is_absent(device)] or _refuse(devices)

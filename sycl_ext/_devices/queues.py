@@ -17,8 +17,8 @@ NO_SYNC: Final = -1
 OTHER_RUNTIME: Final = NotImplemented
 
 _FORMS = (
-    "None, -1, a dpctl.SyclQueue, a 'SyclQueueRef' capsule, an object with _get_capsule(), the "
-    "address of a sycl::queue as an int, or a torch.xpu.Stream"
+    "a dpctl.SyclQueue, a 'SyclQueueRef' capsule, an object with _get_capsule(), the address of a "
+    "sycl::queue as an int, or a torch.xpu.Stream; stream= also takes None and -1"
 )
 
 
@@ -103,4 +103,4 @@ def queue_from(obj: Any) -> _core.Queue:
     inner = getattr(obj, "sycl_queue", None)  # torch.xpu.Stream: an int; dpnp: a dpctl.SyclQueue
     if is_dpctl_queue(inner) or is_int(inner):
         return queue_from(inner)
-    raise TypeError(f"an object of type {type(obj).__name__} stands for no queue; use {_FORMS}")
+    raise TypeError(f"an object of type {type(obj).__name__} is not a SYCL queue; use {_FORMS}")

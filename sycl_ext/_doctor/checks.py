@@ -136,7 +136,7 @@ def two(machine: Machine) -> Iterator[Finding]:
         cause, cure, then = f"{copies[1].loaded_by} loads another one", REINSTALL_RUNTIME, ""
         names, unset = overriding(machine, {Path(library.path).parent for library in copies})
         if names:
-            cause, cure = f"{names} leads to another one than this environment has", unset
+            cause, cure = f"{names} leads to another one than that of this environment", unset
         elif verb == "import" and package != "sycl_ext":
             cure = f"python -m pip install --upgrade {package}"
             then = f"or use {package} in a process of its own"

@@ -141,7 +141,7 @@ def second_process(device: sx.Device) -> str:
     if "done True" not in said:
         lines = errors.strip().splitlines() or [f"it saw other bytes, and said {said.split()}"]
         raise RuntimeError(f"the other process: {lines[-1]}")
-    expect_data(tensor, "what it wrote is not seen here", DATA[::-1])
+    expect_data(tensor, "its write is not visible here", DATA[::-1])
     return "device USM" if handle.mechanism == "sycl" else "shared host memory"
 
 

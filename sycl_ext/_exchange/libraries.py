@@ -27,7 +27,7 @@ LIBRARIES = {"dpnp": "ndarray"}
 def class_of(library: str) -> type[Any]:
     """Return the array class of a library; imports the library."""
     if library not in LIBRARIES:
-        raise ValueError(f"library is {library!r}; known are {', '.join(map(repr, LIBRARIES))}")
+        raise ValueError(f"library is {library!r}; use one of {', '.join(map(repr, LIBRARIES))}")
     cls: type[Any] = getattr(import_module(library), LIBRARIES[library])
     return cls
 

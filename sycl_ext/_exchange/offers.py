@@ -50,8 +50,7 @@ def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Dec
     if consumer is None or _is_device(consumer):
         if device is not None:
             raise TypeError(
-                "the consumer is a device, so device= says nothing; pass a list of devices as the "
-                "consumer where several will do"
+                "the consumer is a device, so device= has no meaning; pass a list as the consumer"
             )
         devices: Sequence[tuple[Any, DLDevice | None]] = [(None, None)]  # where it is
         if consumer is not None:
@@ -98,7 +97,7 @@ def _read_devices(device: Any) -> list[_Wanted]:
     given = those_here(device) if isinstance(device, list) else [device]
     return [
         (HOST, HOST)
-        if isinstance(one, tuple) and one == HOST
+        if (one.type == "cpu" if is_torch_device(one) else isinstance(one, tuple) and one == HOST)
         else (one, place(one).device.__dlpack_device__())
         for one in given
     ]
@@ -218,10 +217,10 @@ def _plan_there(facts: Source, who: Consumer, device: DLDevice, copy: bool | Non
     kind = kind_of_copy(facts.usm_type, entry.usm_types, moves=facts.entry != entry.id)
     if not who.takes_usm(kind):
         reason = f"{who.package} does not take {kind!r} USM of device {entry.id}"
-        way_out = "; (1, 0) is the host, where it takes arrays" if who.memory != "usm" else ""
+        way_out = "; pass device=(1, 0), the host, or no device" if who.memory != "usm" else ""
         return Plan(Route.REFUSE, reason + way_out, BufferError)
     if not who.any_context and not (entry.default_context and entry.root_id == entry.id):
-        reason = f"{who.package} takes memory of root devices, and {device} is none"
+        reason = f"{who.package} takes memory of root devices, and {device} is not one"
         return Plan(Route.REFUSE, reason, BufferError)
     return sources.plan_for(facts, device, copy, ours=who.any_context, root_only=who.root_only)
 

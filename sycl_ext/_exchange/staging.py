@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from sycl_ext import _core
 from sycl_ext._exchange import mpi
 from sycl_ext._protocols import sources
+from sycl_ext._tensor.display import describe
 from sycl_ext._tensor.host_view import HostView, host_view
 
 if TYPE_CHECKING:
@@ -91,14 +92,19 @@ def _stage(
     t = sources.strong(t)
     if not sources.is_tensor(t) or t.entry_id is None:
         raise TypeError(
-            f"an object of type {type(t).__name__} is not a Tensor on a device; see as_tensor"
+            f"an object of type {type(t).__name__} is not a Tensor on a device; pass as_tensor(x)"
         )
     if t.readonly and mode != "r":
         raise BufferError("the tensor is read-only; stage it with mode 'r'")
     if mode != "r":
         _core.require_target(t)  # now, and not when the block has ended
     if given is not None:
-        return _through(host_view(given, copy=False), t, mode)
+        held = host_view(given, copy=False)
+        if (held.shape, held.dtype_name) != (t.shape, t.dtype_name):
+            raise ValueError(
+                f"memory is {held!r}, which differs in shape or dtype from {describe(t)}"
+            )
+        return _through(held, t, mode)
     contiguous = t.c_contiguous or t.f_contiguous
     seen = t.as_readonly() if mode == "r" else t
     check = mpi.verdict_on(comm, t.device.root_id)

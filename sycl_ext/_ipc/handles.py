@@ -231,7 +231,7 @@ def _view_of_block(
     count, rest = divmod(block.nbytes, ITEMSIZES[dtype])
     first, off = divmod(offset, ITEMSIZES[dtype])
     if rest or off:
-        raise ValueError(f"a block of {block.nbytes} bytes holds no {dtype} at byte {offset}")
+        raise ValueError(f"a block of {block.nbytes} bytes has no {dtype} at byte {offset}")
     host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly, block)
     whole = _core.adopt(host, device._entry, None)
     return _core.view(whole, first, shape, strides)
@@ -379,7 +379,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     if not isinstance(handle, Handle):
         raise TypeError(f"handle is of type {type(handle).__name__}; it must be a Handle or bytes")
     if shape is not None or dtype is not None:
-        raise TypeError("a Handle knows its shape and dtype; pass them only with bytes")
+        raise TypeError("a Handle contains its shape and dtype; pass them only with bytes")
     handle = _check_handle(handle)
     wanted = None if device is None else place(device).device
     layout = handle._offset, handle.dtype, handle.shape, handle._strides, handle.readonly
@@ -393,14 +393,14 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
         data, lease = records.borrow(handle._key, handle._nbytes)
         return _core.open_ipc(entry, data, handle._nbytes, *layout, lease)
     except ValueError as error:
-        raise BufferError(f"the handle contradicts itself: {error}") from error
+        raise BufferError(f"the fields of the handle do not agree: {error}") from error
 
 
 def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -> Tensor:
     """Open the bytes of a SYCL handle."""
     if device is None or shape is None:
         raise TypeError(
-            "bytes say neither device nor shape; pass open(data, device=..., shape=...), or "
+            "bytes contain neither device nor shape; pass open(data, device=..., shape=...), or "
             "open(pickle.loads(data)) if they are the pickle of a Handle"
         )
     lengths, name = as_shape(shape), "uint8" if dtype is None else dtype_name(dtype)

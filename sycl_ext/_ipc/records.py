@@ -113,9 +113,9 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
     if mark == _WITHDRAWN:
         raise _gone(key)
     if mark != _MARK or length > _SIZE - _RECORD.size:
-        raise BufferError(f"process {key.process} shares other memory there than the handle says")
+        raise BufferError(f"process {key.process} shares other memory there than the handle names")
     if found != nbytes:
-        raise BufferError(f"the block has {found} bytes, and the handle says {nbytes}")
+        raise BufferError(f"the block has {found} bytes, and the handle names {nbytes}")
     require_descriptor(key.process, key.descriptor)
     data = content[_RECORD.size : _RECORD.size + length]
     _require_the_same_process(key.process, data)

@@ -117,9 +117,8 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
         block = Block(os.open(path, how | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY))
     except OSError as error:
         raise BufferError(
-            f"the memory that process {key.process} shares cannot be opened: {error}; the process "
-            "has to keep the tensor until this is done, and both have to run on one machine as one "
-            "user"
+            f"the memory that process {key.process} shares cannot be opened: {error}; keep the "
+            "tensor there until it is opened here, and run both on one machine as one user"
         ) from error
     try:
         _check_file(os.fstat(block._descriptor), key, nbytes)
@@ -135,4 +134,4 @@ def _check_file(found: os.stat_result, key: BlockKey, nbytes: int) -> None:
     if not same or not stat.S_ISREG(found.st_mode):
         raise BufferError(f"process {key.process} does not share this memory any more")
     if found.st_size != nbytes:
-        raise BufferError(f"the block has {found.st_size} bytes, and the handle says {nbytes}")
+        raise BufferError(f"the block has {found.st_size} bytes, and the handle names {nbytes}")

@@ -208,8 +208,7 @@ def _announced_device(x: Any, refusals: Refusals) -> DLDevice | None:
     device = as_dl_device(answer)
     if not all(-(1 << 31) <= number < 1 << 31 for number in device):
         raise BufferError(
-            f"the {type(x).__name__} says that it is on device {device}; DLPack's numbers have 32 "
-            "bits"
+            f"the {type(x).__name__} names device {device}, and the numbers of DLPack have 32 bits"
         )
     return device
 
@@ -341,7 +340,7 @@ def _no_device(x: Any, refusal: Exception) -> Exception:
             f"an object of type {type(x).__name__} has no __dlpack_device__; "
             f"{way if _has_buffer(x) else _way_in(x)}"
         )
-    return refusal_by(f"the {type(x).__name__} cannot say where its data is", refusal)
+    return refusal_by(f"the {type(x).__name__} has no DLPack device", refusal)
 
 
 def _ask_copy(

@@ -108,5 +108,5 @@ def strong(x: Any) -> Any:
 def tensor_device(tensor: _core.TensorBase) -> Device:
     """Return the device of a tensor that has an entry."""
     if tensor.entry_id is None:
-        raise ValueError("the memory is plain host memory, which belongs to no SYCL device")
+        raise ValueError("the memory is plain host memory, which does not belong to a SYCL device")
     return by_id(tensor.entry_id)

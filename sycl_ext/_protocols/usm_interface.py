@@ -55,7 +55,7 @@ def from_usm_interface(obj: Any, interface: Any) -> _core.TensorBase:
 
 def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
     if fields.get("version", 1) != 1:
-        raise BufferError(f"version is {fields['version']!r}; version 1 is known")
+        raise BufferError(f"version is {fields['version']!r}; it must be 1")
     name = name_from_typestr(fields["typestr"])
     pointer, flag = fields["data"]
     shape = [operator.index(length) for length in fields["shape"]]

@@ -161,7 +161,7 @@ class Array(_core.TensorBase, metaclass=_Listed):
             return format(str(self), format_spec)
         except ValueError as error:
             raise TypeError(
-                f"a {type(self).__name__} of shape {self.shape} is formatted as text, and {error}; "
+                f"a {type(self).__name__} of shape {self.shape} is formatted as text: {error}; "
                 "format a number of it, such as x.item() or one of x.tolist()"
             ) from None
 

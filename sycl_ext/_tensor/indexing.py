@@ -62,7 +62,7 @@ def squeezed_axes(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
         raise ValueError(f"axis is {axis}, which names an axis twice")
     for one in out:
         if shape[one] != 1:
-            raise ValueError(f"axis {one} has {shape[one]} elements; only an axis of one can go")
+            raise ValueError(f"axis {one} has length {shape[one]}; only length 1 can be removed")
     return tuple(one for one in range(len(shape)) if one not in out)
 
 
@@ -119,7 +119,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         if length < 0:
             raise ValueError(f"shape[{axis}] is {length}; a length cannot be negative")
         if length >= 1 << 63:
-            raise ValueError(f"shape[{axis}] is {length}, which no address space holds")
+            raise ValueError(f"shape[{axis}] is {length}, which exceeds the address space")
     return values
 
 

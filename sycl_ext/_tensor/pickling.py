@@ -184,13 +184,13 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
     """Make a tensor from the parts of a pickle, after checking all of them."""
     startup.load_core()  # this may be the first use of the package in the process
     if type(version) is not int or version != FORMAT:
-        raise _refused(f"its format is {version!r}, and {FORMAT} is known: update sycl_ext")
+        raise _refused(f"its format is {version!r}, and not {FORMAT}: update sycl_ext")
     if len(parts) != 7:
         raise _refused(f"it has {len(parts)} parts after the format, and not 7")
     dtype, shape, axes, usm_type, readonly, device, buffer = parts
     stored = _check_layout(dtype, shape, axes)
     if type(usm_type) is not str or usm_type not in USM_TYPES:
-        raise _refused(f"usm_type is {usm_type!r}; kinds are {', '.join(USM_TYPES)}")
+        raise _refused(f"usm_type is {usm_type!r}; it must be one of {', '.join(USM_TYPES)}")
     if type(readonly) is not bool:
         raise _refused(f"readonly is {readonly!r}")
     data = _check_buffer(buffer, prod(stored) * ITEMSIZES[dtype])
@@ -215,13 +215,13 @@ def _refused(what: str) -> pickle.UnpicklingError:
 def _check_layout(dtype: Any, shape: Any, axes: Any) -> tuple[int, ...]:
     """Return the lengths of the stored axes, in the order of memory."""
     if type(dtype) is not str or dtype not in ITEMSIZES:
-        raise _refused(f"dtype is {dtype!r}; known are {', '.join(ITEMSIZES)}")
+        raise _refused(f"dtype is {dtype!r}; it must be one of {', '.join(ITEMSIZES)}")
     if type(shape) is not tuple or len(shape) > _MAX_NDIM:
         raise _refused(f"the shape is not a tuple of at most {_MAX_NDIM} lengths")
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
         raise _refused(f"the shape is {shape!r}")
     if prod(max(n, 1) for n in shape) * ITEMSIZES[dtype] >= 1 << 63:
-        raise _refused(f"no address space holds shape {shape!r}")
+        raise _refused(f"shape {shape!r} exceeds the address space")
     if type(axes) is not tuple or not all(type(axis) is int for axis in axes):
         raise _refused(f"the order of the axes is {axes!r}")
     if len(set(axes)) != len(axes) or not set(axes) <= set(range(len(shape))):

@@ -126,7 +126,7 @@ for call in (
         call()
     except ValueError as error:
         text = str(error)
-        assert "is an object of libsycl.so.8 ({other[0]})" in text, text
+        assert "belongs to libsycl.so.8 ({other[0]})" in text, text
         assert f"this package uses libsycl.so.9 ({{ours}})" in text, text
     else:
         raise AssertionError(call)

@@ -43,7 +43,7 @@ CASES = {
         "queues without end": (lambda: sx.device(Mock()), TypeError, "SyclQueueRef"),
         "a queue at 0": (lambda: sx.device(Mock(sycl_queue=0)), ValueError, "address"),
         "an object that shows no queue": (
-            lambda: sx.device(Mock(sycl_queue=None)), TypeError, "no queue",
+            lambda: sx.device(Mock(sycl_queue=None)), TypeError, "not a SYCL",
         ),
     },
     "devices": {"an argument": (lambda: sx.devices(1), TypeError, "argument")},
@@ -51,7 +51,7 @@ CASES = {
         "no context": (lambda: sx.register_context(3), (TypeError, ValueError), "queue|context"),
         "a device": (lambda: sx.register_context(dpctl.SyclDevice()), TypeError, "queue|context"),
         "a string": (lambda: sx.register_context("cpu"), TypeError, "queue|context"),
-        "nothing": (lambda: sx.register_context(None), TypeError, "queue|context"),
+        "nothing": (lambda: sx.register_context(None), TypeError, "use a dpctl"),
         "a DLPack capsule": (
             lambda: sx.register_context(tensor().__dlpack__()), TypeError, "SyclContextRef",
         ),
@@ -190,7 +190,7 @@ CASES = {
     },
     "memory.statistics": {"no such device": (lambda: memory.statistics("tpu"), ValueError, "tpu")},
     "memory.limit": {
-        "no size": (lambda: memory.limit("cpu", "1"), TypeError, "integer"),
+        "no size": (lambda: memory.limit("cpu", "1"), TypeError, "nbytes is '1'"),
         "negative": (lambda: memory.limit("cpu", -1), ValueError, "nbytes is -1"),
         "no function": (lambda: memory.limit("cpu", 1, 2), TypeError, "on_pressure is of type int"),
     },
@@ -257,7 +257,7 @@ CASES = {
         "no axes": (lambda: tensor().transpose("x"), TypeError, "str"),
     },
     "Tensor.squeeze": {
-        "not one": (lambda: tensor().squeeze(0), ValueError, "axis 0 has 2 elements"),
+        "not one": (lambda: tensor().squeeze(0), ValueError, "axis 0 has length 2"),
         "no such axis": (lambda: tensor().squeeze(-3), ValueError, "out of bounds"),
         "an axis twice": (lambda: tensor().reshape(1, 6).squeeze((0, -2)), ValueError, "twice"),
         "no axis": (lambda: tensor().squeeze("x"), TypeError, "str"),

@@ -74,12 +74,12 @@ def test_the_error_of_a_cut_names_cuts_that_work(root):
         (
             "numa",
             sx.SyclError,
-            "cannot be cut by partition 'numa'.*it can be cut by .*a number of compute units",
+            "cannot be partitioned by 'numa'.*it can be partitioned by .*a number of compute units",
         ),
         (
             "cslice",
             sx.SyclError,
-            "cannot be cut by partition 'cslice'.*a list of numbers of compute units",
+            "cannot be partitioned by 'cslice'.*a list of numbers of compute units",
         ),
         (10**6, sx.SyclError, "'equally 1000000'.*compute units"),
         ("L9_cache", ValueError, "partition is 'L9_cache'.*'L1_cache'.*'numa'.*'cslice'"),

@@ -240,7 +240,7 @@ def test_a_record_that_is_none(size, gpu, with_ipc):
     record = open_block(handle._key, 4096, readonly=False)
     kept = record.read()
     record.write(b"another mark".ljust(16))
-    with pytest.raises(BufferError, match="shares other memory there than the handle says"):
+    with pytest.raises(BufferError, match="shares other memory there than the handle names"):
         sx.ipc.open(handle)
     record.write(records._RECORD.pack(records._MARK, False, 96, size) + b"x" * min(size, 4000))
     if size > 4064:
@@ -259,7 +259,7 @@ def test_more_than_the_driver_has_there(beyond, gpu, with_ipc):
     t = shared_numbers(gpu)
     handle = sx.ipc.handle(t)
     data, whole = handle.to_bytes(), handle.exposed
-    words = rf"handle leads to {whole + beyond} bytes at \S+, and the driver has {whole} bytes"
+    words = rf"describes {whole + beyond} bytes at \S+, and the driver reports {whole} bytes"
     if not whole:  # there is no driver to ask, and SYCL does not know memory that is far behind
         whole, words = 64 << 20, "the inter-process handle"
     before = _core._test.live_allocations()

@@ -140,21 +140,21 @@ def test_torch_is_asked_for_its_devices(spec):
 
 @pytest.mark.usefixtures("torch_with_xpu")
 def test_a_device_that_torch_does_not_have():
-    with pytest.raises(ValueError, match="'xpu:2', and torch has 2 of them"):
+    with pytest.raises(ValueError, match="'xpu:2', and torch.xpu has 2"):
         sx.device("xpu:2")
 
 
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
-        ("xpu", ValueError, "'xpu', a GPU of Level Zero, and there are 0 .*opencl:cpu:0"),
-        (torch.device("xpu", 3), ValueError, "'xpu:3', a GPU of Level Zero"),
+        ("xpu", ValueError, "'xpu', and the number of Level Zero GPUs is 0;.*opencl:cpu:0"),
+        (torch.device("xpu", 3), ValueError, "'xpu:3', and the number"),
         (torch.device("cpu"), ValueError, "the host.*host_view"),
         (torch.device("cuda", 0), ValueError, "only 'xpu'"),
         (-1, ValueError, "no device -1.*0 to"),
         (1_000_000, ValueError, "no device 1000000.*0 to"),
-        (2**40, ValueError, "41 bits is the id of no device"),
-        pytest.param(10**5000, ValueError, "bits is the id of no device.*entries", id="digits"),
+        (2**40, ValueError, "41 bits is not a device id"),
+        pytest.param(10**5000, ValueError, "bits is not a device id.*entries", id="digits"),
         ((14, 1_000_000), ValueError, "no device 1000000"),
         ((14, -1), ValueError, "no device -1"),
         ((14,), TypeError, "pair"),
@@ -172,7 +172,7 @@ def test_a_device_that_torch_does_not_have():
         ("cpu:" + "9" * 5000, ValueError, "opencl:cpu:0"),
         ("xpu:" + "9" * 5000, ValueError, "opencl:cpu:0"),
         (f"uuid:{uuid.UUID(int=1)}", ValueError, "no device has that UUID.*opencl:cpu:0 is "),
-        ("uuid:1", ValueError, "no root device fits"),
+        ("uuid:1", ValueError, "no root device matches"),
         (types.SimpleNamespace(__dlpack_device__=lambda: None), TypeError, "is None.*pair of ints"),
         (True, TypeError, "bool"),
         (1.0, TypeError, "float"),

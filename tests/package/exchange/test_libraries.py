@@ -57,7 +57,7 @@ def test_another_process_knows_them_without_registering():
 
 
 def test_a_library_that_is_not_known():
-    with pytest.raises(ValueError, match="library is 'numpie'; known are 'dpnp'"):
+    with pytest.raises(ValueError, match="library is 'numpie'; use one of 'dpnp'"):
         sx.pickling.register("dpnp", "numpie")
 
 

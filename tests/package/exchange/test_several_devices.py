@@ -5,6 +5,7 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
+import torch
 
 import sycl_ext as sx
 from sycl_ext._negotiation.rules import Plan, Route, cheapest
@@ -160,10 +161,9 @@ def test_bad_lists():
             call(sx.zeros(3), device=[0, 1.5])
         with pytest.raises(ValueError, match="there is no device 999"):
             call(sx.zeros(3), device=[999, 0])
-    with pytest.raises(ValueError, match="empty list"):
-        sx.exchange(sx.zeros(3), [])
-    with pytest.raises(ValueError, match="empty list"):
-        sx.explain(sx.zeros(3), [])
+    for call in (sx.exchange, sx.explain):
+        with pytest.raises(ValueError, match="empty list"):
+            call(sx.zeros(3), [])
     with pytest.raises(TypeError, match="the consumer is a device"):
         sx.exchange(sx.zeros(3), "cpu", device=0)
     with pytest.raises(ValueError, match="which is not a SYCL device"):
@@ -182,9 +182,9 @@ def test_devices_that_are_not_here_are_passed_over():
     plan = sx.explain(t, dpnp, device=["cuda:gpu:7", "cpu"])
     assert [candidate.device for candidate in plan.candidates] == [(14, 0)]
     for call in (sx.from_dlpack, lambda x, device: sx.exchange(x, device)):
-        with pytest.raises(ValueError, match="no root device fits"):
+        with pytest.raises(ValueError, match=r"'gpu'\], and no root device matches"):
             call(t, device=["level_zero:gpu", "gpu"])
-        with pytest.raises(ValueError, match="'fridge', and no root device fits"):
+        with pytest.raises(ValueError, match="'fridge', and no root device matches"):
             call(t, device=["cpu", "fridge"])
 
 
@@ -218,7 +218,7 @@ def test_a_library_on_the_devices_that_are_acceptable(private):
         sx.exchange(t, dpnp, device=(1, 0))
     with pytest.raises(BufferError, match="numpy does not take 'device' USM"):
         sx.exchange(t, np, device=[0])
-    assert sx.exchange(t, np, device=[0, (1, 0)]).ctypes.data == t.ptr
+    assert sx.exchange(t, np, device=[0, torch.device("cpu")]).ctypes.data == t.ptr
     refused = sx.explain(t, np, device=[0, private])
     assert refused.error is BufferError
     assert len(refused.candidates) == 2

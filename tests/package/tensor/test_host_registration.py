@@ -94,7 +94,7 @@ def test_copies_through_memory_of_the_user():
     with sx.staged(tensor, memory=transposed):
         assert transposed.all()
     for wrong in (np.zeros(6, "float32"), np.zeros((2, 3))):
-        with pytest.raises(ValueError, match="differ in shape or dtype"):
+        with pytest.raises(ValueError, match="differs in shape or dtype"):
             sx.staged(tensor, memory=wrong).__enter__()
     array.flags.writeable = False
     with pytest.raises(BufferError, match="read-only"):
