@@ -9,12 +9,14 @@ killed, its resource tracker ends blocks that others still use (before Python 3.
 """
 
 import errno
-import functools
+import io
+import itertools
 import mmap
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,11 +38,12 @@ class BlockKey(NamedTuple):
 class Block:
     """A block of shared memory; its file and its mapping are open as long as this object lives."""
 
-    __slots__ = ("_close", "_descriptor", "_mapping", "nbytes")
+    __slots__ = ("_descriptor", "_file", "_mapping", "nbytes")
 
-    def __init__(self, descriptor: int) -> None:
-        self._close = functools.partial(os.close, descriptor)
-        self._descriptor = descriptor
+    def __init__(self, opener: Callable[..., int], *arguments: Any) -> None:
+        # C calls all three, so Ctrl-C cannot come while the descriptor has no owner.
+        self._file = next(map(io.FileIO, itertools.starmap(opener, [arguments])))
+        self._descriptor = self._file.fileno()
 
     def map(self, nbytes: int, *, readonly: bool) -> "Block":
         """Map the file, and return this object."""
@@ -50,8 +53,8 @@ class Block:
         return self
 
     def __del__(self) -> None:
-        if hasattr(self, "_close"):  # os may be gone when the interpreter ends
-            self._close()
+        if hasattr(self, "_file"):
+            self._file.close()
 
     @property
     def pointer(self) -> int:
@@ -94,7 +97,7 @@ def make_block(nbytes: int) -> Block:
     room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > room:
         raise MemoryError(f"{nbytes} bytes of shared memory are more than this machine's {room}")
-    block = Block(os.memfd_create("sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    block = Block(os.memfd_create, "sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.truncate(block._descriptor, nbytes)
         fcntl.fcntl(block._descriptor, fcntl.F_ADD_SEALS, _SIZE_SEALS | fcntl.F_SEAL_SEAL)
@@ -114,7 +117,7 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
     try:
         _check_file(Path(path).stat(), key, nbytes)  # before opening: a pipe would block
         how = os.O_RDONLY if readonly else os.O_RDWR
-        block = Block(os.open(path, how | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY))
+        block = Block(os.open, path, how | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise BufferError(
             f"the memory that process {key.process} shares cannot be opened: {error}; keep the "

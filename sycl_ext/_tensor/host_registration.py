@@ -18,14 +18,11 @@ class HostRegistration:
 
     Attributes
     ----------
-    registered : dict of Device to bool
-        For each root device, whether its driver has registered the memory. False for a CPU, where
-        the host makes the copies, and for memory that is USM already.
     nbytes : int
         The number of bytes from the first to the last byte of the memory.
     """
 
-    __slots__ = ("__weakref__", "_registration", "nbytes", "registered")
+    __slots__ = ("__weakref__", "_registration", "nbytes")
 
     def __init__(self, x: Any) -> None:
         memory = _core.find_memory(sources.strong(x), False)
@@ -36,9 +33,14 @@ class HostRegistration:
             )
         self._registration = _core.HostRegistration(memory)
         self.nbytes, _ = _core.extent_of(memory, False)
-        self.registered: dict[Device, bool] = {
-            root: self._registration.is_known_to(root._entry) for root in roots()
-        }
+
+    @property
+    def registered(self) -> dict[Device, bool]:
+        """For each root device, whether its driver has registered the memory.
+
+        False for a CPU, where the host makes the copies, and for memory that is USM already.
+        """
+        return {root: self._registration.is_known_to(root._entry) for root in roots()}
 
     @property
     def closed(self) -> bool:
@@ -51,7 +53,6 @@ class HostRegistration:
         If the memory has other registrations, it stays registered until the last one is closed.
         """
         self._registration.close()
-        self.registered = dict.fromkeys(self.registered, False)
 
     def __enter__(self) -> HostRegistration:
         return self

@@ -6,6 +6,7 @@ Each refused capsule gives an error that names the defect, and its deleter has r
 
 import ctypes
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import dpctl
 import dpctl.memory
@@ -192,23 +193,18 @@ def test_a_producer_whose_deleter_imports():
 
 
 def test_many_threads_consume_one_capsule():
-    for _ in range(20):
-        managed = over(values(3))
-        capsule = managed.capsule()
-        results, start = [], threading.Barrier(4)
+    start = threading.Barrier(4)
 
-        def consume(capsule=capsule, results=results, start=start):
-            start.wait()
-            try:
-                results.append(sx.from_dlpack(capsule).size)
-            except BufferError:
-                results.append(None)
+    def consume(capsule):
+        start.wait()
+        try:
+            return sx.from_dlpack(capsule).size
+        except BufferError:
+            return 0
 
-        threads = [threading.Thread(target=consume) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(results, key=str) == [3, None, None, None]
-        del capsule
-        assert managed.deleted == 1
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            managed = over(values(3))
+            results = pool.map(consume, [managed.capsule()] * 4)
+            assert sorted(results) == [0, 0, 0, 3]
+            assert managed.deleted == 1

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -130,27 +131,18 @@ def test_a_pending_exception_survives_the_deleter():
 
 def in_threads(work, count=8):
     """Run `work` in threads that start together and switch often; raise what they raise."""
-    errors, start = [], threading.Barrier(count)
+    interval, start = sys.getswitchinterval(), threading.Barrier(count)
 
     def run(number):
-        try:
-            start.wait()
-            work(number)
-        except BaseException as error:
-            errors.append(error)
+        start.wait()
+        work(number)
 
-    interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(run, range(count)))
     finally:
         sys.setswitchinterval(interval)
-    if errors:
-        raise errors[0]
 
 
 def test_threads_that_drop_the_last_view():
@@ -376,29 +368,28 @@ ASKING = {
 }
 
 
-@contextlib.contextmanager
+@pytest.fixture
 def no_collector():
     gc.collect()
     gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+    yield
+    gc.enable()
 
 
+@pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("copies", [False, True], ids=["refuses", "copies"])
 @pytest.mark.parametrize("device", [(1, 0), (2, 0), (14, 0)])
 @pytest.mark.parametrize("name", ASKING)
 def test_a_refused_producer_is_not_left_to_the_collector(name, device, copies):
     producer = Refusing(device, copies)
     gone = weakref.ref(producer)
-    with no_collector():
-        with contextlib.suppress(BufferError):
-            ASKING[name](producer)
-        del producer
-        assert gone() is None
+    with contextlib.suppress(BufferError):
+        ASKING[name](producer)
+    del producer
+    assert gone() is None
 
 
+@pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("forms", [0, 1], ids=["refuses", "takes the second form"])
 def test_what_a_consumer_refused_is_not_left_to_the_collector(forms):
     calls = []
@@ -410,11 +401,10 @@ def test_what_a_consumer_refused_is_not_left_to_the_collector(forms):
 
     tensor = numbers()
     gone = weakref.ref(tensor)
-    with no_collector():
-        with contextlib.suppress(BufferError):
-            sx.exchange(tensor, consumer)
-        del tensor
-        assert gone() is None
+    with contextlib.suppress(BufferError):
+        sx.exchange(tensor, consumer)
+    del tensor
+    assert gone() is None
     assert len(calls) > 1
 
 

@@ -2,6 +2,9 @@
 """Host memory that a driver knows: what it is told, and what its copies cost."""
 
 import gc
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -69,11 +72,23 @@ def test_host_usm_needs_no_registration(adapter, gpu):
     assert not any(register_host(pinned).registered.values())
 
 
-def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold):
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold, is_closed):
+    """The registration is dropped, or Ctrl-C comes while it is being closed."""
+
+    def interrupt():
+        assert eventually(sx._core._test.interrupted_waits)
+        os.kill(os.getpid(), signal.SIGINT)
+
     tensor = sx.zeros(MANY, "uint8", device=gpu)
     with hold() as held:
         registration = register_host(numbers)
         copy = tensor.copy_from(numbers, wait=False)
+        if is_closed:
+            threading.Thread(target=interrupt).start()
+            with pytest.raises(KeyboardInterrupt):
+                registration.close()
+            assert not any(registration.registered.values())
         del registration
         gc.collect()
         assert adapter.fakegpu_imported() == 1
@@ -148,13 +163,12 @@ from sycl_ext.memory import register_host
 
 array, driver = np.zeros(1000), control.loaded() if sx.devices() else None
 registration = register_host(array)
-child = os.fork()
-if child == 0:
+if os.fork() == 0:
     registration.close()
     with register_host(np.ones(1000)) as other:
         assert not any(other.registered.values())
     os._exit(0 if driver.fakegpu_imported() == 1 else 1)
-assert os.waitpid(child, 0)[1] == 0
+assert os.wait()[1] == 0
 assert driver.fakegpu_imported() == 1
 kept = register_host(np.zeros(10))
 """,

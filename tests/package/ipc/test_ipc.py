@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that several processes share.  Device USM of a GPU: ``environments/stand_in_gpu``."""
 
+import contextlib
 import fcntl
 import gc
+import itertools
 import mmap
 import os
 import pickle
@@ -55,24 +57,17 @@ for line in sys.stdin:
 """
 
 
-class Other:
+class Other(subprocess.Popen):
     """Another process, which knows of this one what it reads."""
 
-    def __enter__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        return self
+    def __init__(self, code):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        super().__init__([sys.executable, "-W", "error", "-c", code], text=True, **pipes)
 
     def __call__(self, handle):
-        print(pickle.dumps(handle).hex(), file=self.process.stdin, flush=True)
-        seen = self.process.stdout.readline()
-        return seen.strip(), not handle.readonly and self.process.stdout.readline().strip()
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait(60)
-        self.process.stdout.close()
+        print(pickle.dumps(handle).hex(), file=self.stdin, flush=True)
+        seen = self.stdout.readline()
+        return seen.strip(), not handle.readonly and self.stdout.readline().strip()
 
 
 # ---- one memory ----------------------------------------------------------------------------------
@@ -82,7 +77,7 @@ def test_two_processes_see_one_memory():
     t = shared()
     before = t.to_numpy().copy()
     view, as_seen = t[1::2, ::-2], before[1::2, ::-2]
-    with Other() as other:
+    with Other(OTHER) as other:
         seen, added = other(sx.ipc.handle(t))
         assert (seen, added) == (f"{before.tolist()} False (6, 1)", "added")
         assert_equal(t, before + 1)
@@ -273,6 +268,28 @@ def test_ctrl_c_frees_no_memory_that_is_needed(monkeypatch):
     assert records.waiting() == before
 
 
+def test_ctrl_c_leaves_no_file_open(monkeypatch):
+    """At each call and each return, one after the other."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # of `__del__`; pytest keeps frames
+    block = shared_memory.make_block(8)
+    before = open_files()
+    for make in (shared_memory.make_block, lambda n: shared_memory.open_block(block.key, n, True)):
+        for step in itertools.count():
+            steps = itertools.count()
+
+            def interrupt(*_, step=step, steps=steps):
+                if next(steps) == step:
+                    raise KeyboardInterrupt
+
+            with contextlib.suppress(KeyboardInterrupt):
+                sys.setprofile(interrupt)  # until it raises
+                make(8)
+                sys.setprofile(None)
+            assert open_files() == before, step
+            if next(steps) <= step:
+                break
+
+
 def test_a_forked_child_withdraws_nothing(monkeypatch):
     offer = records.Offer(b"", 0, None)
     record = offer._memory.record
@@ -297,13 +314,7 @@ sys.stdin.readline()
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
 def test_memory_of_a_process_that_died(how):
     """A process that has it open keeps it, no other can open it, and nothing is left of it."""
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", SHARES],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
+    with Other(SHARES) as process:
         handle = pickle.loads(bytes.fromhex(process.stdout.readline()))
         opened = sx.ipc.open(handle)
         process.send_signal(how) if how else process.stdin.close()
@@ -319,11 +330,10 @@ def test_a_fork_does_not_end_the_memory():
 import os, warnings, sycl_ext as sx
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: a fork where threads are
 t = sx.ipc.empty(3, "uint8", device="cpu")
-child = os.fork()
-if child == 0:
+if os.fork() == 0:
     sx.ipc.open(sx.ipc.handle(t)).to_numpy()[:] = 9
     os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
+assert os.wait()[1] == 0
 print(t.to_numpy().tolist(), sx.ipc.open(sx.ipc.handle(t)).to_numpy().tolist())
 """)
     assert shown.split("\n")[0] == "[9, 9, 9] [9, 9, 9]"

@@ -50,17 +50,11 @@ def test_every_protocol(usm_type, protocol):
 
 @pytest.mark.parametrize("order", ["0123", "3210", "2031", "1302"])
 def test_the_order_of_the_axes_stays(order):
-    tensor = sx.empty((2, 3, 4, 5), "int16")
-    permuted = sx.from_dlpack(tensor)
     axes = [int(axis) for axis in order]
     array = np.arange(120, dtype="int16").reshape(2, 3, 4, 5)
-    tensor.copy_from(array)
-    array = array.transpose(axes)
-    permuted = sx.as_tensor(tensor.to_numpy().transpose(axes))
-    assert permuted.ptr == tensor.ptr
-    arrived = sent(permuted)
-    assert_equal(arrived, array)
-    assert arrived.strides == strides_of(array)
+    arrived = sent(sx.as_tensor(array, copy=True).transpose(axes))
+    assert_equal(arrived, array.transpose(axes))
+    assert arrived.strides == strides_of(array.transpose(axes))
 
 
 def test_gaps_do_not_travel_and_repeats_do_not_either():
@@ -156,11 +150,8 @@ def test_unpickle_to_a_queue_gives_the_tensor_that_queue():
     queue = dpctl.SyclQueue(property="in_order")
     with sx.pickling.to_device(queue):
         assert sent(sx.zeros(3)).sycl_queue == queue
-    with (
-        pytest.raises(TypeError, match="device is of type object"),
-        sx.pickling.to_device(object()),
-    ):
-        pass
+    with pytest.raises(TypeError, match="device is of type object"):
+        sx.pickling.to_device(object()).__enter__()
 
 
 HERE = ["opencl:cpu:0", "opencl:gpu:0", "level_zero:gpu:0", "level_zero:gpu:1", "level_zero:gpu:2"]
