@@ -59,8 +59,7 @@ class Block:
     @property
     def pointer(self) -> int:
         """Address of the first byte."""
-        pointer: int = np.frombuffer(self._mapping, np.uint8).__array_interface__["data"][0]
-        return pointer
+        return int(np.frombuffer(self._mapping, np.uint8).__array_interface__["data"][0])
 
     @property
     def key(self) -> BlockKey:
@@ -78,10 +77,9 @@ class Block:
 
     def lock(self, *, exclusive: bool) -> bool:
         """Lock the file (``flock``) until it is closed; False if another lock prevents it."""
+        how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
         try:
-            fcntl.flock(
-                self._descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
-            )
+            fcntl.flock(self._file, how | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True

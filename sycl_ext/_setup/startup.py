@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before the rest of the package is loaded.
+"""The first use of the package: a lock that forks wait for, and checks before the core is loaded.
 
 This module, and others that run at import, use strings as paths, because the import of pathlib
 takes a third of the time of this package.

@@ -87,8 +87,7 @@ import ctypes, resource, sys
 import sycl_ext as sx
 
 tensor = sx.zeros((1,) * 5)
-malloc = ctypes.CDLL(None).malloc
-malloc.restype = ctypes.c_void_p
+malloc = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("malloc", ctypes.CDLL(None)))
 [object() for _ in range(10_000)]  # memory for Python
 resource.setrlimit(resource.RLIMIT_AS, (0, resource.RLIM_INFINITY))
 while malloc(80):
