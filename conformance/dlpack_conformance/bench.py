@@ -192,6 +192,9 @@ class Bench:
         if (dl.device.device_type, dl.device.device_id) != c.CPU:
             capsule = self.export(array, max_version=(1, 3), dl_device=c.CPU)
             dl = c.managed_in(capsule).dl_tensor
+        strides = c.lengths(dl.strides, dl.ndim)
+        in_bytes = values.size > 1 and values.itemsize > 1 and strides == values.strides
+        expect(not in_bytes, f"the strides {strides} count bytes; they must count elements")
         return c.elements(dl, values.dtype)
 
     # ---- the library as a consumer

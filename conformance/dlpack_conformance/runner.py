@@ -126,7 +126,8 @@ class _Worker:
         text = self._errors.read().decode(errors="replace")
         end = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         lines = [line for line in text.splitlines() if line.strip()]
-        reason = next((line for line in lines if "what():" in line or "Fatal" in line), "")
+        known = re.compile(r"what\(\):|free\(\)|corrupt|Fatal")  # of C++, of libc, of Python
+        reason = next(filter(known.search, lines), "")
         return f"{end} {reason.strip()}".strip()
 
     def kill(self) -> None:

@@ -93,6 +93,13 @@ def _(managed, _keywords):
     managed.dl_tensor.strides = None
 
 
+@altered("strides in bytes", "elements_are_described")
+def _(managed, _keywords):
+    dl = managed.dl_tensor
+    for axis in range(dl.ndim if dl.strides else 0):
+        dl.strides[axis] *= 4
+
+
 @altered("lanes", *(f"-dtype_{name}" for name in c.DTYPES if hasattr(np, name)))
 def _(managed, _keywords):
     managed.dl_tensor.dtype.lanes = 2
@@ -148,6 +155,15 @@ def _(managed, _keywords):
          "deleter_after_the_interpreter")  # fmt: skip
 def _(managed, _keywords):
     managed.deleter = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p)
+
+
+@altered("double free", "deleter_releases")
+def _(_managed, _keywords):
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    block = ctypes.c_void_p(libc.malloc(64))
+    libc.free(block)
+    libc.free(block)
 
 
 class Wrapped:

@@ -6,6 +6,7 @@
 
 import enum
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dlpack_conformance.cases import CASES
 from dlpack_conformance.runner import Library
 from dlpack_conformance.worker import memories, run
 
-ENDS = ("deleter that aborts", "aborts_at_the_exit", "a child reads something else")
+ENDS = ("deleter that aborts", "double free", "aborts_at_the_exit", "a child reads something else")
 
 
 def noticed_by(case):
@@ -61,6 +62,21 @@ def test_a_broken_library_is_noticed(case, near, monkeypatch):
     assert faults, "no library is broken in this way"
     for fault in faults:
         assert outcome_of(case, fault) in ("failed", "died"), fault
+
+
+@pytest.mark.parametrize(
+    ("case", "fault", "text"),
+    [
+        ("elements_are_described", "strides in bytes", "strides .16, 4. count bytes"),
+        ("deleter_releases", "double free", "SIGABRT free.*double free"),
+    ],
+)
+def test_a_frequent_mistake_is_named(case, fault, text, near):
+    library = Library(f"broken:fault: {fault}")
+    try:
+        assert re.search(text, library.run(CASES[f"must-producer-{case}"], "host").text)
+    finally:
+        library.close()
 
 
 def test_each_fault_is_noticed_by_a_case():

@@ -182,9 +182,9 @@ def capsule_keeps_the_memory(b: Bench) -> None:
     noise = [b.make(np.zeros_like(values)) for _ in range(3)]
     gc.collect()
     shape = c.lengths(dl.shape, dl.ndim)
+    expect(shape == values.shape, f"the shape became {shape}")
     found = c.elements(dl, values.dtype) if host else values
     c.call_deleter(address, versioned=versioned)
-    expect(shape == values.shape, f"the shape became {shape}")
     same(found, values, "the memory")
     del noise
 
