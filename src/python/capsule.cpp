@@ -74,7 +74,6 @@ Imported consume_capsule(PyObject* capsule, const ImportOptions& options) {
   }
   if (PyCapsule_CheckExact(capsule)) {
     const char* name = PyCapsule_GetName(capsule);
-    if (!name) PyErr_Clear();
     fail(Error::Kind::buffer, "the capsule is named '", name ? name : "",
          "', not 'dltensor' or 'dltensor_versioned': it holds no DLPack tensor");
   }

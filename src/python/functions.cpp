@@ -56,8 +56,7 @@ PyObject* host_view(PyObject*, const Call& call) {
   auto [x, copy] = signature.read(call);
   copy = read_copy(copy);
   // A host view is its own host view, and may have a copy to make yet.
-  const bool is_host_view = reinterpret_cast<PyObject*>(Py_TYPE(x)) == hooks.host_view_class;
-  if (is_tensor(x) && !is_host_view && !hooks.trace) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(x)) == hooks.tensor_class && !hooks.trace) {
     const Tensor& tensor = tensor_of(x);
     if (route_of(tensor, {Wanted::host, copy}) == Route::host_view) {
       return wrap_tensor(as_host_view(tensor), base_of(x),
@@ -72,22 +71,18 @@ PyObject* to_numpy(PyObject* self, const Call& call) {
   const auto values = signature.read(call);
   PyObject* const copy = read_copy(values[0]);
   PyObject* const wait = values[1] ? values[1] : Py_True;
-  const auto slowly = [&] {
-    return PyObject_CallFunctionObjArgs(hooks.to_numpy_slowly, self, copy, wait, nullptr);
-  };
-  if (wait != Py_True) return slowly();
   const Tensor& tensor = tensor_of(self);
-  switch (route_of(tensor, {Wanted::host, copy, true, true})) {
-    case Route::host_view:
-      tensor.memory->wait_for_work();
-      return ndarray_over(self);
-    case Route::host_copy: {
-      const PyRef host(wrap_tensor(copy_to_host(tensor), nullptr));
-      return host ? ndarray_over(host.get()) : nullptr;
-    }
-    default:
-      return slowly();
+  const Route route =
+      wait == Py_True ? route_of(tensor, {Wanted::host, copy, true, true}) : Route::refuse;
+  if (route == Route::host_view) {
+    tensor.memory->wait_for_work();
+    return ndarray_over(self);
   }
+  if (route == Route::host_copy) {
+    const PyRef host(wrap_tensor(copy_to_host(tensor), nullptr));
+    return host ? ndarray_over(host.get()) : nullptr;
+  }
+  return PyObject_CallFunctionObjArgs(hooks.to_numpy_slowly, self, copy, wait, nullptr);
 }
 
 // ---- __dlpack__ ---------------------------------------------------------------------------------
