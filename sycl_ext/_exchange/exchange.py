@@ -154,7 +154,7 @@ def exchange(
             # The best form was refused first, so its refusal is the most informative.
             plan = refusal_of(refused)
             raise (plan.error or BufferError)(plan.reason) from (refusals[0] if refusals else None)
-        known = f" (known about it: {who.reason})" if who.reason else ""
+        known = f" (known limits: {who.reason})" if who.reason else ""
         if isinstance(consumer, type):
             known = f"; {consumer.__name__} is a class: pass its library, as in exchange(x, torch)"
         raise refusal_by(f"{who.package} refused {describe(decision.source)}", refusals[0], known)

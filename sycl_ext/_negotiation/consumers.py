@@ -87,11 +87,11 @@ class Consumer:
             )
         if dtype in self.narrows():
             return (
-                f"{self.package} would make {dtype} a narrower dtype without a word; convert it "
-                f"first, in its own library, if that is what you want ({self.reason})"
+                f"{self.package} would silently convert {dtype} to a narrower dtype; to allow it, "
+                f"convert it first, in its own library ({self.reason})"
             )
         if ndim == 0 and not self.zero_dim:
-            return f"{self.package} does not survive arrays of 0 dimensions; pass x.reshape((1,))"
+            return f"{self.package} crashes on arrays of 0 dimensions; pass x.reshape((1,))"
         return None
 
 

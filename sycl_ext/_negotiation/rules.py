@@ -42,8 +42,8 @@ class Relation(Enum):
 
     SAME = "the memory is bound to the requested context"
     OTHER_CONTEXT = (
-        "the memory belongs to another SYCL context than the default one of its device, and a "
-        "DLPack device id stands for the default one"
+        "the memory belongs to a SYCL context other than the default one of its device, and a "
+        "DLPack device id means the default one"
     )
     DIRECT = (
         "the memory belongs to another device, sub-device or SYCL context, and the runtime can "
@@ -53,7 +53,7 @@ class Relation(Enum):
         "the memory is on a sub-device, such as a tile, and this consumer takes only memory of "
         "root devices"
     )
-    OTHER_KIND = "that DLPack device type stands for another kind of USM than the memory has"
+    OTHER_KIND = "that DLPack device type means another kind of USM than that of the memory"
     INDIRECT = (
         "the memory belongs to another device, sub-device or SYCL context, and the runtime cannot "
         "copy it directly"
