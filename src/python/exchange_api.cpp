@@ -60,7 +60,7 @@ const Tensor& shareable(PyObject* object) {
   const Route route = route_of(tensor, {Wanted::announced});
   if (route != Route::view && route != Route::host_view) {
     fail(Error::Kind::buffer,
-         "the tensor is not bound to the default context of its device, so a view of it cannot be "
+         "the tensor is not USM of the default context of its device, so a view of it cannot be "
          "exported; __dlpack__() copies it there");
   }
   return tensor;

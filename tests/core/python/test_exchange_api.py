@@ -24,7 +24,6 @@ from samples import values
 
 TENSORS = sx.Tensor.__dlpack_c_exchange_api__
 ours = exchange_api(sx.Tensor)
-F32 = DLDataType(2, 32, 1)
 
 
 def to_object(address):
@@ -42,7 +41,7 @@ def to_object(address):
 def test_nobody_to_tell():
     out = ctypes.c_void_p(1)
     nobody = ctypes.cast(None, SetError)
-    wanted = DLTensor(None, DLDevice(2, 0), 0, F32)
+    wanted = DLTensor(None, DLDevice(2, 0), 0, DLDataType(2, 32, 1))
     assert ours.allocate(ctypes.byref(wanted), ctypes.byref(out), None, nobody) == -1
     assert out.value is None
 
@@ -56,8 +55,9 @@ def test_a_struct_that_is_refused(root):
 
 def test_what_has_no_table(private):
     out = ctypes.c_void_p()
-    with pytest.raises(BufferError, match="not bound to the default context"):
-        ours.from_object(sx.zeros(3, device=private), ctypes.byref(out))
+    for tensor in (sx.zeros(3, device=private), sx.as_tensor(values(3))):
+        with pytest.raises(BufferError, match="not USM of the default context"):
+            ours.from_object(tensor, ctypes.byref(out))
     with pytest.raises(TypeError, match="a sycl_ext tensor is needed, not an object of type list"):
         ours.from_object([], ctypes.byref(out))
     with pytest.raises(BufferError, match="read-only"):
