@@ -34,10 +34,9 @@ bool wait_a_little(const Condition& is_met) noexcept {
   return is_met();
 }
 
-// Whether there were commands on a CPU device before the last fork; and of a forked child, whether
-// its parents had such commands, which never end here: the driver would wait for them in its
-// destructor.
-bool is_cpu_busy = false, has_work_of_parent = false;
+// Whether there were commands before the last fork; and of a forked child, whether its parents had
+// such commands, which never end here: a driver may wait for them in its destructor.
+bool is_busy = false, has_work_of_parent = false;
 
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
@@ -52,11 +51,10 @@ void end_process(int status, void*) {
   _exit(status);
 }
 
-// Whether commands of this package may be pending on a CPU device.
-bool may_have_work_on_cpu() noexcept {
+// Whether commands of this package may be pending.
+bool may_have_work() noexcept {
   for (int id = 0; id < entries_so_far(); ++id) {
-    const Entry& entry = *find_entry(id);
-    const Queue* const commands = entry.is_cpu() ? entry.made_commands() : nullptr;
+    const Queue* const commands = find_entry(id)->made_commands();
     if (commands && commands->may_have_work()) return true;
   }
   return false;
@@ -65,13 +63,13 @@ bool may_have_work_on_cpu() noexcept {
 void before_fork() noexcept {
   forking = true;
   wait_a_little([] { return brief == (own_brief > 0); });
-  is_cpu_busy = may_have_work_on_cpu();
+  is_busy = may_have_work();
 }
 
 // The threads that were in the runtime are not in the child.
 void after_fork(bool in_child) noexcept {
   if (in_child) {
-    has_work_of_parent = has_work_of_parent || is_cpu_busy;
+    has_work_of_parent = has_work_of_parent || is_busy;
     unfinished = 0;
     brief = own_brief > 0;
   }

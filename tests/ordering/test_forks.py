@@ -94,7 +94,6 @@ if child == 0:
 status = os.waitpid(child, 0)[1]
 control.loaded().fakegpu_set_delay_us(0)
 queue.wait()
-sys.stdout.flush()
 os._exit(0 if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT else 1)
 """,
         gpu_environment,
@@ -202,8 +201,9 @@ assert status == 0, status
     )
 
 
-def test_a_child_ends_while_a_copy_of_its_parent_is_pending():
-    """The CPU driver waits for the commands of all queues when its library is unloaded."""
+@pytest.mark.parametrize("name", ["cpu", "opencl_gpu_kernels"])
+def test_a_child_ends_while_a_copy_of_its_parent_is_pending(name, tmp_path):
+    """A driver may wait for the commands of all queues when its library is unloaded."""
     environments.python(
         """
 import ctypes, os, signal, warnings
@@ -228,7 +228,7 @@ with kernels.gate() as gate:
     assert os.waitpid(child, 0)[1] == 0
 assert set(copy.result().tolist()) == {1}
 """,
-        {**environments.cpu(), **kernel_environment()},
+        {**environments.variables_of(name, tmp_path), **kernel_environment()},
     )
 
 
