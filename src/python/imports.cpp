@@ -139,7 +139,7 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   if (!request.in_place && request.device == Py_None && tensor.memory->entry() &&
       route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
     return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
-                          : wrap_tensor(Tensor(tensor), base_of(x));
+                          : wrap_tensor(tensor, base_of(x));
   }
   return import_slowly(x, request, nullptr);
 }

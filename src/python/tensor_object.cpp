@@ -162,7 +162,8 @@ bool is_python_thread() {
 
 }  // namespace
 
-PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
+template <class T>
+PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
   if (!type) type = reinterpret_cast<PyTypeObject*>(hooks.tensor_class);
   if (!type) {
     PyErr_SetString(PyExc_RuntimeError, "the sycl_ext package has not been imported");
@@ -170,12 +171,18 @@ PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
   }
   TensorObject* const object = PyObject_GC_New(TensorObject, type);
   if (!object) return nullptr;
+  try {
+    new (const_cast<Tensor*>(&object->tensor)) Tensor(std::forward<T>(tensor));
+  } catch (...) {  // no memory for a copy of many axes
+    type->tp_free(object);
+    Py_DECREF(type);
+    throw;
+  }
   static thread_local const bool python_started_it [[gnu::tls_model("initial-exec")]] =
       is_python_thread();
   if (python_started_it) this_thread_may_ask_queues();
   object->weakrefs = object->offers = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
-  new (const_cast<Tensor*>(&object->tensor)) Tensor(std::move(tensor));
   void*& known = object->tensor.memory->representative;
   object->representative = Py_XNewRef(static_cast<PyObject*>(known));
   if (known) ++cast(object->representative)->handles;
@@ -184,6 +191,8 @@ PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type) {
   PyObject_GC_Track(object);
   return reinterpret_cast<PyObject*>(object);
 }
+template PyObject* wrap_tensor(Tensor&&, PyObject*, PyTypeObject*);
+template PyObject* wrap_tensor(const Tensor&, PyObject*, PyTypeObject*);
 
 PyTypeObject* tensor_base_type() {
   if (base_type) return base_type;

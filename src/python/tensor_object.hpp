@@ -48,8 +48,9 @@ PyTypeObject* tensor_base_type();
 void end_directly(PyObject* type) noexcept;
 
 // A new instance of `type` (a subclass of the base type).  `base` (borrowed; nullptr or None: there
-// is none) is the object that the tensor is a view of.
-PyObject* wrap_tensor(Tensor&& tensor, PyObject* base, PyTypeObject* type = nullptr);
+// is none) is the object that the tensor is a view of.  Defined for Tensor&& and const Tensor&.
+template <class T>
+PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type = nullptr);
 
 bool is_tensor(PyObject* object) noexcept;
 // The base of a view of the instance (borrowed): the instance's own base, or itself.
