@@ -10,7 +10,7 @@ namespace sycl_ext {
 
 // Runs the deleter of a managed tensor, which may be Python, while an exception may be pending.
 template <class Managed>
-void delete_managed(void* managed) {
+void release_managed(void* managed) {
   const SavedException saved;
   call_deleter<Managed>(managed);
 }
