@@ -9,10 +9,11 @@
 
 namespace sycl_ext {
 
+// Not inline: a linker takes this file, with the handlers, for what others need of it.
+std::atomic<int> process_generation{0}, first_user{-1};
+
 namespace {
 
-std::atomic<bool> watched{false}, forked{false};
-std::atomic<int> generation{0};
 std::mutex one_fork;  // at a time
 
 void before_fork() noexcept {
@@ -22,8 +23,7 @@ void before_fork() noexcept {
 }
 
 void after_fork(bool in_child) noexcept {
-  if (in_child) ++generation;
-  if (in_child && watched) forked = true;
+  if (in_child) ++process_generation;
   locks.for_each([](auto& lock) { lock.unlock_after_fork(); });
   if (const ForkSteps* const steps = fork_steps) steps->after(in_child);
   one_fork.unlock();
@@ -33,11 +33,5 @@ void after_fork(bool in_child) noexcept {
     pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
 
 }  // namespace
-
-int process_generation() noexcept { return generation.load(std::memory_order_relaxed); }
-
-bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
-
-void watch_for_forks() noexcept { watched = true; }
 
 }  // namespace sycl_ext

@@ -23,12 +23,13 @@ struct ForkSteps {
 };
 inline std::atomic<const ForkSteps*> fork_steps{nullptr};  // valid for ever
 
-// The number of forks between the first process and this one.
-int process_generation() noexcept;
+// The number of forks between the first process and this one; and the same of the first one that
+// used the SYCL runtime, -1: none has.
+extern std::atomic<int> process_generation, first_user;
 // Whether this process was forked from one that had used the SYCL runtime.
-bool is_forked_child() noexcept;
-// From now on a child counts as forked; to be called when the runtime is used for the first time.
-void watch_for_forks() noexcept;
+inline bool is_forked_child() noexcept {
+  return first_user >= 0 && first_user < process_generation;
+}
 
 // Error(runtime) in a forked child, unless the device is a CPU.  `is_cpu` is not asked elsewhere.
 template <class IsCpu>

@@ -44,10 +44,10 @@ void wait_interruptibly(std::function<void()> wait) {
     return wait();
   }
   wait = nullptr;
-  const int process = process_generation();
+  const int process = process_generation;
   while (end.wait_for(between_signals) != std::future_status::ready) {
     python->handle_signals();
-    if (process_generation() == process) continue;
+    if (process_generation == process) continue;
     // The thread that waits is the parent's.
     fail(Error::Kind::runtime,
          "a signal handler forked the process in the middle of a wait; only the parent continues "

@@ -93,63 +93,42 @@ static_assert(std::is_trivially_destructible_v<Locks>);  // blocks are freed unt
 
 // A value that is made when first needed, and never destroyed.  Threads may make it at the same
 // time, without a lock: the first one that is ready stays.
-template <class T>
+//
+// `per_process`: a forked child makes another one, and leaves that of its parent as it was: threads
+// that are gone may have been in the middle of it.
+template <class T, bool per_process = false>
 class FirstMade {
- public:
-  // `make` gives a unique_ptr.  When it cannot be made, the next call tries again.
-  template <class Make>
-  T& get(const Make& make) {
-    if (T* const value = made()) return *value;
-    std::unique_ptr<T> mine = make();
-    T* faster = nullptr;
-    return made_.compare_exchange_strong(faster, mine.get()) ? *mine.release() : *faster;
-  }
-  // nullptr: nobody has needed it so far.
-  T* made() const noexcept { return made_.load(std::memory_order_acquire); }
-
- private:
-  std::atomic<T*> made_{nullptr};
-};
-
-// The same for a value that one thread makes, while the others wait.
-template <class T>
-class MadeOnce : public FirstMade<T> {
- public:
-  template <class Make>
-  T& get(const Make& make) {
-    if (T* const value = this->made()) return *value;
-    const std::lock_guard<Mutex> lock(locks.making);
-    return FirstMade<T>::get(make);
-  }
-};
-
-// One for each process, made without a lock.  A forked child makes another one, and leaves that of
-// its parent as it was: threads that are gone may have been in the middle of it.
-template <class T>
-class PerProcess {
  public:
   struct Made {
     T value;
     Made* const of_parent;
-    const int process = process_generation();
+    const int process = process_generation;
   };
 
-  // `make` gives a T.
+  // `make` gives a T.  When it cannot be made, the next call tries again.
   template <class Make>
   T& get(const Make& make) {
     Made* newest = newest_;
-    if (T* const value = of_this_process(newest)) return *value;
+    if (T* const value = value_of(newest)) return *value;
     std::unique_ptr<Made> mine(new Made{make(), newest});
     return (newest_.compare_exchange_strong(newest, mine.get()) ? mine.release() : newest)->value;
   }
-  // nullptr: nobody has needed it so far in this process.
-  T* made() const noexcept { return of_this_process(newest()); }
+  // The same by one thread, while the others wait.
+  template <class Make>
+  T& get_once(const Make& make) {
+    if (T* const value = made()) return *value;
+    const std::lock_guard<Mutex> lock(locks.making);
+    return get(make);
+  }
+  // nullptr: nobody has needed it so far (in this process).
+  T* made() const noexcept { return value_of(newest()); }
   // Of this process, or of the last one before it that has made one.
   Made* newest() const noexcept { return newest_.load(std::memory_order_acquire); }
 
  private:
-  static T* of_this_process(Made* one) noexcept {
-    return one && one->process == process_generation() ? &one->value : nullptr;
+  static T* value_of(Made* one) noexcept {
+    const bool is_known = one && (!per_process || one->process == process_generation);
+    return is_known ? &one->value : nullptr;
   }
   std::atomic<Made*> newest_{nullptr};
 };

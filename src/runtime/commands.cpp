@@ -103,7 +103,7 @@ std::string failure_of(const EventState& state) {
     return "";
   }
   using Status = sycl::info::event_command_status;
-  const bool is_parents = state.process != process_generation();
+  const bool is_parents = state.process != process_generation;
   try {
     if (is_parents && !(is_cpu(*state.queue) && is_over(state))) {
       return "it was under way when this process was forked, and goes on in the parent only; wait "
@@ -121,7 +121,7 @@ std::string failure_of(const EventState& state) {
 }
 
 // Threads wait until the outcome of a command is known.  A child has none of the threads.
-PerProcess<std::condition_variable_any> is_known_in;
+FirstMade<std::condition_variable_any, true> is_known_in;
 std::condition_variable_any& is_known() {
   return is_known_in.get([] { return std::condition_variable_any(); });
 }
@@ -129,7 +129,7 @@ std::condition_variable_any& is_known() {
 // One thread waits for the oldest command of a queue while this lives, without the lock.
 struct OnlyWait {
   OnlyWait(AsyncErrors* errors, std::unique_lock<Mutex>* lock) : errors(errors), lock(lock) {
-    errors->awaited_in = process_generation();
+    errors->awaited_in = process_generation;
     lock->unlock();
   }
   ~OnlyWait() {
@@ -160,7 +160,7 @@ void look_at_commands(const QueueState& state, const EventState* last) {
       if ((*one)->is_done) over.splice(over.end(), errors.begun, one);
     }
     if (found == errors.begun.end() || (last && is_settled(*last))) return;
-    if (errors.awaited_in == process_generation()) {
+    if (errors.awaited_in == process_generation) {
       if (!last) return;
       is_known().wait(lock);
       continue;
@@ -169,7 +169,7 @@ void look_at_commands(const QueueState& state, const EventState* last) {
     std::string failure;
     {
       const OnlyWait only(&errors, &lock);
-      if (!last && next->process == process_generation() && !is_over(*next)) return;
+      if (!last && next->process == process_generation && !is_over(*next)) return;
       failure = failure_of(*next);
       (void)collect_errors(state);  // of a command that the runtime could not submit
     }
@@ -264,7 +264,7 @@ Event Event::from_address(const void* address) {
 
 std::optional<bool> Event::answer() const noexcept {
   try {
-    if (!state_ || state_->is_done || state_->process != process_generation()) return true;
+    if (!state_ || state_->is_done || state_->process != process_generation) return true;
     if (!is_over(*state_)) return false;
     const std::lock_guard<Mutex> lock(locks.async_errors);
     if (!state_->is_listed) state_->finish();

@@ -97,7 +97,7 @@ struct EventState {
 
   sycl::event event;
   const std::shared_ptr<QueueState> queue;
-  const int process = process_generation();
+  const int process = process_generation;
   // How many waits had failed on the queue before it was submitted.  After one more it counts as
   // failed, unless it only marks.
   static constexpr std::uint64_t no_failure_counts = ~std::uint64_t{0};

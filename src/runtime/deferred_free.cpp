@@ -149,7 +149,7 @@ struct Reaper {
 namespace {
 
 // A child does not have the thread, and the objects were the parent's to free.
-PerProcess<Reaper> reapers;
+FirstMade<Reaper, true> reapers;
 Reaper& reaper() noexcept {
   return reapers.get([] { return Reaper(); });
 }

@@ -48,7 +48,7 @@ struct OpenCl {
 FirstMade<const OpenCl> the_functions;
 
 const OpenCl& opencl() {
-  return the_functions.get([] { return std::make_unique<const OpenCl>(); });
+  return the_functions.get([] { return OpenCl(); });
 }
 
 std::optional<sycl::event> mark_opencl(const QueueState& state) {

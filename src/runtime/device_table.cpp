@@ -36,7 +36,7 @@ auto& advice = *new std::pair<std::string, std::string>("`python -m sycl_ext doc
 class Table {
  public:
   Table() {
-    watch_for_forks();
+    if (first_user < 0) first_user = process_generation.load();
     entries_.reserve(most_entries);
     try {
       std::map<std::string, int> ordinals;  // filter strings count per backend and type
@@ -215,11 +215,11 @@ class Table {
   const Entry* last_searched_ = nullptr;
 };
 
-MadeOnce<Table> the_table;
+FirstMade<Table> the_table;
 
 Table& table() {
   Table* const made = the_table.made();  // inlined, unlike the rest
-  return made ? *made : the_table.get([] { return std::make_unique<Table>(); });
+  return made ? *made : the_table.get_once([] { return Table(); });
 }
 
 template <class Object>
@@ -245,15 +245,15 @@ std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, 
 }
 
 const Queue& Entry::extension_queue() const {
-  return extension_queue_.get([this] { return std::make_unique<const Queue>(new_queue()); });
+  return extension_queue_.get([this] { return new_queue(); });
 }
 
 const Queue& Entry::fetch_queue() const {
   return queue_.get([this] {
     const Interpreter* const python = interpreter;
-    auto fetched = std::make_unique<const Queue>(
-        python ? python->queue_of(*this) : Queue(make_queue(sycl->context, sycl->device, {})));
-    fetched->share();
+    Queue fetched =
+        python ? python->queue_of(*this) : Queue(make_queue(sycl->context, sycl->device, {}));
+    fetched.share();
     return fetched;
   });
 }

@@ -122,7 +122,7 @@ class Entry final {
  private:
   const Queue& fetch_queue() const;
   // Made without a lock, under which a fork would wait for the runtime.
-  mutable PerProcess<const Queue> commands_;
+  mutable FirstMade<const Queue, true> commands_;
   mutable FirstMade<const Queue> queue_, extension_queue_;
 };
 

@@ -70,15 +70,14 @@ struct Classes {
   Anatomy queue, context;
 };
 
-MadeOnce<const Classes> the_classes;
+FirstMade<const Classes> the_classes;
 
 const Classes& classes() {
-  return the_classes.get([] {
+  return the_classes.get_once([] {
     return sycl_call("creating a queue", [] {
       const sycl::queue live(sycl::default_selector_v, [](sycl::exception_list) {});
-      return std::make_unique<const Classes>(
-          Classes{anatomy_of(live, "sycl::queue", "dpctl.SyclQueue"),
-                  anatomy_of(live.get_context(), "sycl::context", "dpctl.SyclContext")});
+      return Classes{anatomy_of(live, "sycl::queue", "dpctl.SyclQueue"),
+                     anatomy_of(live.get_context(), "sycl::context", "dpctl.SyclContext")};
     });
   });
 }

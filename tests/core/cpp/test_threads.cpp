@@ -192,17 +192,17 @@ TEST(threads_take_locks_while_another_forks) {
 
 // A child that is forked while another thread makes something has it, or makes it itself.
 TEST(threads_make_once_while_another_forks) {
-  static MadeOnce<const int> number;
+  static FirstMade<const int> number;
   std::atomic<bool> begins{false};
   const auto make = [&] {
     begins = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return std::make_unique<const int>(5);
+    return 5;
   };
-  std::thread other([&] { number.get(make); });
+  std::thread other([&] { number.get_once(make); });
   while (!begins) std::this_thread::yield();
   CHECK(ends_well_in_a_child([&] {
-    if (number.get(make) != 5) _exit(1);
+    if (number.get_once(make) != 5) _exit(1);
   }));
   other.join();
 }
