@@ -13,11 +13,11 @@ Layout::Layout(int ndim) : ndim_(ndim), inline_{} {
     fail(Error::Kind::value, "an array of ", ndim, " dimensions; between 0 and ", max_ndim,
          " are possible");
   }
-  if (ndim > inline_ndim) heap_ = std::make_unique<std::int64_t[]>(2 * std::size_t(ndim));
+  if (ndim > inline_ndim) heap_.resize(2 * std::size_t(ndim));
 }
 
-Layout read_layout(int ndim, const std::int64_t* shape, const std::int64_t* strides, Order order,
-                   std::size_t itemsize) {
+Layout read_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize,
+                   const std::int64_t* strides) {
   Layout layout(ndim);
   if (ndim > 0 && !shape) {
     fail(Error::Kind::value, "an array of ", ndim, " dimensions and a NULL shape");

@@ -6,32 +6,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <utility>
+#include <vector>
 
 namespace sycl_ext {
 
 inline constexpr int max_ndim = 64;  // NumPy's limit
 
 // Shape and strides of one array, both in elements; up to `inline_ndim` without an allocation.
+// One that was moved from is not read.
 class Layout {
  public:
   explicit Layout(int ndim = 0);
-  Layout(const Layout& other) : ndim_(other.ndim_) {
-    std::copy_n(other.inline_, 2 * inline_ndim, inline_);
-    if (!other.heap_) return;
-    heap_ = std::make_unique<std::int64_t[]>(2 * std::size_t(ndim_));
-    std::copy_n(other.heap_.get(), 2 * ndim_, heap_.get());
-  }
-  Layout& operator=(const Layout& other) { return *this = Layout(other); }
-  // A moved-from layout has no axes.
-  Layout(Layout&& other) noexcept : ndim_(0) { *this = std::move(other); }
-  Layout& operator=(Layout&& other) noexcept {
-    ndim_ = std::exchange(other.ndim_, 0);
-    std::copy_n(other.inline_, 2 * inline_ndim, inline_);
-    heap_ = std::move(other.heap_);
-    return *this;
-  }
 
   int ndim() const noexcept { return ndim_; }
   std::int64_t* shape() noexcept { return values(); }
@@ -41,25 +26,21 @@ class Layout {
 
  private:
   static constexpr int inline_ndim = 4;
-  std::int64_t* values() noexcept { return heap_ ? heap_.get() : inline_; }
-  const std::int64_t* values() const noexcept { return heap_ ? heap_.get() : inline_; }
+  std::int64_t* values() noexcept { return heap_.empty() ? inline_ : heap_.data(); }
+  const std::int64_t* values() const noexcept { return heap_.empty() ? inline_ : heap_.data(); }
 
   int ndim_;
   std::int64_t inline_[2 * inline_ndim];
-  std::unique_ptr<std::int64_t[]> heap_;
+  std::vector<std::int64_t> heap_;  // empty: the values are inline
 };
 
 enum class Order : char { c = 'C', f = 'F' };
 
-// The layout of a shape and strides; without strides, the compact one.  Error(value) for a negative
-// length, too many dimensions, a NULL shape, or a number of bytes that does not fit into the
-// address space.
-Layout read_layout(int ndim, const std::int64_t* shape, const std::int64_t* strides, Order order,
-                   std::size_t itemsize);
-inline Layout compact_layout(int ndim, const std::int64_t* shape, Order order,
-                             std::size_t itemsize) {
-  return read_layout(ndim, shape, nullptr, order, itemsize);
-}
+// The layout of a shape and strides; without strides, the compact one in this order.  Error(value)
+// for a negative length, too many dimensions, a NULL shape, or a number of bytes that does not fit
+// into the address space.
+Layout read_layout(int ndim, const std::int64_t* shape, Order order, std::size_t itemsize,
+                   const std::int64_t* strides = nullptr);
 
 // A stride in bytes, for a layout that has passed one of the checks of this file.  Only the stride
 // of an axis that is never stepped along can be too large for it; any number does there.

@@ -18,7 +18,7 @@ std::string device_text(DLDevice device) {
 
 Layout layout_of(const DLTensor& dl, std::size_t itemsize) {
   try {
-    return read_layout(dl.ndim, dl.shape, dl.strides, Order::c, itemsize);
+    return read_layout(dl.ndim, dl.shape, Order::c, itemsize, dl.strides);
   } catch (const Error& error) {
     fail(Error::Kind::buffer, "the producer's array cannot be read: ", error.what());
   }

@@ -65,7 +65,7 @@ inline Order read_order(const std::string& order) {
 }
 
 inline Layout compact(const Dims& shape, const std::string& order, std::size_t itemsize) {
-  return compact_layout(static_cast<int>(shape.size()), shape.data(), read_order(order), itemsize);
+  return read_layout(static_cast<int>(shape.size()), shape.data(), read_order(order), itemsize);
 }
 
 inline Layout strided(const Dims& shape, const Dims& strides, std::size_t itemsize) {
@@ -73,8 +73,8 @@ inline Layout strided(const Dims& shape, const Dims& strides, std::size_t itemsi
     fail(Error::Kind::value, "shape has ", shape.size(), " entries and strides has ",
          strides.size());
   }
-  return read_layout(static_cast<int>(shape.size()), shape.data(), strides.data(), Order::c,
-                     itemsize);
+  return read_layout(static_cast<int>(shape.size()), shape.data(), Order::c, itemsize,
+                     strides.data());
 }
 
 inline const void* address(std::uintptr_t value) { return reinterpret_cast<const void*>(value); }

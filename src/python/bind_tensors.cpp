@@ -107,8 +107,8 @@ void bind_tensors(py::module_& m) {
       py::arg("readonly") = false);
   m.def("reshape", [](const py::object& tensor, const py::sequence& shape) -> py::object {
     Tensor view = tensor_of(tensor.ptr());
-    const Layout target = compact(read_dims(shape), "C", view.dtype->itemsize());
-    const bool fits = reshape_layout(tensor_of(tensor.ptr()).layout, target, &view.layout);
+    view.layout = compact(read_dims(shape), "C", view.dtype->itemsize());
+    const bool fits = reshape_layout(tensor_of(tensor.ptr()).layout, &view.layout);
     return fits ? view_of(tensor, std::move(view)) : py::none();
   });
 

@@ -18,7 +18,7 @@ namespace {
 // includes the kind of USM.
 Tensor make_like(const DLTensor& prototype) {
   const DType& dtype = dtype_from_dlpack(prototype.dtype);
-  const Layout layout = compact_layout(prototype.ndim, prototype.shape, Order::c, dtype.itemsize());
+  const Layout layout = read_layout(prototype.ndim, prototype.shape, Order::c, dtype.itemsize());
   const int type = static_cast<int>(prototype.device.device_type), id = prototype.device.device_id;
   const NamedDevice named = resolve(prototype.device);
   if (named.is_host && id == 0) return make_host_tensor(dtype, layout);

@@ -171,7 +171,7 @@ PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,
     const DType& dtype = dtype_of(*view);
     return wrap_tensor(
         borrow_usm(static_cast<std::byte*>(view->data), dtype,
-                   read_layout(view->ndim, view->shape, view->strides, Order::c, dtype.itemsize()),
+                   read_layout(view->ndim, view->shape, Order::c, dtype.itemsize(), view->strides),
                    entry_at(view->entry), view->readonly != 0, std::move(keep), queue_at(queue)),
         nullptr);
   });
@@ -184,7 +184,7 @@ PyObject* make(const sycl_ext_view* view, const void* queue) {
            "; it must be 0 (device), 1 (shared) or 2 (host)");
     }
     const DType& dtype = dtype_of(*view);
-    const Layout layout = compact_layout(view->ndim, view->shape, Order::c, dtype.itemsize());
+    const Layout layout = read_layout(view->ndim, view->shape, Order::c, dtype.itemsize());
     return wrap_tensor(make_tensor(entry_at(view->entry), static_cast<UsmKind>(view->usm_kind),
                                    dtype, layout, queue_at(queue)),
                        nullptr);

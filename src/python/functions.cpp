@@ -194,7 +194,7 @@ PyObject* make_new(PyObject*, const Call& call) {
   const Entry& entry = device == Py_None ? default_entry() : entry_at(static_cast<int>(id));
   const DType& element = dtypes[static_cast<std::size_t>(index)];
   Tensor tensor = make_tensor(entry, static_cast<UsmKind>(kind), element,
-                              compact_layout(ndim, lengths.data(), Order::c, element.itemsize()));
+                              read_layout(ndim, lengths.data(), Order::c, element.itemsize()));
   if (zero) fill_zero(tensor);
   return wrap_tensor(std::move(tensor), nullptr);
 }

@@ -31,7 +31,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
 // For a compact copy.
 Layout compact_layout_of(const Tensor& tensor, Order order = Order::c) {
   const Layout& layout = tensor.layout;
-  return compact_layout(layout.ndim(), layout.shape(), order, tensor.dtype->itemsize());
+  return read_layout(layout.ndim(), layout.shape(), order, tensor.dtype->itemsize());
 }
 
 CopyLoops loops_of(const Tensor& to, const Tensor& from) {

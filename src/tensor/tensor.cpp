@@ -110,8 +110,7 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout) {
 
 // From the last axis on: axes of the source that continue each other are a run, which axes of the
 // target divide.
-bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to) {
-  *to = compact_target;
+bool reshape_layout(const Layout& from, Layout* to) {
   if (element_count(from) == 0) return true;
   std::int64_t left = 1, step = 1;  // of the run: the elements not divided yet, and their stride
   for (int axis = to->ndim() - 1, next = from.ndim() - 1; axis >= 0; --axis) {

@@ -58,9 +58,9 @@ Tensor make_view(const Tensor& base, std::int64_t offset, Layout layout);
 bool require_inside(Error::Kind kind, const Memory& memory, std::byte* data, const Layout& layout,
                     std::size_t itemsize);
 
-// The layout of the same elements in the shape of `compact_target` (which has as many elements);
-// false when that takes a copy.
-bool reshape_layout(const Layout& from, const Layout& compact_target, Layout* to);
+// Gives the strides of the same elements to `to`, a compact layout of as many elements; false when
+// that takes a copy.
+bool reshape_layout(const Layout& from, Layout* to);
 
 // The tensor as host memory: relabelled when the host can reach it (Error(buffer) otherwise).
 Tensor as_host_view(const Tensor& tensor);

@@ -45,7 +45,7 @@ Tensor make_sample(Input& input) {
   }
   const Entry& entry = entries()[static_cast<std::size_t>(input.between(0, 2))];
   const std::int64_t shape[] = {stride};
-  const Layout compact = compact_layout(1, shape, Order::c, dtype.itemsize());
+  const Layout compact = read_layout(1, shape, Order::c, dtype.itemsize());
   const std::int64_t where = input.between(0, 4);
   Tensor block = where == 3 ? make_host_tensor(dtype, compact)
                             : make_tensor(entry, static_cast<UsmKind>(where % 3), dtype, compact,
@@ -128,8 +128,8 @@ void use(const Tensor& tensor) {
   const std::int64_t shape[] = {tensor.size()};
   if (tensor.size() > most_copied) return;
   const Tensor host = copy_to_host(tensor);
-  Layout flat;
-  if (reshape_layout(tensor.layout, compact_layout(1, shape, Order::c, 1), &flat)) {
+  Layout flat = read_layout(1, shape, Order::c, 1);
+  if (reshape_layout(tensor.layout, &flat)) {
     REQUIRE(inside(make_view(tensor, 0, flat)));
   }
   if (tensor.on_host) {

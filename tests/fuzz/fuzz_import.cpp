@@ -33,7 +33,7 @@ struct Blocks {
 const Blocks& blocks() {
   static const Blocks* const made = [] {
     const std::int64_t shape[] = {16, 16};
-    const Layout layout = compact_layout(2, shape, Order::c, 4);
+    const Layout layout = read_layout(2, shape, Order::c, 4);
     auto* blocks = new Blocks{
         {}, make_tensor(default_entry(), UsmKind::shared, dtype_named("float32"), layout), {}};
     for (std::size_t i = 0; i < 5; ++i) {
@@ -139,7 +139,7 @@ void fuzz(Input& input) {
     // Views of it, which must stay inside whatever they are asked for.
     const std::int64_t length = input.dimension(), step = input.dimension();
     try {
-      const Layout view = read_layout(1, &length, &step, Order::c, tensor.dtype->itemsize());
+      const Layout view = read_layout(1, &length, Order::c, tensor.dtype->itemsize(), &step);
       const Tensor part = make_view(tensor, input.dimension(), view);
       Extent extent{};
       REQUIRE(find_extent(part.layout, part.dtype->itemsize(), &extent));

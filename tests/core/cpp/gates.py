@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 #: Their wrappers are written in C++, in ``test_faults.cpp``.
-ALLOCATORS = {"_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "malloc", "posix_memalign"}
+ALLOCATORS = {"_Znwm", "_ZnwmRKSt9nothrow_t", "malloc", "posix_memalign"}
 #: Not calls that can fail: what reads an exception, copies of handles, code locations, and what
 #: SYCL declares noexcept.
 HARMLESS = ("9exception", "exception_list", "tls_code_loc_t", "_V16deviceC", "get_backend")

@@ -16,7 +16,7 @@ namespace {
 Tensor numbers() {
   const std::int64_t shape[] = {100};
   const Tensor tensor = make_tensor(default_entry(), UsmKind::shared, dtype_named("uint8"),
-                                    compact_layout(1, shape, Order::c, 1));
+                                    read_layout(1, shape, Order::c, 1));
   fill_zero(tensor);
   return tensor;
 }
@@ -28,7 +28,7 @@ Queue new_queue() {
 Tensor numbers_on(const Queue& queue) {
   const std::int64_t shape[] = {100};
   return make_tensor(default_entry(), UsmKind::shared, dtype_named("uint8"),
-                     compact_layout(1, shape, Order::c, 1), queue);
+                     read_layout(1, shape, Order::c, 1), queue);
 }
 
 // The work of another library on a queue that it was handed.

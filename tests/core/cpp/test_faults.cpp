@@ -55,16 +55,12 @@ void core_runtime_gate(int number) {
 }
 
 void* __real__Znwm(std::size_t nbytes);
-void* __real__Znam(std::size_t nbytes);
 void* __real__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t&);
 void* __real_malloc(std::size_t nbytes);
 int __real_posix_memalign(void** block, std::size_t alignment, std::size_t nbytes);
 
 void* __wrap__Znwm(std::size_t nbytes) {
   return allocators.fails_now() ? throw std::bad_alloc() : __real__Znwm(nbytes);
-}
-void* __wrap__Znam(std::size_t nbytes) {
-  return allocators.fails_now() ? throw std::bad_alloc() : __real__Znam(nbytes);
 }
 void* __wrap__ZnwmRKSt9nothrow_t(std::size_t nbytes, const std::nothrow_t& nothrow) {
   return allocators.fails_now() ? nullptr : __real__ZnwmRKSt9nothrow_t(nbytes, nothrow);
@@ -88,7 +84,7 @@ using Kind = Error::Kind;
 Tensor numbers(UsmKind kind, const std::vector<std::int64_t>& shape) {
   const DType& dtype = dtype_named("int16");
   const Tensor host = make_host_tensor(
-      dtype, compact_layout(static_cast<int>(shape.size()), shape.data(), Order::c, 2));
+      dtype, read_layout(static_cast<int>(shape.size()), shape.data(), Order::c, 2));
   for (std::size_t i = 0; i < host.nbytes(); ++i) host.data[i] = static_cast<std::byte>(i * 37);
   return kind == UsmKind::system ? host : copy_to_entry(host, default_entry(), kind);
 }
@@ -280,8 +276,8 @@ const std::vector<Operation>& operations() {
       {"views",
        [](const World& w) {
          const std::int64_t shape[] = {6, 40};
-         Layout flat;
-         CHECK(reshape_layout(w.shared.layout, compact_layout(2, shape, Order::c, 2), &flat));
+         Layout flat = read_layout(2, shape, Order::c, 2);
+         CHECK(reshape_layout(w.shared.layout, &flat));
          require_equal(make_view(w.shared, 0, flat), w.shared);
          CHECK(as_host_view(w.shared).on_host);
        }},

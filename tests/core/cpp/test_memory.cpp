@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<UsmKind, 3> kinds{UsmKind::device, UsmKind::shared, UsmKind::host};
 
 Layout compact(const std::vector<std::int64_t>& shape, std::size_t itemsize) {
-  return compact_layout(static_cast<int>(shape.size()), shape.data(), Order::c, itemsize);
+  return read_layout(static_cast<int>(shape.size()), shape.data(), Order::c, itemsize);
 }
 
 // The bytes of a compact tensor, read by way of a host copy.
@@ -36,7 +36,6 @@ TEST(layout_copies_and_moves) {
     Layout copy = layout, assigned;
     assigned = copy;
     const Layout moved = std::move(copy);
-    CHECK(copy.ndim() == 0);
     for (const Layout* one : {static_cast<const Layout*>(&assigned), &moved}) {
       CHECK(one->ndim() == ndim);
       CHECK(std::equal(one->shape(), one->shape() + ndim, layout.shape()));
@@ -51,7 +50,7 @@ TEST(view_stays_inside) {
   const auto view = [&](std::int64_t offset, std::vector<std::int64_t> shape,
                         std::vector<std::int64_t> strides) {
     return make_view(tensor, offset,
-                     read_layout(int(shape.size()), shape.data(), strides.data(), Order::c, 4));
+                     read_layout(int(shape.size()), shape.data(), Order::c, 4, strides.data()));
   };
   CHECK(view(19, {20}, {-1}).data == tensor.data + 76);
   CHECK(view(0, {0}, {1}).size() == 0);

@@ -37,8 +37,8 @@ void in_threads(const Work& work) {
 }
 
 Tensor numbers(UsmKind kind, std::int64_t count, int value) {
-  const Tensor tensor = make_tensor(default_entry(), kind, dtype_named("uint8"),
-                                    compact_layout(1, &count, Order::c, 1));
+  const Tensor tensor =
+      make_tensor(default_entry(), kind, dtype_named("uint8"), read_layout(1, &count, Order::c, 1));
   const Tensor host = make_host_tensor(dtype_named("uint8"), tensor.layout);
   std::fill_n(host.data, count, static_cast<std::byte>(value));
   copy_elements(tensor, host);
@@ -131,8 +131,7 @@ TEST(threads_begin_copies) {
     const Tensor everybodys = numbers(UsmKind::device, 8 * 4000, 0);
     in_threads([&](int number) {
       const std::int64_t count = 4000;
-      const Tensor row =
-          make_view(everybodys, number * count, compact_layout(1, &count, Order::c, 1));
+      const Tensor row = make_view(everybodys, number * count, read_layout(1, &count, Order::c, 1));
       const Tensor source = numbers(UsmKind::host, count, number + 1);
       const Tensor host = make_host_tensor(dtype_named("uint8"), row.layout);
       for (int round = 0; round < 20; ++round) {
