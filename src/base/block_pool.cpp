@@ -53,7 +53,7 @@ std::vector<KeptBlock> BlockPool::take_all() noexcept {
   return std::exchange(blocks_, {});
 }
 
-std::size_t BlockPool::kept() const noexcept {
+std::size_t BlockPool::nbytes() const noexcept {
   const std::lock_guard lock(locks.pools);
   return nbytes_;
 }

@@ -40,8 +40,8 @@ class BlockPool {
   void drain(const Release& release) {
     for (const KeptBlock& block : take_all()) release(block.data);
   }
-  // Bytes of the blocks that are kept now.
-  std::size_t kept() const noexcept;
+  // Of the blocks that are kept now.
+  std::size_t nbytes() const noexcept;
 
  private:
   // Takes the block over, and returns one that has to go.

@@ -163,7 +163,7 @@ void bind_tensors(py::module_& m) {
       const MemoryUse& use = use_of(entry, kind);
       if (use.total() == 0) return;
       found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
-                         use.bytes(), use.peak(), use.live(), use.total(), kept_bytes(entry, kind));
+                         use.bytes(), use.peak(), use.live(), use.total(), use.kept.nbytes());
     };
     add(nullptr, UsmKind::system);
     for (int id = 0; id < entries_so_far(); ++id) {

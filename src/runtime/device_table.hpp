@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "base/block_pool.hpp"
 #include "base/fork.hpp"
 #include "base/lock.hpp"
 #include "runtime/memory_limit.hpp"
@@ -72,15 +71,12 @@ class Entry final {
   mutable std::atomic<const Entry*> next_searched{nullptr};
 
   // Of 'device', 'shared' and 'host' USM; and the limit for the sum of the first two, < 0: none.
-  mutable std::array<MemoryUse, allocated_kinds.size()> memory_use;
+  // More is kept for copies through the host: an allocation of host USM costs more than the copy.
+  mutable std::array<MemoryUse, allocated_kinds.size()> memory_use{
+      MemoryUse(std::size_t{2} << 20, BlockPool::largest_small),
+      MemoryUse(std::size_t{2} << 20, BlockPool::largest_small),
+      MemoryUse(std::size_t{8} << 20, std::size_t{4} << 20)};
   mutable std::atomic<std::int64_t> memory_limit{-1};
-
-  // Blocks that are kept for the next allocations.  Copies through the host use host USM, whose
-  // allocation costs more than the copy.
-  mutable std::array<BlockPool, allocated_kinds.size()> pools{
-      BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
-      BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
-      BlockPool(std::size_t{8} << 20, std::size_t{4} << 20)};
 
   // Whether the default context also knows the pointers of this private one, as everywhere but on
   // OpenCL: the runtime then does not tell which context they are bound to.

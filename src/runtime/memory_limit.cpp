@@ -18,7 +18,8 @@ constexpr std::chrono::milliseconds longest_wait_for_room{5000};
 // In a row, of a handler that returns true: other threads may take memory that it frees.
 constexpr int most_fruitless_calls = 100;
 
-MemoryUse use_of_host;  // trivially destroyed: good until the process ends
+// Never destroyed: a block may come back after the static destructors.
+MemoryUse& use_of_host = *new MemoryUse(std::size_t{64} << 20, std::size_t{32} << 20);
 
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;

@@ -7,13 +7,17 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/block_pool.hpp"
 #include "runtime/usm_kind.hpp"
 
 namespace sycl_ext {
 
-// Counters that every allocation of a kind changes, without a lock.
+// Counters that every allocation of a kind changes, without a lock; and the blocks that are kept
+// for the next allocations, whose limits the pool is made with.
 class MemoryUse {
  public:
+  MemoryUse(std::size_t most, std::size_t largest) noexcept : kept(most, largest) {}
+
   void begins(std::size_t nbytes) noexcept {
     const auto size = static_cast<std::int64_t>(nbytes);
     const std::int64_t now = bytes_.fetch_add(size, std::memory_order_relaxed) + size;
@@ -33,11 +37,13 @@ class MemoryUse {
   std::int64_t total() const noexcept { return total_.load(std::memory_order_relaxed); }
   std::int64_t live() const noexcept { return total() - gone_.load(std::memory_order_relaxed); }
 
+  BlockPool kept;
+
  private:
   std::atomic<std::int64_t> bytes_{0}, peak_{0}, total_{0}, gone_{0};
 };
 
-// Where the allocations of an entry are counted; entry nullptr: host memory.
+// Of the allocations of an entry; entry nullptr: of host memory.
 MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept;
 
 // 'device' and 'shared' USM of the device of an entry; of a root device's, also that of its parts

@@ -23,14 +23,6 @@ namespace {
 
 std::atomic<long> uncounted_blocks{0};  // borrowed, or of no bytes
 
-// Never destroyed: a block may come back after the static destructors.
-BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
-
-// No entry stands for host memory.
-BlockPool& pool_of(const Entry* entry, UsmKind kind) {
-  return entry ? entry->pools[static_cast<std::size_t>(kind)] : host_pool;
-}
-
 // Gives a block back to the runtime.  After a fork it is the parent's, and at the end of the
 // process the runtime may be gone: then nothing is done.
 void free_block(void* block, const Entry* entry) noexcept {
@@ -49,13 +41,14 @@ void give_back(const Allocation& block) noexcept {
   const Entry* const entry = block.entry();
   const auto free = [entry](void* data) { free_block(data, entry); };
   if (entry && !entry->default_context) return free(block.data);
-  pool_of(entry, block.kind()).keep({block.data, block.capacity}, free);
+  use_of(entry, block.kind()).kept.keep({block.data, block.capacity}, free);
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
 KeptBlock take_host_block(std::size_t nbytes) {
   constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
-  if (const KeptBlock kept = host_pool.take(nbytes); kept.data) return kept;
+  const KeptBlock kept = use_of(nullptr, UsmKind::system).kept.take(nbytes);
+  if (kept.data) return kept;
   void* block = nullptr;
   const std::size_t capacity = BlockPool::rounded(nbytes);
   const bool large = nbytes >= 2 * huge_page;
@@ -157,7 +150,7 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
   const auto is_taken = [&] {
     passed = passed_limit(entry, kind, size);
     if (passed) return false;
-    block = pool_of(&entry, kind).take(size);
+    block = use_of(&entry, kind).kept.take(size);
     if (!block.data) block = {fresh_usm(size, kind, entry), size};
     return block.data != nullptr;
   };
@@ -301,20 +294,16 @@ bool Allocation::is_idle() const {
   return !may_have_work() || (may_ask && settle(false, false));
 }
 
-std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept {
-  return pool_of(entry, kind).kept();
-}
-
 void release_cached_memory() noexcept {
   const WithoutGil released;
   // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
   // holds blocks that are freed after it.
   for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
-  host_pool.drain(std::free);
+  use_of(nullptr, UsmKind::system).kept.drain(std::free);
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);
-    for (BlockPool& pool : entry.pools) {
-      pool.drain([&entry](void* block) { free_block(block, &entry); });
+    for (MemoryUse& use : entry.memory_use) {
+      use.kept.drain([&entry](void* block) { free_block(block, &entry); });
     }
   }
 }

@@ -205,9 +205,7 @@ Memory allocate_host(std::size_t nbytes, Queue queue = {});
 
 // Live blocks, allocated and borrowed.
 long live_allocations();
-// Bytes of the blocks that are kept for the next allocations; no entry stands for host memory.
-std::size_t kept_bytes(const Entry* entry, UsmKind kind) noexcept;
-// Gives them back to the runtime.
+// Gives the blocks that are kept for the next allocations back to the runtime.
 void release_cached_memory() noexcept;
 
 // A block that `owner` owns.

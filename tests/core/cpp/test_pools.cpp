@@ -34,7 +34,7 @@ TEST(pool_gives_back_what_fits) {
   CHECK(pool.take(129).data == nullptr && pool.take(64).data == nullptr);  // half would be wasted
   const KeptBlock found = pool.take(100);
   CHECK(found.data == &blocks[0] && found.nbytes == 128);
-  CHECK(pool.take(128).data == nullptr && pool.kept() == 0);
+  CHECK(pool.take(128).data == nullptr && pool.nbytes() == 0);
   CHECK(gone_for(pool, &blocks[1], 1025) == std::vector<void*>{&blocks[1]});  // too large to keep
 }
 
@@ -46,17 +46,17 @@ TEST(pool_keeps_the_newest) {
   CHECK(pool.take(9 * mib).data == nullptr);  // more than half would be wasted
   CHECK(gone_for(pool, &blocks[1], 30 * mib).empty());
   CHECK(gone_for(pool, &blocks[2], 25 * mib) == std::vector<void*>{&blocks[0]});
-  CHECK(pool.kept() == 55 * mib);
+  CHECK(pool.nbytes() == 55 * mib);
   CHECK(pool.take(30 * mib + 1).data == nullptr && pool.take(30 * mib + 4096).data == nullptr);
   const KeptBlock found = pool.take(24 * mib);
   CHECK(found.data == &blocks[2] && found.nbytes == 25 * mib);  // its true size
   const std::size_t more = BlockPool::most_blocks - 1;
   for (std::size_t i = 0; i < more; ++i) CHECK(gone_for(pool, &blocks[3], 64).empty());
   CHECK(gone_for(pool, &blocks[3], 64) == std::vector<void*>{&blocks[1]});
-  CHECK(pool.kept() == 64 * BlockPool::most_blocks);
+  CHECK(pool.nbytes() == 64 * BlockPool::most_blocks);
   std::size_t drained = 0;
   pool.drain([&](void* block) { drained += block == &blocks[3]; });
-  CHECK(drained == BlockPool::most_blocks && pool.kept() == 0);
+  CHECK(drained == BlockPool::most_blocks && pool.nbytes() == 0);
 }
 
 TEST(pool_threads) {
