@@ -97,7 +97,7 @@ void wait_for(sycl::event event, const QueueState& state) {
 // Waits for a command; the text of its error, or nothing.  A command of other code is not waited
 // for in the runtime: its errors belong to that code.
 std::string failure_of(const EventState& state) {
-  const WaitForWork call("waiting for a command");
+  const RuntimeCall wait("waiting for a command", true);
   if (!state.queue) {
     poll(state.event);
     return "";

@@ -101,10 +101,10 @@ void enter(const char* what, std::atomic<int>* count) noexcept {
 
 }  // namespace
 
-RuntimeCall::RuntimeCall(const char* what) noexcept {
-  if (own_brief++ > 0) return;
-  enter(what, &brief);
-  for (int forks = 0; forking && forks < 10; ++forks) {
+RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) {
+  if (!waits && own_brief++ > 0) return;
+  enter(what, waits ? &unfinished : &brief);
+  for (int forks = 0; !waits && forking && forks < 10; ++forks) {
     --brief;
     wait_a_little([] { return !forking; });
     ++brief;  // and look again: the next fork may have counted in between
@@ -112,12 +112,12 @@ RuntimeCall::RuntimeCall(const char* what) noexcept {
 }
 
 RuntimeCall::~RuntimeCall() {
-  if (--own_brief == 0) --brief;
+  if (waits_) {
+    --unfinished;
+  } else if (--own_brief == 0) {
+    --brief;
+  }
 }
-
-WaitForWork::WaitForWork(const char* what) noexcept { enter(what, &unfinished); }
-
-WaitForWork::~WaitForWork() { --unfinished; }
 
 void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }
 

@@ -17,23 +17,17 @@
 
 namespace sycl_ext {
 
-// Every such call is made while one of these lives, but for a wait.
+// Every such call is made while one of these lives.  `waits`: it lasts as long as the work that it
+// waits for.  A fork does not wait for it; the end of the process does, for a moment.
 class RuntimeCall {
  public:
-  explicit RuntimeCall(const char* what) noexcept;
+  explicit RuntimeCall(const char* what, bool waits = false) noexcept;
   ~RuntimeCall();
   RuntimeCall(const RuntimeCall&) = delete;
   RuntimeCall& operator=(const RuntimeCall&) = delete;
-};
 
-// The same for a call that lasts as long as the work that it waits for.  A fork does not wait for
-// it; the end of the process does, for a moment.
-class WaitForWork {
- public:
-  explicit WaitForWork(const char* what) noexcept;
-  ~WaitForWork();
-  WaitForWork(const WaitForWork&) = delete;
-  WaitForWork& operator=(const WaitForWork&) = delete;
+ private:
+  const bool waits_;
 };
 
 // Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
