@@ -62,7 +62,7 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
 }  // namespace
 
 template <class Managed>
-Imported import_managed(Managed* managed, const ImportOptions& options) {
+Imported import_managed(Managed* managed, ImportOptions options) {
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   Owner owner(managed, call_deleter<Managed>);
   bool readonly = false, copied = false;
@@ -96,6 +96,11 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
   auto* const data = reinterpret_cast<std::byte*>(first);
   const NamedDevice named = resolve(dl.device);
   if (!named.is_host && !named.entry) refuse(dl.device);
+  if (options.expected && !options.queue && named.entry) named.entry->queue();  // reads wait for it
+  if (options.queue && named.entry && !serves(*options.queue, *named.entry)) {
+    options.queue->wait();
+    options.queue = nullptr;
+  }
   if (InUse* const use = own_export(managed)) {
     return {view_known(use, data, dtype, std::move(layout), dl.device, named, readonly, options),
             copied};
@@ -111,7 +116,7 @@ Imported import_managed(Managed* managed, const ImportOptions& options) {
           copied};
 }
 
-template Imported import_managed(DLManagedTensor*, const ImportOptions&);
-template Imported import_managed(DLManagedTensorVersioned*, const ImportOptions&);
+template Imported import_managed(DLManagedTensor*, ImportOptions);
+template Imported import_managed(DLManagedTensorVersioned*, ImportOptions);
 
 }  // namespace sycl_ext

@@ -21,8 +21,9 @@ struct ImportOptions {
   bool settle = false;
   // With `settle`: the entry that other host memory comes in on, because its device reads that.
   const Entry* host_reader = nullptr;
-  // The queue that work on kDLOneAPI memory goes to, and whose entry that memory is on: the
-  // announced one or a part of it; nullptr: the entry announced, and its queue.
+  // The producer's queue for kDLOneAPI memory.  Where it serves the announced entry, work on the
+  // memory goes to it, and the memory is on its entry; else it is waited for.  nullptr: the queue
+  // of the announced entry, to which the producer has handed its work if it was asked.
   const Queue* queue = nullptr;
 };
 
@@ -40,6 +41,6 @@ void call_deleter(void* object) {
 // when this call throws.  A kDLOneAPI tensor comes in as USM of the entry with its device id.
 // Error(buffer) describes the problem.
 template <class Managed>
-Imported import_managed(Managed* managed, const ImportOptions& options);
+Imported import_managed(Managed* managed, ImportOptions options);
 
 }  // namespace sycl_ext

@@ -250,9 +250,9 @@ void bind_dlpack(py::module_& m) {
       [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
          bool never_copy, bool readonly, const std::optional<Queue>& queue,
          const py::object& base) {
-        return own(import_capsule(x.ptr(), capsule.ptr(),
-                                  {read_device(device), never_copy, readonly,
-                                   queue.value_or(Queue()), base.ptr()})
+        const DLDevice expected = read_device(device);
+        const ImportOptions options{&expected, false, nullptr, queue ? &*queue : nullptr};
+        return own(import_capsule(x.ptr(), capsule.ptr(), options, never_copy, readonly, base.ptr())
                        .release());
       },
       py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,

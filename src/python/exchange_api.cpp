@@ -161,7 +161,7 @@ PyObject* exchange_api_capsule() {
 }
 
 std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
-                                           const ImportOptions& options) {
+                                           ImportOptions options) {
   const DLPackExchangeAPI* const table = its_class.table;
   const bool may_be_lazy = its_class.facts & ProducerClass::has_lazy_state;
   if (!table || (may_be_lazy && has_lazy_state(producer))) return std::nullopt;
@@ -187,15 +187,10 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
     // A view without any order would be read too early; the Python protocol has an order.
     if (raised() || !has_stream) return std::nullopt;
     queue = queue_at_untrusted(stream);
-    const Entry* const announced = find_entry(id);
-    if (!announced || !serves(queue, *announced)) {
-      queue.wait();
-      queue = Queue();
-    }
+    options.queue = &queue;
   }
   (void)owner.release();
-  return import_managed(managed,
-                        {nullptr, options.settle, options.host_reader, queue ? &queue : nullptr});
+  return import_managed(managed, options);
 }
 
 }  // namespace sycl_ext

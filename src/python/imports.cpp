@@ -58,7 +58,7 @@ PyRef call_dlpack(PyObject* x, PyObject* stream, PyObject* copy) {
 // USM is asked for with a stream.  A producer that shows a queue gets that one: it has nothing to
 // do, and the queue is the tensor's from then on.  Another producer gets the queue that everybody
 // shares, and orders its work before what comes later there.
-PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& options, long facts,
+PyRef ask_view(PyObject* x, const ImportRequest& request, ImportOptions options, long facts,
                PyRef* refusal) {
   static PyObject* const device_method = intern("__dlpack_device__");
   static PyObject* const queue_name = intern("sycl_queue");
@@ -71,7 +71,8 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
     if (answer) device = read_device(answer.get());
   }
   if (!device) return nullptr;
-  CapsuleRequest wanted{*device, request.copy == Py_False, false, {}, nullptr, options};
+  options.expected = &*device;
+  Queue queue;
   PyRef stream;
   const int type = static_cast<int>(device->device_type);
   if (type == kDLOneAPI) {
@@ -82,21 +83,23 @@ PyRef ask_view(PyObject* x, const ImportRequest& request, const ImportOptions& o
     if (shows_queue) {
       stream.reset(PyObject_GetAttr(x, queue_name));
       if (!stream) (void)take_exception();
-      if (stream) wanted.queue = queue_of_dpctl(stream.get());
-      if (!wanted.queue) return nullptr;
+      if (stream) queue = queue_of_dpctl(stream.get());
+      if (!queue) return nullptr;
+      options.queue = &queue;
     } else {
       stream = shared_queue(*entry);
     }
   } else if (type != kDLCPU) {
     return nullptr;
   }
-  const PyRef capsule = call_dlpack(x, stream.get(), wanted.never_copy ? Py_False : nullptr);
+  const bool never_copy = request.copy == Py_False;
+  const PyRef capsule = call_dlpack(x, stream.get(), never_copy ? Py_False : nullptr);
   if (!capsule) {
     *refusal = take_exception();
     return nullptr;
   }
-  if (!request.dlpack_only && facts & ProducerClass::is_base) wanted.base = x;
-  return import_capsule(x, capsule.get(), std::move(wanted));
+  const bool is_base = !request.dlpack_only && facts & ProducerClass::is_base;
+  return import_capsule(x, capsule.get(), options, never_copy, false, is_base ? x : nullptr);
 }
 
 // ---- the order, as far as views go --------------------------------------------------------------
@@ -193,22 +196,15 @@ ProducerClass producer_class(PyTypeObject* type) {
   return found;
 }
 
-PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest&& request) {
-  const Entry* const entry = static_cast<int>(request.device.device_type) == kDLOneAPI
-                                 ? find_entry(request.device.device_id)
-                                 : nullptr;
-  const bool is_served = entry && request.queue && serves(request.queue, *entry);
-  if (entry && !request.queue) entry->queue();  // reads of the memory wait for it
-  request.options.expected = &request.device;
-  request.options.queue = is_served ? &request.queue : nullptr;
-  Imported imported = consume_capsule(capsule, request.options);
-  if (imported.copied && request.never_copy) {
+PyRef import_capsule(PyObject* x, PyObject* capsule, const ImportOptions& options, bool never_copy,
+                     bool readonly, PyObject* base) {
+  Imported imported = consume_capsule(capsule, options);
+  if (imported.copied && never_copy) {
     fail(Error::Kind::copy_refused, "copy=False, and the ", Py_TYPE(x)->tp_name, " made a copy");
   }
-  imported.tensor.readonly = imported.tensor.readonly || request.readonly;
-  PyRef tensor(wrap_tensor(std::move(imported.tensor), request.base));
+  imported.tensor.readonly = imported.tensor.readonly || readonly;
+  PyRef tensor(wrap_tensor(std::move(imported.tensor), base));
   if (!tensor) throw PythonError();
-  if (request.queue && !is_served) request.queue.wait();
   return tensor;
 }
 

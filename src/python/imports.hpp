@@ -34,16 +34,10 @@ struct ProducerClass {
 };
 ProducerClass producer_class(PyTypeObject* type);
 
-// A capsule of a producer as a new tensor, checked.
-struct CapsuleRequest {
-  DLDevice device;             // the announced or requested device
-  bool never_copy = false;     // Error(copy_refused) for a copy
-  bool readonly = false;       // whatever the capsule says
-  Queue queue{};               // of the producer; empty: the shared queue
-  PyObject* base = nullptr;    // the base of the tensor (borrowed)
-  ImportOptions options = {};  // settle and host_reader
-};
-PyRef import_capsule(PyObject* x, PyObject* capsule, CapsuleRequest&& request);
+// A capsule of the producer `x` as a new tensor, checked.  `never_copy`: Error(copy_refused) for a
+// copy.  `readonly`: whatever the capsule says.  `base` (borrowed): of the tensor.
+PyRef import_capsule(PyObject* x, PyObject* capsule, const ImportOptions& options, bool never_copy,
+                     bool readonly, PyObject* base);
 
 // The C exchange table (DLPack 1.3), both ways: the one that our types offer as
 // `__dlpack_c_exchange_api__`, and that of a producer.
@@ -57,6 +51,6 @@ PyObject* exchange_api_capsule();
 // Imports through the table of the producer's type.  Nothing: the type has none, or one that cannot
 // be believed for this object; the Python protocol is used then.
 std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
-                                           const ImportOptions& options = {});
+                                           ImportOptions options = {});
 
 }  // namespace sycl_ext
