@@ -319,9 +319,6 @@ def import_through_table(x: object, /) -> tuple[TensorBase, bool] | None:
 def facts_of_class(cls: type, /) -> int:
     """The cached bits of _protocols.imports.facts_of_class."""
 
-def as_writable(tensor: TensorBase, /) -> TensorBase:
-    """The same memory, marked as writable because its producer allows it."""
-
 def as_host_view(tensor: TensorBase, source: object, /) -> HostView:
     """The same memory, exported as (kDLCPU, 0); BufferError if the host cannot access it.
 
@@ -447,9 +444,9 @@ def view(
     offset: SupportsIndex,
     shape: Sequence[int],
     strides: Sequence[int],
-    readonly: bool = False,
+    readonly: bool | None = None,
 ) -> Tensor:
-    """A view; `offset` and `strides` count elements."""
+    """A view; `offset` and `strides` count elements. `readonly`: None: as the tensor is."""
 
 # ---- public functions, whose docstrings are in src/python/docstrings.hpp
 

@@ -96,15 +96,15 @@ void bind_tensors(py::module_& m) {
   m.def(
       "view",
       [](const py::object& tensor, std::int64_t offset, const py::sequence& shape,
-         const py::sequence& strides, bool readonly) {
+         const py::sequence& strides, std::optional<bool> readonly) {
         const Tensor& base = tensor_of(tensor.ptr());
         const Layout layout = strided(read_dims(shape), read_dims(strides), base.dtype->itemsize());
         Tensor view = make_view(base, offset, layout);
-        view.readonly = view.readonly || readonly;
+        view.readonly = readonly.value_or(view.readonly);
         return view_of(tensor, std::move(view));
       },
       py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"),
-      py::arg("readonly") = false);
+      py::arg("readonly") = std::nullopt);
   m.def("reshape", [](const py::object& tensor, const py::sequence& shape) -> py::object {
     Tensor view = tensor_of(tensor.ptr());
     view.layout = compact(read_dims(shape), "C", view.dtype->itemsize());
@@ -152,8 +152,8 @@ void bind_tensors(py::module_& m) {
     const Memory& memory = tensor.memory;
     if (!memory->entry()) return;
     memory->show();
-    const Queue queue = memory->queue();
-    queue.in_order() ? order_after(queue, memory) : order_after_copies(queue, memory);
+    const Queue& queue = memory->queue();
+    order_after(queue, memory, !queue.in_order());
   });
   m.def("release_cached_memory", &release_cached_memory);
   m.def("memory_use", [] {
@@ -265,11 +265,6 @@ void bind_dlpack(py::module_& m) {
   });
   m.def("facts_of_class", [](const py::type& cls) {
     return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
-  });
-  m.def("as_writable", [](const py::object& tensor) {
-    Tensor writable = tensor_of(tensor.ptr());
-    writable.readonly = false;
-    return view_of(tensor, std::move(writable));
   });
   m.def("capsule_from_pointer", [](std::uintptr_t managed, bool versioned) {
     return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));

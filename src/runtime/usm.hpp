@@ -63,6 +63,8 @@ class Allocation final : public Deferred {
   QueueSet busy_queues() const noexcept {
     return busy_queues(was_handed_out() || (!is_ours() && kind() != UsmKind::system));
   }
+  // The same, with or without those for the work of others.
+  QueueSet busy_queues(bool of_others) const noexcept;
   // Whether there may be any; in a forked child, also a copy of its parent.
   bool may_have_work() const noexcept {
     return !busy_queues().empty() || (is_forked_child() && entry());
@@ -102,7 +104,6 @@ class Allocation final : public Deferred {
     return own_queue_ || is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
   }
-  QueueSet busy_queues(bool of_others) const noexcept;
   // Asks the queues, and records when they are idle.  `wait`: until they are.
   bool settle(bool wait, bool told) const;
 

@@ -293,16 +293,11 @@ void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
 
 }  // namespace
 
-void order_after(const Queue& queue, const Memory& memory) {
+void order_after(const Queue& queue, const Memory& memory, bool only_copies) {
   if (is_forked_child()) return memory->wait_for_work();  // raises for a copy of its parent
-  if (!queue.in_order() && memory->is_idle()) return;
-  for (const Queue* producer : memory->busy_queues()) queue.order_after(*producer);
-}
-
-void order_after_copies(const Queue& queue, const Memory& memory) {
-  if (is_forked_child()) return memory->wait_for_work();
-  const Queue* const copies = memory->entry()->made_commands();
-  if (copies) queue.order_after(*copies);
+  if (!queue.in_order() && !only_copies && memory->is_idle()) return;
+  const QueueSet producers = only_copies ? memory->busy_queues(false) : memory->busy_queues();
+  for (const Queue* producer : producers) queue.order_after(*producer);
 }
 
 void require_target(const Tensor& to) {

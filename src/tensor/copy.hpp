@@ -12,10 +12,9 @@
 
 namespace sycl_ext {
 
-// Later work on the queue comes after the work submitted to the queues of the memory so far.
-void order_after(const Queue& queue, const Memory& memory);
-// The same for copies on the queue of this package.
-void order_after_copies(const Queue& queue, const Memory& memory);
+// Later work on the queue comes after the work submitted to the queues of the memory so far, or
+// after the copies on the queue of this package.
+void order_after(const Queue& queue, const Memory& memory, bool only_copies = false);
 
 // Error(buffer) unless a copy may write to it: it is read-only, or several of its indices share one
 // element.

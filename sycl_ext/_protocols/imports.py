@@ -107,7 +107,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
         if view is not None and facts & _DLPACK_FIRST:
             writable = getattr(getattr(x, "flags", None), "writable", None)
             if writable is not None:
-                return settle(_core.as_writable(view) if writable else view)
+                return settle(_core.view(view, 0, (), (), not writable))
         if (found := _described(x)) is not None:
             return settle(found)
         if view is not None:
