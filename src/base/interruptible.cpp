@@ -17,13 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds between_signals{50};
 
-std::atomic<int> detached{0};
-
-// A wait of the main thread, by a detached thread.
-struct Detached {
-  Detached() { ++detached; }
-  ~Detached() { --detached; }
-};
+std::atomic<int> detached{0};  // waits of the main thread, by detached threads
 
 }  // namespace
 
@@ -32,7 +26,9 @@ int interrupted_waits() noexcept { return detached; }
 void wait_interruptibly(std::function<void()> wait) {
   const Interpreter* const python = interpreter;
   if (!python || !python->is_interruptible()) return wait();
-  std::packaged_task<void()> task([wait, counted = std::make_unique<Detached>()]() mutable {
+  ++detached;
+  std::shared_ptr<void> end_of_count(nullptr, [](void*) { --detached; });
+  std::packaged_task<void()> task([wait, counted = std::move(end_of_count)]() mutable {
     // They are destroyed before the wait is over, the captures of the wait first.
     const auto counts = std::move(counted);
     std::exchange(wait, nullptr)();
