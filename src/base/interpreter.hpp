@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "base/lock.hpp"
 
@@ -19,6 +20,7 @@ inline bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); 
 
 class Entry;  // runtime/device_table.hpp
 class Queue;  // runtime/queue.hpp
+class Event;
 
 struct Interpreter {
   // Whether the calling thread holds the GIL.
@@ -38,9 +40,8 @@ struct Interpreter {
 
   // The queue of Entry::queue(), which is dpctl's.
   Queue (*queue_of)(const Entry& entry);
-  // Calls `add` with the address of each `sycl::event` that the users of an out-of-order queue have
-  // noted for their commands.
-  void (*find_noted_events)(const Queue& queue, const std::function<void(const void*)>& add);
+  // Appends the events that the users of an out-of-order queue have noted for their commands.
+  void (*find_noted_events)(const Queue& queue, std::vector<Event>* events);
   // Asks the program to free memory, before an allocation fails; true: it is to try again.
   bool (*make_room)(const Entry& limited, std::size_t nbytes);
 };
@@ -63,7 +64,6 @@ class WithoutGil {
     if (state_) python_->take_gil(state_);
   }
   WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
 
  private:
   const Interpreter* const python_ = interpreter;

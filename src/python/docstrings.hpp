@@ -112,19 +112,13 @@ Return the elements as a ``numpy.ndarray``.
 Parameters
 ----------
 copy : bool, optional
-    None: a view if the host can access the memory, otherwise one copy.  True: always a copy.
-    False: never a copy.
+    As for `host_view`, and so are the errors.
 wait : bool
     False: return an `AsyncCopy` at once; its ``result()`` is the array, after the work so far.
 
 Returns
 -------
 numpy.ndarray or AsyncCopy
-
-Raises
-------
-CopyRefusedError
-    With ``copy=False``, if the host cannot access the memory.
 
 Examples
 --------

@@ -44,7 +44,7 @@ bool is_dpctl_queue(PyObject* object) noexcept {
 
 // Every function of dpctl and dpnp notes here what it submits to a queue, and comes after what it
 // finds.  https://intelpython.github.io/dpctl/latest/api_reference/dpctl/utils.html
-bool add_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
+bool add_noted_events(const Queue& queue, std::vector<Event>* events) {
   static PyObject *order = nullptr, *map = nullptr;
   if (!order) {
     const PyRef utils = loaded_module("dpctl.utils");
@@ -72,15 +72,15 @@ bool add_noted_events(const Queue& queue, const std::function<void(const void*)>
   }
   const PyRef manager(noted);
   static PyObject* const submitted_events = intern("submitted_events");
-  const PyRef events(noted ? PyObject_GetAttr(noted, submitted_events) : nullptr);
-  if (!events) return false;
-  const PyRef list(PySequence_Fast(events.get(), "submitted_events is not a sequence"));
+  const PyRef submitted(noted ? PyObject_GetAttr(noted, submitted_events) : nullptr);
+  if (!submitted) return false;
+  const PyRef list(PySequence_Fast(submitted.get(), "submitted_events is not a sequence"));
   if (!list) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
     PyObject* const event = PySequence_Fast_GET_ITEM(list.get(), i);
     const PyRef address(PyObject_CallMethod(event, "addressof_ref", ""));
     if (!address) return false;
-    add(PyLong_AsVoidPtr(address.get()));
+    events->push_back(Event::from_address(PyLong_AsVoidPtr(address.get())));
   }
   return true;
 }
@@ -105,11 +105,11 @@ Queue queue_of_dpctl(PyObject* object) {
   return Queue::from_address(address);
 }
 
-void find_noted_events(const Queue& queue, const std::function<void(const void*)>& add) {
+void find_noted_events(const Queue& queue, std::vector<Event>* events) {
   const auto ask = [&] {
-    if (!PyErr_Occurred()) return add_noted_events(queue, add) ? true : throw PythonError();
+    if (!PyErr_Occurred()) return add_noted_events(queue, events) ? true : throw PythonError();
     const SavedException pending;  // a destructor asks
-    if (add_noted_events(queue, add)) return true;
+    if (add_noted_events(queue, events)) return true;
     PyErr_WriteUnraisable(Py_None);
     return false;
   };

@@ -16,6 +16,6 @@ Queue queue_of_dpctl(PyObject* object);
 
 // For Interpreter.
 Queue queue_of(const Entry& entry);
-void find_noted_events(const Queue& queue, const std::function<void(const void*)>& add);
+void find_noted_events(const Queue& queue, std::vector<Event>* events);
 
 }  // namespace sycl_ext

@@ -33,25 +33,24 @@ Tensor make_like(const DLTensor& prototype) {
 int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_context,
                   void (*set_error)(void*, const char*, const char*)) {
   *out = nullptr;
+  const auto tell = [&](Error::Kind kind, const char* text) {
+    const char* const name = kind == Error::Kind::memory    ? "MemoryError"
+                             : kind == Error::Kind::runtime ? "RuntimeError"
+                                                            : "BufferError";
+    if (set_error) set_error(error_context, name, text);
+  };
   try {
     *out = export_managed<DLManagedTensorVersioned>(make_like(*prototype), {prototype->device});
     return 0;
   } catch (const PythonError&) {  // which the caller does not look for
     PyErr_WriteUnraisable(Py_None);
-    const char* const text =
-        "the allocation ended with a Python exception, of the callback of sycl_ext.memory.limit or "
-        "of a signal handler; sys.unraisablehook has it";
-    if (set_error) set_error(error_context, "MemoryError", text);
-    return -1;
+    tell(Error::Kind::memory,
+         "the allocation ended with a Python exception, of the callback of sycl_ext.memory.limit "
+         "or of a signal handler; sys.unraisablehook has it");
   } catch (...) {
-    tell_exception([&](Error::Kind kind, const char* text) {
-      const char* const name = kind == Error::Kind::memory    ? "MemoryError"
-                               : kind == Error::Kind::runtime ? "RuntimeError"
-                                                              : "BufferError";
-      if (set_error) set_error(error_context, name, text);
-    });
-    return -1;
+    tell_exception(tell);
   }
+  return -1;
 }
 
 const Tensor& shareable(PyObject* object) {

@@ -36,7 +36,6 @@ class TakenGil {
     released_state = released_;
   }
   TakenGil(const TakenGil&) = delete;
-  TakenGil& operator=(const TakenGil&) = delete;
 
  private:
   PyThreadState* const released_ = std::exchange(released_state, nullptr);

@@ -170,9 +170,7 @@ bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
   const Interpreter* const python = interpreter;
-  if (in_order() || !python) return events;
-  python->find_noted_events(
-      *this, [&events](const void* address) { events.push_back(Event::from_address(address)); });
+  if (python && !in_order()) python->find_noted_events(*this, &events);
   return events;
 }
 

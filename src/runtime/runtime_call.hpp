@@ -24,7 +24,6 @@ class RuntimeCall {
   explicit RuntimeCall(const char* what, bool waits = false) noexcept;
   ~RuntimeCall();
   RuntimeCall(const RuntimeCall&) = delete;
-  RuntimeCall& operator=(const RuntimeCall&) = delete;
 
  private:
   const bool waits_;
