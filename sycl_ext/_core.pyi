@@ -50,8 +50,6 @@ class Entry:
     @property
     def filter_string(self) -> str: ...
     @property
-    def fp16(self) -> bool: ...
-    @property
     def fp64(self) -> bool: ...
     @property
     def host_memory(self) -> bool: ...
@@ -387,9 +385,6 @@ def order_after(queue: Queue, tensor: TensorBase, /) -> None:
 
 def pending_commands(tensor: TensorBase, /) -> Commands:
     """Commands that are done as soon as the pending work on the tensor is done."""
-
-def queue_at(address: SupportsIndex, /) -> Queue:
-    """The queue at an address, which the caller guarantees to be valid."""
 
 def queue_at_untrusted(address: SupportsIndex, /) -> Queue:
     """The queue at an address; ValueError if there cannot be a queue there."""

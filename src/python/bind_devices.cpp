@@ -65,7 +65,6 @@ void bind_devices(py::module_& m) {
   py::class_<Queue>(m, "Queue").def("wait", &Queue::wait).def("capsule", [](const Queue& queue) {
     return reference_capsule(queue.new_reference(), "SyclQueueRef");
   });
-  m.def("queue_at", [](std::uintptr_t queue) { return Queue::from_address(address(queue)); });
   m.def("queue_at_untrusted",
         [](std::uintptr_t queue) { return queue_at_untrusted(address(queue)); });
   m.def("loaded_libraries", [] { return as_paths(loaded_libraries()); });
@@ -93,7 +92,6 @@ void bind_devices(py::module_& m) {
       .def_readonly("driver_version", &Entry::driver_version)
       .def_property_readonly("uuid", [](const Entry& entry) { return py::bytes(entry.uuid); })
       .def_readonly("pci_address", &Entry::pci_address)
-      .def_readonly("fp16", &Entry::fp16)
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)
       .def_readonly("host_memory", &Entry::host_memory)

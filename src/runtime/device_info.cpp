@@ -147,7 +147,6 @@ std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context&
   entry->uuid = identity<info::uuid>(device);
   entry->pci_address = identity<info::pci_address>(device);
   entry->native_ordinal = native_ordinal(device);
-  entry->fp16 = device.has(sycl::aspect::fp16);
   entry->fp64 = device.has(sycl::aspect::fp64);
   entry->usm = usm_of(device);
   // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.

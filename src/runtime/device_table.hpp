@@ -62,7 +62,7 @@ class Entry final {
   // The number of the device in CUDA or HIP, which DLPack uses for it.
   std::optional<int> native_ordinal;
   // Aspects.
-  bool fp16 = false, fp64 = false;
+  bool fp64 = false;
   std::array<bool, usm_kind_count> usm{};  // has_usm(entry, kind)
   bool single_device = false;              // every allocation of the context is on this device
   bool host_memory = false;                // the host can access device USM

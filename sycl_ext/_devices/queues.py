@@ -89,7 +89,7 @@ def queue_from(obj: Any) -> _core.Queue:
     """Return the queue that `obj` describes; ValueError if it is an address without a queue."""
     address = address_in_dpctl(obj, "SyclQueue")
     if address is not None:
-        return _core.queue_at(address)
+        return _core.queue_at_untrusted(address)
     if is_capsule(obj):
         return _core.queue_of_capsule(obj)
     if is_int(obj):
