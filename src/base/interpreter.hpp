@@ -23,8 +23,6 @@ class Queue;  // runtime/queue.hpp
 class Event;
 
 struct Interpreter {
-  // Whether the calling thread holds the GIL.
-  bool (*holds_gil)() noexcept;
   // Lets the GIL go when the calling thread holds it (else the state is nullptr), and takes it
   // back.
   void* (*release_gil)() noexcept;

@@ -52,12 +52,12 @@ bool make_room(const Entry& limited, std::size_t nbytes) {
 }  // namespace
 
 void bind_devices(py::module_& m) {
-  static const Interpreter python{holds_gil,      release_gil_if_held, take_gil,
-                                  python_is_gone, takes_signals,       handle_signals,
-                                  queue_of,       find_noted_events,   make_room};
+  static const Interpreter python{release_gil_if_held, take_gil, python_is_gone,    takes_signals,
+                                  handle_signals,      queue_of, find_noted_events, make_room};
   interpreter = &python;
   py::module_ tests = m.def_submodule("_test");
-  tests.def("check_gil_at_runtime_calls", &check_gil_at_runtime_calls);
+  tests.def("check_gil_at_runtime_calls",
+            [](bool check) { check_gil_at_runtime_calls(check ? holds_gil : nullptr); });
   tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
   tests.def("interrupted_waits", &interrupted_waits);
   tests.def("deferred_frees", &deferred_frees);

@@ -17,19 +17,12 @@ class HostRegistrationObject {
     held_ = register_host(tensor.memory, bytes.begin, bytes.nbytes);
     ++held_->users;
   }
-  ~HostRegistrationObject() { take(); }
+  ~HostRegistrationObject() { forget(std::move(held_), false); }
   bool is_closed() const noexcept { return !held_; }
   bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
-  void close() {
-    if (Registration held = take()) forget(std::move(held));
-  }
+  void close() { forget(std::move(held_), true); }
 
  private:
-  // Under the GIL.
-  Registration take() {
-    if (held_) --held_->users;
-    return std::move(held_);
-  }
   Registration held_;
 };
 

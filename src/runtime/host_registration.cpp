@@ -114,12 +114,13 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
   return made;
 }
 
-void forget(Registration registration) {
+void forget(Registration registration, bool wait) {
+  if (!registration) return;
+  --registration->users;
+  if (!wait || registration->nbytes == 0 || is_forked_child() || is_freeing()) return;
   const WithoutGil released;
   const std::byte* const data = registration->data;
-  if (registration->nbytes == 0 || is_forked_child()) return;
   registration.reset();
-  if (is_freeing()) return;
   wait_interruptibly([data] {
     const auto is_going = [data] {
       const std::lock_guard<Mutex> lock(locks.host_registrations);

@@ -50,10 +50,10 @@ using Registration = std::shared_ptr<const RegisteredMemory>;
 // range overlaps a registered one in another way.
 Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes);
 
-// Drops the handle of a user.  The last one waits for pending copies, and then removes the
-// registration.  After Ctrl-C, and in a deleter that the thread that frees runs, the last of those
-// copies removes it.
-void forget(Registration registration);
+// Drops the handle of a user, if there is one.  `wait`: the last one waits for pending copies, and
+// then removes the registration.  Else, after Ctrl-C, and in a deleter that the thread that frees
+// runs, the last of those copies removes it.
+void forget(Registration registration, bool wait);
 
 // The registration of all these bytes with the driver of the entry; nullptr: there is none.
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes);

@@ -17,7 +17,8 @@ namespace sycl_ext {
 
 namespace {
 
-std::atomic<bool> checks_gil{false}, ending{false};
+std::atomic<bool> ending{false};
+std::atomic<bool (*)() noexcept> has_gil{nullptr};  // of check_gil_at_runtime_calls()
 
 // Threads in a brief call, calls that wait for work, and whether a thread is about to fork.
 std::atomic<int> brief{0}, unfinished{0};
@@ -85,12 +86,10 @@ std::atomic<bool> is_end_prepared{false};
 void enter(const char* what, std::atomic<int>* count) noexcept {
   check_locks(held_locks == 0, "the SYCL runtime is called under a lock");
   if (!is_end_prepared && !is_end_prepared.exchange(true)) on_exit(end_process, nullptr);
-  if (checks_gil.load(std::memory_order_relaxed)) {
-    const Interpreter* const python = interpreter;
-    if (python && python->holds_gil()) {
-      std::fprintf(stderr, "sycl_ext: %s: the SYCL runtime is called with the GIL held\n", what);
-      std::abort();
-    }
+  const auto holds_gil = has_gil.load(std::memory_order_relaxed);
+  if (holds_gil && holds_gil()) {
+    std::fprintf(stderr, "sycl_ext: %s: the SYCL runtime is called with the GIL held\n", what);
+    std::abort();
   }
   ++*count;
   if (ending && !is_main_thread()) {
@@ -119,7 +118,7 @@ RuntimeCall::~RuntimeCall() {
   }
 }
 
-void check_gil_at_runtime_calls(bool check) noexcept { checks_gil = check; }
+void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept { has_gil = holds_gil; }
 
 bool is_process_ending() noexcept { return ending.load(std::memory_order_relaxed); }
 

@@ -29,8 +29,9 @@ class RuntimeCall {
   const bool waits_;
 };
 
-// Ends the process, with the name of the call, when one is made with the GIL held.  Off by default.
-void check_gil_at_runtime_calls(bool check) noexcept;
+// Ends the process, with the name of the call, when one is made by a thread that holds the GIL;
+// nullptr, the default: nothing is asked.
+void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept;
 
 // Whether the process is ending: the runtime is then not called, and remaining memory is not freed.
 bool is_process_ending() noexcept;
