@@ -38,8 +38,6 @@ class Entry:
     @property
     def composite(self) -> bool: ...
     @property
-    def device_address(self) -> int: ...
-    @property
     def device_type(self) -> str: ...
     @property
     def driver_version(self) -> str: ...
@@ -51,6 +49,8 @@ class Entry:
     def filter_string(self) -> str: ...
     @property
     def fp64(self) -> bool: ...
+    @property
+    def home(self) -> Entry: ...
     @property
     def host_memory(self) -> bool: ...
     @property
@@ -223,7 +223,7 @@ def allocate(
 ) -> Tensor:
     """A new compact tensor; `dedicated`: in 'device' USM that can be shared with other processes."""
 
-def as_ndarray(tensor: TensorBase, wait: bool = True) -> NDArray[Any]:
+def as_ndarray(tensor: TensorBase, wait: bool, /) -> NDArray[Any]:
     """A numpy.ndarray over host-reachable memory, whose base is the tensor; without `wait` None if work may be pending."""
 
 def borrow(
@@ -233,8 +233,9 @@ def borrow(
     strides: Sequence[int],
     readonly: bool,
     owner: object,
-    entry: Entry | None = None,
-    queue: Queue | None = None,
+    entry: Entry | None,
+    queue: Queue | None,
+    /,
 ) -> Tensor:
     """A view of memory that `owner` keeps alive: USM of the entry, or host memory without one; `pointer` is its first element."""
 
@@ -282,8 +283,8 @@ def entry_count() -> int:
 def entry_in_context(pointer: SupportsIndex, context_address: SupportsIndex, /) -> Entry:
     """Entry of the device that a USM block of the context was allocated on."""
 
-def entry_of_context(context_address: SupportsIndex, device_address: SupportsIndex, /) -> Entry:
-    """Entry of the sycl::context at an address, which the caller guarantees to be valid; 0: its only device."""
+def entry_of_context(context_address: SupportsIndex, wanted: Entry | None, /) -> Entry:
+    """Entry of the sycl::context at an address, which the caller guarantees to be valid, for the device of an entry; None: its only device."""
 
 def entry_of_device(device_address: SupportsIndex, /) -> Entry:
     """Entry of the sycl::device at an address, which the caller guarantees to be valid."""
@@ -301,10 +302,11 @@ def import_capsule(
     x: Any,
     capsule: object,
     device: tuple[int, int],
-    never_copy: bool = False,
-    readonly: bool = False,
-    queue: Queue | None = None,
-    base: object = None,
+    never_copy: bool,
+    readonly: bool,
+    queue: Queue | None,
+    base: object,
+    /,
 ) -> TensorBase:
     """The memory in a capsule that a producer returned for a device; `queue`: the producer's queue."""
 
@@ -340,8 +342,9 @@ def make_capsule(
     versioned: bool,
     device: tuple[int, int],
     copied: bool,
-    null_data: bool = True,
-    companion: object = None,
+    null_data: bool,
+    companion: object,
+    /,
 ) -> CapsuleType:
     """A DLPack capsule over the tensor's memory; `null_data`: NULL if there are no elements.  `companion` lives as long as the export."""
 

@@ -95,8 +95,8 @@ void bind_devices(py::module_& m) {
       .def_readonly("fp64", &Entry::fp64)
       .def_property_readonly("usm_types", &usm_types_of)
       .def_readonly("host_memory", &Entry::host_memory)
-      .def_property_readonly("device_address",
-                             [](const Entry& entry) { return number(entry.device_address()); })
+      .def_property_readonly(
+          "home", [](const Entry& entry) { return &entry_of_device(entry.device_address()); })
       .def("context_capsule",
            [](const Entry& entry) -> py::object {
              return py::capsule(entry.context_address(), "SyclContextRef");
@@ -122,8 +122,8 @@ void bind_devices(py::module_& m) {
           const WithoutGil released;
           return create_sub_devices(entry, {std::move(way), std::move(counts)});
         });
-  m.def("entry_of_context", [](std::uintptr_t context, std::uintptr_t device) {
-    return &entry_of_context(address(context), address(device));
+  m.def("entry_of_context", [](std::uintptr_t context, std::optional<const Entry*> wanted) {
+    return &entry_of_context(address(context), wanted ? (*wanted)->device_address() : nullptr);
   });
   m.def("register_context_of", &register_context_of);
   m.def("context_in_capsule", [](const py::object& capsule) {

@@ -118,15 +118,12 @@ void bind_tensors(py::module_& m) {
     return own(wrap_tensor(as_host_view(tensor), base, type));
   });
   m.def("copy_to_host", &copy_to_host);
-  m.def(
-      "as_ndarray",
-      [](const py::object& tensor, bool wait) -> py::object {
-        const Memory& memory = tensor_of(tensor.ptr()).memory;
-        if (wait) memory->wait_for_work();
-        if (!wait && !memory->is_idle()) return py::none();
-        return own(ndarray_over(tensor.ptr()));
-      },
-      py::arg("tensor"), py::arg("wait") = true);
+  m.def("as_ndarray", [](const py::object& tensor, bool wait) -> py::object {
+    const Memory& memory = tensor_of(tensor.ptr()).memory;
+    if (wait) memory->wait_for_work();
+    if (!wait && !memory->is_idle()) return py::none();
+    return own(ndarray_over(tensor.ptr()));
+  });
   // The arguments have names, because the TypeError for a wrong `order=` shows them.
   m.def(
       "copy_to_entry",
@@ -200,24 +197,19 @@ void bind_tensors(py::module_& m) {
     Owner keep(Py_NewRef(first_of_block(tensor.ptr())), release_python_object);
     return view_of(tensor, on_queue(found, queue, std::move(keep)));
   });
-  m.def(
-      "borrow",
-      [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
-         const py::sequence& strides, bool readonly, const py::object& owner,
-         const std::optional<const Entry*>& entry, const std::optional<Queue>& queue) {
-        Owner keep(Py_NewRef(owner.ptr()), release_python_object);
-        auto* const data = reinterpret_cast<std::byte*>(pointer);
-        const DType& element = dtype_named(dtype);
-        Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
-        return own(wrap_tensor(
-            entry ? borrow_usm(data, element, std::move(layout), **entry, readonly, std::move(keep),
-                               queue.value_or(Queue()))
-                  : borrow_host(data, element, std::move(layout), readonly, std::move(keep)),
-            owner.ptr()));
-      },
-      py::arg("pointer"), py::arg("dtype"), py::arg("shape"), py::arg("strides"),
-      py::arg("readonly"), py::arg("owner"), py::arg("entry") = std::nullopt,
-      py::arg("queue") = std::nullopt);
+  m.def("borrow", [](std::uintptr_t pointer, const std::string& dtype, const py::sequence& shape,
+                     const py::sequence& strides, bool readonly, const py::object& owner,
+                     const std::optional<const Entry*>& entry, const std::optional<Queue>& queue) {
+    Owner keep(Py_NewRef(owner.ptr()), release_python_object);
+    auto* const data = reinterpret_cast<std::byte*>(pointer);
+    const DType& element = dtype_named(dtype);
+    Layout layout = strided(read_dims(shape), read_dims(strides), element.itemsize());
+    return own(wrap_tensor(
+        entry ? borrow_usm(data, element, std::move(layout), **entry, readonly, std::move(keep),
+                           queue.value_or(Queue()))
+              : borrow_host(data, element, std::move(layout), readonly, std::move(keep)),
+        owner.ptr()));
+  });
 }
 
 void bind_dlpack(py::module_& m) {
@@ -230,33 +222,25 @@ void bind_dlpack(py::module_& m) {
     note_offer(tensor.ptr(), Py_None);
   });
   m.def("live_exports", &live_exports);
-  m.def(
-      "make_capsule",
-      [](const Tensor& tensor, bool versioned, std::pair<int, int> device, bool copied,
-         bool null_data, const py::object& companion) {
-        PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
-        return own(make_capsule(
-            tensor, versioned,
-            {read_device(device), copied, null_data, Owner(kept, release_python_object)}));
-      },
-      py::arg("tensor"), py::arg("versioned"), py::arg("device"), py::arg("copied"),
-      py::arg("null_data") = true, py::arg("companion") = py::none());
+  m.def("make_capsule", [](const Tensor& tensor, bool versioned, std::pair<int, int> device,
+                           bool copied, bool null_data, const py::object& companion) {
+    PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
+    return own(
+        make_capsule(tensor, versioned,
+                     {read_device(device), copied, null_data, Owner(kept, release_python_object)}));
+  });
   m.def("consume_capsule", [](const py::object& capsule) {
     Imported imported = consume_capsule(capsule.ptr());
     return std::make_pair(std::move(imported.tensor), imported.copied);
   });
-  m.def(
-      "import_capsule",
-      [](const py::object& x, const py::object& capsule, const std::pair<int, int>& device,
-         bool never_copy, bool readonly, const std::optional<Queue>& queue,
-         const py::object& base) {
-        const DLDevice expected = read_device(device);
-        const ImportOptions options{&expected, false, nullptr, queue ? &*queue : nullptr};
-        return own(import_capsule(x.ptr(), capsule.ptr(), options, never_copy, readonly, base.ptr())
-                       .release());
-      },
-      py::arg("x"), py::arg("capsule"), py::arg("device"), py::arg("never_copy") = false,
-      py::arg("readonly") = false, py::arg("queue") = std::nullopt, py::arg("base") = py::none());
+  m.def("import_capsule", [](const py::object& x, const py::object& capsule,
+                             const std::pair<int, int>& device, bool never_copy, bool readonly,
+                             const std::optional<Queue>& queue, const py::object& base) {
+    const DLDevice expected = read_device(device);
+    const ImportOptions options{&expected, false, nullptr, queue ? &*queue : nullptr};
+    return own(import_capsule(x.ptr(), capsule.ptr(), options, never_copy, readonly, base.ptr())
+                   .release());
+  });
   m.def("import_through_table", [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
     std::optional<Imported> imported =
         import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));

@@ -190,10 +190,7 @@ class Device:
 
     def _whole(self) -> Device:
         """Return the entry of the same device that has no private context."""
-        if self._entry.composite:
-            return by_id(_core.entry_of_device(self._entry.device_address).id)
-        parent = self.parent
-        return parent if self.kind == "context" and parent is not None else self
+        return by_id(self._entry.home.id)
 
     def __dlpack_device__(self) -> DLDevice:
         """Return ``(14, id)``."""

@@ -124,8 +124,7 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
             raise ValueError(f"the queue belongs to {found!r}, and device is {wanted!r}")
         _core.register_context_of(found._entry)
         return found
-    of = 0 if wanted is None else wanted._entry.device_address
-    entry = _core.entry_of_context(address, of)
+    entry = _core.entry_of_context(address, None if wanted is None else wanted._entry)
     _core.register_context_of(entry)
     return by_id(entry.id)
 

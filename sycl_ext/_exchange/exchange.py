@@ -230,7 +230,7 @@ class _EmptyProducer:
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **_: Any) -> object:
         device = self.__dlpack_device__()
         versioned = max_version is not None and max_version[0] >= 1
-        return _core.make_capsule(self._view, versioned, device, False, null_data=False)
+        return _core.make_capsule(self._view, versioned, device, False, False, None)
 
 
 def explain(

@@ -232,7 +232,7 @@ def _view_of_block(
     first, off = divmod(offset, ITEMSIZES[dtype])
     if rest or off:
         raise ValueError(f"a block of {block.nbytes} bytes has no {dtype} at byte {offset}")
-    host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly, block)
+    host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly, block, None, None)
     whole = _core.adopt(host, device._entry, None)
     return _core.view(whole, first, shape, strides)
 

@@ -39,7 +39,7 @@ def export(
         else:
             _core.order_after(consumer, tensor)
     companion = remember(result, label) if ENABLED else None
-    return _core.make_capsule(result, versioned, label, found.copies > 0, companion=companion)
+    return _core.make_capsule(result, versioned, label, found.copies > 0, True, companion)
 
 
 def _check_max_version(max_version: Any) -> bool:

@@ -355,7 +355,7 @@ def _ask_copy(
         version = _core.DLPACK_VERSION
         with queues.device_guard(x):
             capsule = x.__dlpack__(max_version=version, dl_device=device, copy=copy)
-        return _core.import_capsule(x, capsule, device)
+        return _core.import_capsule(x, capsule, device, False, False, None, None)
 
     tensor = _ask(refusals, question)  # a producer that ignores dl_device counts as refusing it
     if tensor is _REFUSED:
@@ -460,7 +460,8 @@ def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
         )
     strides = [stride // itemsize for stride in array.strides]
     pointer = array.__array_interface__["data"][0] if array.size else 0
-    return _core.borrow(pointer, name, array.shape, strides, not array.flags.writeable, owner)
+    readonly = not array.flags.writeable
+    return _core.borrow(pointer, name, array.shape, strides, readonly, owner, None, None)
 
 
 def _from_buffer(x: Any) -> _core.TensorBase:

@@ -277,7 +277,8 @@ def _number_of(tensor: _core.TensorBase, kind: Callable[[Any], _Number]) -> _Num
 
 def _array_of(tensor: _core.TensorBase) -> NDArray[Any]:
     """Return the tensor as an array, after pending work on it."""
-    return _core.as_ndarray(tensor if tensor.host_accessible else _core.copy_to_host(tensor))
+    seen = tensor if tensor.host_accessible else _core.copy_to_host(tensor)
+    return _core.as_ndarray(seen, True)
 
 
 def _element_of(tensor: _core.TensorBase) -> NDArray[Any]:

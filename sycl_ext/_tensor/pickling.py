@@ -173,7 +173,7 @@ def _bytes_of(tensor: _core.TensorBase) -> memoryview:
         _core.synchronize(tensor)
     else:
         tensor = _core.copy_to_host(tensor)
-    raw = _core.borrow(tensor.ptr, "uint8", (tensor.nbytes,), (1,), True, tensor)
+    raw = _core.borrow(tensor.ptr, "uint8", (tensor.nbytes,), (1,), True, tensor, None, None)
     return memoryview(raw)
 
 
@@ -202,7 +202,8 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
     if data.nbytes:
         pointer = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
         strides = compact_strides(stored, range(len(stored)))
-        _core.copy_elements(tensor, _core.borrow(pointer, dtype, stored, strides, True, data))
+        given = _core.borrow(pointer, dtype, stored, strides, True, data, None, None)
+        _core.copy_elements(tensor, given)
     if readonly or axes != tuple(range(len(shape))):
         return _core.view(tensor, 0, shape, compact_strides(shape, axes), readonly=readonly)
     return tensor

@@ -91,7 +91,7 @@ class Bare:
         return (1, 0)
 
     def __dlpack__(self, *, max_version: Any = None, **_: Any) -> object:
-        return _core.make_capsule(self.view, max_version is not None, (1, 0), False)
+        return _core.make_capsule(self.view, max_version is not None, (1, 0), False, True, None)
 
 
 def hand_over(form: str, x: sx.Tensor, consumer: Any) -> Any:

@@ -208,7 +208,7 @@ def test_a_producer_that_lies(gpus):
     wrong.device = (TYPES["device"], 1)
     with pytest.raises(BufferError):
         sx.from_dlpack(wrong, copy=False)
-    capsule = _core.make_capsule(t, True, (TYPES["device"], 1), False)
+    capsule = _core.make_capsule(t, True, (TYPES["device"], 1), False, True, None)
     with pytest.raises(BufferError, match="where its memory cannot be reached"):
         sx.from_dlpack(capsule)
 
