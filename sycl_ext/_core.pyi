@@ -239,7 +239,7 @@ def borrow(
 ) -> Tensor:
     """A view of memory that `owner` keeps alive: USM of the entry, or host memory without one; `pointer` is its first element."""
 
-def as_usm(tensor: TensorBase, thorough: bool = False) -> TensorBase:
+def as_usm(tensor: TensorBase, thorough: bool, /) -> TensorBase:
     """The USM that the host memory of a tensor is in, or the tensor unchanged; `thorough`: also USM of contexts that are only known from pointers."""
 
 def begin_copy(tensor: TensorBase, source: TensorBase, /) -> Commands:
@@ -442,7 +442,8 @@ def view(
     offset: SupportsIndex,
     shape: Sequence[int],
     strides: Sequence[int],
-    readonly: bool | None = None,
+    readonly: bool | None,
+    /,
 ) -> Tensor:
     """A view; `offset` and `strides` count elements. `readonly`: None: as the tensor is."""
 

@@ -93,18 +93,14 @@ void bind_tensors(py::module_& m) {
       },
       py::arg("entry"), py::arg("usm_type"), py::arg("dtype"), py::arg("shape"), py::arg("order"),
       py::arg("queue") = std::nullopt, py::arg("zero") = false, py::arg("dedicated") = false);
-  m.def(
-      "view",
-      [](const py::object& tensor, std::int64_t offset, const py::sequence& shape,
-         const py::sequence& strides, std::optional<bool> readonly) {
-        const Tensor& base = tensor_of(tensor.ptr());
-        const Layout layout = strided(read_dims(shape), read_dims(strides), base.dtype->itemsize());
-        Tensor view = make_view(base, offset, layout);
-        view.readonly = readonly.value_or(view.readonly);
-        return view_of(tensor, std::move(view));
-      },
-      py::arg("tensor"), py::arg("offset"), py::arg("shape"), py::arg("strides"),
-      py::arg("readonly") = std::nullopt);
+  m.def("view", [](const py::object& tensor, std::int64_t offset, const py::sequence& shape,
+                   const py::sequence& strides, std::optional<bool> readonly) {
+    const Tensor& base = tensor_of(tensor.ptr());
+    const Layout layout = strided(read_dims(shape), read_dims(strides), base.dtype->itemsize());
+    Tensor view = make_view(base, offset, layout);
+    view.readonly = readonly.value_or(view.readonly);
+    return view_of(tensor, std::move(view));
+  });
   m.def("reshape", [](const py::object& tensor, const py::sequence& shape) -> py::object {
     Tensor view = tensor_of(tensor.ptr());
     view.layout = compact(read_dims(shape), "C", view.dtype->itemsize());
@@ -170,21 +166,18 @@ void bind_tensors(py::module_& m) {
   });
   m.def("limit_memory",
         [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; });
-  m.def(
-      "as_usm",
-      [](const py::object& object, bool thorough) {
-        const Tensor& tensor = tensor_of(object.ptr());
-        const Memory& memory = tensor.memory;
-        if (!tensor.on_host) return object;
-        if (memory->entry()) return view_of(object, as_usm(tensor));
-        if (memory->is_host_copy() || !memory->data) return object;
-        UsmKind kind;
-        const auto search = thorough ? Search::every_context : Search::ours;
-        const Entry* const entry = find_owner(memory->data, &kind, search);
-        if (!entry) return object;
-        return own(wrap_tensor(relabel(tensor, *entry, kind), object.attr("base").ptr()));
-      },
-      py::arg("tensor"), py::arg("thorough") = false);
+  m.def("as_usm", [](const py::object& object, bool thorough) {
+    const Tensor& tensor = tensor_of(object.ptr());
+    const Memory& memory = tensor.memory;
+    if (!tensor.on_host) return object;
+    if (memory->entry()) return view_of(object, as_usm(tensor));
+    if (memory->is_host_copy() || !memory->data) return object;
+    UsmKind kind;
+    const auto search = thorough ? Search::every_context : Search::ours;
+    const Entry* const entry = find_owner(memory->data, &kind, search);
+    if (!entry) return object;
+    return own(wrap_tensor(relabel(tensor, *entry, kind), object.attr("base").ptr()));
+  });
   m.def("adopt",
         [](const py::object& object, const Entry& entry, const std::optional<Queue>& queue) {
           const Tensor& tensor = tensor_of(object.ptr());

@@ -234,7 +234,7 @@ def _view_of_block(
         raise ValueError(f"a block of {block.nbytes} bytes has no {dtype} at byte {offset}")
     host = _core.borrow(block.pointer, dtype, (count,), (1,), readonly, block, None, None)
     whole = _core.adopt(host, device._entry, None)
-    return _core.view(whole, first, shape, strides)
+    return _core.view(whole, first, shape, strides, None)
 
 
 def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:

@@ -61,7 +61,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
 
     def settle(tensor: _core.TensorBase, copied: bool = False) -> _core.TensorBase:
         if request.in_place:
-            return _core.as_usm(tensor)
+            return _core.as_usm(tensor, False)
         return move(tensor, placement, None if copied and request.copy else request.copy)
 
     x = sources.strong(x)
@@ -79,7 +79,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             # 1. A tensor of ours, or a capsule.
             if sources.is_tensor(x):
                 as_it_is = request.in_place or x.entry_id is None
-                return settle(x if as_it_is else _core.as_usm(x))
+                return settle(x if as_it_is else _core.as_usm(x, False))
             if is_capsule(x):
                 return settle(*_core.consume_capsule(x))
             # 2. The description, which says more than DLPack: queue and sub-device.
@@ -317,7 +317,7 @@ def _import_copy(
             "through the host reaches; pass copy=None or copy=True"
         )
     if request.in_place:
-        return _core.as_usm(tensor_or_none)
+        return _core.as_usm(tensor_or_none, False)
     if copy is True:
         return move(tensor_or_none, placement, True)
     try:
@@ -372,7 +372,7 @@ def move(
 ) -> _core.TensorBase:
     """Bring a tensor to a device: without a copy, with a copy, or not at all."""
     if tensor.entry_id is None:
-        tensor = _core.as_usm(tensor, thorough=copy is False)  # not found: refused
+        tensor = _core.as_usm(tensor, copy is False)  # not found: refused
     is_host_memory = tensor.entry_id is None
     if is_host_memory and placement is None:
         placement = place(None)

@@ -125,7 +125,8 @@ def _memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
 def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBase:
     """Return the view with the axes in this order; omitted axes are at their first element."""
     shape, strides = tensor.shape, tensor.strides
-    return _core.view(tensor, 0, [shape[axis] for axis in axes], [strides[axis] for axis in axes])
+    lengths, steps = [shape[axis] for axis in axes], [strides[axis] for axis in axes]
+    return _core.view(tensor, 0, lengths, steps, None)
 
 
 def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
@@ -137,7 +138,7 @@ def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
         return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
     axes = _memory_axes(tensor.shape, tensor.strides)
     copy = _core.copy_to_entry(_as_it_lies(tensor, axes), entry, kind, "C", queue)
-    return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes))
+    return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes), None)
 
 
 # ---- out -----------------------------------------------------------------------------------------
@@ -205,7 +206,7 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
         given = _core.borrow(pointer, dtype, stored, strides, True, data, None, None)
         _core.copy_elements(tensor, given)
     if readonly or axes != tuple(range(len(shape))):
-        return _core.view(tensor, 0, shape, compact_strides(shape, axes), readonly=readonly)
+        return _core.view(tensor, 0, shape, compact_strides(shape, axes), readonly)
     return tensor
 
 

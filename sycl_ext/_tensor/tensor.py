@@ -87,7 +87,7 @@ class Tensor(Array):
     def __getitem__(self, key: Any) -> Tensor:
         """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
         offset, shape, strides = indexing.index_view(self.shape, self.strides, key)
-        return _core.view(self, offset, shape, strides)
+        return _core.view(self, offset, shape, strides, None)
 
     @property
     def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
@@ -99,7 +99,7 @@ class Tensor(Array):
         shape, strides = (
             tuple(numbers[axis] for axis in axes) for numbers in (self.shape, self.strides)
         )
-        return _core.view(self, 0, shape, strides)
+        return _core.view(self, 0, shape, strides, None)
 
     def transpose(self, *axes: Any) -> Tensor:
         """Return the view with its axes in another order.
@@ -163,7 +163,7 @@ class Tensor(Array):
 
     def as_readonly(self) -> Tensor:
         """Return a read-only view."""
-        return _core.view(self, 0, self.shape, self.strides, readonly=True)
+        return _core.view(self, 0, self.shape, self.strides, True)
 
     # ---- pending work ----------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class Tensor(Array):
                 f"first: in NumPy with .astype({self.dtype_name!r}), in torch with .to(dtype)"
             )
         strides = indexing.broadcast_strides(source.shape, source.strides, self.shape)
-        spread = _core.view(source, 0, self.shape, strides)
+        spread = _core.view(source, 0, self.shape, strides, None)
         if not wait:
             return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
         _core.copy_elements(self, spread)

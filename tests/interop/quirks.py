@@ -25,7 +25,7 @@ LAYOUTS: dict[str, Callable[[sx.Tensor], sx.Tensor]] = {
     "F": lambda t: t.T,
     "rows": lambda t: t[1:3],
     "sliced": lambda t: t[1::2, ::3],
-    "broadcast": lambda t: _core.view(t, 0, (3, 6), (0, 1)),
+    "broadcast": lambda t: _core.view(t, 0, (3, 6), (0, 1), None),
     "reversed": lambda t: t[::-1],
     "reversed columns": lambda t: t[:, ::-1],
     "0-d": lambda t: t[1, 2],
