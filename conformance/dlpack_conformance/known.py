@@ -70,11 +70,11 @@ SUB_INTERPRETER = Known(
 )
 UNKNOWN_DEVICE = Known(
     "consumer-unsupported_device_is_a_buffer_error",
-    "another exception than BufferError for a device that it does not know",
+    "an exception other than BufferError for an unknown device",
 )
 LEGACY = Known(
     "consumer-asks_for_version_1 consumer-readonly_is_taken",
-    "it asks for the struct of DLPack 0.x, which cannot say read-only",
+    "it asks for the struct of DLPack 0.x, which has no read-only flag",
 )
 STREAMS = Known(
     "producer-stream_is_* producer-stream_on_the_host_is_refused "
@@ -89,12 +89,10 @@ NO_ELEMENTS = Known(
     "producer-no_elements_are_null", "data of an array without elements is not NULL"
 )
 NULL_SHAPE = Known("consumer-null_shape_of_a_matrix", "a shape that is NULL is read")
-NULL_DATA = Known(
-    "consumer-null_data", "NULL data is read, or replaced by memory that nobody has written"
-)
+NULL_DATA = Known("consumer-null_data", "NULL data is read, or replaced by uninitialised memory")
 OFFSET = Known("consumer-offset_overflows", "the end of the memory is not computed")
 SHORT_VERSION = Known(
-    "producer-max_version_is_short", "only the first part of max_version is looked at"
+    "producer-max_version_is_short", "only the first part of max_version is checked"
 )
 NULL_DELETER = Known("consumer-null_deleter", "a deleter that is NULL ends the process")
 #: Of libraries that check no field, and pass all fields on.

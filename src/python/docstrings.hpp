@@ -57,7 +57,7 @@ Parameters
 ----------
 obj : object
 device, copy
-    As for `from_dlpack`, and so are the errors.
+    As for `from_dlpack`, which raises the same errors.
 
 Returns
 -------

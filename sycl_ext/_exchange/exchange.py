@@ -89,8 +89,8 @@ def exchange(
         If False, refuse instead of copying to the host.
     device : optional
         The device on which the library may get the data, or a list of acceptable devices: the first
-        that needs no copy is used, otherwise the first with the fewest copies. ``(1, 0)`` is the
-        host. None: any device that the library accepts.
+        that needs no copy is used, otherwise the first with the fewest copies. ``(1, 0)`` or
+        ``torch.device("cpu")`` is the host. None: any device that the library accepts.
 
     Returns
     -------

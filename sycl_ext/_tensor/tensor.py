@@ -327,7 +327,7 @@ def empty_like(
     Raises
     ------
     MemoryError
-        When there is no room.
+        If there is not enough memory.
 
     Examples
     --------

@@ -34,7 +34,7 @@ from dlpack_conformance.producers import Hands
 
 @consumer("versions", PYTHON)
 def good_struct(b: Bench) -> None:
-    """A good struct of the version that the consumer asks for is taken."""
+    """A valid struct of the version that the consumer requests is accepted."""
     same(b.host(b.take(b.given())), VALUES)
 
 
@@ -120,7 +120,7 @@ def null_strides_mean_compact(b: Bench) -> None:
 UNUSUAL: dict[str, tuple[str, dict[str, Any], np.ndarray[Any, Any]]] = {
     "negative_strides": ("Negative strides", {"array": VALUES[::-1]}, VALUES[::-1]),
     "zero_strides": ("Strides of 0", {"strides": (0, 1)}, np.stack([VALUES[0]] * 3)),
-    "transposed": ("Columns first", {"array": VALUES.T}, VALUES.T),
+    "transposed": ("Fortran order", {"array": VALUES.T}, VALUES.T),
     "sliced": ("Strides with gaps", {"array": VALUES[::2, ::2]}, VALUES[::2, ::2]),
     "null_shape": (
         "0 dimensions, shape and strides NULL",
@@ -168,7 +168,7 @@ def stays_on_its_device(b: Bench) -> None:
     try:
         found = b.device(taken)
     except Exception:
-        raise NotOfferedError("its arrays do not say where they are") from None
+        raise NotOfferedError("its arrays have no __dlpack_device__") from None
     if b.memory == "host" and b.device(b.make())[0] != 1 != found[0]:
         raise NotOfferedError("has no arrays in host memory")
     expect(found == hands.device, f"memory of device {hands.device} became one of {found}")

@@ -36,16 +36,16 @@ from dlpack_conformance.producers import Hands
 
 BAD: dict[str, tuple[str, dict[str, Any]]] = {
     "negative_length": ("a negative length", {"shape": (3, -4)}),
-    "ndim_minus_1": ("ndim is -1", {"ndim": -1}),
-    "null_shape_of_a_matrix": ("shape is NULL, ndim is 2", {"shape": None, "ndim": 2}),
+    "ndim_minus_1": ("ndim -1", {"ndim": -1}),
+    "null_shape_of_a_matrix": ("ndim 2 and a NULL shape", {"shape": None, "ndim": 2}),
     "extent_overflows": ("an extent over 64 bits", {"shape": (2**62, 8), "strides": (8, 1)}),
-    "strides_overflow": ("strides that lead over 64 bits", {"strides": (2**62, 1)}),
+    "strides_overflow": ("strides that exceed 64 bits", {"strides": (2**62, 1)}),
     "count_overflows": (
         "a count of elements that overflows to 0",
         {"shape": (2**32, 2**32), "strides": (0, 0)},
     ),
     "offset_overflows": (
-        "a byte_offset that leaves the address space",
+        "a byte_offset that exceeds the address space",
         {"byte_offset": 2**64 - MARGIN},
     ),
     "unknown_dtype": ("an unknown dtype code", {"dtype": (99, 32, 1)}),
@@ -122,7 +122,7 @@ def _device_case(name: str, device: tuple[int, int]) -> None:
         hands = Hands(lambda v: b.struct(v, device=device).capsule, device)
         b.refused_or_carried(hands, device)
 
-    text = f"Refuses memory of device {device}, or hands it on as such"
+    text = f"Refuses memory of device {device}, or passes it on as such"
     put("consumer", run, "device", C_API, alone=False, name=name, text=text)
 
 
@@ -153,7 +153,7 @@ def _announced_case(name: str, what: str, device: Any) -> None:
     put("consumer", run, "device", DLPACK, alone=False, name=name, text=text)
 
 
-_announced_case("device_is_a_text", "a text", "cpu")
+_announced_case("device_is_a_text", "a string", "cpu")
 _announced_case("device_of_41_bits", "a number of 41 bits", (14, 2**40))
 _announced_case("device_is_one_number", "one number", (1,))
 
@@ -468,7 +468,7 @@ def child_after_fork(b: Bench) -> None:
 
 @consumer("processes", NONE, alone=True)
 def imported_in_a_sub_interpreter(b: Bench) -> None:
-    """Survives that a sub-interpreter imports the library, or refuses it."""
+    """A sub-interpreter imports the library, or gets an exception."""
     if b.memory == "own":
         raise NotOfferedError("the same for each memory")
     try:

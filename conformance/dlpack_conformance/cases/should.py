@@ -283,7 +283,7 @@ def producer_without_keywords(b: Bench) -> None:
 
 @consumer("versions", DLPACK)
 def asks_for_version_1(b: Bench) -> None:
-    """The consumer asks for version 1, because only that struct can say read-only."""
+    """The consumer asks for version 1, because only that struct has a read-only flag."""
     hands = b.given()
     b.take(hands)
     asked = [call.get("max_version") for call in hands.calls]
@@ -359,7 +359,7 @@ def _layout_case(name: str, what: str, array: np.ndarray[Any, Any]) -> None:
     put("consumer", run, "layout", C_API, alone=False, name=f"takes_{name}", text=text)
 
 
-_layout_case("columns_first", "Columns first", VALUES.T)
+_layout_case("columns_first", "Fortran order", VALUES.T)
 _layout_case("gaps", "Strides with gaps", VALUES[::2, ::2])
 _layout_case("negative_strides", "Negative strides", VALUES[::-1])
 _layout_case("zero_strides", "Strides of 0", np.broadcast_to(VALUES[0], (3, 4)))
