@@ -120,7 +120,9 @@ class Table {
   // The caller holds the lock.  The default context of a driver-wide one is searched already.
   void search(const Entry& entry) noexcept {
     const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
-    first.is_searched = !first.driver_wide();
+    if (first.driver_wide() || first.next_searched || &first == last_searched_) return;
+    if (last_searched_) last_searched_->next_searched.store(&first, std::memory_order_release);
+    last_searched_ = &first;
   }
 
  private:
@@ -210,6 +212,7 @@ class Table {
   static constexpr std::size_t most_entries = 65536;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<int> size_{0};
+  const Entry* last_searched_ = nullptr;
 };
 
 FirstMade<Table> the_table;
@@ -364,6 +367,8 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
     });
   }
 }
+
+const Entry* first_searched() { return find_entry(0); }
 
 void register_context_of(const Entry& entry) {
   const std::lock_guard<Mutex> lock(locks.making);

@@ -67,10 +67,8 @@ class Entry final {
   bool single_device = false;              // every allocation of the context is on this device
   bool host_memory = false;                // the host can access device USM
   std::shared_ptr<const EntryHandles> sycl;
-  // Whether a pointer without a context is looked up in its context: in the default ones, and in
-  // those that were registered, but not in those that only came with a queue or memory.  Of one
-  // entry for each context.
-  mutable std::atomic<bool> is_searched{false};
+  // The next entry in the list of first_searched().
+  mutable std::atomic<const Entry*> next_searched{nullptr};
 
   // Of 'device', 'shared' and 'host' USM; and the limit for the sum of the first two, < 0: none.
   // More is kept for copies through the host: an allocation of host USM costs more than the copy.
@@ -163,7 +161,10 @@ const Entry& entry_of_device(const void* device);
 // partition; Error(runtime): the device cannot be partitioned so.
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition);
 
-// Has pointers looked up in the context of the entry.
+// The contexts in which a pointer without a context is looked up, an entry for each: the default
+// ones, then those that were registered, but not those that only came with a queue or memory.
+const Entry* first_searched();
+// Adds the context of the entry to them.
 void register_context_of(const Entry& entry);
 
 // Whether two entries are bound to one sycl::context.

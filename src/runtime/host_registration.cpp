@@ -102,13 +102,12 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
     ranges.erase(range->data);
   }
   ranges[data] = made.get();
-  for (int id = 0; id < root_count(); ++id) {
-    const Entry& entry = entry_at(id);
+  for (const Entry* entry = first_searched(); entry; entry = entry->next_searched) {
     // Of a host device the copies are the host's.
-    if (!entry.is_searched || entry.host_memory) continue;
-    const bool is_anothers = is_whole_imported(entry, data, nbytes);
-    if (is_anothers || import(entry, data, nbytes)) {
-      made->known_.push_back({&entry, !is_anothers});
+    if (!entry->default_context || entry->host_memory) continue;
+    const bool is_anothers = is_whole_imported(*entry, data, nbytes);
+    if (is_anothers || import(*entry, data, nbytes)) {
+      made->known_.push_back({entry, !is_anothers});
     }
   }
   return made;

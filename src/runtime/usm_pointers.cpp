@@ -124,7 +124,7 @@ std::string describe_owner(const void* pointer) {
 }  // namespace
 
 const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
-  const int count = entry_count();  // throws if the enumeration fails
+  const Entry* const first = first_searched();  // throws if the enumeration fails
   const auto owner_in = [&](const Entry* entry) -> const Entry* {
     const std::optional<UsmKind> found = entry ? kind_in(*entry, pointer) : std::nullopt;
     if (!found) return nullptr;
@@ -134,11 +134,13 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
   };
   try {
     const Entry* owner = owner_in(private_entry_at(pointer));
-    for (int id = 0; id < count && !owner; ++id) {
+    for (const Entry* entry = first; entry && !owner; entry = entry->next_searched) {
+      owner = owner_in(entry);
+    }
+    const int count = search == Search::every_context ? entry_count() : 0;
+    for (int id = root_count(); id < count && !owner; ++id) {
       const Entry& entry = entry_at(id);
-      const bool is_elsewhere = !entry.default_context && !entry.driver_wide();
-      const bool is_wanted = is_elsewhere && search == Search::every_context;
-      if (entry.is_searched || is_wanted) owner = owner_in(&entry);
+      if (!entry.default_context && !entry.driver_wide()) owner = owner_in(&entry);
     }
     return owner;
   } catch (const std::bad_alloc&) {
