@@ -329,7 +329,7 @@ class Table:
 
     def __init__(self, *, major=1, previous=None, fails=False, stream=None, stream_fails=False):
         self.fails, self.address, self.made = fails, stream, []
-        self.stream_fails = stream_fails
+        self.stream_fails, self.asked = stream_fails, []
         self.previous = previous
         self.struct = ExchangeApi(
             version=DLPackVersion(major, 3),
@@ -347,6 +347,7 @@ class Table:
         return 0
 
     def stream(self, device_type, device_id, out):
+        self.asked.append((device_type, device_id))
         out[0] = self.address
         return -1 if self.stream_fails else 0
 
