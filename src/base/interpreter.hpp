@@ -27,8 +27,10 @@ struct Interpreter {
   // back.
   void* (*release_gil)() noexcept;
   void (*take_gil)(void* state);
-  // Whether the interpreter has ended, or another thread is ending it: nothing of Python's runs.
-  bool (*is_gone)() noexcept;
+  // Calls a deleter of other code, which may be Python, on any thread.  An exception that is
+  // pending stays, and one that the deleter leaves goes.  Not called when the interpreter has
+  // ended, or another thread is ending it: the system takes the memory back.
+  void (*call_deleter)(void (*deleter)(void*), void* object);
   // Whether a signal may end the wait of the calling thread.
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.

@@ -3,7 +3,6 @@
 // third party's struct is checked here, before any of it is believed.
 #pragma once
 
-#include "base/forced_unwind.hpp"
 #include "base/interpreter.hpp"
 #include "tensor/tensor.hpp"
 
@@ -30,11 +29,12 @@ struct ImportOptions {
 // Runs the deleter of a managed tensor, once.
 template <class Managed>
 void call_deleter(void* object) {
-  auto* managed = static_cast<Managed*>(object);
-  if (!managed->deleter) return;  // NULL is allowed: nothing to release
+  const auto call = [](void* managed) {
+    auto* const its = static_cast<Managed*>(managed);
+    if (its->deleter) its->deleter(its);  // NULL is allowed: nothing to release
+  };
   const Interpreter* const python = interpreter;
-  if (python && python->is_gone()) return;  // it may be Python's; the system takes the memory back
-  hang_at_thread_end([managed] { managed->deleter(managed); });  // it may be Python
+  python ? python->call_deleter(call, object) : call(object);
 }
 
 // Takes `managed` over: its deleter runs exactly once, when the last view of the memory goes or

@@ -52,8 +52,9 @@ bool make_room(const Entry& limited, std::size_t nbytes) {
 }  // namespace
 
 void bind_devices(py::module_& m) {
-  static const Interpreter python{release_gil_if_held, take_gil, python_is_gone,    takes_signals,
-                                  handle_signals,      queue_of, find_noted_events, make_room};
+  static const Interpreter python{release_gil_if_held, take_gil,       call_deleter_of_others,
+                                  takes_signals,       handle_signals, queue_of,
+                                  find_noted_events,   make_room};
   interpreter = &python;
   py::module_ tests = m.def_submodule("_test");
   tests.def("check_gil_at_runtime_calls",

@@ -26,13 +26,13 @@ void destroy_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, fresh_name<Managed>)) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, fresh_name<Managed>));
   if (InUse* const use = own_export(managed)) use->was_not_used();
-  release_managed<Managed>(managed);
+  call_deleter<Managed>(managed);
 }
 
 template <class Managed>
 PyObject* wrap(Managed* managed) {
   PyObject* capsule = PyCapsule_New(managed, fresh_name<Managed>, destroy_capsule<Managed>);
-  if (!capsule) release_managed<Managed>(managed);
+  if (!capsule) call_deleter<Managed>(managed);
   return capsule;
 }
 

@@ -8,13 +8,6 @@
 
 namespace sycl_ext {
 
-// Runs the deleter of a managed tensor, which may be Python, while an exception may be pending.
-template <class Managed>
-void release_managed(void* managed) {
-  const SavedException saved;
-  call_deleter<Managed>(managed);
-}
-
 // A new capsule over an export of the tensor.
 PyObject* make_capsule(const Tensor& tensor, bool versioned, ExportOptions options);
 

@@ -167,7 +167,7 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
   DLManagedTensorVersioned* managed = nullptr;
   const int failed = hang_at_thread_end(
       [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });
-  Owner owner(failed ? nullptr : managed, release_managed<DLManagedTensorVersioned>);
+  Owner owner(failed ? nullptr : managed, call_deleter<DLManagedTensorVersioned>);
   // An exception is a failure, whatever the function returned; the Python protocol describes it.
   const auto raised = [] { return PyErr_Occurred() && take_exception(); };
   if (raised() || !owner) return std::nullopt;

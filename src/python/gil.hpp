@@ -7,6 +7,7 @@
 #include <Python.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/forced_unwind.hpp"
@@ -157,6 +158,14 @@ inline PyRef loaded_module(const char* name) {
   PyRef module(text ? PyImport_GetModule(text.get()) : nullptr);
   if (!module) PyErr_Clear();
   return module;
+}
+
+// For Interpreter.
+inline void call_deleter_of_others(void (*deleter)(void*), void* object) {
+  if (python_is_gone()) return;
+  std::optional<SavedException> saved;
+  if (holds_gil()) saved.emplace();
+  hang_at_thread_end([&] { deleter(object); });
 }
 
 // Drops a reference from any thread, with or without the GIL.
