@@ -18,7 +18,7 @@ std::size_t BlockPool::rounded(std::size_t nbytes) noexcept {
 
 KeptBlock BlockPool::take(std::size_t nbytes) noexcept {
   const std::size_t wanted = rounded(nbytes);
-  const std::lock_guard lock(locks.pools);
+  const std::lock_guard<Mutex> lock(locks.pools);
   const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [wanted](const KeptBlock& one) {
     return one.nbytes >= wanted && one.nbytes / 2 < wanted;
   });
@@ -30,7 +30,7 @@ KeptBlock BlockPool::take(std::size_t nbytes) noexcept {
 }
 
 KeptBlock BlockPool::add(KeptBlock* block) noexcept {
-  const std::lock_guard lock(locks.pools);
+  const std::lock_guard<Mutex> lock(locks.pools);
   if (const KeptBlock added{std::exchange(block->data, nullptr), block->nbytes}; added.data) {
     if (added.nbytes > largest_) return added;
     try {
@@ -48,13 +48,13 @@ KeptBlock BlockPool::add(KeptBlock* block) noexcept {
 }
 
 std::vector<KeptBlock> BlockPool::take_all() noexcept {
-  const std::lock_guard lock(locks.pools);
+  const std::lock_guard<Mutex> lock(locks.pools);
   nbytes_ = 0;
   return std::exchange(blocks_, {});
 }
 
 std::size_t BlockPool::nbytes() const noexcept {
-  const std::lock_guard lock(locks.pools);
+  const std::lock_guard<Mutex> lock(locks.pools);
   return nbytes_;
 }
 

@@ -19,12 +19,12 @@ std::mutex one_fork;  // at a time
 void before_fork() noexcept {
   one_fork.lock();
   if (const ForkSteps* const steps = fork_steps) steps->before();
-  locks.for_each([](auto& lock) { lock.lock_for_fork(); });
+  locks.for_each([](Mutex& lock) { lock.lock_for_fork(); });
 }
 
 void after_fork(bool in_child) noexcept {
   if (in_child) ++process_generation;
-  locks.for_each([](auto& lock) { lock.unlock_after_fork(); });
+  locks.for_each([](Mutex& lock) { lock.unlock_after_fork(); });
   if (const ForkSteps* const steps = fork_steps) steps->after(in_child);
   one_fork.unlock();
 }

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <type_traits>
 
 #include "base/fork.hpp"
@@ -32,10 +31,9 @@ inline void check_locks([[maybe_unused]] bool is_met,
 inline __thread std::uint32_t held_locks __attribute__((tls_model("initial-exec"))) = 0;
 
 // A lock that a thread takes under those of smaller ranks only.
-template <class Lock>
-class Ranked {
+class Mutex {
  public:
-  explicit constexpr Ranked(int rank) noexcept : bit_(std::uint32_t{1} << rank) {}
+  explicit constexpr Mutex(int rank) noexcept : bit_(std::uint32_t{1} << rank) {}
 
   void lock() {
     check_locks(held_locks < bit_, "locks are taken in another order than that of their ranks");
@@ -57,21 +55,7 @@ class Ranked {
 
  private:
   const std::uint32_t bit_;
-  Lock lock_;
-};
-
-using Mutex = Ranked<std::mutex>;
-
-// Held for a few instructions at a time, less than the cost of a mutex.
-class SpinLock {
- public:
-  void lock() noexcept {
-    while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-  }
-  void unlock() noexcept { flag_.clear(std::memory_order_release); }
-
- private:
-  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+  std::mutex lock_;
 };
 
 // All locks of the core, in the order in which a thread takes them.
@@ -79,8 +63,7 @@ struct Locks {
   // The runtime is called under these, so that one thread asks it, or registers memory with it.
   Mutex making{0}, host_registrations{1};
   // Neither the runtime nor Python is called under the others.
-  Mutex extents{2}, deferred_frees{3}, async_errors{4};
-  Ranked<SpinLock> pools{5};
+  Mutex extents{2}, deferred_frees{3}, async_errors{4}, pools{5};
 
   template <class Do>
   void for_each(const Do& what) {
@@ -113,7 +96,7 @@ class FirstMade {
     std::unique_ptr<Made> mine(new Made{make(), newest});
     return (newest_.compare_exchange_strong(newest, mine.get()) ? mine.release() : newest)->value;
   }
-  // The same by one thread, while the others wait.
+  // The same by one thread, while the others, and a fork, wait.
   template <class Make>
   T& get_once(const Make& make) {
     if (T* const value = made()) return *value;
