@@ -40,8 +40,11 @@ Layout layout_of(const DLTensor& dl, std::size_t itemsize) {
 Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layout, DLDevice device,
                   const NamedDevice& named, bool readonly, const ImportOptions& options) {
   const Memory& memory = use->memory();
-  const Entry* entry = memory->entry();
-  if (!named.fits(entry, memory->kind())) {
+  const Entry* const entry = memory->entry;
+  const bool is_called_so = entry && named.entry &&
+                            (named.entry == entry || named.entry->id == entry->root_id) &&
+                            named.kind.value_or(memory->kind) == memory->kind;
+  if (named.is_host ? !host_accessible(memory->kind, entry) : !is_called_so) {
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
          ", where its memory cannot be reached");
   }
@@ -96,10 +99,18 @@ Imported import_managed(Managed* managed, ImportOptions options) {
   auto* const data = reinterpret_cast<std::byte*>(first);
   const NamedDevice named = resolve(dl.device);
   if (!named.is_host && !named.entry) refuse(dl.device);
-  if (options.expected && !options.queue && named.entry) named.entry->queue();  // reads wait for it
-  if (options.queue && named.entry && !serves(*options.queue, *named.entry)) {
-    options.queue->wait();
-    options.queue = nullptr;
+  const Entry* home = named.entry;
+  if (home && options.queue) {
+    // It serves the announced entry, or a sub-device of it in the default context.
+    const Entry& its = entry_of(*options.queue);
+    if (&its == home || (its.default_context && home->default_context && its.reaches(*home))) {
+      home = &its;
+    } else {
+      options.queue->wait();
+      options.queue = nullptr;
+    }
+  } else if (home && options.expected) {
+    home->queue();  // reads wait for it
   }
   if (InUse* const use = own_export(managed)) {
     return {view_known(use, data, dtype, std::move(layout), dl.device, named, readonly, options),
@@ -110,8 +121,7 @@ Imported import_managed(Managed* managed, ImportOptions options) {
                         options.host_reader),
             copied};
   }
-  const Entry& entry = options.queue ? entry_of(*options.queue) : *named.entry;
-  return {borrow_usm(data, dtype, std::move(layout), entry, readonly, std::move(owner),
+  return {borrow_usm(data, dtype, std::move(layout), *home, readonly, std::move(owner),
                      options.queue ? *options.queue : Queue()),
           copied};
 }

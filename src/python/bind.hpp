@@ -78,9 +78,6 @@ inline Layout strided(const Dims& shape, const Dims& strides, std::size_t itemsi
 }
 
 inline const void* address(std::uintptr_t value) { return reinterpret_cast<const void*>(value); }
-inline std::uintptr_t number(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
 
 inline py::object own(PyObject* object) {
   if (!object) throw py::error_already_set();

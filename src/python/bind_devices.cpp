@@ -130,7 +130,7 @@ void bind_devices(py::module_& m) {
   m.def("context_in_capsule", [](const py::object& capsule) {
     const void* context = referenced(capsule, "SyclContextRef");
     require_context_at(context);
-    return number(context);
+    return reinterpret_cast<std::uintptr_t>(context);
   });
   m.def("entry_in_context", [](std::uintptr_t pointer, std::uintptr_t context) {
     return &entry_in_context(address(pointer), address(context));

@@ -7,33 +7,15 @@
 
 namespace sycl_ext {
 
-namespace {
-
-// The registration of host memory for Python.
-class HostRegistrationObject {
- public:
-  explicit HostRegistrationObject(const Tensor& tensor) {
-    const ByteRange bytes = byte_range(tensor);
-    held_ = register_host(tensor.memory, bytes.begin, bytes.nbytes);
-    ++held_->users;
-  }
-  ~HostRegistrationObject() { forget(std::move(held_), false); }
-  bool is_closed() const noexcept { return !held_; }
-  bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
-  void close() { forget(std::move(held_), true); }
-
- private:
-  Registration held_;
-};
-
-}  // namespace
-
 void bind_ipc(py::module_& m) {
-  py::class_<HostRegistrationObject>(m, "HostRegistration")
-      .def(py::init<const Tensor&>())
-      .def_property_readonly("closed", &HostRegistrationObject::is_closed)
-      .def("is_known_to", &HostRegistrationObject::is_known_to)
-      .def("close", &HostRegistrationObject::close);
+  py::class_<HostRegistration>(m, "HostRegistration")
+      .def(py::init([](const Tensor& tensor) {
+        const ByteRange bytes = byte_range(tensor);
+        return std::make_unique<HostRegistration>(tensor.memory, bytes.begin, bytes.nbytes);
+      }))
+      .def_property_readonly("closed", &HostRegistration::is_closed)
+      .def("is_known_to", &HostRegistration::is_known_to)
+      .def("close", [](HostRegistration& mine) { mine.close(true); });
   py::class_<IpcExport>(m, "IpcExport")
       .def(py::init([](const Tensor& tensor) {
         const ByteRange bytes = byte_range(tensor);

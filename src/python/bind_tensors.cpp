@@ -15,29 +15,24 @@ namespace sycl_ext {
 namespace {
 
 // Commands that run while their caller continues, for Python.
-class Commands {
- public:
-  explicit Commands(std::vector<Event> events) : events_(std::move(events)) {}
-  Commands(Commands&&) noexcept = default;
+struct Commands {
+  std::vector<Event> events;
+
   ~Commands() {  // pybind11 keeps an exception that is pending
-    const WithoutGil released(!events_.empty());
-    events_.clear();
+    const WithoutGil released(!events.empty());
+    events.clear();
   }
   std::optional<bool> are_done() const {
     const WithoutGil released;
-    for (const Event& event : events_) {
+    for (const Event& event : events) {
       if (const std::optional<bool> answer = event.answer(); answer != true) return answer;
     }
     return true;
   }
-  void wait() const { wait_for_all(events_); }
   py::object event_capsule() const {
-    if (events_.size() != 1 || !events_.front()) return py::none();
-    return reference_capsule(events_.front().new_reference(), "SyclEventRef");
+    if (events.size() != 1 || !events.front()) return py::none();
+    return reference_capsule(events.front().new_reference(), "SyclEventRef");
   }
-
- private:
-  std::vector<Event> events_;
 };
 
 // The tensor that owns the memory of a view with another queue, or the tensor itself. So views that
@@ -64,17 +59,17 @@ void require_alike(const Tensor& to, const Tensor& from) {
 void bind_tensors(py::module_& m) {
   py::class_<Commands>(m, "Commands")
       .def("done", &Commands::are_done)
-      .def("wait", &Commands::wait)
+      .def("wait", [](const Commands& all) { wait_for_all(all.events); })
       .def("event_capsule", &Commands::event_capsule);
   m.def("begin_copy", [](const Tensor& to, const Tensor& from) {
     require_alike(to, from);
-    return Commands({begin_copy(to, from)});
+    return Commands{{begin_copy(to, from)}};
   });
   m.def("begin_copy_to_host", [](const Tensor& tensor) {
     auto [to, copy] = begin_copy_to_host(tensor);
-    return std::make_pair(std::move(to), Commands({std::move(copy)}));
+    return std::make_pair(std::move(to), Commands{{std::move(copy)}});
   });
-  m.def("pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); });
+  m.def("pending_commands", [](const Tensor& tensor) { return Commands{pending(tensor.memory)}; });
   m.attr("TensorBase") =
       py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(tensor_base_type()));
   m.attr("TensorBase").attr("__dlpack_c_exchange_api__") = own(exchange_api_capsule());
@@ -138,12 +133,12 @@ void bind_tensors(py::module_& m) {
   m.def("order_after",
         [](const Queue& queue, const Tensor& tensor) { order_after(queue, tensor.memory); });
   m.def("own_queue", [](const Tensor& tensor) -> std::optional<Queue> {
-    if (!tensor.memory->own_queue()) return std::nullopt;
-    return tensor.memory->own_queue();
+    if (!tensor.memory->own_queue) return std::nullopt;
+    return tensor.memory->own_queue;
   });
   m.def("show_queue", [](const Tensor& tensor) {
     const Memory& memory = tensor.memory;
-    if (!memory->entry()) return;
+    if (!memory->entry) return;
     memory->show();
     const Queue& queue = memory->queue();
     order_after(queue, memory, !queue.in_order());
@@ -170,11 +165,10 @@ void bind_tensors(py::module_& m) {
     const Tensor& tensor = tensor_of(object.ptr());
     const Memory& memory = tensor.memory;
     if (!tensor.on_host) return object;
-    if (memory->entry()) return view_of(object, as_usm(tensor));
+    if (memory->entry) return view_of(object, as_usm(tensor));
     if (memory->is_host_copy() || !memory->data) return object;
     UsmKind kind;
-    const auto search = thorough ? Search::every_context : Search::ours;
-    const Entry* const entry = find_owner(memory->data, &kind, search);
+    const Entry* const entry = find_owner(memory->data, &kind, thorough);
     if (!entry) return object;
     return own(wrap_tensor(relabel(tensor, *entry, kind), object.attr("base").ptr()));
   });

@@ -72,7 +72,7 @@ const Tensor& ordered(const Tensor& tensor) {
   if (tensor.on_host) {
     tensor.memory->wait_for_work();
   } else if (tensor.memory->may_have_work()) {
-    order_after(entry_at(tensor.memory->entry()->root_id).queue(), tensor.memory);
+    order_after(entry_at(tensor.memory->entry->root_id).queue(), tensor.memory);
   }
   return tensor;
 }

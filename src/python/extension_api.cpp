@@ -39,13 +39,8 @@ Result answered(sycl_ext_error* error, Result failed, Body&& body) noexcept {
   return failed;
 }
 
-std::int32_t count_entries() {
-  return answered<std::int32_t>(nullptr, 0, [] { return entry_count(); });
-}
-
-std::int32_t count_roots() {
-  return answered<std::int32_t>(nullptr, 0, [] { return root_count(); });
-}
+std::int32_t count_entries() { return answered<std::int32_t>(nullptr, 0, entry_count); }
+std::int32_t count_roots() { return answered<std::int32_t>(nullptr, 0, root_count); }
 
 std::int32_t get_entry(std::int32_t id, sycl_ext_entry* out, sycl_ext_error* error) {
   return answered(error, -1, [&] {
@@ -99,7 +94,7 @@ std::int32_t id_of_pointer(const void* pointer, std::int32_t* usm_kind, sycl_ext
 // extension leaves there, host tasks as well, can be waited for, and comes after the work that was
 // pending when the view was made.
 const Queue& queue_for_views(const Allocation& memory) {
-  return memory.own_queue() ? memory.own_queue() : memory.entry()->extension_queue();
+  return memory.own_queue ? memory.own_queue : memory.entry->extension_queue();
 }
 
 // The state of a view that an extension uses.
@@ -126,7 +121,7 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
   return guarded(-1, [&] {
     const Tensor& tensor = tensor_of(object);
     const Allocation& memory = *tensor.memory;
-    if (!memory.entry()) {
+    if (!memory.entry) {
       fail(Error::Kind::type, "an object of type ", Py_TYPE(object)->tp_name,
            " is host memory without a device; sycl_ext.as_tensor(x) brings it to one");
     }
@@ -141,8 +136,8 @@ std::int32_t view_of(PyObject* object, sycl_ext_view* out) {
             tensor.dtype->code,
             tensor.dtype->bits,
             1,
-            memory.entry()->id,
-            static_cast<std::int32_t>(memory.kind()),
+            memory.entry->id,
+            static_cast<std::int32_t>(memory.kind),
             tensor.readonly,
             owner};
     return 0;
@@ -201,7 +196,7 @@ const void* queue_of_owner(void* owner) {
 void release_owner(void* owner) {
   const std::unique_ptr<ViewOwner> view(static_cast<ViewOwner*>(owner));
   const Memory& memory = view->tensor.memory;
-  if (memory->kind() != UsmKind::system || !holds_gil()) return;
+  if (memory->kind != UsmKind::system || !holds_gil()) return;
   try {
     wait_without_signals(memory);
   } catch (const Error&) {  // the next call that waits for the queue raises it

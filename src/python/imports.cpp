@@ -120,7 +120,7 @@ PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) 
   // Host memory that the default device reads is a view.
   const bool is_there =
       request.in_place || (!found.on_host && request.device == Py_None &&
-                           ((request.copy == Py_None && found.memory->kind() == UsmKind::system) ||
+                           ((request.copy == Py_None && found.memory->kind == UsmKind::system) ||
                             route_of(found, {Wanted::own_entry, request.copy}) == Route::view));
   // dpnp says of every array of 0 dimensions that it is read-only.
   const bool may_be_wrong = found.readonly && found.layout.ndim() == 0;
@@ -139,7 +139,7 @@ PyObject* import_tensor(PyObject* x, const ImportRequest& request) {
   note_offer(x, Py_True);
   if (request.in_place && !tensor.on_host) return Py_NewRef(x);
   // A host view of USM is the USM it is.
-  if (!request.in_place && request.device == Py_None && tensor.memory->entry() &&
+  if (!request.in_place && request.device == Py_None && tensor.memory->entry &&
       route_of(tensor, {Wanted::own_entry, request.copy}) == Route::view) {
     return tensor.on_host ? wrap_tensor(as_usm(tensor), base_of(x))
                           : wrap_tensor(tensor, base_of(x));

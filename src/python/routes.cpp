@@ -26,11 +26,11 @@ Route decide(unsigned facts, Wanted wanted, PyObject* copy) {
 }  // namespace
 
 Route route_of(const Tensor& tensor, const RouteRequest& request) {
-  const Entry* const entry = tensor.memory->entry();
+  const Entry* const entry = tensor.memory->entry;
   const bool to_host =
       request.wanted == Wanted::host || (request.wanted == Wanted::announced && tensor.on_host);
   const unsigned facts =
-      tensor.on_host | (entry != nullptr) << 1 | (tensor.memory->kind() == UsmKind::system) << 2 |
+      tensor.on_host | (entry != nullptr) << 1 | (tensor.memory->kind == UsmKind::system) << 2 |
       (entry && entry->default_context) << 3 | tensor.host_accessible() << 4 |
       tensor.readonly << 5 | (to_host && has_negative_stride(tensor.layout)) << 6 |
       request.versioned << 7 | request.any_strides << 8;

@@ -126,9 +126,9 @@ PyGetSetDef getset[] = {
     ATTRIBUTE(itemsize, t.dtype->itemsize(), "Bytes of one element."),
     ATTRIBUTE(nbytes, t.nbytes(), "Bytes of all elements."),
     ATTRIBUTE(ptr, shown_address(t), "Address of the first element."),
-    ATTRIBUTE(entry_id, t.memory->entry() ? as_python(t.memory->entry()->id) : Py_NewRef(Py_None),
+    ATTRIBUTE(entry_id, t.memory->entry ? as_python(t.memory->entry->id) : Py_NewRef(Py_None),
               "Entry of the device table, or None for the host."),
-    ATTRIBUTE(usm_type, usm_kind_name(t.memory->kind()), "'device', 'shared', 'host' or 'system'."),
+    ATTRIBUTE(usm_type, usm_kind_name(t.memory->kind), "'device', 'shared', 'host' or 'system'."),
     ATTRIBUTE(readonly, t.readonly, "Whether writing through this view is forbidden."),
     ATTRIBUTE(dtype, numpy_dtype_of(t), "The numpy.dtype of the elements."),
     ATTRIBUTE(dtype_name, t.dtype->name, "Name of the dtype."),
@@ -180,7 +180,7 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
   }
   static thread_local const bool python_started_it [[gnu::tls_model("initial-exec")]] =
       is_python_thread();
-  if (python_started_it) this_thread_may_ask_queues();
+  may_ask_queues = python_started_it;
   object->weakrefs = object->offers = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
   void*& known = object->tensor.memory->representative;

@@ -126,21 +126,6 @@ std::condition_variable_any& is_known() {
   return is_known_in.get([] { return std::condition_variable_any(); });
 }
 
-// One thread waits for the oldest command of a queue while this lives, without the lock.
-struct OnlyWait {
-  OnlyWait(AsyncErrors* errors, std::unique_lock<Mutex>* lock) : errors(errors), lock(lock) {
-    errors->awaited_in = process_generation;
-    lock->unlock();
-  }
-  ~OnlyWait() {
-    lock->lock();
-    errors->awaited_in = -1;
-    is_known().notify_all();
-  }
-  AsyncErrors* const errors;
-  std::unique_lock<Mutex>* const lock;
-};
-
 }  // namespace
 
 // After a failed command a driver may skip those behind it, and it reports the failure once, to
@@ -150,9 +135,14 @@ struct OnlyWait {
 void look_at_commands(const QueueState& state, const EventState* last) {
   if (!state.errors) return;
   AsyncErrors& errors = *state.errors;
-  const auto is_settled = [](const EventState& one) { return one.is_done || !one.failure.empty(); };
   std::list<std::shared_ptr<EventState>> over;  // let go without the lock
   std::unique_lock<Mutex> lock(locks.async_errors);
+  const auto is_settled = [](const EventState& one) { return one.is_done || !one.failure.empty(); };
+  const auto end_of_wait = [&lock](AsyncErrors* all) {
+    lock.lock();
+    all->awaited_in = -1;
+    is_known().notify_all();
+  };
   for (;;) {
     auto found = errors.begun.begin();
     while (found != errors.begun.end() && is_settled(**found)) {
@@ -168,7 +158,9 @@ void look_at_commands(const QueueState& state, const EventState* last) {
     const std::shared_ptr<EventState> next = *found;
     std::string failure;
     {
-      const OnlyWait only(&errors, &lock);
+      errors.awaited_in = process_generation;
+      lock.unlock();  // until the end of this block
+      const std::unique_ptr<AsyncErrors, decltype(end_of_wait)> waits(&errors, end_of_wait);
       if (!last && next->process == process_generation && !is_over(*next)) return;
       failure = failure_of(*next);
       (void)collect_errors(state);  // of a command that the runtime could not submit

@@ -61,7 +61,6 @@ struct Reaper {
       const std::uint64_t done = free_those_done();
       const std::lock_guard<Mutex> lock(locks.deferred_frees);
       count -= done;
-      freed += done;
       ++looks_ended;
       passed.notify_all();
     }
@@ -142,7 +141,7 @@ struct Reaper {
   List fresh;
   bool runs = false, sleeps = false, urgent = false;
   std::atomic<std::size_t> count{0};
-  std::uint64_t looks_begun = 0, looks_ended = 0, freed = 0;
+  std::uint64_t looks_begun = 0, looks_ended = 0;
   std::list<Group> groups;  // of one look after the other; the thread's
 };
 
@@ -186,13 +185,6 @@ void settle_deferred_frees(std::chrono::milliseconds timeout) {
   all.urgent = true;
   all.changed.notify_one();
   all.passed.wait_for(lock, timeout, [&] { return all.looks_ended >= look; });
-}
-
-void wait_for_deferred_free(std::chrono::nanoseconds timeout) {
-  Reaper& all = reaper();
-  std::unique_lock<Mutex> lock(locks.deferred_frees);
-  const std::uint64_t before = all.freed;
-  all.passed.wait_for(lock, timeout, [&] { return all.freed != before || all.count == 0; });
 }
 
 }  // namespace sycl_ext

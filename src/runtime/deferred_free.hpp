@@ -60,7 +60,4 @@ bool is_freeing() noexcept;
 // time is over.  Must not hold the GIL.
 void settle_deferred_frees(std::chrono::milliseconds timeout);
 
-// Waits until one was destroyed, or none is left, or the time is over.  Must not hold the GIL.
-void wait_for_deferred_free(std::chrono::nanoseconds timeout);
-
 }  // namespace sycl_ext

@@ -22,17 +22,6 @@ namespace {
 // A text, and the driver that should provide a device.
 auto& advice = *new std::pair<std::string, std::string>("`python -m sycl_ext doctor` says why", "");
 
-// Names the variable that decides which devices there are.
-[[noreturn]] void fail_listing(const sycl::exception& error) {
-  const char* const selector = std::getenv("ONEAPI_DEVICE_SELECTOR");
-  fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
-       error.code().value(), "); ONEAPI_DEVICE_SELECTOR is ",
-       selector ? "'" + std::string(selector) +
-                      "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
-                      "'opencl:cpu' or '*:*' for all devices"
-                : "not set; " + no_device_advice());
-}
-
 class Table {
  public:
   Table() {
@@ -57,7 +46,13 @@ class Table {
       }
       root_count = size();
     } catch (const sycl::exception& error) {
-      fail_listing(error);
+      const char* const selector = std::getenv("ONEAPI_DEVICE_SELECTOR");
+      fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
+           error.code().value(), "); ONEAPI_DEVICE_SELECTOR is ",
+           selector ? "'" + std::string(selector) +
+                          "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
+                          "'opencl:cpu' or '*:*' for all devices"
+                    : "not set; " + no_device_advice());
     }
   }
 
@@ -315,12 +310,6 @@ const Entry& entry_of(const Queue& queue) {
   });
 }
 
-bool serves(const Queue& queue, const Entry& announced) {
-  const Entry& own = entry_of(queue);
-  return &own == &announced ||
-         (own.default_context && announced.default_context && own.reaches(announced));
-}
-
 const Entry& entry_of_context(const void* context, const void* device) {
   return sycl_call("looking up the device of a context", [&]() -> const Entry& {
     const sycl::context& wanted = at<sycl::context>(context);
@@ -367,8 +356,6 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
     });
   }
 }
-
-const Entry* first_searched() { return find_entry(0); }
 
 void register_context_of(const Entry& entry) {
   const std::lock_guard<Mutex> lock(locks.making);

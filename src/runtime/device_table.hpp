@@ -67,7 +67,9 @@ class Entry final {
   bool single_device = false;              // every allocation of the context is on this device
   bool host_memory = false;                // the host can access device USM
   std::shared_ptr<const EntryHandles> sycl;
-  // The next entry in the list of first_searched().
+  // The next one in the list of entries, from entry 0 on, in whose contexts a pointer without a
+  // context is looked up: the default ones, then those that were registered, but not those that
+  // only came with a queue or memory.
   mutable std::atomic<const Entry*> next_searched{nullptr};
 
   // Of 'device', 'shared' and 'host' USM; and the limit for the sum of the first two, < 0: none.
@@ -148,9 +150,6 @@ const Entry& default_entry();
 const Entry& entry_of(const void* device, const void* context);
 // The same for the device and context of a queue.
 const Entry& entry_of(const Queue& queue);
-// Whether work on memory that is announced as that of an entry, a root device, may go to the queue:
-// it is of that entry, or in the default context of a sub-device of it.
-bool serves(const Queue& queue, const Entry& announced);
 // Entry of a context: of its only device, or of `device` when that is given.
 const Entry& entry_of_context(const void* context, const void* device);
 // Entry of a root device, or the home of a sub-device.
@@ -161,10 +160,7 @@ const Entry& entry_of_device(const void* device);
 // partition; Error(runtime): the device cannot be partitioned so.
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition);
 
-// The contexts in which a pointer without a context is looked up, an entry for each: the default
-// ones, then those that were registered, but not those that only came with a queue or memory.
-const Entry* first_searched();
-// Adds the context of the entry to them.
+// Adds the context of the entry to those in which pointers are looked up.
 void register_context_of(const Entry& entry);
 
 // Whether two entries are bound to one sycl::context.

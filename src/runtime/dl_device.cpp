@@ -49,12 +49,6 @@ NamedDevice resolve(DLDevice device) {
   return found;
 }
 
-bool NamedDevice::fits(const Entry* owner, UsmKind its_kind) const noexcept {
-  if (is_host) return host_accessible(its_kind, owner);
-  return owner && entry && (entry == owner || entry->id == owner->root_id) &&
-         kind.value_or(its_kind) == its_kind;
-}
-
 std::uintptr_t native_stream(const Entry& entry) {
   const WithoutGil released;
   // In order, and so one stream; a queue that is out of order has many.

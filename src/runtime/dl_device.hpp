@@ -16,9 +16,6 @@ struct NamedDevice {
   bool is_host = false;
   const Entry* entry = nullptr;   // nullptr: the host, or there is no such device
   std::optional<UsmKind> kind{};  // of a device type of CUDA or ROCm
-
-  // Whether memory of that kind on that entry may be called so.
-  bool fits(const Entry* owner, UsmKind its_kind) const noexcept;
 };
 NamedDevice resolve(DLDevice device);
 

@@ -102,7 +102,7 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
     ranges.erase(range->data);
   }
   ranges[data] = made.get();
-  for (const Entry* entry = first_searched(); entry; entry = entry->next_searched) {
+  for (const Entry* entry = find_entry(0); entry; entry = entry->next_searched) {
     // Of a host device the copies are the host's.
     if (!entry->default_context || entry->host_memory) continue;
     const bool is_anothers = is_whole_imported(*entry, data, nbytes);
@@ -113,7 +113,8 @@ Registration register_host(Memory memory, const std::byte* data, std::size_t nby
   return made;
 }
 
-void forget(Registration registration, bool wait) {
+void HostRegistration::close(bool wait) {
+  Registration registration = std::move(held_);
   if (!registration) return;
   --registration->users;
   if (!wait || registration->nbytes == 0 || is_forked_child() || is_freeing()) return;

@@ -50,10 +50,24 @@ using Registration = std::shared_ptr<const RegisteredMemory>;
 // range overlaps a registered one in another way.
 Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes);
 
-// Drops the handle of a user, if there is one.  `wait`: the last one waits for pending copies, and
-// then removes the registration.  Else, after Ctrl-C, and in a deleter that the thread that frees
-// runs, the last of those copies removes it.
-void forget(Registration registration, bool wait);
+// A user of a registration, who registers, and closes at the end at the latest.
+class HostRegistration {
+ public:
+  HostRegistration(const Memory& memory, const std::byte* data, std::size_t nbytes)
+      : held_(register_host(memory, data, nbytes)) {
+    ++held_->users;
+  }
+  ~HostRegistration() { close(false); }
+  HostRegistration(const HostRegistration&) = delete;
+  bool is_closed() const noexcept { return !held_; }
+  bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
+  // `wait`: the last user waits for pending copies, and then removes the registration.  Else, after
+  // Ctrl-C, and in a deleter that the thread that frees runs, the last of those copies removes it.
+  void close(bool wait);
+
+ private:
+  Registration held_;
+};
 
 // The registration of all these bytes with the driver of the entry; nullptr: there is none.
 Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes);

@@ -56,7 +56,7 @@ struct Exported {
   Memory memory;
   ipc::handle handle;
 
-  void end() { ipc::put(handle, memory->entry()->sycl->context); }
+  void end() { ipc::put(handle, memory->entry->sycl->context); }
 };
 
 template <class State>
@@ -82,12 +82,12 @@ bool has_ipc(const Entry& entry) {
 
 IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes) {
   const WithoutGil released;
-  if (memory->kind() != UsmKind::device || !memory->entry()) {
-    fail(Error::Kind::buffer, "'", usm_kind_name(memory->kind()),
+  if (memory->kind != UsmKind::device || !memory->entry) {
+    fail(Error::Kind::buffer, "'", usm_kind_name(memory->kind),
          "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
          "sycl_ext.ipc.empty");
   }
-  const Entry& entry = *memory->entry();
+  const Entry& entry = *memory->entry;
   require_ipc(entry);
   const auto found = require_one_allocation("the tensor", entry, data, nbytes);
   const auto get = [&] {

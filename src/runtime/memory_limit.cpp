@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory_limit.hpp"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
+#include <thread>
 
 #include "base/interpreter.hpp"
 #include "runtime/deferred_free.hpp"
@@ -15,6 +14,7 @@ namespace {
 
 // The time that an allocation waits for pending work to free memory, while none is freed.
 constexpr std::chrono::milliseconds longest_wait_for_room{5000};
+using Clock = std::chrono::steady_clock;
 // In a row, of a handler that returns true: other threads may take memory that it frees.
 constexpr int most_fruitless_calls = 100;
 
@@ -55,30 +55,30 @@ std::int64_t bytes_on(const Entry& entry) noexcept {
   return bytes_of(entry, UsmKind::device) + bytes_of(entry, UsmKind::shared);
 }
 
-bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
+bool is_room_made(const Entry& entry, UsmKind kind, std::size_t nbytes,
+                  const std::function<bool()>& has_room) {
   // Not the blocks that were freed: a handler, and other threads, also free what they allocate.
-  std::array<std::int64_t, allocated_kinds.size()> fewest;
-  fewest.fill(INT64_MAX);
-  const auto is_less_in_use = [&, &root = *find_entry(entry.root_id)] {
-    const auto before = fewest;
-    for (const UsmKind kind : allocated_kinds) {
-      std::int64_t& bytes = fewest[static_cast<std::size_t>(kind)];
-      bytes = std::min(bytes, bytes_of(root, kind));
-    }
-    return fewest != before;
+  const auto in_use = [&root = *find_entry(entry.root_id), kind] {
+    return bytes_on(root) + (kind == UsmKind::host ? bytes_of(root, kind) : 0);
   };
-  std::chrono::steady_clock::duration left{};
+  std::int64_t fewest = INT64_MAX;
+  Clock::duration left{};
   for (int fruitless = 0;;) {
     if (has_room()) return true;
-    if (is_less_in_use()) {
+    if (const std::int64_t now = in_use(); now < fewest) {
+      fewest = now;
       fruitless = 0;
       left = longest_wait_for_room;
     }
     if (!is_freeing() && deferred_frees() > 0 && left.count() > 0) {
       const WithoutGil released;
-      const auto begin = std::chrono::steady_clock::now();
-      wait_interruptibly([left] { wait_for_deferred_free(left); });
-      left -= std::chrono::steady_clock::now() - begin;
+      const auto begin = Clock::now();
+      wait_interruptibly([in_use, fewest, end = begin + left] {
+        while (deferred_frees() > 0 && in_use() >= fewest && Clock::now() < end) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+      left -= Clock::now() - begin;
     } else if (fruitless++ == most_fruitless_calls || !ask_handler(entry, nbytes)) {
       return false;
     }

@@ -6,29 +6,16 @@
 #include <link.h>
 
 #include <atomic>
-#include <filesystem>
 
 #include "runtime/sycl_handles.hpp"
 
 namespace sycl_ext {
 
-namespace {
-
-// A path without "..", that keeps the name under which the file was loaded.
-std::string tidy(const std::string& path) {
-  const std::filesystem::path file(path);
-  std::error_code failed;
-  const std::filesystem::path folder = std::filesystem::canonical(file.parent_path(), failed);
-  return failed ? path : (folder / file.filename()).string();
-}
-
-}  // namespace
-
 std::uint32_t libsycl_major() noexcept { return __LIBSYCL_MAJOR_VERSION; }
 
 std::string library_of(const void* address) {
   Dl_info info{};
-  return dladdr(address, &info) && info.dli_fname ? tidy(info.dli_fname) : "";
+  return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -56,7 +43,7 @@ std::vector<std::string> loaded_libsycl() {
   std::vector<std::string> paths{
       library_of(reinterpret_cast<const void*>(&sycl::device::get_devices))};
   for (const std::string& path : loaded_libraries()) {
-    if (names_libsycl(path) && tidy(path) != paths[0]) paths.push_back(tidy(path));
+    if (names_libsycl(path) && path != paths[0]) paths.push_back(path);
   }
   return paths;
 }

@@ -38,10 +38,9 @@ void free_block(void* block, const Entry* entry) noexcept {
 
 // Of a private context nothing is kept, nor a block that is larger than its pool allows.
 void give_back(const Allocation& block) noexcept {
-  const Entry* const entry = block.entry();
-  const auto free = [entry](void* data) { free_block(data, entry); };
-  if (entry && !entry->default_context) return free(block.data);
-  use_of(entry, block.kind()).kept.keep({block.data, block.capacity}, free);
+  const auto free = [entry = block.entry](void* data) { free_block(data, entry); };
+  if (block.is_private()) return free(block.data);
+  use_of(block.entry, block.kind).kept.keep({block.data, block.capacity}, free);
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
@@ -81,11 +80,6 @@ void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
   }
 }
 
-// Whether this thread may ask queues whether they are idle.  A thread of the runtime, in which
-// dpctl drops the arguments of a command, may not: another thread may hold the lock of the queue
-// while it waits for the host task that runs in this thread, which would be a deadlock.
-thread_local bool may_ask __attribute__((tls_model("initial-exec"))) = false;
-
 // The blocks that are found by an address: those of private contexts, and those that the host had a
 // view of.  They may overlap and be there several times.  While there are none, a question takes no
 // lock.
@@ -115,7 +109,7 @@ class BlocksByAddress {
     for (auto it = blocks_.lower_bound({wanted + 1, nullptr}); it != blocks_.begin();) {
       --it;
       const auto offset = static_cast<std::size_t>(wanted - it->first);
-      if (offset < it->second->nbytes && is_it(it->second)) return it->second->entry();
+      if (offset < it->second->nbytes && is_it(it->second)) return it->second->entry;
       if (offset >= longest_) break;
     }
     return nullptr;
@@ -137,7 +131,7 @@ constexpr int deepest_release = 50;
 thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 bool are_idle(const QueueSet& queues) noexcept {
-  if (queues.empty() || !may_ask) return queues.empty();
+  if (queues.empty() || !may_ask_queues) return queues.empty();
   const WithoutGil released;
   return std::all_of(queues.begin(), queues.end(),
                      [](const Queue* queue) { return queue->is_device_idle(); });
@@ -158,7 +152,7 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     if (!passed) release_cached_memory();
     return is_taken();
   };
-  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
+  if (is_taken() || is_room_made(entry, kind, size, is_taken_now)) return block;
   if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
   fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
                   " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
@@ -200,22 +194,20 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
     : data(static_cast<std::byte*>(block.data)),
       nbytes(nbytes),
       capacity(block.nbytes),
-      kind_(kind),
-      entry_(entry),
-      owner_(std::move(owner)),
-      own_queue_(std::move(own_queue)) {
+      kind(kind),
+      entry(entry),
+      own_queue(std::move(own_queue)),
+      owner_(std::move(owner)) {
   if (is_counted()) use_of(entry, kind).begins(capacity);
   if (!is_counted()) uncounted_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
 Allocation::~Allocation() {
   if (is_private() || is_seen_by_host_) found_by_address.remove(this);
-  if (is_counted()) use_of(entry_, kind_).ends(capacity);
+  if (is_counted()) use_of(entry, kind).ends(capacity);
   is_ours() ? give_back(*this) : owner_->reset();
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
-
-void this_thread_may_ask_queues() noexcept { may_ask = true; }
 
 Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
 
@@ -233,7 +225,7 @@ void Allocation::show() const {
 }
 
 void Allocation::show_to_host() const {
-  if (!is_ours() || !entry() || is_seen_by_host_.exchange(true) || is_private()) return;
+  if (!is_ours() || !entry || is_seen_by_host_.exchange(true) || is_private()) return;
   found_by_address.add(this);
 }
 
@@ -250,10 +242,9 @@ const Entry* private_entry_at(const void* address) noexcept {
 }
 
 void Allocation::fetch_queues() const {
-  const Entry* const mine = entry();
-  if (!mine || !mine->default_context) return;
-  mine->queue();
-  if (mine->kind == EntryKind::sub_device) entry_at(mine->root_id).queue();
+  if (!entry || !entry->default_context) return;
+  entry->queue();
+  if (entry->kind == EntryKind::sub_device) entry_at(entry->root_id).queue();
 }
 
 QueueSet Allocation::busy_queues(bool of_others) const noexcept {
@@ -261,15 +252,14 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
   const auto add = [&set](const Queue* queue) {
     if (queue && queue->may_have_work()) set.add(*queue);
   };
-  const Entry* const mine = entry();
-  if (mine) add(mine->made_commands());
+  if (entry) add(entry->made_commands());
   if (!of_others) return set;
-  if (own_queue_) add(&own_queue_);
-  if (!mine) return set;
-  add(mine->fetched_queue());
-  add(mine->made_extension_queue());
-  if (mine->kind == EntryKind::sub_device && mine->default_context) {
-    add(find_entry(mine->root_id)->fetched_queue());
+  if (own_queue) add(&own_queue);
+  if (!entry) return set;
+  add(entry->fetched_queue());
+  add(entry->made_extension_queue());
+  if (entry->kind == EntryKind::sub_device && entry->default_context) {
+    add(find_entry(entry->root_id)->fetched_queue());
   }
   return set;
 }
@@ -282,7 +272,7 @@ bool Allocation::settle(bool wait, bool told) const {
     if (!wait) return false;
     queue->wait();
   }
-  const std::string failure = entry() ? entry()->failure_of_copies(data, nbytes, told) : "";
+  const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
   if (!failure.empty() && !wait) return false;
   if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
   seen_.store(gone, std::memory_order_relaxed);
@@ -290,8 +280,8 @@ bool Allocation::settle(bool wait, bool told) const {
 }
 
 bool Allocation::is_idle() const {
-  if (entry() && is_forked_child() && !entry()->is_cpu()) return false;
-  return !may_have_work() || (may_ask && settle(false, false));
+  if (entry && is_forked_child() && !entry->is_cpu()) return false;
+  return !may_have_work() || (may_ask_queues && settle(false, false));
 }
 
 void release_cached_memory() noexcept {

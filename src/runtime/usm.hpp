@@ -29,21 +29,19 @@ class Allocation final : public Deferred {
   std::byte* const data;  // nullptr when nbytes is 0
   const std::size_t nbytes;
   const std::size_t capacity;  // of the block, which may come from a pool; at least nbytes
+  const UsmKind kind;
+  const Entry* const entry;  // nullptr: plain host memory without a device
+  const Queue own_queue;     // empty: the queue of the entry is used
 
-  // `entry` nullptr: plain host memory without a device; `owner`: of a borrowed block, else this
-  // package allocated it; an empty `own_queue`: the queue of the entry is used.
+  // `owner`: of a borrowed block, else this package allocated it.
   Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
              std::optional<Owner>&& owner, Queue&& own_queue) noexcept;
   // The last handle leaves this to the thread that frees, if work on the block may be pending.
   ~Allocation() override;
 
-  UsmKind kind() const noexcept { return kind_; }
-  // nullptr: plain host memory without a device.
-  const Entry* entry() const noexcept { return entry_; }
   // The queue that other code gets for work on the block: its own, or that of the entry.  Empty if
   // there is no entry.
-  const Queue& queue() const { return own_queue_ || !entry() ? own_queue_ : entry()->queue(); }
-  const Queue& own_queue() const noexcept { return own_queue_; }
+  const Queue& queue() const { return own_queue || !entry ? own_queue : entry->queue(); }
 
   // From now on other code can submit work on the block, because it got the address or the queue.
   // Fetches the queues for such work.
@@ -61,13 +59,13 @@ class Allocation final : public Deferred {
   // (InUse), until the queues were seen idle after the last such holder; and always for memory or a
   // queue that it provided.
   QueueSet busy_queues() const noexcept {
-    return busy_queues(was_handed_out() || (!is_ours() && kind() != UsmKind::system));
+    return busy_queues(was_handed_out() || (!is_ours() && kind != UsmKind::system));
   }
   // The same, with or without those for the work of others.
   QueueSet busy_queues(bool of_others) const noexcept;
   // Whether there may be any; in a forked child, also a copy of its parent.
   bool may_have_work() const noexcept {
-    return !busy_queues().empty() || (is_forked_child() && entry());
+    return !busy_queues().empty() || (is_forked_child() && entry);
   }
   // Waits for all of it, without the GIL.  `told`: an error of a copy counts as reported.
   void wait_for_work(bool told = true) const {
@@ -85,12 +83,12 @@ class Allocation final : public Deferred {
   // For Python's side: the instance that represents the memory to the collector; under the GIL.
   mutable void* representative = nullptr;
   // Whether this is host memory from allocate_host().
-  bool is_host_copy() const noexcept { return is_ours() && !entry(); }
+  bool is_host_copy() const noexcept { return is_ours() && !entry; }
   // Whether this package allocated the block.
   bool is_ours() const noexcept { return !owner_; }
   // Whether it belongs to a private context.  If every context of a driver knows every pointer,
   // only this distinguishes it from memory of the default context.
-  bool is_private() const noexcept { return entry_ && !entry_->default_context && nbytes > 0; }
+  bool is_private() const noexcept { return entry && !entry->default_context && nbytes > 0; }
 
  private:
   friend class Memory;
@@ -101,16 +99,13 @@ class Allocation final : public Deferred {
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   // Other code got the block, or the queue came from other code.
   bool was_handed_out() const noexcept {
-    return own_queue_ || is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
+    return own_queue || is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
            gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
   }
   // Asks the queues, and records when they are idle.  `wait`: until they are.
   bool settle(bool wait, bool told) const;
 
-  const UsmKind kind_;
-  const Entry* const entry_;
   std::optional<Owner> owner_;  // of a borrowed block
-  const Queue own_queue_;       // empty: the entry's serves
   // Each handle counts in the lower half, that of a holder that can submit work in both (InUse).
   static constexpr std::uint64_t user = (std::uint64_t{1} << 32) + 1;
   mutable std::atomic<std::uint64_t> handles_{1};
@@ -186,9 +181,11 @@ const Entry* private_entry_at(const void* address) noexcept;
 // An owner that keeps another handle.
 Owner keep_memory(Memory memory);
 
-// This thread does not belong to the SYCL runtime: it frees idle blocks itself, instead of leaving
-// them to the thread that frees.
-void this_thread_may_ask_queues() noexcept;
+// Whether this thread may ask queues whether they are idle, and free idle blocks, instead of
+// leaving them to the thread that frees.  A thread of the runtime, in which dpctl drops the
+// arguments of a command, may not: another thread may hold the lock of the queue while it waits for
+// the host task that runs in this thread, which would be a deadlock.
+inline __thread bool may_ask_queues __attribute__((tls_model("initial-exec"))) = false;
 
 // A new block.  Error(memory) names size, kind and device; Error(buffer): the device has no USM of
 // that kind.  An empty queue: the queue of the entry is used.

@@ -114,7 +114,7 @@ std::optional<bool> is_mapped(const Entry& entry, const std::byte* first,
 // For a message.
 std::string describe_owner(const void* pointer) {
   UsmKind kind;
-  const Entry* const entry = find_owner(pointer, &kind, Search::every_context);
+  const Entry* const entry = find_owner(pointer, &kind, /*every_context=*/true);
   if (!entry) return "it is plain host memory, or USM of a context that is not registered";
   const char* const context = entry->default_context ? "default" : "private";
   return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +
@@ -123,8 +123,8 @@ std::string describe_owner(const void* pointer) {
 
 }  // namespace
 
-const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
-  const Entry* const first = first_searched();  // throws if the enumeration fails
+const Entry* find_owner(const void* pointer, UsmKind* kind, bool every_context) {
+  const Entry* const first = find_entry(0);  // throws if the enumeration fails
   const auto owner_in = [&](const Entry* entry) -> const Entry* {
     const std::optional<UsmKind> found = entry ? kind_in(*entry, pointer) : std::nullopt;
     if (!found) return nullptr;
@@ -137,7 +137,7 @@ const Entry* find_owner(const void* pointer, UsmKind* kind, Search search) {
     for (const Entry* entry = first; entry && !owner; entry = entry->next_searched) {
       owner = owner_in(entry);
     }
-    const int count = search == Search::every_context ? entry_count() : 0;
+    const int count = every_context ? entry_count() : 0;
     for (int id = root_count(); id < count && !owner; ++id) {
       const Entry& entry = entry_at(id);
       if (!entry.default_context && !entry.driver_wide()) owner = owner_in(&entry);

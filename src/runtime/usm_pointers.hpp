@@ -8,18 +8,14 @@
 
 namespace sycl_ext {
 
-// The contexts in which a pointer is looked up: the default ones, those that were registered, and
-// those of live blocks of this package; or all of the table, which is slow with many, for the text
-// of an error.
-enum class Search { ours, every_context };
-
 // Entry of the block that contains the pointer; nullptr: plain host memory, or USM of a context
-// that was not searched.
+// that was not searched.  The default contexts, those that were registered and those of live blocks
+// of this package are; or all of the table, which is slow with many (`every_context`).
 //
 // On Level Zero every context of a driver knows every pointer.  So one context of the driver is
 // asked, and the memory counts as that of the default context, unless it is in a live block of a
 // private context that this package allocated or that came with its context.
-const Entry* find_owner(const void* pointer, UsmKind* kind, Search search = Search::ours);
+const Entry* find_owner(const void* pointer, UsmKind* kind, bool every_context = false);
 
 // The entry of a block in the context at an address: of the device that it was allocated on, which
 // distinguishes the devices of the context.  Of other memory, which locate_usm() refuses, any.

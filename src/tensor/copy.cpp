@@ -94,12 +94,6 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
-// Of the side of a copy that is host memory, if it is registered.
-Registration registration_of(const Entry& entry, const Tensor& side) {
-  const ByteRange bytes = byte_range(side);
-  return registration_of(entry, bytes.begin, bytes.nbytes);
-}
-
 // Keeps blocks for as long as commands of the queues may touch them, when an exception leaves
 // before they are done (Ctrl-C, above all).
 class KeptWhileBusy {
@@ -237,23 +231,22 @@ void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   });
 }
 
-bool is_host_usm_of(const Entry& entry, const Tensor& side) {
-  return side.memory->kind() == UsmKind::host && same_context(*side.memory->entry(), entry);
-}
-
 void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   const bool by_host = to_host && from_host;
   const WithoutGil released(!by_host || loops.nbytes() >= gil_threshold);
   if (by_host) return copy_strided(loops);
-  const Entry& entry = *(to_host ? from : to).memory->entry();
-  const Entry& source = *(from_host ? to : from).memory->entry();
+  const Entry& entry = *(to_host ? from : to).memory->entry;
+  const Entry& source = *(from_host ? to : from).memory->entry;
   const Tensor& host = to_host ? to : from;  // if one side is on the host
-  const Registration registered = registration_of(entry, host);
+  const ByteRange bytes = byte_range(host);
+  const Registration registered = registration_of(entry, bytes.begin, bytes.nbytes);
   const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory, registered);
   if (to_host || from_host) {
-    return copy_with_host(loops, entry, to_host, registered || is_host_usm_of(entry, host));
+    const bool is_host_usm =
+        host.memory->kind == UsmKind::host && same_context(*host.memory->entry, entry);
+    return copy_with_host(loops, entry, to_host, registered || is_host_usm);
   }
   if (loops.contiguous() && copies_directly(source, entry)) {
     return entry.commands().copy(loops.to, loops.from, loops.nbytes());
@@ -263,32 +256,31 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
 
 // USM, as opposed to memory that the runtime knows nothing about.
 bool is_usm(const Tensor& tensor) {
-  return tensor.memory->entry() && tensor.memory->kind() != UsmKind::system;
+  return tensor.memory->entry && tensor.memory->kind != UsmKind::system;
 }
 
 // The entry with a queue that copies with one command, ordered by events; nullptr: none.
 const Entry* entry_of_copy(const Tensor& to, const Tensor& from, const CopyLoops& loops) {
   if (!loops.contiguous() || overlap(to, from) || is_forked_child()) return nullptr;
-  const Entry* const target = to.memory->entry();
-  const Entry* const source = from.memory->entry();
+  const Entry* const target = to.memory->entry;
+  const Entry* const source = from.memory->entry;
   if (target && source && target != source &&
       !(same_context(*target, *source) && target->commands().can_follow(source->commands()))) {
     return nullptr;
   }
   if (!is_usm(to)) return is_usm(from) ? source : nullptr;
   // A reader of the target asks the queue of its entry whether the copy has failed.
-  if (is_usm(from) && to.memory->kind() == UsmKind::host)
-    return target == source ? source : nullptr;
+  if (is_usm(from) && to.memory->kind == UsmKind::host) return target == source ? source : nullptr;
   const bool is_on_devices =
-      to.memory->kind() == UsmKind::device && from.memory->kind() == UsmKind::device;
+      to.memory->kind == UsmKind::device && from.memory->kind == UsmKind::device;
   return is_on_devices && !copies_directly(*source, *target) ? nullptr : target;
 }
 
 // Later work on the block comes after the copy, which a queue of the entry carries out: on the
 // queue of the block, if it is in order, and on ours.
 void let_follow(const Event& copy, const Entry& entry, const Memory& memory) {
-  if (memory->own_queue()) memory->own_queue().order_after(copy);
-  if (memory->entry() && memory->entry() != &entry) memory->entry()->commands().order_after(copy);
+  if (memory->own_queue) memory->own_queue.order_after(copy);
+  if (memory->entry && memory->entry != &entry) memory->entry->commands().order_after(copy);
 }
 
 }  // namespace
@@ -340,12 +332,13 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   }
   const Queue& queue = entry->commands();
   // Only the queue of the source's entry tells whether a copy to the source has failed.
-  const Entry* const source = from.memory->entry();
+  const Entry* const source = from.memory->entry;
   const Queue* const copies = source && source != entry ? source->made_commands() : nullptr;
   if (copies && copies->may_have_work()) from.memory->wait_for_work();
   order_after(queue, to.memory);
   order_after(queue, from.memory);
-  const Registration registered = registration_of(*entry, is_usm(to) ? from : to);
+  const ByteRange bytes = byte_range(is_usm(to) ? from : to);  // on the host, if a side is
+  const Registration registered = registration_of(*entry, bytes.begin, bytes.nbytes);
   KeptWhileBusy kept(queue, queue, to.memory, from.memory, registered);
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
   kept.keep();
@@ -369,7 +362,7 @@ std::vector<Event> pending(const Memory& memory) {
 
 std::pair<Tensor, Event> begin_copy_to_host(const Tensor& from) {
   const Layout layout = compact_layout_of(from);
-  const Entry* const entry = from.memory->entry();
+  const Entry* const entry = from.memory->entry;
   std::optional<Tensor> to;
   if (is_usm(from) && has_usm(*entry, UsmKind::host) && is_contiguous(from.layout, Order::c)) {
     try {
@@ -403,7 +396,7 @@ void fill_zero(const Tensor& compact) {
   const bool by_host = compact.host_accessible();
   const WithoutGil released(!by_host || nbytes >= gil_threshold);
   if (by_host) return static_cast<void>(std::memset(compact.data, 0, nbytes));
-  compact.memory->entry()->commands().fill_zero(compact.data, nbytes);
+  compact.memory->entry->commands().fill_zero(compact.data, nbytes);
 }
 
 }  // namespace sycl_ext

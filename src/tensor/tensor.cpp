@@ -10,7 +10,7 @@ namespace {
 Tensor view_of(Memory&& memory, std::byte* data, const DType& dtype, Layout&& layout,
                bool readonly) {
   if (!memory->data) data = nullptr;
-  const bool on_host = !memory->entry();
+  const bool on_host = !memory->entry;
   return {std::move(memory), data, &dtype, std::move(layout), readonly, on_host};
 }
 
@@ -136,8 +136,8 @@ bool reshape_layout(const Layout& from, Layout* to) {
 
 Tensor as_host_view(const Tensor& tensor) {
   if (!tensor.host_accessible()) {
-    fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind()),
-         "' USM of device ", tensor.memory->entry()->id, " ('", tensor.memory->entry()->name,
+    fail(Error::Kind::buffer, "the host cannot reach '", usm_kind_name(tensor.memory->kind),
+         "' USM of device ", tensor.memory->entry->id, " ('", tensor.memory->entry->name,
          "'); copy it (host_view, to_numpy) or allocate with usm_type='shared'");
   }
   Tensor view = tensor;
@@ -151,7 +151,7 @@ Tensor as_usm(Tensor tensor) {
 }
 
 Tensor relabel(Tensor tensor, const Entry& entry, UsmKind kind, Queue queue) {
-  if (tensor.memory->entry()) return as_usm(std::move(tensor));
+  if (tensor.memory->entry) return as_usm(std::move(tensor));
   if (kind != UsmKind::system) {
     locate_usm("the array", tensor.memory->data, tensor.memory->nbytes, entry, &kind);
     came_back(tensor.memory->data);
@@ -163,8 +163,8 @@ Tensor relabel(Tensor tensor, const Entry& entry, UsmKind kind, Queue queue) {
 
 Tensor on_queue(Tensor tensor, Queue queue, Owner owner) {
   const Allocation& memory = *tensor.memory;
-  tensor.memory = borrow(memory.data, memory.nbytes, memory.kind(), memory.entry(),
-                         std::move(queue), std::move(owner));
+  tensor.memory = borrow(memory.data, memory.nbytes, memory.kind, memory.entry, std::move(queue),
+                         std::move(owner));
   return tensor;
 }
 

@@ -25,12 +25,12 @@ struct Tensor {
   std::int64_t size() const noexcept { return element_count(layout); }
   std::size_t nbytes() const noexcept { return bytes_of(*dtype, layout); }
   bool host_accessible() const noexcept {
-    return sycl_ext::host_accessible(memory->kind(), memory->entry());
+    return sycl_ext::host_accessible(memory->kind, memory->entry);
   }
   // The result of __dlpack_device__.
   DLDevice dl_device() const noexcept {
     if (on_host) return {kDLCPU, 0};
-    return {kDLOneAPI, memory->entry()->root_id};
+    return {kDLOneAPI, memory->entry->root_id};
   }
 };
 

@@ -24,7 +24,7 @@ def warn_of_others() -> None:
     """Warn of each SYCL runtime other than ours, once, where the user's code called the package."""
     if not _core.has_other_libsycl():
         return
-    ours, *loaded = _core.loaded_libsycl()
+    ours, *loaded = map(os.path.normpath, _core.loaded_libsycl())
     others = [path for path in loaded if path not in _told]
     if not others:
         return

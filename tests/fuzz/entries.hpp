@@ -25,5 +25,5 @@ inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& entri
 inline bool is_where_announced(const sycl_ext::Tensor& tensor) {
   const sycl_ext::Memory& memory = tensor.memory;
   return tensor.on_host ||
-         (memory->entry()->default_context && memory->kind() != sycl_ext::UsmKind::system);
+         (memory->entry->default_context && memory->kind != sycl_ext::UsmKind::system);
 }

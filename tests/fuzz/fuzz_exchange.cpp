@@ -171,7 +171,7 @@ void fuzz(Input& input) {
   for (int i = 0; i < changes; ++i) alter(input, managed);
   ImportOptions options;
   // As from a third party, only where the memory can be found again by asking the runtime.
-  const bool known = input.between(0, 3) || changes || !tensor.memory->entry();
+  const bool known = input.between(0, 3) || changes || !tensor.memory->entry;
   static void (*deleter)(Managed*);
   deleter = managed->deleter;
   if (!known) managed->deleter = [](Managed* self) { deleter(self); };
@@ -184,7 +184,7 @@ void fuzz(Input& input) {
     found = import_managed(managed, options).tensor;
   } catch (const Error& error) {
     // A view of another context's memory goes by its entry's own id, which the label is not.
-    REQUIRE(changes != 0 || !known || label.device_id != tensor.memory->entry()->id);
+    REQUIRE(changes != 0 || !known || label.device_id != tensor.memory->entry->id);
     REQUIRE(error.kind() == Error::Kind::buffer);
     return;
   }

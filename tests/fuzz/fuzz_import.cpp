@@ -126,7 +126,7 @@ void fuzz(Input& input) {
     REQUIRE(tensor.size() == 0 || tensor.data);
     REQUIRE(deleted == 0);
     const std::byte* begin = tensor.memory->data;
-    if (tensor.size() != 0 && tensor.memory->entry() && tensor.memory->kind() != UsmKind::system) {
+    if (tensor.size() != 0 && tensor.memory->entry && tensor.memory->kind != UsmKind::system) {
       // It was believed, so it is all there: read the first, the last and the lowest element.
       Extent extent{};
       REQUIRE(find_extent(tensor.layout, tensor.dtype->itemsize(), &extent));

@@ -305,7 +305,7 @@ const std::vector<Operation>& operations() {
          find_owner(w.device.data, &kind);
          find_owner(w.abroad.data, &kind);
          find_owner(w.host.data, &kind);
-         find_owner(w.abroad.data, &kind, Search::every_context);
+         find_owner(w.abroad.data, &kind, true);
          entry_in_context(w.abroad.data, w.elsewhere.context_address());
        }},
       {"look up entries",
