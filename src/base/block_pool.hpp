@@ -10,8 +10,7 @@
 
 namespace sycl_ext {
 
-// `nbytes` is the true size of the block, whatever was asked of it: a block that came back with the
-// size of the last request would count for less than it holds.
+// `nbytes` is the true size of the block, not that of the last request, which may be smaller.
 struct KeptBlock {
   void* data = nullptr;  // nullptr: none
   std::size_t nbytes = 0;

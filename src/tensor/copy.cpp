@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <sstream>
 
@@ -94,20 +93,17 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
-// Keeps blocks for as long as commands of the queues may touch them, when an exception leaves
-// before they are done (Ctrl-C, above all).
+// Keeps blocks for as long as commands of the queues may touch them, unless these are `done()`: an
+// exception has left before that (Ctrl-C, above all), or the commands go on.
 class KeptWhileBusy {
  public:
   KeptWhileBusy(const Queue& one, const Queue& other, const Memory& a, const Memory& b,
                 const Registration& registered = {})
-      : kept_(new Kept(one, other, a, b, registered)), exceptions_(std::uncaught_exceptions()) {}
+      : kept_(new Kept(one, other, a, b, registered)) {}
   ~KeptWhileBusy() {
-    if (std::uncaught_exceptions() != exceptions_) keep();
-  }
-  // The commands go on.
-  void keep() noexcept {
     if (kept_) free_after_work(std::move(kept_));
   }
+  void done() noexcept { kept_.reset(); }
 
  private:
   struct Kept final : Deferred {
@@ -123,7 +119,6 @@ class KeptWhileBusy {
   };
 
   std::unique_ptr<Kept> kept_;
-  const int exceptions_;
 };
 
 // Two blocks of host memory that a queue copies to and from at full speed, used in turn: while the
@@ -223,12 +218,13 @@ void copy_with_host(const CopyLoops& loops, const Entry& entry, bool to_host, bo
 // Device -> device where one command cannot do it: block by block through host memory.
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
-  const KeptWhileBusy kept(from.commands(), to.commands(), collected, collected);
+  KeptWhileBusy kept(from.commands(), to.commands(), collected, collected);
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     const ThroughBlock copy(piece, collected->data);
     copy_with_host(copy.in, from, true, false);
     copy_with_host(copy.out, to, false, false);
   });
+  kept.done();
 }
 
 void copy_disjoint(const Tensor& to, const Tensor& from) {
@@ -242,16 +238,17 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const Tensor& host = to_host ? to : from;  // if one side is on the host
   const ByteRange bytes = byte_range(host);
   const Registration registered = registration_of(entry, bytes.begin, bytes.nbytes);
-  const KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory, registered);
+  KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory, registered);
   if (to_host || from_host) {
     const bool is_host_usm =
         host.memory->kind == UsmKind::host && same_context(*host.memory->entry, entry);
-    return copy_with_host(loops, entry, to_host, registered || is_host_usm);
+    copy_with_host(loops, entry, to_host, registered || is_host_usm);
+  } else if (loops.contiguous() && copies_directly(source, entry)) {
+    entry.commands().copy(loops.to, loops.from, loops.nbytes());
+  } else {
+    relay(loops, entry, source);
   }
-  if (loops.contiguous() && copies_directly(source, entry)) {
-    return entry.commands().copy(loops.to, loops.from, loops.nbytes());
-  }
-  relay(loops, entry, source);
+  kept.done();
 }
 
 // USM, as opposed to memory that the runtime knows nothing about.
@@ -339,9 +336,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   order_after(queue, from.memory);
   const ByteRange bytes = byte_range(is_usm(to) ? from : to);  // on the host, if a side is
   const Registration registered = registration_of(*entry, bytes.begin, bytes.nbytes);
-  KeptWhileBusy kept(queue, queue, to.memory, from.memory, registered);
+  const KeptWhileBusy kept(queue, queue, to.memory, from.memory, registered);
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
-  kept.keep();
   // Now: a failure that is told later is one of this copy as well.
   const std::string failure = queue.failure_of_copies(from.memory->data, from.memory->nbytes, true);
   if (!failure.empty()) {
