@@ -4,6 +4,9 @@
 #include <sycl_ext/c_api.h>
 
 #include <cstdio>
+#include <memory>
+#include <new>
+#include <utility>
 
 #include "base/error.hpp"
 #include "python/imports.hpp"
@@ -150,13 +153,18 @@ const DType& dtype_of(const sycl_ext_view& view) {
 
 Queue queue_at(const void* address) { return address ? Queue::from_address(address) : Queue(); }
 
-// Calls `release(owner)` once, at its end. An Owner does not release NULL, so for a NULL owner it
-// owns the function itself: an extension may keep its memory without a pointer.
+// Calls `release(owner)` once, at its end; either may be NULL, and the function may be Python.
 Owner owner_of(void* owner, void (*release)(void*)) {
-  if (!release) return Owner(nullptr, [](void*) {});
-  if (owner) return Owner(owner, release);
-  return Owner(reinterpret_cast<void*>(release),
-               [](void* function) { reinterpret_cast<void (*)(void*)>(function)(nullptr); });
+  using Kept = std::pair<void*, void (*)(void*)>;
+  // The collector of garbage finds an object by its function.
+  if (!release || release == release_python_object) return {release ? owner : nullptr, release};
+  auto* const kept = new (std::nothrow) Kept(owner, release);
+  if (!kept) call_deleter_of_others(release, owner);
+  if (!kept) fail(Error::Kind::memory, "no memory for the owner of a view");
+  return Owner(kept, [](void* state) {
+    const std::unique_ptr<Kept> mine(static_cast<Kept*>(state));
+    call_deleter_of_others(mine->second, mine->first);
+  });
 }
 
 PyObject* wrap(const sycl_ext_view* view, const void* queue, void* owner,

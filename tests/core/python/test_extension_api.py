@@ -5,6 +5,7 @@ import ctypes
 import gc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import environments
@@ -250,7 +251,13 @@ def test_an_owner_is_released_once(table, owner, wrong):
     gc.collect()
     assert eventually(lambda: released == [owner])
     assert eventually(lambda: not _core._test.deferred_frees())
-    # Without `release` there is nothing to do; and what drops Python objects drops no NULL.
     if error is None:
+        with pytest.raises(ZeroDivisionError):  # which the function, in Python, does not meet
+            (
+                np.from_dlpack(sx.host_view(table.wrap(ctypes.byref(view), None, owner, release))),
+                1 / 0,
+            )
+        assert eventually(lambda: released == [owner, owner])
+        # Without `release` there is nothing to do; and what drops Python objects drops no NULL.
         for function in (Release(), table.release_object):
             assert table.wrap(ctypes.byref(view), None, None, function).ptr == memory.ptr

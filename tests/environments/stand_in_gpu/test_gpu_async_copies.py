@@ -18,7 +18,7 @@ import environments
 import sycl_ext as sx
 from producers import Raising
 from samples import bits, values
-from sycl_ext import _core
+from test_interrupts import until_nobody_waits
 from waiting import eventually
 
 SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
@@ -38,11 +38,6 @@ def blocked(call):
     thread.join(0.05)
     assert thread.is_alive(), result
     return thread, result
-
-
-def until_nobody_waits():
-    while _core._test.interrupted_waits() or _core._test.deferred_frees():
-        time.sleep(0.01)
 
 
 # ---- held ----------------------------------------------------------------------------------------
