@@ -16,7 +16,19 @@ std::size_t BlockPool::rounded(std::size_t nbytes) noexcept {
   return size;
 }
 
-KeptBlock BlockPool::take(std::size_t nbytes) noexcept {
+void BlockPool::count(std::size_t nbytes) noexcept {
+  use_.bytes += static_cast<std::int64_t>(nbytes);
+  use_.peak = std::max(use_.peak, use_.bytes);
+  ++use_.live;
+  ++use_.total;
+}
+
+void BlockPool::add_fresh(std::size_t nbytes) noexcept {
+  const std::lock_guard<Mutex> lock(locks.pools);
+  count(nbytes);
+}
+
+KeptBlock BlockPool::take_kept(std::size_t nbytes) noexcept {
   const std::size_t wanted = rounded(nbytes);
   const std::lock_guard<Mutex> lock(locks.pools);
   const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [wanted](const KeptBlock& one) {
@@ -25,37 +37,40 @@ KeptBlock BlockPool::take(std::size_t nbytes) noexcept {
   if (found == blocks_.rend()) return {};
   const KeptBlock block = *found;
   blocks_.erase(std::next(found).base());
-  nbytes_ -= block.nbytes;
+  use_.kept -= block.nbytes;
+  count(block.nbytes);
   return block;
 }
 
-KeptBlock BlockPool::add(KeptBlock* block) noexcept {
+KeptBlock BlockPool::add(KeptBlock* block, bool stays) noexcept {
   const std::lock_guard<Mutex> lock(locks.pools);
   if (const KeptBlock added{std::exchange(block->data, nullptr), block->nbytes}; added.data) {
-    if (added.nbytes > largest_) return added;
+    use_.bytes -= static_cast<std::int64_t>(added.nbytes);
+    --use_.live;
+    if (!stays || added.nbytes > largest_) return added;
     try {
       blocks_.push_back(added);
     } catch (...) {  // no memory to remember the block with
       return added;
     }
-    nbytes_ += added.nbytes;
+    use_.kept += added.nbytes;
   }
-  if (nbytes_ <= most_ && blocks_.size() <= most_blocks) return {};
+  if (use_.kept <= most_ && blocks_.size() <= most_blocks) return {};
   const KeptBlock oldest = blocks_.front();
   blocks_.erase(blocks_.begin());
-  nbytes_ -= oldest.nbytes;
+  use_.kept -= oldest.nbytes;
   return oldest;
 }
 
 std::vector<KeptBlock> BlockPool::take_all() noexcept {
   const std::lock_guard<Mutex> lock(locks.pools);
-  nbytes_ = 0;
+  use_.kept = 0;
   return std::exchange(blocks_, {});
 }
 
-std::size_t BlockPool::nbytes() const noexcept {
+MemoryUse BlockPool::use() const noexcept {
   const std::lock_guard<Mutex> lock(locks.pools);
-  return nbytes_;
+  return use_;
 }
 
 }  // namespace sycl_ext

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace sycl_ext {
@@ -16,8 +17,15 @@ struct KeptBlock {
   std::size_t nbytes = 0;
 };
 
-// The blocks of one kind of memory.  The oldest go when there are more than `most_blocks`, or than
-// `most` bytes; blocks of more than `largest` bytes are not kept.
+// Of a kind of memory: bytes and blocks that are in use, the most bytes that were, the blocks that
+// ever were, and the bytes that are kept.
+struct MemoryUse {
+  std::int64_t bytes = 0, live = 0, peak = 0, total = 0;
+  std::size_t kept = 0;
+};
+
+// The blocks of one kind of memory, in use and kept.  The oldest go when more than `most_blocks`,
+// or than `most` bytes are kept; blocks of more than `largest` bytes are not.
 class BlockPool {
  public:
   static constexpr std::size_t largest_small = std::size_t{64} << 10, most_blocks = 256;
@@ -27,29 +35,37 @@ class BlockPool {
   // Bytes to ask for: of a small block the next power of two, so that it serves more requests.
   static std::size_t rounded(std::size_t nbytes) noexcept;
 
-  // A kept block of at least `nbytes`, of which less than half is wasted.
-  KeptBlock take(std::size_t nbytes) noexcept;
-  // Keeps a block; `release` gets the data of those that have to go for it, or its own.
+  // A kept block of at least `nbytes`, of which less than half is wasted; or that of `make`.
+  template <class Make>
+  KeptBlock take(std::size_t nbytes, const Make& make) {
+    KeptBlock block = take_kept(nbytes);
+    if (!block.data && (block = make()).data) add_fresh(block.nbytes);
+    return block;
+  }
+  // Keeps a block that was in use, unless it may not `stay`; `release` gets the data of those that
+  // have to go for it, or its own.
   template <class Release>
-  void keep(KeptBlock block, const Release& release) noexcept {
-    while (void* const gone = add(&block).data) release(gone);
+  void keep(KeptBlock block, const Release& release, bool stays = true) noexcept {
+    while (void* const gone = add(&block, stays).data) release(gone);
   }
   // Hands every kept block to `release`.
   template <class Release>
   void drain(const Release& release) {
     for (const KeptBlock& block : take_all()) release(block.data);
   }
-  // Of the blocks that are kept now.
-  std::size_t nbytes() const noexcept;
+  MemoryUse use() const noexcept;
 
  private:
+  KeptBlock take_kept(std::size_t nbytes) noexcept;
+  void add_fresh(std::size_t nbytes) noexcept;
+  void count(std::size_t nbytes) noexcept;  // one more in use, under the lock
   // Takes the block over, and returns one that has to go.
-  KeptBlock add(KeptBlock* block) noexcept;
+  KeptBlock add(KeptBlock* block, bool stays) noexcept;
   std::vector<KeptBlock> take_all() noexcept;
 
   const std::size_t most_, largest_;
   std::vector<KeptBlock> blocks_;  // oldest first
-  std::size_t nbytes_ = 0;
+  MemoryUse use_;
 };
 
 }  // namespace sycl_ext

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/interpreter.hpp"
-#include "tensor/tensor.hpp"
+#include "dlpack/export.hpp"
 
 namespace sycl_ext {
 
@@ -26,14 +26,15 @@ struct ImportOptions {
   const Queue* queue = nullptr;
 };
 
-// Runs the deleter of a managed tensor, once.
+// Runs the deleter of a managed tensor, once; our own can be called anywhere.
 template <class Managed>
 void call_deleter(void* object) {
   const auto call = [](void* managed) {
     auto* const its = static_cast<Managed*>(managed);
     if (its->deleter) its->deleter(its);  // NULL is allowed: nothing to release
   };
-  const Interpreter* const python = interpreter;
+  const bool is_ours = own_export(static_cast<Managed*>(object));
+  const Interpreter* const python = is_ours ? nullptr : interpreter.load();
   python ? python->call_deleter(call, object) : call(object);
 }
 

@@ -148,10 +148,10 @@ void bind_tensors(py::module_& m) {
     using N = std::int64_t;
     std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> found;
     const auto add = [&found](const Entry* entry, UsmKind kind) {
-      const MemoryUse& use = use_of(entry, kind);
-      if (use.total() == 0) return;
+      const MemoryUse use = pool_of(entry, kind).use();
+      if (use.total == 0) return;
       found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
-                         use.bytes(), use.peak(), use.live(), use.total(), use.kept.nbytes());
+                         use.bytes, use.peak, use.live, use.total, use.kept);
     };
     add(nullptr, UsmKind::system);
     for (int id = 0; id < entries_so_far(); ++id) {

@@ -74,10 +74,10 @@ class Entry final {
 
   // Of 'device', 'shared' and 'host' USM; and the limit for the sum of the first two, < 0: none.
   // More is kept for copies through the host: an allocation of host USM costs more than the copy.
-  mutable std::array<MemoryUse, allocated_kinds.size()> memory_use{
-      MemoryUse(std::size_t{2} << 20, BlockPool::largest_small),
-      MemoryUse(std::size_t{2} << 20, BlockPool::largest_small),
-      MemoryUse(std::size_t{8} << 20, std::size_t{4} << 20)};
+  mutable std::array<BlockPool, allocated_kinds.size()> pools{
+      BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
+      BlockPool(std::size_t{2} << 20, BlockPool::largest_small),
+      BlockPool(std::size_t{8} << 20, std::size_t{4} << 20)};
   mutable std::atomic<std::int64_t> memory_limit{-1};
 
   // Whether the default context also knows the pointers of this private one, as everywhere but on

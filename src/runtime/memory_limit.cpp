@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int most_fruitless_calls = 100;
 
 // Never destroyed: a block may come back after the static destructors.
-MemoryUse& use_of_host = *new MemoryUse(std::size_t{64} << 20, std::size_t{32} << 20);
+BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
 
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
@@ -29,7 +29,7 @@ std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& one = *find_entry(id);
-    if (&one == &entry || one.root_id == entry.id) sum += use_of(&one, kind).bytes();
+    if (&one == &entry || one.root_id == entry.id) sum += pool_of(&one, kind).use().bytes;
   }
   return sum;
 }
@@ -47,8 +47,8 @@ bool ask_handler(const Entry& entry, std::size_t nbytes) {
 
 }  // namespace
 
-MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept {
-  return entry ? entry->memory_use[static_cast<std::size_t>(kind)] : use_of_host;
+BlockPool& pool_of(const Entry* entry, UsmKind kind) noexcept {
+  return entry ? entry->pools[static_cast<std::size_t>(kind)] : host_pool;
 }
 
 std::int64_t bytes_on(const Entry& entry) noexcept {

@@ -2,7 +2,6 @@
 // How much memory there is of each kind on each device, and how much there may be.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,39 +11,8 @@
 
 namespace sycl_ext {
 
-// Counters that every allocation of a kind changes, without a lock; and the blocks that are kept
-// for the next allocations, whose limits the pool is made with.
-class MemoryUse {
- public:
-  MemoryUse(std::size_t most, std::size_t largest) noexcept : kept(most, largest) {}
-
-  void begins(std::size_t nbytes) noexcept {
-    const auto size = static_cast<std::int64_t>(nbytes);
-    const std::int64_t now = bytes_.fetch_add(size, std::memory_order_relaxed) + size;
-    std::int64_t peak = peak_.load(std::memory_order_relaxed);
-    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
-    total_.fetch_add(1, std::memory_order_relaxed);
-  }
-  void ends(std::size_t nbytes) noexcept {
-    bytes_.fetch_sub(static_cast<std::int64_t>(nbytes), std::memory_order_relaxed);
-    gone_.fetch_add(1, std::memory_order_relaxed);
-  }
-
-  // Each number by itself: other threads go on meanwhile.
-  std::int64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-  std::int64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
-  std::int64_t total() const noexcept { return total_.load(std::memory_order_relaxed); }
-  std::int64_t live() const noexcept { return total() - gone_.load(std::memory_order_relaxed); }
-
-  BlockPool kept;
-
- private:
-  std::atomic<std::int64_t> bytes_{0}, peak_{0}, total_{0}, gone_{0};
-};
-
 // Of the allocations of an entry; entry nullptr: of host memory.
-MemoryUse& use_of(const Entry* entry, UsmKind kind) noexcept;
+BlockPool& pool_of(const Entry* entry, UsmKind kind) noexcept;
 
 // 'device' and 'shared' USM of the device of an entry; of a root device's, also that of its parts
 // and of its private contexts.

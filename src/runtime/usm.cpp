@@ -39,24 +39,24 @@ void free_block(void* block, const Entry* entry) noexcept {
 // Of a private context nothing is kept, nor a block that is larger than its pool allows.
 void give_back(const Allocation& block) noexcept {
   const auto free = [entry = block.entry](void* data) { free_block(data, entry); };
-  if (block.is_private()) return free(block.data);
-  use_of(block.entry, block.kind).kept.keep({block.data, block.capacity}, free);
+  pool_of(block.entry, block.kind)
+      .keep({block.data, block.capacity}, free, /*stays=*/!block.is_private());
 }
 
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
 KeptBlock take_host_block(std::size_t nbytes) {
   constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
-  const KeptBlock kept = use_of(nullptr, UsmKind::system).kept.take(nbytes);
-  if (kept.data) return kept;
-  void* block = nullptr;
-  const std::size_t capacity = BlockPool::rounded(nbytes);
-  const bool large = nbytes >= 2 * huge_page;
-  if (posix_memalign(&block, large ? huge_page : page, capacity) != 0) {
-    fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
-  }
-  // Touching fresh memory page by page costs as much as the copy into it.
-  if (large) madvise(block, nbytes, MADV_HUGEPAGE);
-  return {block, capacity};
+  return pool_of(nullptr, UsmKind::system).take(nbytes, [nbytes] {
+    void* block = nullptr;
+    const std::size_t capacity = BlockPool::rounded(nbytes);
+    const bool large = nbytes >= 2 * huge_page;
+    if (posix_memalign(&block, large ? huge_page : page, capacity) != 0) {
+      fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
+    }
+    // Touching fresh memory page by page costs as much as the copy into it.
+    if (large) madvise(block, nbytes, MADV_HUGEPAGE);
+    return KeptBlock{block, capacity};
+  });
 }
 
 template <class... Parts>
@@ -144,8 +144,9 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
   const auto is_taken = [&] {
     passed = passed_limit(entry, kind, size);
     if (passed) return false;
-    block = use_of(&entry, kind).kept.take(size);
-    if (!block.data) block = {fresh_usm(size, kind, entry), size};
+    block = pool_of(&entry, kind).take(size, [&] {
+      return KeptBlock{fresh_usm(size, kind, entry), size};
+    });
     return block.data != nullptr;
   };
   const auto is_taken_now = [&] {
@@ -198,13 +199,11 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
       entry(entry),
       own_queue(std::move(own_queue)),
       owner_(std::move(owner)) {
-  if (is_counted()) use_of(entry, kind).begins(capacity);
   if (!is_counted()) uncounted_blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
 Allocation::~Allocation() {
   if (is_private() || is_seen_by_host_) found_by_address.remove(this);
-  if (is_counted()) use_of(entry, kind).ends(capacity);
   is_ours() ? give_back(*this) : owner_->reset();
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -289,11 +288,11 @@ void release_cached_memory() noexcept {
   // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
   // holds blocks that are freed after it.
   for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
-  use_of(nullptr, UsmKind::system).kept.drain(std::free);
+  pool_of(nullptr, UsmKind::system).drain(std::free);
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);
-    for (MemoryUse& use : entry.memory_use) {
-      use.kept.drain([&entry](void* block) { free_block(block, &entry); });
+    for (BlockPool& pool : entry.pools) {
+      pool.drain([&entry](void* block) { free_block(block, &entry); });
     }
   }
 }
@@ -322,9 +321,9 @@ Memory allocate_host(std::size_t nbytes, Queue queue) {
 }
 
 long live_allocations() {
-  long count = uncounted_blocks + use_of(nullptr, UsmKind::system).live();
+  long count = uncounted_blocks + pool_of(nullptr, UsmKind::system).use().live;
   for (int id = 0; id < entries_so_far(); ++id) {
-    for (const UsmKind kind : allocated_kinds) count += use_of(find_entry(id), kind).live();
+    for (const UsmKind kind : allocated_kinds) count += pool_of(find_entry(id), kind).use().live;
   }
   return count;
 }

@@ -18,6 +18,8 @@ std::vector<void*> gone_for(BlockPool& pool, void* block, std::size_t nbytes) {
   return gone;
 }
 
+constexpr auto none = [] { return KeptBlock(); };
+
 }  // namespace
 
 TEST(pool_sizes) {
@@ -29,12 +31,13 @@ TEST(pool_sizes) {
 TEST(pool_gives_back_what_fits) {
   BlockPool pool(4096, 1024);
   char blocks[2];
-  CHECK(pool.take(100).data == nullptr);
+  CHECK(pool.take(100, none).data == nullptr);
   CHECK(gone_for(pool, &blocks[0], 128).empty());
-  CHECK(pool.take(129).data == nullptr && pool.take(64).data == nullptr);  // half would be wasted
-  const KeptBlock found = pool.take(100);
+  CHECK(pool.take(129, none).data == nullptr &&
+        pool.take(64, none).data == nullptr);  // half would be wasted
+  const KeptBlock found = pool.take(100, none);
   CHECK(found.data == &blocks[0] && found.nbytes == 128);
-  CHECK(pool.take(128).data == nullptr && pool.nbytes() == 0);
+  CHECK(pool.take(128, none).data == nullptr && pool.use().kept == 0);
   CHECK(gone_for(pool, &blocks[1], 1025) == std::vector<void*>{&blocks[1]});  // too large to keep
 }
 
@@ -43,20 +46,21 @@ TEST(pool_keeps_the_newest) {
   BlockPool pool(64 * mib, 32 * mib);
   char blocks[4];
   CHECK(gone_for(pool, &blocks[0], 20 * mib).empty());
-  CHECK(pool.take(9 * mib).data == nullptr);  // more than half would be wasted
+  CHECK(pool.take(9 * mib, none).data == nullptr);  // more than half would be wasted
   CHECK(gone_for(pool, &blocks[1], 30 * mib).empty());
   CHECK(gone_for(pool, &blocks[2], 25 * mib) == std::vector<void*>{&blocks[0]});
-  CHECK(pool.nbytes() == 55 * mib);
-  CHECK(pool.take(30 * mib + 1).data == nullptr && pool.take(30 * mib + 4096).data == nullptr);
-  const KeptBlock found = pool.take(24 * mib);
+  CHECK(pool.use().kept == 55 * mib);
+  CHECK(pool.take(30 * mib + 1, none).data == nullptr &&
+        pool.take(30 * mib + 4096, none).data == nullptr);
+  const KeptBlock found = pool.take(24 * mib, none);
   CHECK(found.data == &blocks[2] && found.nbytes == 25 * mib);  // its true size
   const std::size_t more = BlockPool::most_blocks - 1;
   for (std::size_t i = 0; i < more; ++i) CHECK(gone_for(pool, &blocks[3], 64).empty());
   CHECK(gone_for(pool, &blocks[3], 64) == std::vector<void*>{&blocks[1]});
-  CHECK(pool.nbytes() == 64 * BlockPool::most_blocks);
+  CHECK(pool.use().kept == 64 * BlockPool::most_blocks);
   std::size_t drained = 0;
   pool.drain([&](void* block) { drained += block == &blocks[3]; });
-  CHECK(drained == BlockPool::most_blocks && pool.nbytes() == 0);
+  CHECK(drained == BlockPool::most_blocks && pool.use().kept == 0);
 }
 
 TEST(pool_threads) {
@@ -67,17 +71,16 @@ TEST(pool_threads) {
       check::Random random(static_cast<std::uint64_t>(number));
       for (int i = 0; i < 5000; ++i) {
         const auto nbytes = static_cast<std::size_t>(random.between(1, 5000));
-        KeptBlock block = pool.take(nbytes);
-        if (!block.data) {
-          block.nbytes = BlockPool::rounded(nbytes);
-          block.data = std::malloc(block.nbytes);
-        }
+        const KeptBlock block = pool.take(nbytes, [size = BlockPool::rounded(nbytes)] {
+          return KeptBlock{std::malloc(size), size};
+        });
         *static_cast<char*>(block.data) = 1;
         pool.keep(block, std::free);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+  CHECK(pool.use().live == 0 && pool.use().bytes == 0 && pool.use().total == 40000);
   pool.drain(std::free);
 }
 

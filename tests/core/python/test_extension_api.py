@@ -252,11 +252,9 @@ def test_an_owner_is_released_once(table, owner, wrong):
     assert eventually(lambda: released == [owner])
     assert eventually(lambda: not _core._test.deferred_frees())
     if error is None:
+        exports = [sx.host_view(table.wrap(ctypes.byref(view), None, owner, release))]
         with pytest.raises(ZeroDivisionError):  # which the function, in Python, does not meet
-            (
-                np.from_dlpack(sx.host_view(table.wrap(ctypes.byref(view), None, owner, release))),
-                1 / 0,
-            )
+            (np.from_dlpack(exports.pop()), 1 / 0)
         assert eventually(lambda: released == [owner, owner])
         # Without `release` there is nothing to do; and what drops Python objects drops no NULL.
         for function in (Release(), table.release_object):

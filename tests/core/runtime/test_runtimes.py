@@ -9,7 +9,6 @@ from sycl_ext import _core
 
 LOAD = """
 import ctypes
-import sycl_ext as sx
 from sycl_ext import _core
 before = _core.loaded_libsycl()
 ctypes.CDLL({path!r})
