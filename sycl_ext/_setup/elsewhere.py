@@ -16,8 +16,3 @@ ELSEWHERE = {
     "to_numpy": "x.to_numpy()",
     "zeroes": "sycl_ext.zeros(shape, dtype)",
 }
-
-
-def advice(name: str) -> str:
-    """Return the text that an AttributeError adds to a missing name."""
-    return f"; use {ELSEWHERE[name]}" if name in ELSEWHERE else ""

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 from sycl_ext._setup import startup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import ModuleType
 
 #: Builds of C++ extensions use these without a SYCL runtime.
 WITHOUT_CORE = ("_setup.paths",)
@@ -21,15 +21,21 @@ def load(module: str, name: str, found_in: str) -> object:
     with startup.loading:
         if module not in WITHOUT_CORE:
             startup.load_core()
-        value: object = getattr(import_module(f"sycl_ext.{module}"), name)
+        value: object = getattr(imported(module), name)
     if callable(value):
         value.__module__ = found_in
     setattr(sys.modules[found_in], name, value)
     return value
 
 
+def imported(module: str) -> ModuleType:
+    """Return a module of the package."""
+    __import__(f"sycl_ext.{module}")
+    return sys.modules[f"sycl_ext.{module}"]
+
+
 def lazily(
-    namespace: str, modules: Mapping[str, str]
+    namespace: str, modules: Mapping[str, str], submodules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module, by the modules that have its names."""
     found_in = {name: module for module, names in modules.items() for name in names.split()}
@@ -37,6 +43,10 @@ def lazily(
     def get(name: str) -> object:
         if name in found_in:
             return load(found_in[name], name, namespace)
-        raise AttributeError(f"module {namespace!r} has no attribute {name!r}")
+        if name in submodules:
+            return imported(name)
+        elsewhere = imported("_setup.elsewhere").ELSEWHERE
+        way = f"; use {elsewhere[name]}" if name in elsewhere else ""
+        raise AttributeError(f"module {namespace!r} has no attribute {name!r}{way}")
 
     return get, lambda: sorted(found_in)

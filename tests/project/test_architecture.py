@@ -171,9 +171,8 @@ def import_time(tree):
     return tree
 
 
-#: Functions that import a module of the package: they load the public names, or run in a process of
-#: their own.
-LATE = ("sycl_ext/__init__.py", "sycl_ext/_doctor/probe.py")
+#: Functions that import a module of the package: they run in a process of their own.
+LATE = ("sycl_ext/_doctor/probe.py",)
 
 
 def import_order_errors(root):
