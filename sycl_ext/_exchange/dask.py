@@ -8,6 +8,7 @@ in `LIBRARIES`.
 from typing import Any
 
 from sycl_ext._exchange import libraries
+from sycl_ext._exchange.exchange import exchange
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
@@ -35,7 +36,7 @@ def register_serializers(library: str | None = None) -> None:
     cls = libraries.class_of(library)
     dask_serialize.register(cls, lambda array: serialize(as_tensor(array, copy=False)))
     dask_deserialize.register(
-        cls, lambda header, frames: libraries.from_tensor(library, deserialize(header, frames))
+        cls, lambda header, frames: exchange(deserialize(header, frames), library)
     )
     libraries.register(library)
 

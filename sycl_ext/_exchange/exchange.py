@@ -180,9 +180,8 @@ def _prepare(decision: Decision, offer: Offer, copy: bool | None) -> Any:
         return handed
     if who.drops_stream and offer.device != HOST:
         _core.synchronize(handed)
-    if who.takes != "producer":
-        version = None if who.takes == "legacy capsule" else _core.DLPACK_VERSION
-        return handed.__dlpack__(max_version=version)
+    if who.takes == "legacy capsule":
+        return handed.__dlpack__()
     if handed.size == 0 and not who.null_data and handed.entry_id is not None:
         return _EmptyProducer(handed, copy_entry(handed, who))
     return handed

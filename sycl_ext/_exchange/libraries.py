@@ -11,14 +11,10 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_ext._exchange.exchange import exchange
 from sycl_ext._tensor.tensor import as_tensor
-
-if TYPE_CHECKING:
-    from sycl_ext._tensor.tensor import Tensor
-
 
 #: Libraries, and the names of their array classes; `exchange` can pass a tensor to each.
 LIBRARIES = {"dpnp": "ndarray"}
@@ -32,16 +28,11 @@ def class_of(library: str) -> type[Any]:
     return cls
 
 
-def from_tensor(library: str, tensor: Tensor) -> Any:
-    """Return a tensor as an array of a library, as a view where the library accepts one."""
-    return exchange(tensor, library)
-
-
 def reducer_of(library: str) -> Callable[[Any], tuple[Any, ...]]:
     """Return the function that pickles arrays of a library, for registries such as ``copyreg``."""
 
     def reduce(array: Any) -> tuple[Any, ...]:
-        return from_tensor, (library, as_tensor(array, copy=False))
+        return exchange, (as_tensor(array, copy=False), library)
 
     return reduce
 

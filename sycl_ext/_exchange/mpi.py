@@ -44,7 +44,6 @@ class Check:
     """
 
     reason: str
-    claimed: bool = True
 
     def __bool__(self) -> bool:
         return not self.reason
@@ -93,10 +92,9 @@ def check(comm: Any, /, device: Any = None) -> Check:
     except Exception as error:
         _agreed(comm, str(error))  # the other ranks wait for an answer
         raise
-    reason = _agreed(comm, _claim(comm, root))
-    found = Check(reason, claimed=not reason)
-    if found.claimed:
-        found = Check(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
+    if unclaimed := _agreed(comm, _claim(comm, root)):
+        return Check(unclaimed)
+    found = Check(_agreed(comm, _try_apart(root)) or _agreed(comm, _compare(comm, root)))
     key = _keyval(comm)
     comm.Set_attr(key, {**(comm.Get_attr(key) or {}), root.id: found})
     return found
@@ -108,7 +106,7 @@ def verdict_on(comm: Any, root_id: int) -> Check | None:
         return None
     _require_communicator(comm)
     found: Check | None = (comm.Get_attr(_keyval(comm)) or {}).get(root_id)
-    return None if found is None or not found.claimed else found
+    return found
 
 
 def _require_communicator(comm: Any) -> None:

@@ -145,13 +145,7 @@ def _offers_to_library(
     copy: bool | None,
     host_copy: bool,
 ) -> Iterator[Offer]:
-    needed = who.copy_needed(
-        contiguous=source.c_contiguous,
-        has_negative_stride=source.reversed,
-        readonly=source.readonly,
-        address=source.ptr if who.alignment > 1 else 0,
-    )
-    facts = sources.facts_of(source)
+    needed, facts = who.copy_needed(source), sources.facts_of(source)
 
     def offer(device: Any, found: Plan) -> Offer:
         compact = needed is not None and found.error is None

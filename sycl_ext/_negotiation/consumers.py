@@ -41,7 +41,7 @@ class Consumer:
     root_only: bool = False  # whether it refuses a sub-device under the id of its root device
     #: Whether it does not name the queue on which it will use the memory: so the export waits.
     drops_stream: bool = False
-    takes: Literal["producer", "capsule", "legacy capsule"] = "producer"
+    takes: Literal["producer", "legacy capsule"] = "producer"
     strides: Literal["any", "nonnegative", "compact"] = "any"
     alignment: int = 1  # every address must be a multiple of this number
     readonly: Literal["kept", "dropped", "refused"] = "kept"  # "dropped": it would write to it
@@ -62,19 +62,17 @@ class Consumer:
         """Whether this consumer is tried with USM of that kind directly."""
         return self.memory != "host" or usm_type in self.usm_types()
 
-    def copy_needed(
-        self, *, contiguous: bool, has_negative_stride: bool, readonly: bool, address: int
-    ) -> str | None:
-        """Return why this consumer cannot get a view of such memory; None: it can."""
-        if readonly and self.readonly == "dropped":
+    def copy_needed(self, source: Any) -> str | None:
+        """Return why this consumer cannot get a view of a tensor; None: it can."""
+        if source.readonly and self.readonly == "dropped":
             return f"the memory is read-only, and {self.package} would write to it"
-        if readonly and self.readonly == "refused":
+        if source.readonly and self.readonly == "refused":
             return f"the memory is read-only, and {self.package} cannot be told so"
-        if self.strides == "compact" and not contiguous:
+        if self.strides == "compact" and not source.c_contiguous:
             return f"{self.package} takes compact arrays only"
-        if self.strides == "nonnegative" and has_negative_stride:
+        if self.strides == "nonnegative" and source.reversed:
             return f"{self.package} does not take negative strides"
-        if address % self.alignment:
+        if self.alignment > 1 and source.ptr % self.alignment:
             return f"{self.package} needs addresses that are multiples of {self.alignment}"
         return None
 
@@ -97,10 +95,6 @@ class Consumer:
 
 def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".")[:3] if part.isdigit())
-
-
-def _numpy_readonly() -> Literal["kept", "refused"]:
-    return "kept" if _release(np.__version__) >= (2, 1) else "refused"
 
 
 def _jax_narrows() -> tuple[str, ...]:
@@ -152,7 +146,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     Consumer(
         "numpy",
         memory="host",
-        readonly=_numpy_readonly(),
+        readonly="kept" if _release(np.__version__) >= (2, 1) else "refused",
         lacks=NARROW,
         reason="2.4 raises RuntimeError on kDLOneAPI; before 2.1 it asks for the legacy struct, "
         "which cannot say read-only; DLPack has no NumPy dtype for bfloat16 and float8 (to_numpy() "
@@ -280,9 +274,6 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer("sycl_ext", any_context=True, reason="this package"),
 )
-_BY_PACKAGE = {
-    row.package: tuple(one for one in CONSUMERS if one.package == row.package) for row in CONSUMERS
-}
 
 
 @functools.lru_cache(maxsize=64)
@@ -296,8 +287,7 @@ def consumer_for(package: str, version: str) -> Consumer | None:
     >>> [len(consumer_for("onnxruntime", have).lacks) for have in ("1.31.1", "1.32.0", "2.0", "")]
     [11, 5, 5, 11]
     """
-    rows = _BY_PACKAGE.get(package, ())
-    have = _release(version)
+    rows, have = [row for row in CONSUMERS if row.package == package], _release(version)
     found = [row for row in rows if row.since is None or _release(row.since) <= have]
     return found[-1] if found else None
 

@@ -5,11 +5,12 @@ Elements are formatted as in NumPy, with its threshold (``numpy.set_printoptions
 read them and no work is pending on them. The display never waits, copies or fails.
 """
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from sycl_ext import _native as _core
+from sycl_ext._protocols.sources import is_tensor
 
 
 def as_text(tensor: _core.TensorBase) -> str:
@@ -21,13 +22,8 @@ def as_text(tensor: _core.TensorBase) -> str:
 
 
 def describe(x: object) -> str:
-    """Return the properties of a tensor or host view for messages; else the ``repr``.
-
-    `isinstance` would trust the ``__class__`` of a proxy.
-    """
-    if not issubclass(type(x), _core.TensorBase):
-        return repr(x)
-    return f"{type(x).__name__}({_facts(cast('_core.TensorBase', x))})"
+    """Return the properties of a tensor or host view for messages; else the ``repr``."""
+    return f"{type(x).__name__}({_facts(x)})" if is_tensor(x) else repr(x)
 
 
 def _facts(tensor: _core.TensorBase) -> str:

@@ -201,7 +201,7 @@ class Aware:
     """A communicator that takes memory of the device, as `mpi.check` found."""
 
     def __init__(self, tensor: sx.Tensor) -> None:
-        self._checks = {tensor.device.root_id: sx.mpi.Check("", claimed=True)}
+        self._checks = {tensor.device.root_id: sx.mpi.Check("")}
 
     def Create_keyval(self) -> int:  # noqa: N802
         return 0

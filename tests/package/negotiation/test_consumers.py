@@ -10,7 +10,7 @@ import pytest
 import sycl_ext as sx
 from sycl_ext._negotiation.consumers import CONSUMERS, Consumer
 
-PLAIN = {"contiguous": True, "has_negative_stride": False, "readonly": False, "address": 4096}
+PLAIN = {"c_contiguous": True, "reversed": False, "readonly": False, "ptr": 4096}
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ PLAIN = {"contiguous": True, "has_negative_stride": False, "readonly": False, "a
         ({"readonly": "dropped"}, {"readonly": True}, "would write to it"),
         ({"readonly": "refused"}, {"readonly": True}, "cannot be told so"),
         ({"readonly": "kept"}, {"readonly": True}, None),
-        ({"strides": "compact"}, {"contiguous": False}, "compact arrays only"),
-        ({"strides": "nonnegative"}, {"has_negative_stride": True}, "does not take negative"),
-        ({"strides": "any"}, {"contiguous": False, "has_negative_stride": True}, None),
-        ({"alignment": 64}, {"address": 4096 + 8}, "multiples of 64"),
+        ({"strides": "compact"}, {"c_contiguous": False}, "compact arrays only"),
+        ({"strides": "nonnegative"}, {"reversed": True}, "does not take negative"),
+        ({"strides": "any"}, {"c_contiguous": False, "reversed": True}, None),
+        ({"alignment": 64}, {"ptr": 4096 + 8}, "multiples of 64"),
     ],
 )
 def test_what_cannot_be_a_view(habit, memory, words):
-    found = Consumer("numpy", **habit).copy_needed(**{**PLAIN, **memory})
+    found = Consumer("numpy", **habit).copy_needed(types.SimpleNamespace(**{**PLAIN, **memory}))
     assert (found is None) == (words is None)
     assert words is None or words in found
 
