@@ -59,7 +59,6 @@ LOAD_ERRORS = {
         "the SYCL runtime that is loaded is not of the version that sycl_ext was built for",
         REINSTALL_RUNTIME,
     ),
-    r"No module named 'dpctl": ("dpctl is not installed", "python -m pip install {dpctl}"),
     r"No module named 'numpy": ("numpy is not installed", "python -m pip install {numpy}"),
     r"needs NumPy >=": ("numpy is older than sycl_ext needs", "python -m pip install {numpy}"),
     r"No module named 'sycl_ext|_native": (

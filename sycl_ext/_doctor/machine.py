@@ -6,9 +6,11 @@ them raises `SCHEMA`.  Code that can crash or hang, such as the runtime, is in `
 """
 
 import contextlib
+import grp
 import json
 import os
 import platform
+import pwd
 import re
 import shlex
 import stat
@@ -20,10 +22,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
-
-with contextlib.suppress(ImportError):  # Windows has none of the two
-    import grp
-    import pwd
 
 from sycl_ext._doctor.processes import Probed, run_probe
 from sycl_ext._ipc import peers
@@ -328,11 +326,10 @@ class Machine:
     @cached_property
     def other_runtimes(self) -> tuple[Runtime, ...]:
         """The packages that bring another SYCL runtime, or ask for one of another year."""
-        try:
-            year = int(metadata.version("intel-sycl-rt").partition(".")[0])
-        except (metadata.PackageNotFoundError, ValueError):
+        ours = self.packages.get("intel-sycl-rt")
+        if ours is None:
             return ()
-        found = {}
+        found, year = {}, int(ours.partition(".")[0])
         for one in metadata.distributions():
             name = one.metadata["Name"] or ""
             brought = [file.name for file in one.files or [] if LIBSYCL.fullmatch(file.name)]

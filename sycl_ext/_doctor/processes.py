@@ -26,10 +26,6 @@ class Probed:
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     stderr: list[str] = field(default_factory=list)
 
-    def add(self, step: str, **record: Any) -> None:
-        """Add a record; a step that is repeated counts as it began."""
-        self.records.setdefault(step, record)
-
 
 def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout: float) -> Probed:
     """Run `probe`, and again without the step that it died in, until it comes to its end."""
@@ -38,14 +34,15 @@ def run_probe(order: Mapping[str, Any], environment: Mapping[str, str], timeout:
     while True:
         records, stderr, end = run_once({**order, "skip": skip}, environment, timeout)
         done = [record for record in records if "step" in record]
-        for record in done:
-            probed.add(**record)
+        for record in done:  # a step that is repeated counts as it began
+            probed.records.setdefault(record["step"], record)
         probed.stderr += stderr
         if not end:
             return probed
         crashed = AT_EXIT if not records or records[-1] in done else records[-1]["begin"]
         detail = ": ".join([end, *[line for line in stderr if not line.startswith(NOISE)][-1:]])
-        probed.add(crashed, outcome="crashed", detail=detail, found=[], libraries=[])
+        end_of_it = {"outcome": "crashed", "detail": detail, "found": [], "libraries": []}
+        probed.records.setdefault(crashed, end_of_it)
         if crashed == AT_EXIT:
             return probed
         # A test need not run again; an import has to be made again.

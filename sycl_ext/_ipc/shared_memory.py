@@ -9,6 +9,7 @@ killed, its resource tracker ends blocks that others still use (before Python 3.
 """
 
 import errno
+import fcntl
 import io
 import itertools
 import mmap
@@ -19,11 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover: Windows, which has no memfd_create either
-    fcntl = None  # type: ignore[assignment]
 
 
 class BlockKey(NamedTuple):
@@ -106,7 +102,7 @@ def make_block(nbytes: int) -> Block:
         raise
 
 
-_SIZE_SEALS = 0 if fcntl is None else fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
 def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:

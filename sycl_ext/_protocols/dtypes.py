@@ -58,9 +58,6 @@ def dtype_name(dtype: Any) -> str:
     name = str(resolved.name)
     if name in _ROWS:
         return name
-    if resolved.kind in "iu" and f"{resolved.kind}{resolved.itemsize}" in _BY_TYPESTR:
-        # On Linux, C's integers have the names of the table already.
-        return _BY_TYPESTR[f"{resolved.kind}{resolved.itemsize}"]  # pragma: no cover
     raise ValueError(f"dtype {name} is not exchanged{_way_out(resolved)}")
 
 
