@@ -127,12 +127,11 @@ class Device:
             import dpctl
 
             try:
-                found = dpctl.get_device_cached_queue((self.sycl_context, self.sycl_device))
+                self._queue = dpctl.get_device_cached_queue((self.sycl_context, self.sycl_device))
             except dpctl.SyclQueueCreationError as error:
                 raise SyclError(
                     f"dpctl cannot make a queue for device {self.id}: {error}"
                 ) from error
-            self._queue = found
         return self._queue
 
     @property

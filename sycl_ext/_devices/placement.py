@@ -2,7 +2,7 @@
 """The parser of every ``device=`` form: a device, and the queue that may be given in its place."""
 
 import re
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id, devices, roots
@@ -11,13 +11,11 @@ from sycl_ext._negotiation.dlpack import HOST, DeviceType, as_dl_device
 from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 
 
-class Placement:
+class Placement(NamedTuple):
     """The place of a tensor: a device, and the queue that was given in its place, if any."""
 
-    __slots__ = ("device", "queue")
-
-    def __init__(self, device: Device, queue: _core.Queue | None = None) -> None:
-        self.device, self.queue = device, queue
+    device: Device
+    queue: _core.Queue | None = None
 
 
 def device(spec: Any = None) -> Device:
@@ -158,19 +156,14 @@ _FILTER = (
     r"(?:(?P<type>cpu|gpu|accelerator)(?::|$))?"
     r"(?P<number>\d{1,9})?"
 )
-
-
 _XPU = r"xpu(?::(?P<number>\d{1,9}))?"
 _UUID = r"uuid:(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def names_device(text: str) -> bool:
     """Whether a string has the form of a device: a filter string, or a name of PyTorch."""
-    text = text.strip().lower()
-    return any(re.fullmatch(form, text) for form in (_FILTER, _XPU, _UUID)) or text in (
-        "host",
-        "cuda",
-    )
+    forms = (_FILTER, _XPU, _UUID, "host")
+    return any(re.fullmatch(form, text.strip().lower()) for form in forms)
 
 
 def is_torch_device(spec: object) -> bool:

@@ -16,6 +16,7 @@ from sycl_ext._devices.placement import is_torch_device, names_device, place, th
 from sycl_ext._negotiation.consumers import Consumer, consumer_for, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
+from sycl_ext._negotiation.kinds import check_flag
 from sycl_ext._negotiation.rules import Plan, Route, Source, cheapest, kind_of_copy
 from sycl_ext._protocols import sources
 
@@ -44,9 +45,9 @@ _Wanted: TypeAlias = tuple[Any, DLDevice]
 
 def decide(x: Any, consumer: Any, copy: Any, host_copy: Any, device: Any) -> Decision:
     """Decide what to offer, for the arguments of `exchange`; None is an unaware consumer of USM."""
-    copy = sources.check_copy(copy)
-    if not isinstance(host_copy, bool):
-        raise TypeError(f"host_copy is {host_copy!r}; it must be True or False")
+    copy = check_flag("copy", copy, or_none=True)
+    if host_copy is not True:
+        check_flag("host_copy", host_copy)
     if consumer is None or _is_device(consumer):
         if device is not None:
             raise TypeError(

@@ -87,7 +87,7 @@ class Handle:
             raise BufferError(
                 "shared host memory has no SYCL handle; send the Handle itself (pickle)"
             )
-        if not isinstance(self._keep, _Kept):
+        if not isinstance(self._keep, records.Offer):
             raise BufferError(f"process {self._key.process} made this handle; call to_bytes there")
         return self._keep.data
 
@@ -96,18 +96,10 @@ class Handle:
         return _read_handle, tuple(tuple(v) if isinstance(v, tuple) else v for v in values)
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The objects that a handle keeps in the process that made it."""
-
-    offer: records.Offer
-    data: bytes
-
-
 def offer_of(handle: Handle) -> records.Offer:
     """Return the object that keeps the memory in its process, and counts the users."""
     keep = handle._keep
-    return keep.offer if isinstance(keep, _Kept) else records.Offer(b"", 0, keep)
+    return keep if isinstance(keep, records.Offer) else records.Offer(b"", 0, keep)
 
 
 def _read_handle(*values: Any) -> Handle:
@@ -305,8 +297,8 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         export = _core.IpcExport(t)
         nbytes, offset = _core.extent_of(t, False)
         exposed = export.exposed
-        offer = records.Offer(export.data, nbytes, (export, permission))
-        mechanism, key, keep = "sycl", offer.key, _Kept(offer, export.data)
+        keep = offer = records.Offer(export.data, nbytes, (export, permission))
+        mechanism, key = "sycl", offer.key
     else:
         raise _not_shareable(t)
     _core.synchronize(t)

@@ -74,7 +74,7 @@ class Offer:
     def __init__(self, data: bytes, nbytes: int, kept: object) -> None:
         record = make_block(_SIZE)
         record.write(_RECORD.pack(_MARK, False, nbytes, len(data)) + data)
-        self.key = record.key
+        self.data, self.key = data, record.key
         self._memory = _Memory(weakref.ref(self), record, kept)
         _offered.add(self._memory)
         weakref.finalize(self, reclaim).atexit = False  # at exit the kernel releases the locks

@@ -63,10 +63,10 @@ def _reduce(tensor: Tensor) -> tuple[Any, ...]:
         return tensor.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
     offer = handles.offer_of(handle)
     offer.keep_until_arrived()
-    return _arrive, (handle, tuple(offer.key))
+    return _arrive, (handle, offer.key)
 
 
-def _arrive(handle: handles.Handle, key: tuple[int, int, int, int]) -> Tensor:
+def _arrive(handle: handles.Handle, key: BlockKey) -> Tensor:
     tensor = handles.open(handle)
-    records.mark_as_arrived(BlockKey(*key))
+    records.mark_as_arrived(key)
     return tensor

@@ -17,6 +17,14 @@ def is_int(x: object) -> TypeGuard[int]:
     return isinstance(x, Integral) and not isinstance(x, bool)
 
 
+def check_flag(name: str, value: Any, or_none: bool = False) -> Any:
+    """Return an argument that is True or False, or also None."""
+    if isinstance(value, bool) or (or_none and value is None):
+        return value
+    forms = "True, False or None" if or_none else "True or False"
+    raise TypeError(f"{name} is {value!r}; it must be {forms}")
+
+
 def is_capsule(x: object) -> bool:
     """Whether `x` is a capsule, whose class Python does not name."""
     return type(x).__name__ == "PyCapsule"

@@ -8,8 +8,8 @@ from sycl_ext._debug.introspection import remember
 from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.dlpack import HOST, as_dl_device
-from sycl_ext._negotiation.kinds import is_int
-from sycl_ext._protocols.sources import carry_out, check_copy, facts_of, native_entry, plan_for
+from sycl_ext._negotiation.kinds import check_flag, is_int
+from sycl_ext._protocols.sources import carry_out, facts_of, native_entry, plan_for
 
 
 @traced
@@ -18,8 +18,9 @@ def export(
 ) -> object:
     """Answer a ``__dlpack__`` call that the core does not answer itself."""
     versioned = _check_max_version(max_version)
+    allowed = check_flag("copy", copy, or_none=True)
     asked = None if dl_device is None else as_dl_device(dl_device)
-    found = plan_for(facts_of(tensor), asked, check_copy(copy), versioned=versioned).check()
+    found = plan_for(facts_of(tensor), asked, allowed, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
     if label == HOST and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")

@@ -288,8 +288,6 @@ def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
 
 def _described(x: Any) -> _core.TensorBase | None:
     """Return the memory that `x` describes in ``__sycl_usm_array_interface__``, if it does."""
-    if type(x) is np.ndarray:
-        return None
     interface = getattr(x, "__sycl_usm_array_interface__", None)
     if interface is None:
         return None

@@ -60,13 +60,6 @@ def native_entry(device: DLDevice) -> tuple[_core.Entry, str | None] | None:
     return _core.resolve(*device) if fits else None
 
 
-def check_copy(copy: Any) -> bool | None:
-    """Check the ``copy=`` argument of a public function."""
-    if copy is None or isinstance(copy, bool):
-        return copy
-    raise TypeError(f"copy is {copy!r}; it must be True, False or None")
-
-
 def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:
     """Return the memory of a plan (a tensor of the base class or a `Tensor`)."""
     if found.route in (Route.VIEW, Route.HOST_VIEW):

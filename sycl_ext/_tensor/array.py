@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
@@ -16,6 +16,8 @@ from sycl_ext._protocols.sources import tensor_device
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
+
+    from sycl_ext._tensor.tensor import Tensor
 
 _Number = TypeVar("_Number", int, float, complex)
 
@@ -186,6 +188,12 @@ class Array(_core.TensorBase, metaclass=_Listed):
         if copy is False:
             raise CopyRefusedError(f"copy=False, and the conversion to {np.dtype(dtype)} is a copy")
         return array.astype(dtype)
+
+    def _with_axes(self, axes: Sequence[int]) -> Tensor:
+        """Return the view with the axes in this order; omitted axes are at their first element."""
+        shape, strides = self.shape, self.strides
+        lengths, steps = [shape[axis] for axis in axes], [strides[axis] for axis in axes]
+        return _core.view(self, 0, lengths, steps, None)
 
     # ---- unsupported operations ------------------------------------------------------------------
 

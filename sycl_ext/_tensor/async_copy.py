@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note
 from sycl_ext._negotiation.dlpack import HOST
+from sycl_ext._negotiation.kinds import check_flag
 from sycl_ext._protocols import sources
 
 if TYPE_CHECKING:
@@ -133,18 +134,11 @@ class AsyncCopy(Generic[Result]):
         raise TypeError("an AsyncCopy cannot be pickled; send its result()")
 
 
-def check_wait(wait: Any) -> bool:
-    """Check the ``wait=`` argument of a public function."""
-    if isinstance(wait, bool):
-        return wait
-    raise TypeError(f"wait is {wait!r}; it must be True or False")
-
-
 def to_numpy(
     tensor: _core.TensorBase, copy: bool | None, wait: Any
 ) -> NDArray[Any] | AsyncCopy[NDArray[Any]]:
     """Implement ``to_numpy(copy, wait)`` except for views and copies that wait."""
-    if wait is not True and check_wait(wait):
+    if wait is not True and check_flag("wait", wait):
         return tensor.to_numpy(copy)
     found = sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()
     _ = tensor.dtype  # raises now where NumPy has no such dtype

@@ -27,6 +27,7 @@ from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES
 from sycl_ext._protocols.sources import compact_strides
 from sycl_ext._setup import startup
+from sycl_ext._tensor.array import Array
 
 #: The layout of what `reduce` returns.
 FORMAT = 1
@@ -122,14 +123,7 @@ def _memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
     return tuple(axis if n == 1 else next(by_stride) for axis, n in enumerate(shape))
 
 
-def _as_it_lies(tensor: _core.TensorBase, axes: Sequence[int]) -> _core.TensorBase:
-    """Return the view with the axes in this order; omitted axes are at their first element."""
-    shape, strides = tensor.shape, tensor.strides
-    lengths, steps = [shape[axis] for axis in axes], [strides[axis] for axis in axes]
-    return _core.view(tensor, 0, lengths, steps, None)
-
-
-def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
+def copy_as_it_lies(tensor: Array) -> _core.TensorBase:
     """Return a compact, writable copy on the same device, with the axes in the same order."""
     entry = sources.tensor_device(tensor)._entry
     kind = kind_of_copy(tensor.usm_type, entry.usm_types, moves=False)
@@ -137,19 +131,19 @@ def copy_as_it_lies(tensor: _core.TensorBase) -> _core.TensorBase:
     if tensor.f_contiguous or tensor.c_contiguous:
         return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
     axes = _memory_axes(tensor.shape, tensor.strides)
-    copy = _core.copy_to_entry(_as_it_lies(tensor, axes), entry, kind, "C", queue)
+    copy = _core.copy_to_entry(tensor._with_axes(axes), entry, kind, "C", queue)
     return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes), None)
 
 
 # ---- out -----------------------------------------------------------------------------------------
 
 
-def reduce(tensor: _core.TensorBase, protocol: int) -> tuple[Any, ...]:
+def reduce(tensor: Array, protocol: int) -> tuple[Any, ...]:
     """Return the result of ``__reduce_ex__`` of a tensor."""
     shape, strides = tensor.shape, tensor.strides
     axes = _memory_axes(shape, strides)
     axes = tuple(axis for axis in axes if shape[axis] <= 1 or strides[axis] != 0)  # no repetitions
-    buffer = _bytes_of(_as_it_lies(tensor, axes))
+    buffer = _bytes_of(tensor._with_axes(axes))
     device = None if tensor.entry_id is None else tuple(words_of(by_id(tensor.entry_id)))
     return load, (
         FORMAT,

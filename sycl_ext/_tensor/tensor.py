@@ -16,16 +16,16 @@ from sycl_ext import _native as _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.kinds import UsmType
+from sycl_ext._negotiation.kinds import UsmType, check_flag
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import imports, sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
 from sycl_ext._tensor import display, indexing, pickling
 from sycl_ext._tensor.array import Array
-from sycl_ext._tensor.async_copy import AsyncCopy, check_wait
+from sycl_ext._tensor.async_copy import AsyncCopy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import dpctl
 
@@ -93,13 +93,6 @@ class Tensor(Array):
     def T(self) -> Tensor:  # noqa: N802 (the name of the array API)
         """The view with its axes reversed."""
         return self._with_axes(range(self.ndim)[::-1])
-
-    def _with_axes(self, axes: Sequence[int]) -> Tensor:
-        """Return the view with these axes, in this order."""
-        shape, strides = (
-            tuple(numbers[axis] for axis in axes) for numbers in (self.shape, self.strides)
-        )
-        return _core.view(self, 0, shape, strides, None)
 
     def transpose(self, *axes: Any) -> Tensor:
         """Return the view with its axes in another order.
@@ -231,7 +224,7 @@ class Tensor(Array):
         ValueError
             If the shapes do not fit.
         """
-        check_wait(wait)
+        check_flag("wait", wait)
         if self.readonly:
             raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
         source = _core.find_memory(obj)
@@ -262,8 +255,8 @@ class Tensor(Array):
         BufferError
             If the plan refuses; the message gives the reason, and the arguments to pass.
         """
-        where = place(device)
-        return imports.move(self, where, sources.check_copy(copy))  # type: ignore[return-value]
+        where, allowed = place(device), check_flag("copy", copy, or_none=True)
+        return imports.move(self, where, allowed)  # type: ignore[return-value]
 
     # ---- protocols -------------------------------------------------------------------------------
 
