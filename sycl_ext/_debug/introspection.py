@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import operator
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, overload
@@ -14,6 +13,7 @@ from weakref import WeakValueDictionary
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import ENABLED, logger
 from sycl_ext._negotiation.dlpack import DLDevice
+from sycl_ext._negotiation.kinds import is_int
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -56,18 +56,16 @@ def capsule_from_pointer(address: int, *, versioned: bool = True) -> CapsuleType
         ...
     ValueError: there is no managed tensor at address 0: nothing readable is there
     """
-    try:
-        value = operator.index(address)
-    except TypeError:
+    if not is_int(address):
         raise TypeError(
             f"address is of type {type(address).__name__}; it must be an int, the address of a "
             "DLManagedTensorVersioned or DLManagedTensor"
-        ) from None
-    if not 0 <= value < 1 << 64:
-        raise ValueError(
-            f"there is no managed tensor at address {value}: nothing readable is there"
         )
-    return _core.capsule_from_pointer(value, bool(versioned))
+    if not 0 <= address < 1 << 64:
+        raise ValueError(
+            f"there is no managed tensor at address {address}: nothing readable is there"
+        )
+    return _core.capsule_from_pointer(address, bool(versioned))
 
 
 @dataclass(frozen=True)

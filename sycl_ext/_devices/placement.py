@@ -186,12 +186,7 @@ def _by_xpu(number: int | None) -> Device:
         queue = queue_from(xpu.current_stream(number).sycl_queue)
         return by_id(_core.entry_of_queue(queue).root_id)
     gpus = [root for root in roots() if (root.backend, root.device_type) == ("level_zero", "gpu")]
-    if (number or 0) < len(gpus):
-        return gpus[number or 0]
-    raise ValueError(
-        f"device is {name!r}, and the number of Level Zero GPUs is {len(gpus)}; the root devices "
-        "are: " + (", ".join(root.filter_string for root in roots()) or "none")
-    )
+    return gpus[number or 0] if (number or 0) < len(gpus) else _refuse(name)
 
 
 def _by_uuid(uuid: str) -> Device:

@@ -7,6 +7,7 @@ row describes arrays that would crash a consumer, give wrong results, or cannot 
 
 import functools
 import importlib
+import pkgutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class Consumer:
     """One consumer library."""
 
     package: str  # its import name
-    entry: str = "from_dlpack"  # the path of its importing function, from the package
+    entry: str = ":from_dlpack"  # its importing function, from the package: ".module:name"
     memory: Literal["any", "host", "usm"] = "any"
     #: Kinds of USM that a consumer of host memory also takes, as it is configured now.
     usm_types: Callable[[], tuple[str, ...]] = tuple
@@ -135,7 +136,7 @@ def _dpnp_described() -> Callable[[Any], Any] | None:
 
 ONNXRUNTIME: dict[str, Any] = {
     "package": "onnxruntime",
-    "entry": "capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
+    "entry": ":capi.onnxruntime_pybind11_state.OrtValue.from_dlpack",
     "memory": "host",
     "takes": "legacy capsule",
     "strides": "compact",
@@ -173,7 +174,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "jax",
-        entry="dlpack.from_dlpack",
+        entry=".dlpack:from_dlpack",
         memory="host",
         strides="compact",
         readonly="refused",
@@ -183,7 +184,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "tensorflow",
-        entry="experimental.dlpack.from_dlpack",
+        entry=":experimental.dlpack.from_dlpack",
         memory="host",
         takes="legacy capsule",
         strides="compact",
@@ -208,7 +209,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "pyarrow",
-        entry="Tensor.from_dlpack",
+        entry=":Tensor.from_dlpack",
         memory="host",
         strides="nonnegative",
         lacks=("bool", *COMPLEX, *NARROW),
@@ -216,7 +217,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "mlx",
-        entry="core.from_dlpack",
+        entry=".core:from_dlpack",
         memory="host",
         strides="nonnegative",
         lacks=FP8,
@@ -243,7 +244,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "open3d",
-        entry="core.Tensor.from_dlpack",
+        entry=":core.Tensor.from_dlpack",
         memory="host",
         usm_types=_open3d_usm_types,
         readonly="refused",
@@ -254,7 +255,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "onedal",
-        entry="datatypes.to_table",
+        entry=".datatypes:to_table",
         memory="any",
         strides="compact",
         readonly="refused",
@@ -265,7 +266,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     ),
     Consumer(
         "dpctl",
-        entry="memory.as_usm_memory",
+        entry=".memory:as_usm_memory",
         memory="usm",
         strides="compact",
         readonly="dropped",
@@ -320,10 +321,13 @@ def find_consumer(consumer: Any) -> tuple[Consumer, Callable[[Any], Any]]:
     own = getattr(consumer, "from_dlpack", None)
     if callable(own) and row.takes == "producer":
         return row, own
-    target: Any = importlib.import_module(package)
-    for part in row.entry.split("."):
-        target = _attribute(target, part)
-    return row, target
+    try:
+        return row, pkgutil.resolve_name(f"{package}{row.entry}")
+    except (AttributeError, ImportError, ValueError):
+        raise TypeError(
+            f"consumer {package} has no {row.entry.lstrip('.:')}; use the array of "
+            "exchange(x, numpy), or pass a module with from_dlpack or a callable"
+        ) from None
 
 
 @functools.lru_cache(maxsize=64)
@@ -331,22 +335,6 @@ def _package_of(module: str) -> str:
     """Return the library of a module; array_api_compat behaves like the library that it wraps."""
     package, _, rest = module.partition(".")
     return rest.partition(".")[0] if package == "array_api_compat" and rest else package
-
-
-def _attribute(target: Any, name: str) -> Any:
-    """Return an attribute, or the submodule of that name."""
-    try:
-        return getattr(target, name)
-    except AttributeError:
-        if isinstance(target, ModuleType):
-            try:
-                return importlib.import_module(f"{target.__name__}.{name}")
-            except ImportError:
-                pass
-        raise TypeError(
-            f"consumer {getattr(target, '__name__', target)} has no {name}; use the array of "
-            "exchange(x, numpy), or pass a module with from_dlpack or a callable"
-        ) from None
 
 
 def _module_of(consumer: Any) -> str:

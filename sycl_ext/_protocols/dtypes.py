@@ -12,6 +12,7 @@ from sycl_ext._negotiation.kinds import loaded
 
 #: Names in the table, with the letter and the size of their array-interface typestr.
 _ROWS: dict[str, tuple[str, int]] = {name: (kind, size) for name, kind, size, _ in _core.DTYPES}
+TYPESTRS = {name: f"|{kind}{size}" for name, (kind, size) in _ROWS.items()}
 ITEMSIZES = {name: size for name, (_, size) in _ROWS.items()}
 _BY_DLPACK = {(code, 8 * size, 1): name for name, _, size, code in _core.DTYPES}
 _BY_TYPESTR = {f"{kind}{size}": name for name, (kind, size) in _ROWS.items() if kind != "V"}
@@ -118,12 +119,6 @@ def _name_in_dlpack(dtype: Any) -> str:
             f"not exchanged; convert it to one of {', '.join(_ROWS)}"
         )
     return name
-
-
-def typestr(name: str) -> str:
-    """Return the array-interface typestr of a table entry."""
-    kind, size = _ROWS[name]
-    return f"|{kind}{size}"
 
 
 def name_from_typestr(text: Any) -> str:

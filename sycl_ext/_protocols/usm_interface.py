@@ -15,7 +15,7 @@ from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._negotiation.producers import known
-from sycl_ext._protocols.dtypes import name_from_typestr, typestr
+from sycl_ext._protocols.dtypes import TYPESTRS, name_from_typestr
 from sycl_ext._protocols.sources import compact_strides
 
 
@@ -35,7 +35,7 @@ def usm_interface_of(tensor: Any) -> dict[str, Any]:
         "data": (tensor.ptr, tensor.readonly),
         "shape": tensor.shape,
         "strides": None if tensor.c_contiguous else tensor.strides,
-        "typestr": typestr(tensor.dtype_name),
+        "typestr": TYPESTRS[tensor.dtype_name],
         "offset": 0,
         "version": 1,
         "syclobj": queue,

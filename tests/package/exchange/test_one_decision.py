@@ -3,6 +3,7 @@
 
 import dataclasses
 import itertools
+import re
 import sys
 import types
 
@@ -37,14 +38,15 @@ def take(handed):
 def library_of(row, monkeypatch):
     """Return a library of the table that takes what it is given."""
     module = target = types.ModuleType(row.package)
-    *parents, function = row.entry.split(".")
+    *parents, function = re.findall(r"\w+", row.entry)
     for name in parents:
         inner = types.ModuleType(f"{target.__name__}.{name}")
         setattr(target, name, inner)
+        monkeypatch.setitem(sys.modules, inner.__name__, inner)
         target = inner
     setattr(target, function, take)
     module.__version__ = row.since or "0"
-    if row.entry != "from_dlpack":
+    if parents:
         monkeypatch.setitem(sys.modules, row.package, module)
     return module
 
