@@ -194,8 +194,8 @@ const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nb
   if (found == UsmKind::host) return entry;
   const Entry& owner = found ? allocating_entry(first, entry) : device_of_memory(entry, first);
   if (!entry.reaches(owner)) {
-    fail(Error::Kind::buffer, what, " is said to be on device (14, ", entry.id,
-         "), but its memory was allocated on device (14, ", owner.root_id, ")");
+    fail(Error::Kind::buffer, what, " is said to be on device ", entry.id, " ('", entry.name,
+         "'), but its memory was allocated on device (14, ", owner.root_id, ")");
   }
   if (found && &allocating_entry(last, entry) != &owner) {
     fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");

@@ -282,7 +282,7 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
     x = sources.strong(x)
     t = x if sources.is_tensor(x) else as_tensor(x, copy=False)
     if t.entry_id is None:
-        raise _not_shareable(t)
+        raise _not_shareable(t, "'cpu'")
     if t.size == 0:
         raise BufferError("the array has no elements, and so no memory to share")
     device = by_id(t.entry_id)
@@ -300,17 +300,17 @@ def handle(x: Any, /, *, peer: SupportsIndex | None = None) -> Handle:
         keep = offer = records.Offer(export.data, nbytes, (export, permission))
         mechanism, key = "sycl", offer.key
     else:
-        raise _not_shareable(t)
+        raise _not_shareable(t, device.id if "system" in device.usm_types else "'cpu'")
     _core.synchronize(t)
     layout = t.shape, t.dtype_name, t.readonly, t.strides, nbytes, offset
     where = words_of(device), _core.entry(device.root_id).uuid
     return Handle(mechanism, *layout, *where, key, exposed, keep)
 
 
-def _not_shareable(t: _core.TensorBase) -> BufferError:
+def _not_shareable(t: _core.TensorBase, device: int | str) -> BufferError:
     return BufferError(
         f"{describe(t)} is not in memory that processes can share; copy it: "
-        "sx.ipc.empty(t.shape, t.dtype, device=t.device).copy_from(t)"
+        f"sx.ipc.empty(t.shape, t.dtype, device={device}).copy_from(t)"
     )
 
 

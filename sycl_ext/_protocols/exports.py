@@ -28,7 +28,7 @@ def export(
     note(found.route.value, tensor.nbytes, found.copies)
     is_native, waits = native_entry(label) is not None, not (is_int(stream) and stream == NO_SYNC)
     # SYCL cannot order a stream of CUDA or HIP after its work.
-    if is_native and stream is not None and type(stream) is not int:
+    if is_native and stream is not None and not is_int(stream):
         raise TypeError(
             f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
             "library's stream as an int"
