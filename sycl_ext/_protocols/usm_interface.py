@@ -76,9 +76,6 @@ def _read_syclobj(syclobj: Any, pointer: int) -> tuple[Device, _core.Queue | Non
     """Read the forms of ``syclobj``: queue, context, their capsules, filter string, device."""
     if isinstance(syclobj, str) or address_in_dpctl(syclobj, "SyclDevice") is not None:
         return place(syclobj).device, None
-    address = address_in_dpctl(syclobj, "SyclContext")
-    if address is not None:
-        return by_id(_core.entry_in_context(pointer, address).id), None
     if not is_dpctl_queue(syclobj) and callable(getattr(syclobj, "_get_capsule", None)):
         syclobj = syclobj._get_capsule()
     if is_capsule(syclobj) and '"SyclContextRef"' in repr(syclobj):
