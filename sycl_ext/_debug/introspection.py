@@ -149,7 +149,6 @@ def live_exports(*, origins: bool = False) -> int | list[ExportOrigin]:
 
 
 def _report_live_exports() -> None:
-    """Report at exit the exports that consumers have not released."""
     alive = live_exports(origins=True)
     if alive:
         lines = "".join(f"\n  {origin}" for origin in alive)

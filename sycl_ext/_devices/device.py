@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def _fact(name: str, text: str) -> Any:
-    """Return a property with a fact of the entry."""
     return property(operator.attrgetter(f"_entry.{name}"), doc=text)
 
 

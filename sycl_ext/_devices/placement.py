@@ -128,7 +128,6 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
 
 
 def _by_pair(pair: Any) -> Device:
-    """Find the device of a DLPack pair."""
     device_type, entry_id = as_dl_device(pair)
     if device_type == HOST[0]:
         raise _is_host((device_type, entry_id))

@@ -34,8 +34,6 @@ class _Library(Protocol[Result_co]):
 
 
 class _Ways(TypedDict, total=False):
-    """The keywords of `exchange`."""
-
     copy: bool | None
     host_copy: bool
     device: Any

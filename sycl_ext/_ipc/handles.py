@@ -389,7 +389,6 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
 
 
 def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -> Tensor:
-    """Open the bytes of a SYCL handle."""
     if device is None or shape is None:
         raise TypeError(
             "bytes contain neither device nor shape; pass open(data, device=..., shape=...), or "
@@ -405,7 +404,6 @@ def _open_bytes(data: bytes, device: Any, shape: Any, dtype: DTypeLike | None) -
 
 
 def _exact(handle: Handle, wanted: Device | None) -> Device:
-    """Return the device of a handle."""
     words, found = handle._device, None
     for root in roots():
         named = DeviceWords.of(root.filter_string)

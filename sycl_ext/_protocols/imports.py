@@ -463,7 +463,6 @@ def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
 
 
 def _from_buffer(x: Any) -> _core.TensorBase:
-    """Return the memory of an object with the buffer protocol."""
     try:
         view = memoryview(x)
     except TypeError:
