@@ -184,12 +184,8 @@ class Plan:
 
 def relation(source: Source, request: Request) -> Relation:
     """Return the relation of the memory to the requested device."""
-    found = _place(source, request)
-    return Relation.OTHER_KIND if found is Relation.SAME and not request.right_kind else found
-
-
-def _place(source: Source, request: Request) -> Relation:
     wanted = request.device or source.device
+    same = Relation.SAME if request.right_kind else Relation.OTHER_KIND
     if wanted == HOST:
         if not source.host_reachable:
             return Relation.UNREACHABLE
@@ -209,12 +205,12 @@ def _place(source: Source, request: Request) -> Relation:
         # comes from a host view.
         if source.default_context and source.usm_type != "system":
             on_root = source.entry == wanted[1]
-            return Relation.SUB_DEVICE if request.root_only and not on_root else Relation.SAME
+            return Relation.SUB_DEVICE if request.root_only and not on_root else same
         if not request.direct:
             return Relation.INDIRECT
         return Relation.HOST_ONLY if source.usm_type == "system" else Relation.OTHER_CONTEXT
     if own_entry:
-        return Relation.SAME
+        return same
     return Relation.DIRECT if request.direct else Relation.INDIRECT
 
 

@@ -64,10 +64,8 @@ def dtype_name(dtype: Any) -> str:
 
 #: Why a dtype is not exchanged, by the kind of NumPy's dtype, and the array to use instead.
 _REFUSED = {
-    "M": ("times have no DLPack type", "array.view('int64')"),
-    "m": ("times have no DLPack type", "array.view('int64')"),
-    "S": ("strings have no DLPack type", "array.view('uint8')"),
-    "U": ("strings have no DLPack type", "array.view('uint8')"),
+    **dict.fromkeys("Mm", ("times have no DLPack type", "array.view('int64')")),
+    **dict.fromkeys("SU", ("strings have no DLPack type", "array.view('uint8')")),
     "T": ("strings have no DLPack type", "numpy.strings.encode(array).view('uint8')"),
     "O": (
         "objects have no DLPack type",

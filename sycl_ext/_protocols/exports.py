@@ -17,7 +17,13 @@ def export(
     tensor: _core.TensorBase, stream: Any, max_version: Any, dl_device: Any, copy: Any
 ) -> object:
     """Answer a ``__dlpack__`` call that the core does not answer itself."""
-    versioned = _check_max_version(max_version)
+    try:
+        major, _minor = (0, 0) if max_version is None else max_version
+        versioned = int(major) >= 1
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"max_version is {max_version!r}; it must be None or a pair such as (1, 0)"
+        ) from error
     allowed = check_flag("copy", copy, or_none=True)
     asked = None if dl_device is None else as_dl_device(dl_device)
     found = plan_for(facts_of(tensor), asked, allowed, versioned=versioned).check()
@@ -41,16 +47,3 @@ def export(
             _core.order_after(consumer, tensor)
     companion = remember(result, label) if ENABLED else None
     return _core.make_capsule(result, versioned, label, found.copies > 0, True, companion)
-
-
-def _check_max_version(max_version: Any) -> bool:
-    """Whether the versioned struct is requested."""
-    if max_version is None:
-        return False
-    try:
-        major, _minor = max_version
-        return int(major) >= 1
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"max_version is {max_version!r}; it must be None or a pair such as (1, 0)"
-        ) from error

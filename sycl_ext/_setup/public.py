@@ -12,14 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
-#: Builds of C++ extensions use these without a SYCL runtime.
-WITHOUT_CORE = ("_setup.paths",)
-
 
 def load(module: str, name: str, found_in: str) -> object:
     """Return a public object of a module, with its public module as ``__module__``."""
     with startup.loading:
-        if module not in WITHOUT_CORE:
+        if module != "_setup.paths":  # for builds of C++ extensions, without a SYCL runtime
             startup.load_core()
         value: object = getattr(imported(module), name)
     if callable(value):

@@ -29,7 +29,14 @@ def warn_of_others() -> None:
     if not others:
         return
     _told.update(others)
-    warn_user(message(ours, others), TwoRuntimesWarning)
+    text = (
+        f"two SYCL runtimes are loaded in this process: {ours}, which sycl_ext works with, and "
+        f"{' and '.join(others)}. They share no queues and no contexts, and memory only on Level "
+        "Zero; some pairs end the process at the first queue of the second one. Use the package "
+        "that loads the other one in a process of its own, or install versions that need the same "
+        "libsycl; python -m sycl_ext doctor names the packages"
+    )
+    warn_user(text, TwoRuntimesWarning)
 
 
 def prepare_for_no_device() -> None:
@@ -57,15 +64,4 @@ def warn_user(text: str, category: type[Warning]) -> None:
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
         text, category, frame.f_code.co_filename, frame.f_lineno, registry=registry
-    )
-
-
-def message(ours: str, others: list[str]) -> str:
-    """Return the text of the warning, with a solution."""
-    return (
-        f"two SYCL runtimes are loaded in this process: {ours}, which sycl_ext works with, and "
-        f"{' and '.join(others)}. They share no queues and no contexts, and memory only on Level "
-        "Zero; some pairs end the process at the first queue of the second one. Use the package "
-        "that loads the other one in a process of its own, or install versions that need the same "
-        "libsycl; python -m sycl_ext doctor names the packages"
     )

@@ -86,17 +86,14 @@ def _as_index(item: Any) -> int:
 
 
 def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
-    n_axes = sum(1 for item in keys if item is not None and item is not Ellipsis)
-    n_ellipsis = sum(1 for item in keys if item is Ellipsis)
-    if n_ellipsis > 1:
+    places = [i for i, item in enumerate(keys) if item is Ellipsis]
+    n_axes = sum(item is not None and item is not Ellipsis for item in keys)
+    if len(places) > 1:
         raise IndexError("an index can have one ellipsis (...)")
     if n_axes > ndim:
         raise IndexError(f"{n_axes} indices for a tensor of {ndim} dimensions")
-    rest = (slice(None),) * (ndim - n_axes)
-    if not n_ellipsis:
-        return keys + rest
-    position = next(i for i, item in enumerate(keys) if item is Ellipsis)
-    return keys[:position] + rest + keys[position + 1 :]
+    position = places[0] if places else len(keys)
+    return keys[:position] + (slice(None),) * (ndim - n_axes) + keys[position + 1 :]
 
 
 def _as_ints(shape: Any) -> tuple[int, ...]:
