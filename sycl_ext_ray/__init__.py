@@ -50,7 +50,8 @@ def setup() -> None:
 class Offer(TensorTransportMetadata):  # type: ignore[misc]
     """The description of the source's arrays: where they are, and on which machine."""
 
-    offers: list[Any] = field(default_factory=list)  # an ipc.Handle, or an array without elements
+    # An ipc.Handle, an array without elements, or the reason why the memory cannot be shared.
+    offers: list[Any] = field(default_factory=list)
     node: str = ""
 
 
@@ -65,7 +66,8 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
     """Sends tensors: a handle on one machine, one message of Ray between machines.
 
     The receiver works on the memory of the source where that can be shared (see `ipc.handle`).
-    Other memory is copied into memory of `ipc.empty` when the source returns it.  The class of each
+    Other memory is copied into memory of `ipc.empty` when the source returns it, and sent as a
+    message if the device has no such memory (a GPU of CUDA or HIP).  The class of each
     actor, the receiver's included, needs ``@ray.remote(enable_tensor_transport=True)``, or a method
     with a transport: Ray makes the threads that receive with the class, not by ``.options()``.
     """
@@ -181,10 +183,15 @@ def _offer(tensor: sx.Tensor) -> Any:
     try:
         return sx.ipc.handle(tensor)
     except BufferError:
-        shared = sx.ipc.empty(tensor.shape, tensor.dtype, device=tensor.device)
+        try:
+            shared = sx.ipc.empty(tensor.shape, tensor.dtype, device=tensor.device)
+        except BufferError as error:
+            return str(error)
         shared.copy_from(tensor)
         return sx.ipc.handle(shared.as_readonly() if tensor.readonly else shared)
 
 
 def _open(offer: Any) -> sx.Tensor:
+    if isinstance(offer, str):
+        raise BufferError(offer)
     return sx.ipc.open(offer) if isinstance(offer, sx.ipc.Handle) else offer

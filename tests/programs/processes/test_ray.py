@@ -3,6 +3,7 @@
 
 import os
 import sys
+from unittest import mock
 
 import dpnp
 import numpy as np
@@ -32,6 +33,11 @@ class Worker:
     @ray.method(tensor_transport="DPNP")
     def array(self, n):
         return dpnp.arange(n, dtype="int32")
+
+    @ray.method(tensor_transport="SYCL")
+    def private(self, n):
+        sx.ipc.empty = mock.Mock(side_effect=BufferError("no"))  # as on a GPU of CUDA or HIP
+        return sx.zeros(n, "int32")
 
     def echo(self, x):
         return x
@@ -92,6 +98,12 @@ def test_the_receiver_works_on_the_memory_of_the_source(actors):
     ref = actors[0].tensor.remote(4)
     assert ray.get(actors[1].describe.remote(ref, 7), timeout=60)[2] == 28
     assert ray.get(actors[0].first.remote()) == 7
+
+
+def test_memory_of_a_device_that_shares_none_is_one_message(actors):
+    source = ray.remote(num_cpus=0, enable_tensor_transport=True)(Worker).remote()
+    ref = source.private.remote(3)
+    assert ray.get(actors[1].describe.remote(ref), timeout=60) == ("sycl_ext", (3,), 0)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
