@@ -41,7 +41,8 @@ def add_to(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table, and the settings of the environment that change it."""
-    devices, lines = [facts_of(device) for device in sx.devices()], environment_lines(os.environ)
+    devices = [facts_of(device) for device in sx.devices()]
+    lines = environment_lines(os.environ, bool(devices))
     if options.json:
         print(json.dumps({"devices": devices, "environment": lines}, indent=2))
         return 0 if devices else 1
@@ -82,9 +83,9 @@ def row(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def environment_lines(environment: Mapping[str, str]) -> list[str]:
+def environment_lines(environment: Mapping[str, str], works: bool = False) -> list[str]:
     """Describe how the environment changes the list of devices."""
-    lines = explain_hierarchy(environment)
+    lines = explain_hierarchy(environment, works)
     drivers = environment.get("OCL_ICD_FILENAMES")
     if drivers and drivers == icd.embedded_driver():
         lines.append(

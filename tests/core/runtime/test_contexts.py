@@ -240,3 +240,4 @@ def test_what_the_environment_does_to_ids(environment, words):
     for line, word in zip(lines, words, strict=True):
         assert re.search(word, line), line
     assert any(name in " ".join(lines) for name in VARIABLES)
+    assert explain_hierarchy(environment, works=True) == [x for x in lines if "warning" not in x]
