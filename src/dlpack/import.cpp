@@ -67,7 +67,8 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
 template <class Managed>
 Imported import_managed(Managed* managed, ImportOptions options) {
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
-  Owner owner(managed, call_deleter<Managed>);
+  // A struct without a deleter may go at any time after this call, and is not read again.
+  Owner owner(managed->deleter ? managed : nullptr, call_deleter<Managed>);
   bool readonly = false, copied = false;
   if constexpr (versioned) {
     // With another major version, nothing but the deleter may be touched.
