@@ -16,8 +16,7 @@ class Error : public std::runtime_error {
  public:
   enum class Kind {
     buffer,        // BufferError: the exchange is impossible
-    copy_refused,  // CopyRefusedError (BufferError and ValueError): copy=False, but the exchange
-                   // needs a copy
+    copy_refused,  // CopyRefusedError: copy=False, and the exchange needs a copy
     type,          // TypeError
     value,         // ValueError
     index,         // IndexError

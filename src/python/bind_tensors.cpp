@@ -18,6 +18,8 @@ namespace {
 struct Commands {
   std::vector<Event> events;
 
+  explicit Commands(std::vector<Event> all) : events(std::move(all)) {}
+  Commands(Commands&&) noexcept = default;
   ~Commands() {  // pybind11 keeps an exception that is pending
     const WithoutGil released(!events.empty());
     events.clear();
@@ -63,13 +65,13 @@ void bind_tensors(py::module_& m) {
       .def("event_capsule", &Commands::event_capsule);
   m.def("begin_copy", [](const Tensor& to, const Tensor& from) {
     require_alike(to, from);
-    return Commands{{begin_copy(to, from)}};
+    return Commands({begin_copy(to, from)});
   });
   m.def("begin_copy_to_host", [](const Tensor& tensor) {
     auto [to, copy] = begin_copy_to_host(tensor);
-    return std::make_pair(std::move(to), Commands{{std::move(copy)}});
+    return std::make_pair(std::move(to), Commands({std::move(copy)}));
   });
-  m.def("pending_commands", [](const Tensor& tensor) { return Commands{pending(tensor.memory)}; });
+  m.def("pending_commands", [](const Tensor& tensor) { return Commands(pending(tensor.memory)); });
   m.attr("TensorBase") =
       py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(tensor_base_type()));
   m.attr("TensorBase").attr("__dlpack_c_exchange_api__") = own(exchange_api_capsule());

@@ -54,7 +54,6 @@ class SavedException {
     if (type_ || PyErr_Occurred()) PyErr_Restore(type_, value_, traceback_);
   }
   SavedException(const SavedException&) = delete;
-  SavedException& operator=(const SavedException&) = delete;
 
  private:
   PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;

@@ -172,10 +172,8 @@ void look_at_commands(const QueueState& state, const EventState* last) {
     if (next->failures < errors.failures) failure = errors.failure;
     next->failure = failure;
     // The failure of a copy that goes on stays for the readers of its target.
-    if (failure.empty())
-      next->finish();
-    else if (!next->goes_on())
-      next->abandon();
+    if (failure.empty()) next->finish();
+    if (!failure.empty() && !next->goes_on()) next->abandon();
   }
 }
 

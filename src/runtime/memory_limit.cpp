@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory_limit.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -55,26 +57,28 @@ std::int64_t bytes_on(const Entry& entry) noexcept {
   return bytes_of(entry, UsmKind::device) + bytes_of(entry, UsmKind::shared);
 }
 
-bool is_room_made(const Entry& entry, UsmKind kind, std::size_t nbytes,
-                  const std::function<bool()>& has_room) {
+bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
   // Not the blocks that were freed: a handler, and other threads, also free what they allocate.
-  const auto in_use = [&root = *find_entry(entry.root_id), kind] {
-    return bytes_on(root) + (kind == UsmKind::host ? bytes_of(root, kind) : 0);
+  using Bytes = std::array<std::int64_t, 2>;  // either has a limit
+  const auto in_use = [&entry, &root = *find_entry(entry.root_id)] {
+    return Bytes{bytes_on(entry), bytes_on(root)};
   };
-  std::int64_t fewest = INT64_MAX;
+  const auto is_less = [](const Bytes& a, const Bytes& b) { return a[0] < b[0] || a[1] < b[1]; };
+  Bytes fewest{INT64_MAX, INT64_MAX};
   Clock::duration left{};
   for (int fruitless = 0;;) {
+    const Bytes now = in_use();
     if (has_room()) return true;
-    if (const std::int64_t now = in_use(); now < fewest) {
-      fewest = now;
+    if (is_less(now, fewest)) {
+      fewest = {std::min(now[0], fewest[0]), std::min(now[1], fewest[1])};
       fruitless = 0;
       left = longest_wait_for_room;
     }
     if (!is_freeing() && deferred_frees() > 0 && left.count() > 0) {
       const WithoutGil released;
       const auto begin = Clock::now();
-      wait_interruptibly([in_use, fewest, end = begin + left] {
-        while (deferred_frees() > 0 && in_use() >= fewest && Clock::now() < end) {
+      wait_interruptibly([in_use, is_less, fewest, end = begin + left] {
+        while (deferred_frees() > 0 && !is_less(in_use(), fewest) && Clock::now() < end) {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       });

@@ -22,8 +22,7 @@ std::int64_t bytes_on(const Entry& entry) noexcept;
 // that are to be freed, then calls the handler for the device of the entry and for its root device,
 // and so on, until `has_room` is true.  False: there is none, and the handler returned false, or
 // freed nothing.  An allocation of the handler itself only waits.
-bool is_room_made(const Entry& entry, UsmKind kind, std::size_t nbytes,
-                  const std::function<bool()>& has_room);
+bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
 
 // The entry whose limit the allocation would pass; nullptr: there is none.
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;

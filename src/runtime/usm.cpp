@@ -153,7 +153,7 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
     if (!passed) release_cached_memory();
     return is_taken();
   };
-  if (is_taken() || is_room_made(entry, kind, size, is_taken_now)) return block;
+  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
   if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
   fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
                   " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",

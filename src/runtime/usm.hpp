@@ -153,7 +153,6 @@ class InUse {
     memory_.reset(Allocation::user);
   }
   InUse(const InUse&) = delete;
-  InUse& operator=(const InUse&) = delete;
 
   const Memory& memory() const noexcept { return memory_; }
   // No holder has submitted any.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import threading
 import time
 from collections.abc import Callable
 
@@ -24,3 +25,13 @@ def eventually(holds: Callable[[], object]) -> bool:
             gc.collect()
         time.sleep(0.01)
     raise AssertionError("unreachable")
+
+
+def blocked(call: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+    """Return a thread that waits in `call`, and where its result will be."""
+    result: list[object] = []
+    thread = threading.Thread(target=lambda: result.append(call()), daemon=True)
+    thread.start()
+    thread.join(0.05)
+    assert thread.is_alive(), result
+    return thread, result

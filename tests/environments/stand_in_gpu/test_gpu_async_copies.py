@@ -19,7 +19,7 @@ import sycl_ext as sx
 from producers import Raising
 from samples import bits, values
 from test_interrupts import until_nobody_waits
-from waiting import eventually
+from waiting import blocked, eventually
 
 SMALL, LARGE = values((30, 40), "int16"), values((1500, 2000), "int16")
 #: So many copies are pending at most (docs/streams.md).
@@ -28,16 +28,6 @@ PENDING = 256
 
 def pinned(array, device):
     return sx.empty(array.shape, array.dtype, usm_type="host", device=device).copy_from(array)
-
-
-def blocked(call):
-    """A thread that waits in `call`, and where its result will be."""
-    result = []
-    thread = threading.Thread(target=lambda: result.append(call()), daemon=True)
-    thread.start()
-    thread.join(0.05)
-    assert thread.is_alive(), result
-    return thread, result
 
 
 # ---- held ----------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 """Memory that goes from one device to another: GPUs, the CPU, tiles, private contexts."""
 
 import re
-import threading
 
 import dpctl
 import dpctl.memory
@@ -14,6 +13,7 @@ import sycl_ext as sx
 from producers import Liar, over
 from samples import bits, numbers, values
 from sycl_ext import _core
+from waiting import blocked
 
 # ---- two devices ---------------------------------------------------------------------------------
 
@@ -117,10 +117,7 @@ def test_work_on_memory_of_a_tile_is_waited_for(gpu, tiles, hold, way, on_card):
             held.release()
         else:
             take = sx.Tensor.to_numpy if way == "to_numpy" else tvm_ffi.from_dlpack
-            thread = threading.Thread(target=take, args=[tensor])
-            thread.start()
-            thread.join(0.05)
-            assert thread.is_alive()
+            thread, _ = blocked(lambda: take(tensor))
             held.release()
             thread.join(60)
     work.wait()

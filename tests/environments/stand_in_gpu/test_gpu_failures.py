@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device that is full, and one that fails (R4).  For waits see ``ordering/sync``."""
 
-import threading
-
 import dpctl
 import dpctl.memory
 import numpy as np
@@ -12,6 +10,7 @@ import sycl_ext as sx
 from generated import alive
 from samples import bits, values
 from sycl_ext import _core
+from waiting import blocked
 
 PIECE = 300 << 20  # three of them fit into the GiB of a stand-in
 WANTED = values(100, "uint8")
@@ -66,23 +65,18 @@ def test_an_asynchronous_error_of_a_third_party_command(gpu, adapter, hold):
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device, property="in_order")
     tensor = sx.zeros(100, "uint8", device=queue)
     source = dpctl.memory.MemoryUSMHost(100, queue=queue)
-    caught = []
     alive()
 
     def export():
-        try:
+        with pytest.raises(sx.SyclError):
             tensor.__dlpack__()
-        except sx.SyclError as error:
-            caught.append(error)
+        return True
 
     with hold() as held:
         adapter.fakegpu_async_error_next()
         queue.memcpy_async(dpctl.memory.as_usm_memory(tensor), source, 100)
-        thread = threading.Thread(target=export)
-        thread.start()
-        thread.join(0.05)
-        assert thread.is_alive()
+        thread, refused = blocked(export)
         held.release()
         thread.join(60)
-    assert caught
+    assert refused
     assert bits(tensor.copy_from(WANTED).to_numpy()) == bits(WANTED)

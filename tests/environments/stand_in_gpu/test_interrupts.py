@@ -92,6 +92,7 @@ def test_control_comes_back(name, gpus, hold):
     before = alive()
     with hold() as held:
         interrupt_the_wait(lambda: operation(a, b, gpus[1]))
+        assert _core._test.live_allocations() > before[1]  # what the command reads or writes
         held.release()
     until_nobody_waits()
     kept.clear()
