@@ -446,6 +446,22 @@ inline sycl_ext_view description(const device_entry& entry, dtype type,
   return view;
 }
 
+// Calls `wrap` of the table with the description.
+template <class T, class Call>
+PyObject* wrapped(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
+                  const std::vector<std::int64_t>& strides, const Call& call) {
+  using element = std::remove_const_t<T>;
+  require_gil();
+  if (!strides.empty() && strides.size() != shape.size()) {
+    throw std::invalid_argument("shape and strides differ in length");
+  }
+  sycl_ext_view view = description(entry, dtype_of<element>::value, shape);
+  view.data = const_cast<element*>(data);
+  view.strides = strides.empty() ? nullptr : strides.data();
+  view.readonly = std::is_const_v<T>;
+  return checked<PyObject*>(call(view), nullptr);
+}
+
 }  // namespace detail
 
 // Returns a new reference to a sycl_ext.Tensor over USM of the extension.  `owner` keeps the memory
@@ -457,34 +473,22 @@ template <class T>
 PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
                std::shared_ptr<const void> owner, const sycl::queue* queue = nullptr,
                const std::vector<std::int64_t>& strides = {}) {
-  using element = std::remove_const_t<T>;
-  detail::require_gil();
-  if (!strides.empty() && strides.size() != shape.size()) {
-    throw std::invalid_argument("shape and strides differ in length");
-  }
-  sycl_ext_view view = detail::description(entry, dtype_of<element>::value, shape);
-  view.data = const_cast<element*>(data);
-  view.strides = strides.empty() ? nullptr : strides.data();
-  view.readonly = std::is_const_v<T>;
   using keeper = std::shared_ptr<const void>;
-  return detail::checked<PyObject*>(
-      api().wrap(&view, queue, new keeper(std::move(owner)),
-                 [](void* keep) { delete static_cast<keeper*>(keep); }),
-      nullptr);
+  return detail::wrapped(data, shape, entry, strides, [&](const sycl_ext_view& view) {
+    return api().wrap(&view, queue, new keeper(std::move(owner)),
+                      [](void* keep) { delete static_cast<keeper*>(keep); });
+  });
 }
 
-// The same, with a Python object that keeps the memory alive.
+// The same, with a Python object that keeps the memory alive, which the garbage collector finds.
 template <class T>
 PyObject* wrap(T* data, const std::vector<std::int64_t>& shape, const device_entry& entry,
                PyObject* owner, const sycl::queue* queue = nullptr,
                const std::vector<std::int64_t>& strides = {}) {
-  detail::require_gil();
-  Py_INCREF(owner);
-  return wrap(
-      data, shape, entry,
-      std::shared_ptr<const void>(
-          owner, [](const void* object) { api().release_object(const_cast<void*>(object)); }),
-      queue, strides);
+  return detail::wrapped(data, shape, entry, strides, [&](const sycl_ext_view& view) {
+    Py_INCREF(owner);
+    return api().wrap(&view, queue, owner, api().release_object);
+  });
 }
 
 // Allocates a new tensor; its elements are not initialised.  Needs the GIL.

@@ -3,6 +3,7 @@
 
 import ctypes
 import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -256,6 +257,12 @@ def test_an_owner_is_released_once(table, owner, wrong):
         with pytest.raises(ZeroDivisionError):  # which the function, in Python, does not meet
             (np.from_dlpack(exports.pop()), 1 / 0)
         assert eventually(lambda: released == [owner, owner])
+        holder = type("Holder", (), {})()  # in a cycle, which the collector finds
+        pythonapi.Py_IncRef(ctypes.py_object(holder))
+        holder.t = table.wrap(ctypes.byref(view), None, id(holder), table.release_object)
+        seen = weakref.ref(holder)
+        del holder
+        assert eventually(lambda: gc.collect() >= 0 and seen() is None)
         # Without `release` there is nothing to do; and what drops Python objects drops no NULL.
         for function in (Release(), table.release_object):
             assert table.wrap(ctypes.byref(view), None, None, function).ptr == memory.ptr
