@@ -220,7 +220,7 @@ ENTRIES = (
     "importlib.import_module('sycl_ext.ipc').Handle",
     "importlib.import_module('sycl_ext._exchange.dask')",
     "importlib.import_module('sycl_ext._tensor.tensor')",
-    "importlib.import_module('sycl_ext._devices.memory_use')",
+    "importlib.import_module('sycl_ext._devices.cached_memory')",
     "pickle.loads(TENSOR)",
 )
 FIRST_USES = """
