@@ -17,11 +17,11 @@ struct KeptBlock {
   std::size_t nbytes = 0;
 };
 
-// Of a kind of memory: bytes and blocks that are in use, the most bytes that were, the blocks that
-// ever were, and the bytes that are kept.
+// The numbers of a pool.
 struct MemoryUse {
-  std::int64_t bytes = 0, live = 0, peak = 0, total = 0;
-  std::size_t kept = 0;
+  std::int64_t bytes = 0, live = 0;  // of the blocks in use, and their number
+  std::int64_t peak = 0, total = 0;  // the most bytes, and the number of all blocks, so far
+  std::size_t kept = 0;              // bytes that are kept
 };
 
 // The blocks of one kind of memory, in use and kept.  The oldest go when more than `most_blocks`,
@@ -42,7 +42,7 @@ class BlockPool {
     if (!block.data && (block = make()).data) add_fresh(block.nbytes);
     return block;
   }
-  // Keeps a block that was in use, unless it may not `stay`; `release` gets the data of those that
+  // The block is no longer in use, and is kept if it `stays`; `release` gets the data of those that
   // have to go for it, or its own.
   template <class Release>
   void keep(KeptBlock block, const Release& release, bool stays = true) noexcept {

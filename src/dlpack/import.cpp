@@ -41,10 +41,10 @@ Tensor view_known(InUse* use, std::byte* data, const DType& dtype, Layout&& layo
                   const NamedDevice& named, bool readonly, const ImportOptions& options) {
   const Memory& memory = use->memory();
   const Entry* const entry = memory->entry;
-  const bool is_called_so = entry && named.entry &&
+  const bool is_its_label = entry && named.entry &&
                             (named.entry == entry || named.entry->id == entry->root_id) &&
                             named.kind.value_or(memory->kind) == memory->kind;
-  if (named.is_host ? !host_accessible(memory->kind, entry) : !is_called_so) {
+  if (named.is_host ? !host_accessible(memory->kind, entry) : !is_its_label) {
     fail(Error::Kind::buffer, "the producer's array is labelled device ", device_text(device),
          ", where its memory cannot be reached");
   }
@@ -102,7 +102,7 @@ Imported import_managed(Managed* managed, ImportOptions options) {
   if (!named.is_host && !named.entry) refuse(dl.device);
   const Entry* home = named.entry;
   if (home && options.queue) {
-    // It serves the announced entry, or a sub-device of it in the default context.
+    // A queue of the announced entry, or of a sub-device of it in the default context, serves it.
     const Entry& its = entry_of(*options.queue);
     if (&its == home || (its.default_context && home->default_context && its.reaches(*home))) {
       home = &its;

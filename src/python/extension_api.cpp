@@ -156,7 +156,7 @@ Queue queue_at(const void* address) { return address ? Queue::from_address(addre
 // Calls `release(owner)` once, at its end; either may be NULL, and the function may be Python.
 Owner owner_of(void* owner, void (*release)(void*)) {
   using Kept = std::pair<void*, void (*)(void*)>;
-  // The collector of garbage finds an object by its function.
+  // The garbage collector recognises a Python object by this function.
   if (!release || release == release_python_object) return {release ? owner : nullptr, release};
   auto* const kept = new (std::nothrow) Kept(owner, release);
   if (!kept) call_deleter_of_others(release, owner);

@@ -50,7 +50,7 @@ using Registration = std::shared_ptr<const RegisteredMemory>;
 // range overlaps a registered one in another way.
 Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes);
 
-// A user of a registration, who registers, and closes at the end at the latest.
+// A registration as its user holds it; the destructor closes it.
 class HostRegistration {
  public:
   HostRegistration(const Memory& memory, const std::byte* data, std::size_t nbytes)

@@ -59,7 +59,7 @@ std::int64_t bytes_on(const Entry& entry) noexcept {
 
 bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
   // Not the blocks that were freed: a handler, and other threads, also free what they allocate.
-  using Bytes = std::array<std::int64_t, 2>;  // either has a limit
+  using Bytes = std::array<std::int64_t, 2>;  // each of the two may have a limit
   const auto in_use = [&entry, &root = *find_entry(entry.root_id)] {
     return Bytes{bytes_on(entry), bytes_on(root)};
   };

@@ -93,8 +93,8 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
   for_each_piece(halves.second, side, fits, body);
 }
 
-// Keeps blocks for as long as commands of the queues may touch them, unless these are `done()`: an
-// exception has left before that (Ctrl-C, above all), or the commands go on.
+// Keeps blocks until the commands of the queues are over, unless `done()` was called.  It is not
+// called when an exception leaves (Ctrl-C, above all), or when the commands go on.
 class KeptWhileBusy {
  public:
   KeptWhileBusy(const Queue& one, const Queue& other, const Memory& a, const Memory& b,

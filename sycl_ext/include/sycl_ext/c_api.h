@@ -113,8 +113,8 @@ typedef struct {
    * (NULL: C order), ndim, dtype, entry and readonly.  `queue` is the sycl::queue for work on the
    * memory (NULL: the queue of the entry).  Takes ownership of `owner`, which may be NULL, even
    * when it fails: `release`, unless it is NULL, is called once, on any thread, when the last view
-   * is gone and the queue is idle; not after the interpreter has ended.  An exception that is
-   * pending then stays, and one that it leaves goes. */
+   * is gone and the queue is idle; not after the interpreter has ended.  A pending exception stays
+   * set, and one that `release` sets is cleared. */
   PyObject* (*wrap)(const sycl_ext_view* view, const void* queue, void* owner,
                     void (*release)(void* owner));
   /* A new reference to a new sycl_ext.Tensor.  Reads shape, ndim, dtype, entry and usm_kind. */
