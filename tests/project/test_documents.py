@@ -2,6 +2,7 @@
 """Documents name every variable, and no command needs an index that lacks this package."""
 
 import re
+import runpy
 
 from repository import ROOT, files, tool
 
@@ -35,3 +36,11 @@ def test_no_command_wants_the_package_from_an_index():
 
 def test_the_readme_has_the_address_of_the_repository():
     assert tool("generated").clone() in (ROOT / "README.md").read_text(), "make generate"
+
+
+def test_each_program_of_a_report_has_an_expected_result():
+    """The results are compared by `make test-interop`; a new report fails here, without it."""
+    reports = runpy.run_path(str(ROOT / "tests" / "interop" / "reports.py"))
+    pages = [page.stem for page in reports["REPORTS"].glob("*.md") if page.stem != "index"]
+    found = {page: len(reports["programs"](page)) for page in pages}
+    assert found == {report: len(seen) for report, seen in reports["SEEN"].items()}
