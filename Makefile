@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 
 # The sources of the extension module, and other files that affect the installation.
-BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*/*)
+BUILD_INPUTS := CMakeLists.txt pyproject.toml $(wildcard cmake/* src/*/* src/*/*/*)
 CPP_FILES = $(shell find src sycl_ext tests benchmarks examples \
 	\( -name '*.c' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) 2> /dev/null)
 PYTEST_OPTIONS ?=

@@ -18,8 +18,8 @@ namespace sycl_ext {
 // Of the process: the one that Python handles signals in.
 inline bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
-class Entry;  // runtime/device_table.hpp
-class Queue;  // runtime/queue.hpp
+class Entry;  // runtime/devices/device_table.hpp
+class Queue;  // runtime/sycl/queue.hpp
 class Event;
 
 struct Interpreter {

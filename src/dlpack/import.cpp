@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "dlpack/export.hpp"
-#include "runtime/dl_device.hpp"
+#include "runtime/devices/dl_device.hpp"
 
 namespace sycl_ext {
 

@@ -5,12 +5,12 @@
 
 #include "python/bind.hpp"
 #include "python/dpctl_queue.hpp"
-#include "runtime/deferred_free.hpp"
-#include "runtime/dl_device.hpp"
-#include "runtime/runtime_call.hpp"
-#include "runtime/runtimes.hpp"
-#include "runtime/untrusted.hpp"
-#include "runtime/usm_kind.hpp"
+#include "runtime/devices/dl_device.hpp"
+#include "runtime/devices/runtimes.hpp"
+#include "runtime/memory/deferred_free.hpp"
+#include "runtime/sycl/runtime_call.hpp"
+#include "runtime/sycl/untrusted.hpp"
+#include "runtime/sycl/usm_kind.hpp"
 
 namespace sycl_ext {
 

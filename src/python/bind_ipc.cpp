@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that two processes share, and host memory that drivers know, for Python.
 #include "python/bind.hpp"
-#include "runtime/host_registration.hpp"
-#include "runtime/ipc.hpp"
+#include "runtime/memory/host_registration.hpp"
+#include "runtime/memory/ipc.hpp"
 
 namespace sycl_ext {
 

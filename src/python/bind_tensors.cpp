@@ -7,7 +7,7 @@
 #include "python/capsule.hpp"
 #include "python/host_arrays.hpp"
 #include "python/imports.hpp"
-#include "runtime/memory_limit.hpp"
+#include "runtime/memory/memory_limit.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {

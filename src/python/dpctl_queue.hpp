@@ -4,7 +4,7 @@
 #pragma once
 
 #include "python/gil.hpp"
-#include "runtime/device_table.hpp"
+#include "runtime/devices/device_table.hpp"
 
 namespace sycl_ext {
 

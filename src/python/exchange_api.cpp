@@ -2,9 +2,9 @@
 #include "base/error.hpp"
 #include "python/imports.hpp"
 #include "python/routes.hpp"
-#include "runtime/dl_device.hpp"
-#include "runtime/runtimes.hpp"
-#include "runtime/untrusted.hpp"
+#include "runtime/devices/dl_device.hpp"
+#include "runtime/devices/runtimes.hpp"
+#include "runtime/sycl/untrusted.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {

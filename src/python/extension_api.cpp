@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "python/imports.hpp"
-#include "runtime/runtimes.hpp"
+#include "runtime/devices/runtimes.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {

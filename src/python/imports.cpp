@@ -10,7 +10,7 @@
 #include "python/dpctl_queue.hpp"
 #include "python/host_arrays.hpp"
 #include "python/routes.hpp"
-#include "runtime/runtimes.hpp"
+#include "runtime/devices/runtimes.hpp"
 
 namespace sycl_ext {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
-#include "runtime/host_registration.hpp"
+#include "runtime/memory/host_registration.hpp"
 #include "tensor/strided.hpp"
 
 namespace sycl_ext {

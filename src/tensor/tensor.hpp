@@ -5,7 +5,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/layout.hpp"
-#include "runtime/usm.hpp"
+#include "runtime/memory/usm.hpp"
 
 namespace sycl_ext {
 

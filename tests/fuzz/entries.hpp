@@ -6,8 +6,8 @@
 #include <array>
 #include <functional>
 
-#include "runtime/device_table.hpp"
-#include "runtime/sycl_handles.hpp"
+#include "runtime/devices/device_table.hpp"
+#include "runtime/sycl/handles.hpp"
 #include "tensor/tensor.hpp"
 
 inline const std::array<std::reference_wrapper<const sycl_ext::Entry>, 3>& entries() {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "check.hpp"
-#include "runtime/commands.hpp"
+#include "runtime/sycl/commands.hpp"
 #include "tensor/copy.hpp"
 
 using namespace sycl_ext;

@@ -3,7 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/block_pool.hpp"
+#include "runtime/memory/block_pool.hpp"
 #include "base/process_memory.hpp"
 #include "check.hpp"
 

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/devices/device_info.hpp"
+
+#include <algorithm>
+#include <sycl/backend.hpp>
+#include <sycl/detail/backend_traits_cuda.hpp>
+#include <sycl/detail/backend_traits_hip.hpp>
+#include <sycl/ext/intel/info/device.hpp>
+#include <sycl/ext/oneapi/backend/hip.hpp>
+#include <sycl/ext/oneapi/backend/level_zero.hpp>
+#include <sycl/ext/oneapi/experimental/composite_device.hpp>
+
+namespace sycl_ext {
+
+namespace {
+
+// Tables of names, which are constants: a fork would not wait for the guard of a function static.
+template <class Value>
+using Name = std::pair<Value, const char*>;
+
+template <class Value, std::size_t Count>
+const char* name_in(const Name<Value> (&names)[Count], Value wanted, const char* otherwise) {
+  for (const auto& [value, name] : names) {
+    if (value == wanted) return name;
+  }
+  return otherwise;
+}
+
+// The words of dpctl's filter strings.
+constexpr Name<sycl::backend> backends[] = {
+    {sycl::backend::opencl, "opencl"},
+    {sycl::backend::ext_oneapi_level_zero, "level_zero"},
+    {sycl::backend::ext_oneapi_cuda, "cuda"},
+    {sycl::backend::ext_oneapi_hip, "hip"},
+    {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
+};
+constexpr Name<sycl::info::device_type> types[] = {
+    {sycl::info::device_type::cpu, "cpu"},
+    {sycl::info::device_type::gpu, "gpu"},
+    {sycl::info::device_type::accelerator, "accelerator"},
+};
+
+using Domain = sycl::info::partition_affinity_domain;
+constexpr Name<Domain> domains[] = {
+    {Domain::L1_cache, "L1_cache"},
+    {Domain::L2_cache, "L2_cache"},
+    {Domain::L3_cache, "L3_cache"},
+    {Domain::L4_cache, "L4_cache"},
+    {Domain::next_partitionable, "next_partitionable"},
+    {Domain::numa, "numa"},
+};
+
+using Partitioning = sycl::info::partition_property;
+constexpr Name<Partitioning> ways[] = {
+    {Partitioning::partition_equally, "a number of compute units"},
+    {Partitioning::partition_by_counts, "a list of numbers of compute units"},
+    {Partitioning::partition_by_affinity_domain, "an affinity domain"},
+    {Partitioning::ext_intel_partition_by_cslice, "'cslice'"},
+};
+
+// An identity of the device; empty: it has none, and the question fails.
+template <class Info>
+std::string identity(const sycl::device& device) {
+  try {
+    const auto found = device.get_info<Info>();
+    return {found.begin(), found.end()};
+  } catch (const sycl::exception&) {
+    return {};
+  }
+}
+
+Domain domain_named(const std::string& name) {
+  std::string known;
+  for (const auto& [value, its_name] : domains) {
+    if (name == its_name) return value;
+    known += "'" + std::string(its_name) + "', ";
+  }
+  fail(Error::Kind::value, "partition is '", name, "'; it must be one of ", known, "'cslice'");
+}
+
+// The number of a device in CUDA or HIP.
+std::optional<int> native_ordinal(const sycl::device& device) {
+  constexpr auto cuda = sycl::backend::ext_oneapi_cuda, hip = sycl::backend::ext_oneapi_hip;
+  try {
+    if (device.get_backend() == cuda) return sycl::get_native<cuda>(device);
+    if (device.get_backend() == hip) return sycl::get_native<hip>(device);
+  } catch (const sycl::exception&) {  // an adapter without native handles
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uintptr_t native_context(const sycl::context& context) {
+  constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
+  if (context.get_backend() != level_zero) return 0;
+  try {
+    return reinterpret_cast<std::uintptr_t>(sycl::get_native<level_zero>(context));
+  } catch (const sycl::exception&) {  // an adapter without native handles
+    return 0;
+  }
+}
+
+std::optional<sycl::device> parent_of(const sycl::device& device) {
+  try {
+    return device.get_info<sycl::info::device::parent_device>();
+  } catch (const sycl::exception& error) {
+    if (error.code() != sycl::errc::invalid) throw;
+    return std::nullopt;
+  }
+}
+
+std::vector<sycl::device> components_of(const sycl::device& device) {
+  using Components = sycl::ext::oneapi::experimental::info::device::component_devices;
+  return device.get_info<Components>();
+}
+
+bool can_live_in(const sycl::context& context, const sycl::device& device) {
+  try {
+    make_queue(context, device);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_served(const sycl::device& device, const sycl::context& context) {
+  const auto devices = context.get_devices();
+  const auto listed = [&](const sycl::device& one) {
+    return std::find(devices.begin(), devices.end(), one) != devices.end();
+  };
+  if (listed(device)) return true;
+  for (auto whole = parent_of(device); whole; whole = parent_of(*whole)) {
+    if (listed(*whole)) return can_live_in(context, device);
+  }
+  return false;
+}
+
+std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context) {
+  auto entry = std::make_unique<Entry>();
+  entry->name = device.get_info<sycl::info::device::name>();
+  entry->backend = name_in(backends, device.get_backend(), "unknown");
+  entry->device_type =
+      name_in(types, device.get_info<sycl::info::device::device_type>(), "unknown");
+  entry->driver_version = device.get_info<sycl::info::device::driver_version>();
+  namespace info = sycl::ext::intel::info::device;
+  entry->uuid = identity<info::uuid>(device);
+  entry->pci_address = identity<info::pci_address>(device);
+  entry->native_ordinal = native_ordinal(device);
+  entry->fp64 = device.has(sycl::aspect::fp64);
+  entry->usm = usm_of(device);
+  // On Level Zero a context also serves the tiles of its devices; on OpenCL it does not.
+  entry->single_device =
+      device.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
+  // Only for the backend that was tried.
+  entry->host_memory = device.get_backend() == sycl::backend::opencl && device.is_cpu();
+  entry->sycl =
+      std::make_shared<const EntryHandles>(EntryHandles{device, context, native_context(context)});
+  return entry;
+}
+
+std::string ways_to_cut(const sycl::device& device) {
+  const auto units = device.get_info<sycl::info::device::max_compute_units>();
+  const std::string half = std::to_string(units / 2);
+  const std::string rest = std::to_string(units - units / 2);
+  std::string text;
+  for (const auto property : device.get_info<sycl::info::device::partition_properties>()) {
+    std::string way = name_in(ways, property, "");
+    const bool equally = property == Partitioning::partition_equally;
+    if (equally || property == Partitioning::partition_by_counts) {
+      if (units < 2) continue;
+      way += equally ? " (such as " + half + ")" : " (such as [" + half + ", " + rest + "])";
+    }
+    if (!way.empty()) text += (text.empty() ? "" : ", ") + way;
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition) {
+  const auto& [way, counts] = partition;
+  if (!counts.empty()) {
+    return way == "equally"
+               ? device.create_sub_devices<Partitioning::partition_equally>(counts.front())
+               : device.create_sub_devices<Partitioning::partition_by_counts>(counts);
+  }
+  return way == "cslice" ? device.create_sub_devices<Partitioning::ext_intel_partition_by_cslice>()
+                         : device.create_sub_devices<Partitioning::partition_by_affinity_domain>(
+                               domain_named(way));
+}
+
+}  // namespace sycl_ext

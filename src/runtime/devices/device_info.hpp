@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to SYCL about devices and contexts: names, aspects, parents and components, the
+// contexts that serve a device, and the possible partitions.  Each function asks the runtime anew;
+// the table (device_table.hpp) keeps the answers, and puts sycl_call() around these calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/devices/device_table.hpp"
+#include "runtime/sycl/handles.hpp"
+
+namespace sycl_ext {
+
+// A number that is equal for contexts that a driver cannot tell apart; 0: there are none.  The
+// second Level Zero adapter gives every context of all devices the driver's default context.
+std::uintptr_t native_context(const sycl::context& context);
+
+// The parent of a sub-device; nullopt: it is not one.  On Level Zero only the process that
+// partitioned a device can ask how, but each can ask for the parent.
+std::optional<sycl::device> parent_of(const sycl::device& device);
+// The components of a composite device: the root devices of the tiles of a card that is not itself
+// listed (ZE_FLAT_DEVICE_HIERARCHY=COMBINED).
+std::vector<sycl::device> components_of(const sycl::device& device);
+
+// Whether a sub-device can use a context, such as the default one; not on OpenCL.
+bool can_live_in(const sycl::context& context, const sycl::device& device);
+// Whether a context serves a device: it lists the device, or (on Level Zero) its parent.
+bool is_served(const sycl::device& device, const sycl::context& context);
+// All properties of an entry that come from the runtime.  The caller holds no lock, and puts the
+// entry into the table.
+std::unique_ptr<Entry> describe(const sycl::device& device, const sycl::context& context);
+
+// The sub-devices, in the order of the runtime.  Error(value): no such affinity domain.
+std::vector<sycl::device> make_parts(const sycl::device& device, const Partition& partition);
+// For messages: "a number of compute units (such as 4), 'cslice'"; "nothing".
+std::string ways_to_cut(const sycl::device& device);
+
+}  // namespace sycl_ext

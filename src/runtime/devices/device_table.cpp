@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/devices/device_table.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/interpreter.hpp"
+#include "runtime/devices/device_info.hpp"
+#include "runtime/sycl/commands.hpp"
+#include "runtime/sycl/handles.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// A text, and the driver that should provide a device.
+auto& advice = *new std::pair<std::string, std::string>("`python -m sycl_ext doctor` says why", "");
+
+class Table {
+ public:
+  Table() {
+    if (first_user < 0) first_user = process_generation.load();
+    entries_.reserve(most_entries);
+    try {
+      std::map<std::string, int> ordinals;  // filter strings count per backend and type
+      int best = -1;
+      for (const sycl::device& device : sycl::device::get_devices()) {
+        const sycl::context context = device.get_platform().khr_get_default_context();
+        std::unique_ptr<Entry> entry = describe(device, context);
+        entry->root_id = static_cast<int>(entries_.size());
+        entry->default_context = true;
+        const std::string prefix = entry->backend + ":" + entry->device_type;
+        entry->filter_string = prefix + ":" + std::to_string(ordinals[prefix]++);
+        const Entry& root = append(std::move(entry));
+        search(root);
+        // SYCL would choose from another listing, for which OpenCL makes other sub-devices.
+        const int score = sycl::default_selector_v(device);
+        if (score > best) chosen = &root;
+        best = std::max(best, score);
+      }
+      root_count = size();
+    } catch (const sycl::exception& error) {
+      const char* const selector = std::getenv("ONEAPI_DEVICE_SELECTOR");
+      fail(Error::Kind::runtime, "listing the SYCL devices failed: ", error.what(), " (sycl::errc ",
+           error.code().value(), "); ONEAPI_DEVICE_SELECTOR is ",
+           selector ? "'" + std::string(selector) +
+                          "'; unset it, or write BACKEND:DEVICES, such as 'level_zero:gpu', "
+                          "'opencl:cpu' or '*:*' for all devices"
+                    : "not set; " + no_device_advice());
+    }
+  }
+
+  int root_count = 0;
+  const Entry* chosen = nullptr;  // the best for SYCL's default selector; nullptr: no devices
+
+  int size() const noexcept { return size_.load(std::memory_order_acquire); }
+  const Entry& operator[](int id) const noexcept {
+    return *entries_.data()[static_cast<std::size_t>(id)];
+  }
+
+  const Entry& of(const sycl::device& device, const sycl::context& asked) {
+    if (const Entry* entry = find_pair(device, asked)) return *entry;
+    const sycl::context context = known_as(asked);
+    if (const Entry* entry = find_pair(device, context)) return *entry;
+    const std::lock_guard<Mutex> lock(locks.making);
+    if (const Entry* entry = find_pair(device, context)) return *entry;
+    // A driver knows memory of a card in contexts of its tiles, in which no queue can access it.
+    const bool is_usable = is_served(device, context);
+    const Entry& home = find_or_add_home(device, is_usable ? &context : nullptr);
+    const bool is_at_home = !is_usable || home.sycl->context == context;
+    return is_at_home ? home : add(describe(device, context));
+  }
+
+  const Entry& home_of(const sycl::device& device) {
+    if (const Entry* entry = find_home(device)) return *entry;
+    const std::lock_guard<Mutex> lock(locks.making);
+    return find_or_add_home(device);
+  }
+
+  // The root device of a device; of a composite device the first that it consists of.
+  const Entry& root_of(const sycl::device& device) const {
+    for (std::optional<sycl::device> whole = device; whole; whole = parent_of(*whole)) {
+      if (const Entry* root = find_root(*whole)) return *root;
+      for (const sycl::device& component : components_of(*whole)) {
+        if (const Entry* root = find_root(component)) return *root;
+      }
+    }
+    fail(Error::Kind::value, "the device '", device.get_info<sycl::info::device::name>(),
+         "' is not among the ", root_count,
+         " root devices of this process (ONEAPI_DEVICE_SELECTOR may hide it)");
+  }
+
+  std::vector<const Entry*> cut(const Entry& whole, const Partition& partition) {
+    const sycl::device& device = whole.sycl->device;
+    // Under the lock: OpenCL would make other devices the second time.
+    const std::lock_guard<Mutex> lock(locks.making);
+    const std::tuple key{find_or_add_home(device).id, partition.way, partition.counts};
+    auto made = cuts_.find(key);
+    if (made == cuts_.end()) made = cuts_.emplace(key, make_parts(device, partition)).first;
+    std::vector<const Entry*> parts;
+    for (const sycl::device& part : made->second) {
+      const int index = static_cast<int>(parts.size());
+      parts.push_back(&find_or_add_home(part, nullptr, partition.description(), index));
+      search(*parts.back());
+    }
+    return parts;
+  }
+
+  // The caller holds the lock.  The default context of a driver-wide one is searched already.
+  void search(const Entry& entry) noexcept {
+    const Entry& first = *find([&](const Entry& one) { return same_context(one, entry); });
+    if (first.driver_wide() || first.next_searched || &first == last_searched_) return;
+    if (last_searched_) last_searched_->next_searched.store(&first, std::memory_order_release);
+    last_searched_ = &first;
+  }
+
+ private:
+  // The first entry for which `is_it` holds; nullptr: none.
+  template <class IsIt>
+  const Entry* find(const IsIt& is_it) const {
+    for (int id = 0; id < size(); ++id) {
+      if (is_it((*this)[id])) return &(*this)[id];
+    }
+    return nullptr;
+  }
+
+  // The entry that a device was first seen with.
+  const Entry* find_home(const sycl::device& device) const {
+    return find([&](const Entry& one) { return one.sycl->device == device; });
+  }
+
+  const Entry* find_pair(const sycl::device& device, const sycl::context& context) const {
+    return find([&](const Entry& one) {
+      return one.sycl->context == context && one.sycl->device == device;
+    });
+  }
+
+  const Entry* find_root(const sycl::device& device) const {
+    const Entry* const home = find_home(device);
+    return home && home->kind == EntryKind::root ? home : nullptr;
+  }
+
+  // The context of the table that is the same one for the driver, or the context itself.
+  sycl::context known_as(const sycl::context& context) const {
+    const std::uintptr_t native = native_context(context);
+    const Entry* const found =
+        find([&](const Entry& one) { return native && one.sycl->native_context == native; });
+    return found ? found->sycl->context : context;
+  }
+
+  // The caller of these functions holds the lock.
+
+  // `seen_in`: its context if it cannot be in the default one; nullptr: a new one.  `partition` and
+  // `part`: how a sub-device was made, if that is known.
+  const Entry& find_or_add_home(const sycl::device& device, const sycl::context* seen_in = nullptr,
+                                const std::string& partition = {}, int part = -1) {
+    if (const Entry* entry = find_home(device)) return *entry;
+    const sycl::context& common = root_of(device).sycl->context;
+    if (can_live_in(common, device)) seen_in = &common;
+    std::unique_ptr<Entry> entry = describe(device, seen_in ? *seen_in : sycl::context(device));
+    entry->partition = partition;
+    entry->part = part;
+    return add(std::move(entry));
+  }
+
+  const Entry& add(std::unique_ptr<Entry> entry) {
+    const sycl::device& device = entry->sycl->device;
+    const Entry& root = root_of(device);
+    entry->root_id = root.id;
+    entry->kind = EntryKind::context;
+    entry->parent = find_home(device);
+    if (!entry->parent) {
+      const std::optional<sycl::device> whole = parent_of(device);
+      entry->parent = whole ? &find_or_add_home(*whole) : &root;
+      if (whole) entry->kind = EntryKind::sub_device;
+    }
+    for (const sycl::device& component : components_of(device)) {
+      if (const Entry* tile = find_root(component)) entry->components.push_back(tile->id);
+    }
+    entry->default_context = entry->sycl->context == root.sycl->context;
+    return append(std::move(entry));
+  }
+
+  const Entry& append(std::unique_ptr<Entry> entry) {
+    entry->id = size_;
+    if (entries_.size() == most_entries) {
+      fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
+           " entries, one for each device and context that was used, and keeps them until the "
+           "process ends; reuse the same contexts");
+    }
+    entries_.push_back(std::move(entry));  // there is room
+    size_.store(size_ + 1, std::memory_order_release);
+    return *entries_.back();
+  }
+
+  // The sub-devices of a home, by the partition.
+  std::map<std::tuple<int, std::string, std::vector<std::size_t>>, std::vector<sycl::device>> cuts_;
+
+  // Written under the lock.  There is room for all entries: the first `size_` of them are read
+  // without it.
+  static constexpr std::size_t most_entries = 65536;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::atomic<int> size_{0};
+  const Entry* last_searched_ = nullptr;
+};
+
+FirstMade<Table> the_table;
+
+Table& table() {
+  Table* const made = the_table.made();  // inlined, unlike the rest
+  return made ? *made : the_table.get_once([] { return Table(); });
+}
+
+template <class Object>
+const Object& at(const void* address) {
+  return *static_cast<const Object*>(address);
+}
+
+}  // namespace
+
+const Queue& Entry::commands() const {
+  return commands_.get([this] {
+    require_not_forked([this] { return is_cpu(); });
+    return new_queue();
+  });
+}
+
+std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
+  std::string failure;
+  for (auto* one = commands_.newest(); one && failure.empty(); one = one->of_parent) {
+    if (one->value.may_have_work()) failure = one->value.failure_of_copies(data, nbytes, told);
+  }
+  return failure;
+}
+
+const Queue& Entry::extension_queue() const {
+  return extension_queue_.get([this] { return new_queue(); });
+}
+
+const Queue& Entry::fetch_queue() const {
+  return queue_.get([this] {
+    const Interpreter* const python = interpreter;
+    Queue fetched =
+        python ? python->queue_of(*this) : Queue(make_queue(sycl->context, sycl->device, {}));
+    fetched.share();
+    return fetched;
+  });
+}
+
+Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
+
+const void* Entry::device_address() const noexcept { return &sycl->device; }
+const void* Entry::context_address() const noexcept { return &sycl->context; }
+
+void set_no_device_advice(std::string text, std::string driver) {
+  advice = {std::move(text), std::move(driver)};
+}
+
+std::string no_device_advice() {
+  const auto& [text, driver] = advice;
+  if (driver.empty() || dlopen(driver.c_str(), RTLD_LAZY)) return text;  // it may stay loaded
+  return "the driver of the CPU device does not load into this process (" + std::string(dlerror()) +
+         "); if a library that was imported before has loaded what it does not work with, call "
+         "sycl_ext.devices() before that import; " +
+         text;
+}
+
+int root_count() { return table().root_count; }
+int entry_count() { return table().size(); }
+
+int entries_so_far() noexcept {
+  const Table* const made = the_table.made();
+  return made ? made->size() : 0;
+}
+
+const Entry* find_entry(int id) {
+  const Table& entries = table();
+  return id >= 0 && id < entries.size() ? &entries[id] : nullptr;
+}
+
+const Entry& entry_at(int id) {
+  if (const Entry* entry = find_entry(id)) return *entry;
+  const int count = entry_count();
+  fail(Error::Kind::value, "there is no device ", id,
+       count ? "; the table has entries 0 to " + std::to_string(count - 1)
+             : ": SYCL found no device at all; " + no_device_advice());
+}
+
+const Entry& default_entry() {
+  if (const Entry* const chosen = table().chosen) return *chosen;
+  fail(Error::Kind::runtime, "SYCL found no device; ", no_device_advice());
+}
+
+const Entry& entry_of(const void* device, const void* context) {
+  return sycl_call("looking up a device", [&]() -> const Entry& {
+    return table().of(at<sycl::device>(device), at<sycl::context>(context));
+  });
+}
+
+const Entry& entry_of(const Queue& queue) {
+  return sycl_call("looking up the device of a queue", [&]() -> const Entry& {
+    const sycl::queue& handle = queue.state().queue;
+    return table().of(handle.get_device(), handle.get_context());
+  });
+}
+
+const Entry& entry_of_context(const void* context, const void* device) {
+  return sycl_call("looking up the device of a context", [&]() -> const Entry& {
+    const sycl::context& wanted = at<sycl::context>(context);
+    const auto devices = wanted.get_devices();
+    if (!device && devices.size() != 1) {
+      fail(Error::Kind::value, "the context has ", devices.size(),
+           " devices; name one of them with device=");
+    }
+    const sycl::device& meant = device ? at<sycl::device>(device) : devices.front();
+    if (is_served(meant, wanted)) return table().of(meant, wanted);
+    fail(Error::Kind::value, "the device '", meant.get_info<sycl::info::device::name>(),
+         "' does not belong to the context, which has ", devices.size(), " device(s)");
+  });
+}
+
+const Entry& entry_of_device(const void* device) {
+  return sycl_call("looking up a device",
+                   [&]() -> const Entry& { return table().home_of(at<sycl::device>(device)); });
+}
+
+bool Entry::reaches(const Entry& other) const noexcept {
+  const auto is_part = [](const Entry& part, const std::vector<int>& components) {
+    return std::find(components.begin(), components.end(), part.root_id) != components.end();
+  };
+  return root_id == other.root_id || is_part(other, components) || is_part(*this, other.components);
+}
+
+std::string Partition::description() const {
+  std::string text = way;
+  for (const std::size_t count : counts) text += " " + std::to_string(count);
+  return text;
+}
+
+std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition) {
+  try {
+    return table().cut(entry, partition);
+  } catch (const sycl::exception& error) {
+    return sycl_call("asking how a device can be cut", [&]() -> std::vector<const Entry*> {
+      fail(Error::Kind::runtime, "device ", entry.id, " ('", entry.name, "', ",
+           entry.sycl->device.get_info<sycl::info::device::max_compute_units>(),
+           " compute units) cannot be partitioned by '", partition.description(),
+           "': ", error.what(), " (sycl::errc ", error.code().value(),
+           "); it can be partitioned by ", ways_to_cut(entry.sycl->device));
+    });
+  }
+}
+
+void register_context_of(const Entry& entry) {
+  const std::lock_guard<Mutex> lock(locks.making);
+  table().search(entry);
+}
+
+bool same_context(const Entry& a, const Entry& b) noexcept {
+  return a.sycl->context == b.sycl->context;
+}
+
+bool copies_directly(const Entry& from, const Entry& to) {
+  if (from.host_memory || to.host_memory) return true;
+  // On OpenCL each context has its own list of USM; other drivers have one for all contexts.
+  if (to.backend == "opencl" && !same_context(from, to)) return false;
+  if (from.root_id == to.root_id) return true;
+  return sycl_call("asking whether memory can be copied directly", [&] {
+    sycl::device target = entry_at(to.root_id).sycl->device;
+    const sycl::device& source = entry_at(from.root_id).sycl->device;
+    return target.get_platform() == source.get_platform() &&
+           target.ext_oneapi_can_access_peer(source);
+  });
+}
+
+}  // namespace sycl_ext

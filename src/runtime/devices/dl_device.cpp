@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/devices/dl_device.hpp"
+
+#include <array>
+#include <sycl/backend.hpp>
+#include <sycl/detail/backend_traits_cuda.hpp>
+#include <sycl/detail/backend_traits_hip.hpp>
+#include <sycl/ext/oneapi/backend/hip.hpp>
+
+#include "base/interpreter.hpp"
+#include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtime_call.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+struct Name {
+  const char* backend;
+  UsmKind kind;
+  DLDeviceType type;
+};
+
+// The one table.  DLPack has no type for managed memory of ROCm.
+constexpr std::array<Name, 5> names{{
+    {"cuda", UsmKind::device, kDLCUDA},
+    {"cuda", UsmKind::shared, kDLCUDAManaged},
+    {"cuda", UsmKind::host, kDLCUDAHost},
+    {"hip", UsmKind::device, kDLROCM},
+    {"hip", UsmKind::host, kDLROCMHost},
+}};
+
+}  // namespace
+
+NamedDevice resolve(DLDevice device) {
+  const int type = static_cast<int>(device.device_type);
+  if (type == kDLCPU) return {true};
+  if (type == kDLOneAPI) return {false, find_entry(device.device_id)};
+  NamedDevice found;
+  for (const Name& name : names) {
+    if (name.type != device.device_type) continue;
+    found.kind = name.kind;
+    for (int id = 0; id < root_count() && !found.entry; ++id) {
+      const Entry& root = entry_at(id);
+      const bool is_it = root.native_ordinal == device.device_id && root.backend == name.backend;
+      if (is_it) found.entry = &root;
+    }
+  }
+  return found;
+}
+
+std::uintptr_t native_stream(const Entry& entry) {
+  const WithoutGil released;
+  // In order, and so one stream; a queue that is out of order has many.
+  const auto& queue = *static_cast<const sycl::queue*>(entry.commands().share());
+  return sycl_call("asking for the stream of a queue", [&] {
+    const RuntimeCall call("asking for the stream of a queue");
+    using sycl::backend;
+    return entry.backend == "cuda"
+               ? reinterpret_cast<std::uintptr_t>(sycl::get_native<backend::ext_oneapi_cuda>(queue))
+               : reinterpret_cast<std::uintptr_t>(sycl::get_native<backend::ext_oneapi_hip>(queue));
+  });
+}
+
+}  // namespace sycl_ext

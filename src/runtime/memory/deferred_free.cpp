@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/deferred_free.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/lock.hpp"
+#include "runtime/sycl/runtime_call.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// The pauses between two looks grow while nothing ends.
+constexpr std::chrono::microseconds shortest_pause{50}, longest_pause{5000};
+
+// A group behind so many gets no marker yet: libintelocl ends markers that wait for the same
+// command by recursion, one in the other, and some 20,000 of them overflow the stack of its thread.
+constexpr std::size_t most_groups = 256;
+
+// Whether this is the thread that frees.  A deleter may run Python code, which may allocate: the
+// thread would then wait for itself.
+thread_local bool frees = false;
+
+}  // namespace
+
+// Objects that wait for the same queues, and arrived between two looks or while there were many
+// groups, are a group.  Each of its queues gets a marker behind all of its work so far; when all
+// markers are done, the group is freed.
+struct Reaper {
+  // Linked by the members themselves, newest first.
+  using List = std::unique_ptr<Deferred>;
+  static void push(List* list, std::unique_ptr<Deferred> one) noexcept {
+    one->next_ = std::move(*list);
+    *list = std::move(one);
+  }
+  static std::unique_ptr<Deferred> pop(List* list) noexcept {
+    std::unique_ptr<Deferred> one = std::move(*list);
+    if (one) *list = std::move(one->next_);
+    return one;
+  }
+
+  struct Group {
+    QueueSet queues;  // of its first member
+    std::optional<std::vector<Event>> markers = std::nullopt;
+    List members = nullptr;
+  };
+
+  void run() {
+    frees = true;
+    std::chrono::microseconds pause = shortest_pause;
+    for (;;) {
+      List arrived = next(pause);
+      pause = arrived ? shortest_pause : std::min(2 * pause, longest_pause);
+      while (std::unique_ptr<Deferred> one = pop(&arrived)) put(std::move(one));
+      const std::uint64_t done = free_those_done();
+      const std::lock_guard<Mutex> lock(locks.deferred_frees);
+      count -= done;
+      ++looks_ended;
+      passed.notify_all();
+    }
+  }
+
+  // Sleeps while there is nothing to do, and for a pause while work is pending.
+  List next(std::chrono::microseconds pause) {
+    // Objects that arrive in quick succession are handled together, and wake no thread.
+    std::unique_lock<Mutex> lock(locks.deferred_frees);
+    changed.wait_for(lock, pause, [this] { return urgent; });
+    urgent = false;
+    if (groups.empty() && !fresh) {
+      sleeps = true;
+      changed.wait(lock, [this] { return fresh != nullptr; });
+      sleeps = false;
+    }
+    ++looks_begun;
+    return std::move(fresh);
+  }
+
+  // Puts it into its group, which has no marker yet.
+  void put(std::unique_ptr<Deferred> one) noexcept {
+    const QueueSet queues = one->awaited_queues();
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
+      return !other.markers && other.queues == queues;
+    });
+    if (group == groups.end()) {
+      try {
+        group = groups.insert(groups.end(), Group{queues});
+      } catch (...) {  // not enough memory now: the next look tries again
+        const std::lock_guard<Mutex> lock(locks.deferred_frees);
+        return push(&fresh, std::move(one));
+      }
+    }
+    push(&group->members, std::move(one));
+  }
+
+  // The next look tries again where a queue records a graph, in which a marker would be a node, or
+  // the runtime fails.
+  static void mark(Group* group) noexcept {
+    try {
+      std::vector<Event> markers;
+      for (const Queue* queue : group->queues) {
+        try {
+          markers.push_back(queue->marker());
+        } catch (const DeviceLost&) {
+        }
+      }
+      group->markers = std::move(markers);
+    } catch (...) {
+    }
+  }
+
+  // No lock is held, because a deleter may be Python's.
+  std::uint64_t free_those_done() noexcept {
+    std::uint64_t done = 0;
+    for (auto group = groups.begin(); group != groups.end();) {
+      // Earlier groups are not done, and a queue passes its markers in order.
+      const bool is_behind = std::any_of(groups.begin(), group, [&](const Group& before) {
+        return before.queues == group->queues;
+      });
+      const bool is_late = is_behind && groups.size() > most_groups;
+      if (!group->markers && !is_late) mark(&*group);
+      if (is_behind || !group->markers ||
+          !std::all_of(group->markers->begin(), group->markers->end(),
+                       [](const Event& marker) { return marker.is_done(); })) {
+        ++group;
+        continue;
+      }
+      List members = std::move(group->members);
+      group = groups.erase(group);
+      while (pop(&members)) ++done;
+    }
+    return done;
+  }
+
+  std::condition_variable_any changed, passed;
+  List fresh;
+  bool runs = false, sleeps = false, urgent = false;
+  std::atomic<std::size_t> count{0};
+  std::uint64_t looks_begun = 0, looks_ended = 0;
+  std::list<Group> groups;  // of one look after the other; the thread's
+};
+
+namespace {
+
+// A child does not have the thread, and the objects were the parent's to free.
+FirstMade<Reaper, true> reapers;
+Reaper& reaper() noexcept {
+  return reapers.get([] { return Reaper(); });
+}
+[[maybe_unused]] Reaper& first_reaper = reaper();
+
+}  // namespace
+
+void free_after_work(std::unique_ptr<Deferred> what) noexcept {
+  if (is_process_ending()) return static_cast<void>(what.release());
+  Reaper& all = reaper();
+  const std::lock_guard<Mutex> lock(locks.deferred_frees);
+  Reaper::push(&all.fresh, std::move(what));
+  ++all.count;
+  if (!all.runs) {
+    try {
+      std::thread([&all] { all.run(); }).detach();
+      all.runs = true;
+    } catch (...) {  // the next one tries again
+    }
+  }
+  if (all.sleeps) all.changed.notify_one();
+}
+
+std::size_t deferred_frees() noexcept { return reaper().count; }
+
+bool is_freeing() noexcept { return frees; }
+
+void settle_deferred_frees(std::chrono::milliseconds timeout) {
+  if (frees) return;
+  Reaper& all = reaper();
+  std::unique_lock<Mutex> lock(locks.deferred_frees);
+  const std::uint64_t look = all.looks_begun + (all.fresh ? 1 : 0);  // the one that meets the last
+  if (all.looks_ended == look) return;
+  all.urgent = true;
+  all.changed.notify_one();
+  all.passed.wait_for(lock, timeout, [&] { return all.looks_ended >= look; });
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/host_registration.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "base/fork.hpp"
+#include "base/interpreter.hpp"
+#include "base/lock.hpp"
+#include "runtime/devices/level_zero.hpp"
+#include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtime_call.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+namespace experimental = sycl::ext::oneapi::experimental;
+
+// All ranges, by their first byte.  Drivers forget a range when any part of it is released, so no
+// two of them overlap.  Never destroyed.
+std::map<const std::byte*, RegisteredMemory*>& ranges =
+    *new std::map<const std::byte*, RegisteredMemory*>;
+
+bool is_whole_imported(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
+  const std::optional<const void*> first = imported_from(entry, data);
+  return first.value_or(nullptr) && first == imported_from(entry, data + nbytes - 1);
+}
+
+// False: the driver cannot, or has not, which the runtime does not tell.
+bool import(const Entry& entry, const std::byte* data, std::size_t nbytes) noexcept {
+  try {
+    experimental::prepare_for_device_copy(data, nbytes, entry.sycl->context);
+  } catch (...) {
+    return false;
+  }
+  return !imported_from(entry, data) || is_whole_imported(entry, data, nbytes);
+}
+
+// The range that overlaps these bytes; nullptr: there is none.  The caller holds the lock.
+RegisteredMemory* find_overlapping(const std::byte* data, std::size_t nbytes) {
+  const auto after = ranges.lower_bound(data + nbytes);
+  if (after == ranges.begin()) return nullptr;
+  RegisteredMemory* const found = std::prev(after)->second;
+  return found->data + found->nbytes > data ? found : nullptr;
+}
+
+}  // namespace
+
+RegisteredMemory::~RegisteredMemory() {
+  const WithoutGil released;
+  if (!is_process_ending()) {
+    const RuntimeCall call("releasing host memory");
+    const std::lock_guard<Mutex> lock(locks.host_registrations);
+    release();
+  }
+  memory_.reset();  // a waiter for the range may close the memory at once
+  const std::lock_guard<Mutex> lock(locks.host_registrations);
+  const auto range = ranges.find(data);
+  if (range != ranges.end() && range->second == this) ranges.erase(range);
+}
+
+void RegisteredMemory::release() noexcept {
+  for (const auto& [entry, is_ours] : std::exchange(known_, {})) {
+    // After a fork it is the parent's, and at the end of the process the system's.
+    if (!is_ours || is_forked_child() || is_process_ending()) continue;
+    try {
+      experimental::release_from_device_copy(data, entry->sycl->context);
+    } catch (...) {  // a deleter never raises
+    }
+  }
+}
+
+bool RegisteredMemory::is_known_to(const Entry& entry) const noexcept {
+  const Entry* const root = find_entry(entry.root_id);
+  return std::any_of(known_.begin(), known_.end(),
+                     [root](const auto& one) { return same_context(*one.first, *root); });
+}
+
+Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes) {
+  const WithoutGil released;
+  const auto made = std::make_shared<RegisteredMemory>(std::move(memory), data, nbytes);
+  if (nbytes == 0 || is_forked_child()) return made;
+  made->known_.reserve(root_count());  // nothing fails between an import and its note
+  Registration other;                  // dropped without the lock
+  const RuntimeCall call("registering host memory");
+  const std::lock_guard<Mutex> lock(locks.host_registrations);
+  while (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
+    other = range->weak_from_this().lock();
+    if (other && other->contains(data, nbytes)) return other;
+    if (other) {
+      fail(Error::Kind::buffer, "the ", nbytes, " bytes at ", static_cast<const void*>(data),
+           " overlap ", other->nbytes, " bytes at ", static_cast<const void*>(other->data),
+           ", which are registered, and a driver registers each byte only once; close that "
+           "registration first, or register one range that contains both");
+    }
+    range->release();  // its last handle is being dropped
+    ranges.erase(range->data);
+  }
+  ranges[data] = made.get();
+  for (const Entry* entry = find_entry(0); entry; entry = entry->next_searched) {
+    // Of a host device the copies are the host's.
+    if (!entry->default_context || entry->host_memory) continue;
+    const bool is_anothers = is_whole_imported(*entry, data, nbytes);
+    if (is_anothers || import(*entry, data, nbytes)) {
+      made->known_.push_back({entry, !is_anothers});
+    }
+  }
+  return made;
+}
+
+void HostRegistration::close(bool wait) {
+  Registration registration = std::move(held_);
+  if (!registration) return;
+  --registration->users;
+  if (!wait || registration->nbytes == 0 || is_forked_child() || is_freeing()) return;
+  const WithoutGil released;
+  const std::byte* const data = registration->data;
+  registration.reset();
+  wait_interruptibly([data] {
+    const auto is_going = [data] {
+      const std::lock_guard<Mutex> lock(locks.host_registrations);
+      const auto range = ranges.find(data);
+      return range != ranges.end() && range->second->users == 0;
+    };
+    while (is_going()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+}
+
+Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes) {
+  Registration found;  // dropped without the lock
+  {
+    const std::lock_guard<Mutex> lock(locks.host_registrations);
+    if (RegisteredMemory* const range = find_overlapping(data, nbytes)) {
+      found = range->weak_from_this().lock();
+    }
+  }
+  return found && found->contains(data, nbytes) && found->is_known_to(entry) ? found : nullptr;
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers existing host memory with the drivers ("pins" it), so that they copy from it and to it
+// by DMA.  Other host memory is copied through a block of host USM.  Registered memory does not
+// become USM: get_pointer_type() does not recognise it, and kernels read it only on devices that
+// read all host memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/memory/usm.hpp"
+
+namespace sycl_ext {
+
+// A range of memory that is registered with drivers.  It owns a reference to the memory.  The
+// destructor of the last handle removes the registration at once; each pending copy has a handle.
+class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
+ public:
+  RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes)
+      : data(data), nbytes(nbytes), memory_(std::move(memory)) {}
+  ~RegisteredMemory();
+
+  // Whether the range is registered with the driver of the entry.
+  bool is_known_to(const Entry& entry) const noexcept;
+  bool contains(const std::byte* first, std::size_t size) const noexcept {
+    return first >= data && size <= nbytes && first - data <= static_cast<long>(nbytes - size);
+  }
+
+  const std::byte* const data;
+  const std::size_t nbytes;
+  // The number of handles of users; those of copies are not counted.
+  mutable std::atomic<int> users{0};
+
+ private:
+  friend std::shared_ptr<const RegisteredMemory> register_host(Memory memory, const std::byte* data,
+                                                               std::size_t nbytes);
+  void release() noexcept;  // the caller holds the lock of all ranges
+
+  Memory memory_;
+  // A root device of each driver that the range is registered with, and whether by this object.
+  std::vector<std::pair<const Entry*, bool>> known_;
+};
+using Registration = std::shared_ptr<const RegisteredMemory>;
+
+// Registers the bytes with the driver of every default context; drivers that cannot register host
+// memory are skipped.  A range inside a registered one shares its registration.  Error(buffer): the
+// range overlaps a registered one in another way.
+Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes);
+
+// A registration as its user holds it; the destructor closes it.
+class HostRegistration {
+ public:
+  HostRegistration(const Memory& memory, const std::byte* data, std::size_t nbytes)
+      : held_(register_host(memory, data, nbytes)) {
+    ++held_->users;
+  }
+  ~HostRegistration() { close(false); }
+  HostRegistration(const HostRegistration&) = delete;
+  bool is_closed() const noexcept { return !held_; }
+  bool is_known_to(const Entry& entry) const { return held_ && held_->is_known_to(entry); }
+  // `wait`: the last user waits for pending copies, and then removes the registration.  Else, after
+  // Ctrl-C, and in a deleter that the thread that frees runs, the last of those copies removes it.
+  void close(bool wait);
+
+ private:
+  Registration held_;
+};
+
+// The registration of all these bytes with the driver of the entry; nullptr: there is none.
+Registration registration_of(const Entry& entry, const std::byte* data, std::size_t nbytes);
+
+}  // namespace sycl_ext

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/ipc.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
+
+#include "base/fork.hpp"
+#include "base/interpreter.hpp"
+#include "runtime/devices/level_zero.hpp"
+#include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtime_call.hpp"
+
+// The older of two namespaces: the runtimes 2026.0 to 2026.2 all have it, and a module that is
+// built with any of them runs with the others.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+namespace ipc = sycl::ext::oneapi::experimental::ipc_memory;
+
+namespace sycl_ext {
+
+namespace {
+
+void require_ipc(const Entry& entry) {
+  if (has_ipc(entry)) return;
+  fail(Error::Kind::buffer, "device (14, ", entry.id, "), ", entry.name,
+       ", has no inter-process handles (the aspect ext_oneapi_ipc_memory, and Level Zero's "
+       "ZE_IPC_PROPERTY_FLAG_MEMORY); sycl_ext.ipc.empty makes memory that processes can share, "
+       "on devices where that is possible");
+}
+
+// Error(buffer) unless all of the block lies in one allocation, where there is a driver to ask.
+std::optional<DriverAllocation> require_one_allocation(const char* what, const Entry& entry,
+                                                       const std::byte* data, std::size_t nbytes) {
+  const std::optional<DriverAllocation> found = allocation_at(entry, data);
+  if (!found) return found;
+  if (found->error) {
+    fail(Error::Kind::buffer, "the driver of device (14, ", entry.id, ") reports no memory at ",
+         static_cast<const void*>(data), " (zeMemGetAddressRange: error ", found->error, ")");
+  }
+  const auto offset = static_cast<std::size_t>(data - found->begin);
+  if (offset <= found->nbytes && nbytes <= found->nbytes - offset) return found;
+  fail(Error::Kind::buffer, what, " describes ", nbytes, " bytes at ",
+       static_cast<const void*>(data), ", and the driver reports ", found->nbytes,
+       " bytes, which begin at ", static_cast<const void*>(found->begin));
+}
+
+struct Opened {
+  void* pointer;
+  sycl::context context;
+  Owner lease;  // goes after the mapping was closed
+
+  void end() const { ipc::close(pointer, context); }
+};
+
+struct Exported {
+  Memory memory;
+  ipc::handle handle;
+
+  void end() { ipc::put(handle, memory->entry->sycl->context); }
+};
+
+template <class State>
+void release_ipc(void* state) {
+  const std::unique_ptr<State> mine(static_cast<State*>(state));
+  if (is_forked_child() || is_process_ending()) return;  // it is the parent's, or the system's
+  const WithoutGil released;
+  const RuntimeCall call("ending the use of an inter-process handle");
+  try {
+    mine->end();
+  } catch (...) {  // a deleter does not raise; a handle goes with its block, then
+  }
+}
+
+}  // namespace
+
+bool has_ipc(const Entry& entry) {
+  return has_usm(entry, UsmKind::device) && sycl_call("asking for the aspects of a device", [&] {
+           return entry.sycl->device.has(sycl::aspect::ext_oneapi_ipc_memory) &&
+                  shares_memory(entry);
+         });
+}
+
+IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes) {
+  const WithoutGil released;
+  if (memory->kind != UsmKind::device || !memory->entry) {
+    fail(Error::Kind::buffer, "'", usm_kind_name(memory->kind),
+         "' memory has no inter-process handle, only 'device' USM has; copy it to memory from "
+         "sycl_ext.ipc.empty");
+  }
+  const Entry& entry = *memory->entry;
+  require_ipc(entry);
+  const auto found = require_one_allocation("the tensor", entry, data, nbytes);
+  const auto get = [&] {
+    const RuntimeCall call("getting an inter-process handle");
+    return ipc::get(const_cast<std::byte*>(data), entry.sycl->context);
+  };
+  std::unique_ptr<Exported> exported;
+  try {
+    exported.reset(new Exported{memory, sycl_call("getting an inter-process handle", get)});
+  } catch (const Error& error) {
+    if (memory->is_ours()) throw;
+    fail(Error::Kind::buffer,
+         "the tensor is in memory that other code allocated, and the driver returned no handle (",
+         error.what(),
+         "): if it comes from another process, forward the Handle of that process, which any "
+         "number of processes can open; else copy the tensor to memory from sycl_ext.ipc.empty");
+  }
+  const ipc::handle_data_t bytes = exported->handle.data();
+  // The Level Zero adapter v1 loses the errors of its memory provider, and reports success.
+  if (bytes.empty()) {
+    fail(Error::Kind::runtime, "getting an inter-process handle failed: the driver of device (14, ",
+         entry.id, "), ", entry.name, ", returned none");
+  }
+  return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+          found ? found->nbytes : 0,
+          Owner(exported.release(), release_ipc<Exported>)};
+}
+
+Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes, Owner lease) {
+  const WithoutGil released;
+  require_ipc(entry);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(handle.data());
+  const sycl::context& context = entry.sycl->context;
+  auto opened = std::make_unique<Opened>(Opened{nullptr, context, std::move(lease)});
+  opened->pointer = sycl_call("opening an inter-process handle", [&] {
+    const RuntimeCall call("opening an inter-process handle");
+    return ipc::open(ipc::handle_data_t(bytes, bytes + handle.size()), context, entry.sycl->device);
+  });
+  auto* const data = static_cast<std::byte*>(opened->pointer);
+  if (!data) {  // an error that the Level Zero adapter v1 has lost
+    fail(Error::Kind::runtime, "opening an inter-process handle failed: the driver of device (14, ",
+         entry.id, "), ", entry.name, ", mapped nothing");
+  }
+  // Only a valid mapping is closed: the runtime uses the pointer, and would close another mapping.
+  require_one_allocation("the inter-process handle", entry, data, nbytes);
+  Owner owner(opened.release(), release_ipc<Opened>);
+  UsmKind kind;
+  const Entry& where = locate_usm("the inter-process handle", data, nbytes, entry, &kind);
+  return borrow(data, nbytes, kind, &where, {}, std::move(owner));
+}
+
+}  // namespace sycl_ext

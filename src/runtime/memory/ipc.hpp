@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device USM of one process, opened by another one on the same device: the inter-process
+// handles of SYCL.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/memory/usm.hpp"
+
+namespace sycl_ext {
+
+// Whether the device memory of an entry can be opened by other processes.
+bool has_ipc(const Entry& entry);
+
+// The handle of `nbytes` bytes in a block.
+//
+// A handle exports the allocation of the driver that contains these bytes, and their offset in it.
+// The Level Zero adapters put blocks of less than 4 MiB into slabs with other blocks, which a
+// process that opens the handle can access.  The adapters keep the handle of the driver until the
+// allocation is freed.  A forked process leaves the handle to its parent.
+struct IpcExport {
+  std::string bytes;
+  std::size_t exposed;  // size of the driver's allocation; 0: unknown
+  Owner handle;         // keeps the block
+};
+// Error(buffer) unless the bytes are 'device' USM in an allocation that the driver knows.
+IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes);
+
+// The `nbytes` bytes of a handle of another process, which must have made it on the entry's device.
+// `lease` goes after the mapping: while it is there, the maker of the memory keeps it.
+// Error(runtime): the runtime does not accept the handle; Error(buffer): it is not device USM of at
+// least that size.
+//
+// The bytes of the handle are trusted: they contain a process, a descriptor and an offset that the
+// runtime uses without a check.  They must come from that process itself, not from a message
+// (sycl_ext/_ipc/handles.py).  Closing releases the GIL; the adapters keep the mapping for the next
+// time.
+Memory open_ipc(const Entry& entry, const std::string& handle, std::size_t nbytes, Owner lease);
+
+}  // namespace sycl_ext

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/memory_limit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "base/interpreter.hpp"
+#include "runtime/devices/device_table.hpp"
+#include "runtime/memory/deferred_free.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// The time that an allocation waits for pending work to free memory, while none is freed.
+constexpr std::chrono::milliseconds longest_wait_for_room{5000};
+using Clock = std::chrono::steady_clock;
+// In a row, of a handler that returns true: other threads may take memory that it frees.
+constexpr int most_fruitless_calls = 100;
+
+// Never destroyed: a block may come back after the static destructors.
+BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
+
+// Whether this thread is in the handler.
+thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
+
+// Bytes of a kind on the device of an entry; of a root device's, also on its parts and contexts.
+std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
+  std::int64_t sum = 0;
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Entry& one = *find_entry(id);
+    if (&one == &entry || one.root_id == entry.id) sum += pool_of(&one, kind).use().bytes;
+  }
+  return sum;
+}
+
+bool ask_handler(const Entry& entry, std::size_t nbytes) {
+  const Interpreter* const python = interpreter;
+  if (!python || is_asking) return false;
+  struct Asking {
+    Asking() { is_asking = true; }
+    ~Asking() { is_asking = false; }
+  } asking;
+  const Entry& root = *find_entry(entry.root_id);
+  return python->make_room(entry, nbytes) || (&root != &entry && python->make_room(root, nbytes));
+}
+
+}  // namespace
+
+BlockPool& pool_of(const Entry* entry, UsmKind kind) noexcept {
+  return entry ? entry->pools[static_cast<std::size_t>(kind)] : host_pool;
+}
+
+std::int64_t bytes_on(const Entry& entry) noexcept {
+  return bytes_of(entry, UsmKind::device) + bytes_of(entry, UsmKind::shared);
+}
+
+bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room) {
+  // Not the blocks that were freed: a handler, and other threads, also free what they allocate.
+  using Bytes = std::array<std::int64_t, 2>;  // each of the two may have a limit
+  const auto in_use = [&entry, &root = *find_entry(entry.root_id)] {
+    return Bytes{bytes_on(entry), bytes_on(root)};
+  };
+  const auto is_less = [](const Bytes& a, const Bytes& b) { return a[0] < b[0] || a[1] < b[1]; };
+  Bytes fewest{INT64_MAX, INT64_MAX};
+  Clock::duration left{};
+  for (int fruitless = 0;;) {
+    const Bytes now = in_use();
+    if (has_room()) return true;
+    if (is_less(now, fewest)) {
+      fewest = {std::min(now[0], fewest[0]), std::min(now[1], fewest[1])};
+      fruitless = 0;
+      left = longest_wait_for_room;
+    }
+    if (!is_freeing() && deferred_frees() > 0 && left.count() > 0) {
+      const WithoutGil released;
+      const auto begin = Clock::now();
+      wait_interruptibly([in_use, is_less, fewest, end = begin + left] {
+        while (deferred_frees() > 0 && !is_less(in_use(), fewest) && Clock::now() < end) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+      left -= Clock::now() - begin;
+    } else if (fruitless++ == most_fruitless_calls || !ask_handler(entry, nbytes)) {
+      return false;
+    }
+  }
+}
+
+const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
+  if (kind == UsmKind::host) return nullptr;
+  for (const Entry* const limited : {&entry, find_entry(entry.root_id)}) {
+    const std::int64_t limit = limited->memory_limit.load(std::memory_order_relaxed);
+    if (limit < 0) continue;
+    if (bytes_on(*limited) + static_cast<std::int64_t>(nbytes) > limit) return limited;
+  }
+  return nullptr;
+}
+
+}  // namespace sycl_ext

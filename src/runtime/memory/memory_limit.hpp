@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory there is of each kind on each device, and how much there may be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "runtime/memory/block_pool.hpp"
+#include "runtime/sycl/usm_kind.hpp"
+
+namespace sycl_ext {
+
+// Of the allocations of an entry; entry nullptr: of host memory.
+BlockPool& pool_of(const Entry* entry, UsmKind kind) noexcept;
+
+// 'device' and 'shared' USM of the device of an entry; of a root device's, also that of its parts
+// and of its private contexts.
+std::int64_t bytes_on(const Entry& entry) noexcept;
+
+// An allocation of so many bytes on the entry does not fit.  Waits for blocks with pending work
+// that are to be freed, then calls the handler for the device of the entry and for its root device,
+// and so on, until `has_room` is true.  False: there is none, and the handler returned false, or
+// freed nothing.  An allocation of the handler itself only waits.
+bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bool()>& has_room);
+
+// The entry whose limit the allocation would pass; nullptr: there is none.
+const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
+
+}  // namespace sycl_ext

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/usm.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "base/fork.hpp"
+#include "base/interpreter.hpp"
+#include "base/lock.hpp"
+#include "runtime/devices/device_table.hpp"
+#include "runtime/memory/memory_limit.hpp"
+#include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtime_call.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+std::atomic<long> uncounted_blocks{0};  // borrowed, or of no bytes
+
+// Gives a block back to the runtime.  After a fork it is the parent's, and at the end of the
+// process the runtime may be gone: then nothing is done.
+void free_block(void* block, const Entry* entry) noexcept {
+  if (!block || !entry) return std::free(block);
+  if (is_process_ending() || (is_forked_child() && !entry->is_cpu())) return;
+  const WithoutGil released;
+  const RuntimeCall call("freeing USM");  // on OpenCL it waits for kernels that may use the block
+  try {
+    sycl::free(block, entry->sycl->context);
+  } catch (...) {  // a deleter never raises; the block is lost
+  }
+}
+
+// Of a private context nothing is kept, nor a block that is larger than its pool allows.
+void give_back(const Allocation& block) noexcept {
+  const auto free = [entry = block.entry](void* data) { free_block(data, entry); };
+  pool_of(block.entry, block.kind)
+      .keep({block.data, block.capacity}, free, /*stays=*/!block.is_private());
+}
+
+// Page-aligned memory for at least `nbytes`, from the pools or fresh.
+KeptBlock take_host_block(std::size_t nbytes) {
+  constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+  return pool_of(nullptr, UsmKind::system).take(nbytes, [nbytes] {
+    void* block = nullptr;
+    const std::size_t capacity = BlockPool::rounded(nbytes);
+    const bool large = nbytes >= 2 * huge_page;
+    if (posix_memalign(&block, large ? huge_page : page, capacity) != 0) {
+      fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of host memory");
+    }
+    // Touching fresh memory page by page costs as much as the copy into it.
+    if (large) madvise(block, nbytes, MADV_HUGEPAGE);
+    return KeptBlock{block, capacity};
+  });
+}
+
+template <class... Parts>
+[[noreturn]] void fail_allocation(std::size_t nbytes, UsmKind kind, const Entry& entry,
+                                  const Parts&... reason) {
+  fail(Error::Kind::memory, "cannot allocate ", nbytes, " bytes of '", usm_kind_name(kind),
+       "' USM on device ", entry.id, " ('", entry.name, "'): ", reason...,
+       "; free other tensors, or take a smaller block or another usm_type");
+}
+
+// nullptr: not enough memory.
+void* fresh_usm(std::size_t nbytes, UsmKind wanted, const Entry& entry) {
+  const WithoutGil released;
+  // Recently freed blocks may still be on their way back.
+  if (nbytes > BlockPool::largest_small) settle_deferred_frees(std::chrono::milliseconds(2));
+  const RuntimeCall call("allocating USM");
+  try {
+    return sycl::malloc(nbytes, entry.sycl->device, entry.sycl->context, alloc_of(wanted));
+  } catch (const sycl::exception& error) {
+    fail_allocation(nbytes, wanted, entry, error.what());
+  }
+}
+
+// The blocks that are found by an address: those of private contexts, and those that the host had a
+// view of.  They may overlap and be there several times.  While there are none, a question takes no
+// lock.
+class BlocksByAddress {
+ public:
+  void add(const Allocation* block) {
+    const std::lock_guard<Mutex> lock(locks.extents);
+    blocks_.emplace(block->data, block);
+    longest_ = std::max(longest_, block->nbytes);
+    count_.store(blocks_.size(), std::memory_order_release);
+  }
+
+  void remove(const Allocation* block) noexcept {
+    const std::lock_guard<Mutex> lock(locks.extents);
+    blocks_.erase({block->data, block});
+    if (blocks_.empty()) longest_ = 0;
+    count_.store(blocks_.size(), std::memory_order_release);
+  }
+
+  // The entry of the first block that contains the address and for which `is_it` returns true, the
+  // block that begins last first; nullptr: there is none.  No block can be removed meanwhile.
+  template <class IsIt>
+  const Entry* entry_at(const void* address, const IsIt& is_it) const noexcept {
+    if (!address || count_.load(std::memory_order_acquire) == 0) return nullptr;
+    const auto* const wanted = static_cast<const std::byte*>(address);
+    const std::lock_guard<Mutex> lock(locks.extents);
+    for (auto it = blocks_.lower_bound({wanted + 1, nullptr}); it != blocks_.begin();) {
+      --it;
+      const auto offset = static_cast<std::size_t>(wanted - it->first);
+      if (offset < it->second->nbytes && is_it(it->second)) return it->second->entry;
+      if (offset >= longest_) break;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::set<std::pair<const std::byte*, const Allocation*>> blocks_;
+  std::size_t longest_ = 0;
+  std::atomic<std::size_t> count_{0};
+};
+BlocksByAddress& found_by_address = *new BlocksByAddress;  // never destroyed
+
+void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
+
+// An owner may keep, through an object of another library, a block of this package, whose owner
+// keeps the next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  Recursion
+// would overflow the stack, so the thread that frees does the releases below this depth.
+constexpr int deepest_release = 50;
+thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
+
+bool are_idle(const QueueSet& queues) noexcept {
+  if (queues.empty() || !may_ask_queues) return queues.empty();
+  const WithoutGil released;
+  return std::all_of(queues.begin(), queues.end(),
+                     [](const Queue* queue) { return queue->is_device_idle(); });
+}
+
+// A block of `size` bytes for an allocation of `nbytes`.
+KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Entry& entry) {
+  KeptBlock block;
+  const Entry* passed = nullptr;
+  const auto is_taken = [&] {
+    passed = passed_limit(entry, kind, size);
+    if (passed) return false;
+    block = pool_of(&entry, kind).take(size, [&] {
+      return KeptBlock{fresh_usm(size, kind, entry), size};
+    });
+    return block.data != nullptr;
+  };
+  const auto is_taken_now = [&] {
+    if (!passed) release_cached_memory();
+    return is_taken();
+  };
+  if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
+  if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
+  fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
+                  " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
+                  bytes_on(*passed), " are in use");
+}
+
+// `take` is called when the memory for all else is there, unless the block has no bytes.
+template <class Take>
+Memory own(const Take& take, std::size_t nbytes, UsmKind kind, const Entry* entry,
+           std::optional<Owner> owner, Queue queue) {
+  if (entry && queue) {  // the entry's queue is not recorded
+    // In a private context it is fetched only on request.
+    const Queue* const shared = entry->default_context ? &entry->queue() : entry->fetched_queue();
+    if (shared && queue == *shared) queue = Queue();
+  }
+  Memory block(new Allocation(nbytes ? take() : KeptBlock{}, nbytes, kind, entry, std::move(owner),
+                              std::move(queue)));
+  if (block->is_private()) found_by_address.add(&*block);
+  if (!block->is_ours() && kind != UsmKind::system) block->fetch_queues();
+  // Errors of copies to the same addresses before are not reported.
+  if (block->is_ours() && entry) (void)entry->failure_of_copies(block->data, nbytes, true);
+  return block;
+}
+
+}  // namespace
+
+void Allocation::let_go(const Allocation* block) noexcept {
+  std::unique_ptr<Allocation> mine(const_cast<Allocation*>(block));
+  if (release_depth == deepest_release || !are_idle(block->awaited_queues())) {
+    return free_after_work(std::move(mine));
+  }
+  ++release_depth;
+  mine.reset();
+  --release_depth;
+}
+
+Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const Entry* entry,
+                       std::optional<Owner>&& owner, Queue&& own_queue) noexcept
+    : data(static_cast<std::byte*>(block.data)),
+      nbytes(nbytes),
+      capacity(block.nbytes),
+      kind(kind),
+      entry(entry),
+      own_queue(std::move(own_queue)),
+      owner_(std::move(owner)) {
+  if (!is_counted()) uncounted_blocks.fetch_add(1, std::memory_order_relaxed);
+}
+
+Allocation::~Allocation() {
+  if (is_private() || is_seen_by_host_) found_by_address.remove(this);
+  is_ours() ? give_back(*this) : owner_->reset();
+  if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
+
+void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
+  if (!owner_) return nullptr;
+  if (owner_->get_deleter() == release) return owner_->get();
+  if (owner_->get_deleter() != release_memory) return nullptr;
+  const Memory& kept = *static_cast<const Memory*>(owner_->get());
+  return kept.use_count() == 1 ? kept->owner_released_by(release) : nullptr;
+}
+
+void Allocation::show() const {
+  fetch_queues();
+  if (!is_shown_) is_shown_ = true;
+}
+
+void Allocation::show_to_host() const {
+  if (!is_ours() || !entry || is_seen_by_host_.exchange(true) || is_private()) return;
+  found_by_address.add(this);
+}
+
+const Entry* came_back(const void* data) noexcept {
+  return found_by_address.entry_at(data, [](const Allocation* block) {
+    if (block->is_seen_by_host_) block->is_shown_ = true;
+    return block->is_seen_by_host_.load();
+  });
+}
+
+const Entry* private_entry_at(const void* address) noexcept {
+  return found_by_address.entry_at(address,
+                                   [](const Allocation* block) { return block->is_private(); });
+}
+
+void Allocation::fetch_queues() const {
+  if (!entry || !entry->default_context) return;
+  entry->queue();
+  if (entry->kind == EntryKind::sub_device) entry_at(entry->root_id).queue();
+}
+
+QueueSet Allocation::busy_queues(bool of_others) const noexcept {
+  QueueSet set;
+  const auto add = [&set](const Queue* queue) {
+    if (queue && queue->may_have_work()) set.add(*queue);
+  };
+  if (entry) add(entry->made_commands());
+  if (!of_others) return set;
+  if (own_queue) add(&own_queue);
+  if (!entry) return set;
+  add(entry->fetched_queue());
+  add(entry->made_extension_queue());
+  if (entry->kind == EntryKind::sub_device && entry->default_context) {
+    add(find_entry(entry->root_id)->fetched_queue());
+  }
+  return set;
+}
+
+bool Allocation::settle(bool wait, bool told) const {
+  // Before the queues are chosen: later holders are asked about the next time.
+  const std::int64_t gone = gone_.load(std::memory_order_acquire);
+  for (const Queue* queue : busy_queues()) {
+    if (queue->is_idle()) continue;
+    if (!wait) return false;
+    queue->wait();
+  }
+  const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
+  if (!failure.empty() && !wait) return false;
+  if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
+  seen_.store(gone, std::memory_order_relaxed);
+  return true;
+}
+
+bool Allocation::is_idle() const {
+  if (entry && is_forked_child() && !entry->is_cpu()) return false;
+  return !may_have_work() || (may_ask_queues && settle(false, false));
+}
+
+void release_cached_memory() noexcept {
+  const WithoutGil released;
+  // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
+  // holds blocks that are freed after it.
+  for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
+  pool_of(nullptr, UsmKind::system).drain(std::free);
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Entry& entry = *find_entry(id);
+    for (BlockPool& pool : entry.pools) {
+      pool.drain([&entry](void* block) { free_block(block, &entry); });
+    }
+  }
+}
+
+Memory allocate(const Entry& entry, UsmKind kind, std::size_t nbytes, Queue queue, bool dedicated) {
+  // The smallest multiple of Level Zero's page size that is more than the adapters pool.
+  constexpr std::size_t page = std::size_t{64} << 10, least = (std::size_t{4} << 20) + page;
+  if (!has_usm(entry, kind)) {
+    fail(Error::Kind::buffer, "device ", entry.id, " ('", entry.name, "', ", entry.backend,
+         ") has no USM of kind '", usm_kind_name(kind),
+         "'; choose another device (`python -m sycl_ext devices` lists them, and `python -m "
+         "sycl_ext doctor` names the package of one)");
+  }
+  require_not_forked([&entry] { return entry.is_cpu(); });
+  const auto take = [&] {
+    // No pool keeps a block as large as a dedicated one.
+    return take_usm(dedicated ? std::max(nbytes, least) : BlockPool::rounded(nbytes), nbytes, kind,
+                    entry);
+  };
+  return own(take, nbytes, kind, &entry, std::nullopt, std::move(queue));
+}
+
+Memory allocate_host(std::size_t nbytes, Queue queue) {
+  const auto take = [nbytes] { return take_host_block(nbytes); };
+  return own(take, nbytes, UsmKind::system, nullptr, std::nullopt, std::move(queue));
+}
+
+long live_allocations() {
+  long count = uncounted_blocks + pool_of(nullptr, UsmKind::system).use().live;
+  for (int id = 0; id < entries_so_far(); ++id) {
+    for (const UsmKind kind : allocated_kinds) count += pool_of(find_entry(id), kind).use().live;
+  }
+  return count;
+}
+
+Memory borrow(void* data, std::size_t nbytes, UsmKind kind, const Entry* entry, Queue queue,
+              Owner owner) {
+  const auto take = [&] { return KeptBlock{data, nbytes}; };
+  return own(take, nbytes, kind, entry, std::move(owner), std::move(queue));
+}
+
+}  // namespace sycl_ext

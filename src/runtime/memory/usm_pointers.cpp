@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/usm_pointers.hpp"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <string>
+#include <sycl/ext/oneapi/experimental/composite_device.hpp>
+#include <sycl/ext/oneapi/virtual_mem/virtual_mem.hpp>
+
+#include "base/fork.hpp"
+#include "runtime/devices/device_info.hpp"
+#include "runtime/devices/level_zero.hpp"
+#include "runtime/memory/usm.hpp"
+#include "runtime/sycl/handles.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// Makes the runtime create the devices that it does not list: the tiles of its GPUs, and the cards
+// of the tiles that it lists.  Before that, the runtime fails to return the device of memory on
+// them.
+void meet_unlisted_devices() noexcept {
+  const auto meet = [](const auto& make) {
+    try {
+      make();
+    } catch (...) {  // a device without parts, a driver without cards
+    }
+  };
+  const Partition tiles{"next_partitionable", {}};
+  for (int id = 0; id < root_count(); ++id) {
+    const sycl::device& device = entry_at(id).sycl->device;
+    if (device.get_backend() == sycl::backend::opencl) continue;
+    meet([&] { make_parts(device, tiles); });
+  }
+  meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
+}
+
+sycl::device device_of(const void* pointer, const sycl::context& context) {
+  try {
+    return sycl::get_pointer_device(pointer, context);
+  } catch (const sycl::exception&) {
+    meet_unlisted_devices();
+    return sycl::get_pointer_device(pointer, context);
+  }
+}
+
+// The kind of the USM that contains `pointer`, as the runtime knows it in the entry's context.
+// Nothing: not USM of that context (on Level Zero: of no context of that driver).  On Level Zero
+// the answer is for the allocation of the driver, which may be a slab with many blocks: a pointer
+// beyond its block, or into a freed block, still has a kind.  In a forked child nothing is USM of a
+// GPU.
+std::optional<UsmKind> kind_in(const Entry& entry, const void* pointer) noexcept {
+  if (is_forked_child() && !entry.is_cpu()) return {};  // the driver may be locked for ever
+  // The runtime throws for a device without USM, which is slow.
+  const auto has = [&entry](UsmKind one) { return has_usm(entry, one); };
+  if (std::none_of(allocated_kinds.begin(), allocated_kinds.end(), has)) return {};
+  try {
+    const sycl::usm::alloc found = sycl::get_pointer_type(pointer, entry.sycl->context);
+    for (const UsmKind one : allocated_kinds) {
+      if (alloc_of(one) == found) return one;
+    }
+  } catch (...) {  // the runtime does not know: the same as "no"
+  }
+  return {};
+}
+
+// The entry for the device that a USM pointer of the entry's context was allocated on (on Level
+// Zero that may be a tile of it).
+const Entry& allocating_entry(const void* pointer, const Entry& entry) {
+  if (entry.single_device) return entry;
+  return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
+    const sycl::device device = device_of(pointer, entry.sycl->context);
+    return device == entry.sycl->device ? entry : entry_of(&device, &entry.sycl->context);
+  });
+}
+
+// Memory of the extension sycl_ext_oneapi_virtual_mem is reserved address space that is mapped to
+// physical memory of a device.  Drivers before 2025 do not know the type of such a pointer.
+namespace experimental = sycl::ext::oneapi::experimental;
+
+// Throws for addresses that were never reserved.  Level Zero answers for a whole reservation.
+bool is_accessible(const Entry& entry, const std::byte* first, std::size_t nbytes) {
+  return experimental::get_access_mode(first, nbytes, entry.sycl->context) !=
+         experimental::address_access_mode::none;
+}
+
+bool is_page_mapped(const Entry& entry, const std::byte* page) {
+  const std::optional<DriverAllocation> found = allocation_at(entry, page);
+  return found ? found->error == 0 : is_accessible(entry, page, 1);
+}
+
+// Whether all of a range in a reservation is mapped in the entry's context; nothing: it is in none.
+std::optional<bool> is_mapped(const Entry& entry, const std::byte* first,
+                              std::size_t nbytes) noexcept {
+  std::optional<bool> found;
+  try {
+    if (!entry.sycl->device.has(sycl::aspect::ext_oneapi_virtual_mem)) return found;
+    (void)is_accessible(entry, first, 1);
+    found = false;
+    if (!is_accessible(entry, first, nbytes)) return found;
+    const std::size_t page = experimental::get_mem_granularity(
+        entry.sycl->device, entry.sycl->context, experimental::granularity_mode::minimum);
+    for (std::size_t offset = 0; offset < nbytes; offset += page) {
+      if (!is_page_mapped(entry, first + offset)) return found;
+    }
+    found = is_page_mapped(entry, first + nbytes - 1);
+  } catch (...) {  // other memory, or it is not known that all of it is mapped
+  }
+  return found;
+}
+
+// For a message.
+std::string describe_owner(const void* pointer) {
+  UsmKind kind;
+  const Entry* const entry = find_owner(pointer, &kind, /*every_context=*/true);
+  if (!entry) return "it is plain host memory, or USM of a context that is not registered";
+  const char* const context = entry->default_context ? "default" : "private";
+  return std::string("it is '") + usm_kind_name(kind) + "' USM of the " + context +
+         " context of device (14, " + std::to_string(entry->id) + ")";
+}
+
+}  // namespace
+
+const Entry* find_owner(const void* pointer, UsmKind* kind, bool every_context) {
+  const Entry* const first = find_entry(0);  // throws if the enumeration fails
+  const auto owner_in = [&](const Entry* entry) -> const Entry* {
+    const std::optional<UsmKind> found = entry ? kind_in(*entry, pointer) : std::nullopt;
+    if (!found) return nullptr;
+    const Entry& owner = found == UsmKind::host ? *entry : allocating_entry(pointer, *entry);
+    *kind = *found;  // only with an owner
+    return &owner;
+  };
+  try {
+    const Entry* owner = owner_in(private_entry_at(pointer));
+    for (const Entry* entry = first; entry && !owner; entry = entry->next_searched) {
+      owner = owner_in(entry);
+    }
+    const int count = every_context ? entry_count() : 0;
+    for (int id = root_count(); id < count && !owner; ++id) {
+      const Entry& entry = entry_at(id);
+      if (!entry.default_context && !entry.driver_wide()) owner = owner_in(&entry);
+    }
+    return owner;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {  // an unknown owner
+    return nullptr;
+  }
+}
+
+const Entry& entry_in_context(const void* pointer, const void* context) {
+  const auto& handle = *static_cast<const sycl::context*>(context);
+  const auto devices =
+      sycl_call("asking for the devices of a context", [&] { return handle.get_devices(); });
+  if (devices.size() == 1 || !pointer) return entry_of(&devices.front(), context);
+  try {
+    const sycl::device device = device_of(pointer, handle);
+    return entry_of(&device, context);
+  } catch (const sycl::exception&) {  // virtual memory, or none of the context
+    for (const sycl::device& one : devices) entry_of(&one, context);
+    return device_of_memory(entry_of(&devices.front(), context), pointer);
+  }
+}
+
+const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nbytes,
+                        const Entry& entry, UsmKind* kind) {
+  *kind = UsmKind::device;
+  if (nbytes == 0) return entry;
+  require_not_forked([&entry] { return entry.is_cpu(); });
+  const std::byte* const last = first + nbytes - 1;
+  const char* const context = entry.default_context ? "default" : "private";
+  const std::optional<UsmKind> found = kind_in(entry, first);
+  const std::optional<bool> mapped = found ? std::nullopt : is_mapped(entry, first, nbytes);
+  if (mapped == false) {
+    fail(Error::Kind::buffer, what, " has ", nbytes, " bytes at ", static_cast<const void*>(first),
+         ", in virtual memory of device (14, ", entry.id,
+         "), and not all of them are mapped to memory and accessible; map them "
+         "(physical_mem::map) before the exchange");
+  }
+  if (!found && !mapped.has_value()) {
+    fail(Error::Kind::buffer, what, " points to ", static_cast<const void*>(first),
+         ", which is not USM of the ", context, " context of device (14, ", entry.id, ") ('",
+         entry.name, "'): ", describe_owner(first),
+         "; memory of another context comes with its queue or context "
+         "(__sycl_usm_array_interface__, sycl_ext.as_tensor), or as the producer's own copy");
+  }
+  if (found && kind_in(entry, last) != found) {
+    fail(Error::Kind::buffer, what, " starts at ", static_cast<const void*>(first),
+         " in USM, but its ", nbytes, " bytes end beyond that allocation");
+  }
+  *kind = found.value_or(UsmKind::device);
+  if (found == UsmKind::host) return entry;
+  const Entry& owner = found ? allocating_entry(first, entry) : device_of_memory(entry, first);
+  if (!entry.reaches(owner)) {
+    fail(Error::Kind::buffer, what, " is said to be on device ", entry.id, " ('", entry.name,
+         "'), but its memory was allocated on device (14, ", owner.root_id, ")");
+  }
+  if (found && &allocating_entry(last, entry) != &owner) {
+    fail(Error::Kind::buffer, what, " starts and ends in memory of two devices");
+  }
+  // The entry of a root device stands for all of it, and that of a composite device for root
+  // devices: the owner is more exact.  Any other entry came with a context that its memory is bound
+  // to.
+  const bool stands_for_others = entry.kind == EntryKind::root || !entry.components.empty();
+  return stands_for_others ? owner : entry;
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mark behind all that a device has been given on an out-of-order queue.
+//
+// A barrier of SYCL would do harm there, and would not even be right.  libsycl has it wait for all
+// host tasks of the queue, and has everything that is submitted later wait for it; dpctl's host
+// tasks want the GIL, which a thread may hold that waits for a later command.  And once a barrier
+// has passed, the next one may miss commands that libsycl still holds back.
+// (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
+// https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)
+// So the device is asked in ways that libsycl does not take for a barrier of the queue, where there
+// is one: OpenCL and the v2 adapter of Level Zero.
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+#include <sycl/backend.hpp>
+#include <sycl/detail/backend_traits_opencl.hpp>
+#include <sycl/ext/oneapi/experimental/profiling_tag.hpp>
+#include <vector>
+
+#include "base/lock.hpp"
+#include "runtime/sycl/commands.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// The functions of OpenCL that are needed, in the library that the runtime has loaded.  They are
+// part of OpenCL 1.2, and the runtime itself needs a later version.
+struct OpenCl {
+  struct Symbol {
+    void* address;
+    template <class Function>
+    operator Function*() const noexcept {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Symbol find(const char* name) const noexcept { return {dlsym(library, name)}; }
+
+  void* const library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  // Not a marker: libintelocl crashes when another thread enqueues meanwhile.
+  decltype(clEnqueueBarrierWithWaitList)* const barrier = find("clEnqueueBarrierWithWaitList");
+  decltype(clGetEventInfo)* const info = find("clGetEventInfo");
+  decltype(clReleaseCommandQueue)* const release_queue = find("clReleaseCommandQueue");
+  decltype(clReleaseEvent)* const release_event = find("clReleaseEvent");
+};
+
+FirstMade<const OpenCl> the_functions;
+
+const OpenCl& opencl() {
+  return the_functions.get([] { return OpenCl(); });
+}
+
+std::optional<sycl::event> mark_opencl(const QueueState& state) {
+  auto native = static_cast<cl_command_queue>(state.native.load(std::memory_order_acquire));
+  if (!native) {
+    native = sycl::get_native<sycl::backend::opencl>(state.queue);
+    state.native.store(native, std::memory_order_release);
+    opencl().release_queue(native);
+  }
+  cl_event end = nullptr;
+  const cl_int failed = opencl().barrier(native, 0, nullptr, &end);
+  if (failed != 0) {
+    throw sycl::exception(sycl::make_error_code(sycl::errc::runtime),
+                          "clEnqueueBarrierWithWaitList says " + std::to_string(failed));
+  }
+  const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(end, opencl().release_event);
+  cl_int status = -1;
+  opencl().info(end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  if (status == CL_COMPLETE) return std::nullopt;
+  return sycl::make_event<sycl::backend::opencl>(std::vector<cl_event>{end},
+                                                 state.queue.get_context());
+}
+
+}  // namespace
+
+bool is_level_zero_v1(const sycl::device& device) {
+  return device.get_backend() == sycl::backend::ext_oneapi_level_zero &&
+         !device.has(sycl::aspect::ext_oneapi_per_event_profiling);
+}
+
+std::optional<sycl::event> mark_device(const QueueState& state) {
+  if (state.answers_at_once && opencl().library) return mark_opencl(state);
+  sycl::queue queue = state.queue;
+  const sycl::device device = queue.get_device();
+  // The v1 adapter of Level Zero, which lacks the second aspect, ends the process when two threads
+  // submit and one of them a tag: the event of a barrier in there is released twice.
+  // https://github.com/oneapi-src/unified-runtime/issues/2347
+  if (device.has(sycl::aspect::ext_oneapi_queue_profiling_tag) &&
+      device.has(sycl::aspect::ext_oneapi_per_event_profiling)) {
+    return sycl::ext::oneapi::experimental::submit_profiling_tag(queue);
+  }
+  return queue.ext_oneapi_submit_barrier();
+}
+
+}  // namespace sycl_ext

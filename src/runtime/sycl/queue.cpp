@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sycl/queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/interpreter.hpp"
+#include "runtime/sycl/commands.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+bool is_recording(const QueueState& state) {
+  return sycl_call("asking whether a queue records", [&] {
+    const RuntimeCall call("asking whether a queue records");
+    return state.queue.ext_oneapi_get_state() ==
+           sycl::ext::oneapi::experimental::queue_state::recording;
+  });
+}
+
+// A command that a queue records does not run, and a barrier there would be a node of the graph, as
+// would all that is ordered after it.
+void require_executing(const QueueState& state) {
+  if (!is_recording(state)) return;
+  fail(Error::Kind::buffer,
+       "a queue that may have work on the memory records a SYCL graph, so its commands cannot be "
+       "waited for, and other work cannot be ordered after them; end the recording first, or ask "
+       "for no order (__dlpack__(stream=-1))");
+}
+
+// The event of all that was submitted so far, on an out-of-order queue of all that the device was
+// given; empty when it is done.
+std::optional<sycl::event> mark(const QueueState& state) {
+  if (belongs_to_parent(state)) return std::nullopt;
+  require_executing(state);
+  try {
+    if (!state.answers_at_once && is_empty(state)) return std::nullopt;
+  } catch (const sycl::exception&) {
+    // A command has failed, and Level Zero repeats the error until a thread has waited.
+  }
+  const RuntimeCall call("submitting a barrier");
+  if (!state.in_order) return mark_device(state);
+  return const_cast<sycl::queue&>(state.queue).ext_oneapi_submit_barrier();
+}
+
+// Whether all that was submitted so far is over.  While the mark of an earlier question is not, no
+// other one is submitted: libintelocl ends many of them by recursion (deferred_free.cpp).
+bool is_past_mark(const QueueState& state) {
+  if (belongs_to_parent(state)) return true;
+  const auto exchange = [&state](std::optional<sycl::event> mark) {
+    const std::lock_guard<Mutex> lock(locks.async_errors);
+    return std::exchange(state.unmet_mark, std::move(mark));
+  };
+  std::optional<sycl::event> last = exchange(std::nullopt);
+  if (!last || is_over(*last)) {
+    last = mark(state);
+    if (is_over_soon(last)) return true;
+  }
+  exchange(std::move(last));
+  return false;
+}
+
+// Later commands come after these, which are of the same context.
+void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::event>& events) {
+  if (events.empty()) return;
+  state->follows_others = true;
+  // As dependencies as well: an event that is only in a barrier's list is waited for when the
+  // barrier leaves a host task behind, by the thread of that host task, and may be behind the next
+  // one.
+  submit(state, [&](sycl::queue& queue) {
+    return queue.submit([&](sycl::handler& barrier) {
+      barrier.depends_on(events);
+      barrier.ext_oneapi_barrier(events);
+    });
+  });
+}
+
+// Level Zero, on an out-of-order queue: waits before a barrier is submitted to it, which may be
+// harmful (device_mark.cpp).
+bool is_empty_after_a_while(const QueueState& state) {
+  if (state.in_order || state.answers_at_once) return false;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (!is_empty(state)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& state, void* to,
+                                          const void* from, std::size_t nbytes) {
+  return sycl_call("copying USM", [&] {
+    return submit(state, [&](sycl::queue& queue) { return queue.memcpy(to, from, nbytes); });
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
+                                       const sycl::property_list& properties) {
+  auto errors = std::make_shared<AsyncErrors>();
+  auto handler = [errors](sycl::exception_list list) {
+    for (const std::exception_ptr& pointer : list) {
+      std::string text = "unknown error";
+      try {
+        std::rethrow_exception(pointer);
+      } catch (const std::exception& error) {
+        text = error.what();
+      } catch (...) {
+      }
+      const std::lock_guard<Mutex> lock(locks.async_errors);
+      if (errors->first.empty()) errors->first = text;
+      ++errors->failures;
+      errors->failure = text;
+    }
+  };
+  return sycl_call("creating a queue", [&] {
+    sycl::queue queue(context, device, handler, properties);
+    return std::make_shared<QueueState>(std::move(queue), false, std::move(errors));
+  });
+}
+
+Queue Queue::from_address(const void* address) {
+  return sycl_call("reading a queue", [&] {
+    const auto& queue = *static_cast<const sycl::queue*>(address);
+    return Queue(std::make_shared<QueueState>(queue, true, nullptr));
+  });
+}
+
+bool Queue::operator==(const Queue& other) const noexcept {
+  if (state_ == other.state_) return true;
+  return state_ && other.state_ && state_->queue == other.state_->queue;
+}
+
+bool Queue::is_at(const void* address) const noexcept {
+  return state_->queue == *static_cast<const sycl::queue*>(address);
+}
+
+bool Queue::in_order() const noexcept { return state_->in_order; }
+
+// An event of another context crashes libintelocl.  Level Zero v1 unlocks the queue while it adds
+// an event of another device, and unlocks it once more when the driver fails meanwhile: the queue
+// then hangs, or two threads are in it. (createAndRetainUrZeEventList in
+// https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp)
+bool Queue::can_follow(const Queue& other) const {
+  return sycl_call("comparing two queues", [&] {
+    const sycl::queue &mine = state_->queue, &its = other.state_->queue;
+    return mine.get_context() == its.get_context() &&
+           (mine.get_device() == its.get_device() || !is_level_zero_v1(mine.get_device()));
+  });
+}
+
+const void* Queue::share() const noexcept {
+  state_->shared = true;
+  return &state_->queue;
+}
+
+Owner Queue::new_reference() const {
+  state_->shared = true;
+  return new_reference_of(state_->queue);
+}
+
+bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
+
+// libsycl keeps the order of the commands on an in-order queue.
+std::vector<Event> Queue::noted_events() const {
+  std::vector<Event> events;
+  const Interpreter* const python = interpreter;
+  if (python && !in_order()) python->find_noted_events(*this, &events);
+  return events;
+}
+
+bool Queue::is_idle() const {
+  const std::vector<Event> noted = noted_events();
+  const WithoutGil released;
+  return std::all_of(noted.begin(), noted.end(), [](const Event& one) { return one.is_done(); }) &&
+         is_device_idle();
+}
+
+bool Queue::is_device_idle() const noexcept {
+  if (!may_have_work()) return true;
+  try {
+    if (!state_->answers_at_once) return false;
+    const RuntimeCall call("asking whether a queue is idle");  // one for all that follow
+    const std::int64_t abandoned = state_->abandoned;
+    // Not ext_oneapi_empty(): it reads an event that another thread, which submits meanwhile,
+    // frees.
+    if (!is_past_mark(*state_) || collect_errors(*state_)) return false;
+    look_at_commands(*state_);
+    state_->settle(abandoned);  // not after an unreported error: the queue is not idle then
+    return true;
+  } catch (...) {
+    return false;  // wait() reports the error
+  }
+}
+
+void Queue::wait() const {
+  if (!may_have_work()) return;
+  std::vector<Event> noted = noted_events();
+  const WithoutGil released;
+  wait_interruptibly([state = state_, events = std::move(noted)] {
+    sycl_call("waiting for a queue", [&] {
+      require_executing(*state);
+      const std::int64_t abandoned = state->abandoned;
+      // Up to the last one of now: other threads may submit for ever.
+      if (const auto last = last_command(*state)) look_at_commands(*state, last.get());
+      // First these: then the device has been given whatever came after them.
+      wait_for_all(events);
+      if (!is_empty_after_a_while(*state)) wait_for_all({Queue(state).marker()});
+      state->settle(abandoned);
+    });
+  });
+  tell_errors();
+}
+
+void Queue::finish(const std::vector<Event>& events) const {
+  wait_for_all(events);
+  tell_errors();
+}
+
+void Queue::tell_errors() const {
+  std::string text;
+  if (sycl_call("collecting asynchronous errors", [this] { return collect_errors(*state_); })) {
+    const std::lock_guard<Mutex> lock(locks.async_errors);
+    text.swap(state_->errors->first);
+  }
+  if (text.empty()) return;  // another thread may have been told
+  fail(Error::Kind::runtime, "work submitted earlier to this queue failed: ", text);
+}
+
+Event Queue::marker() const {
+  if (!may_have_work()) return Event();
+  return sycl_call("submitting a barrier", [&] {
+    std::optional<sycl::event> all = mark(*state_);
+    if (!all) return Event();
+    const RuntimeCall call("flushing a queue");
+    sycl::queue(state_->queue).ext_oneapi_prod();
+    return Event(std::make_shared<EventState>(std::move(*all), state_));
+  });
+}
+
+std::vector<Event> Queue::pending() const {
+  std::vector<Event> events = noted_events();
+  const WithoutGil released;
+  events.push_back(marker());
+  return events;
+}
+
+void Queue::order_after(const Queue& producer) const {
+  if (!producer.may_have_work()) return;
+  if (*this == producer && in_order()) return;
+  const WithoutGil released;
+  if (is_recording(*state_)) {  // a graph depends on nothing outside of it
+    if (producer.is_idle()) return;
+    fail(Error::Kind::buffer,
+         "the consumer's queue records a SYCL graph, which cannot depend on pending work on the "
+         "memory; wait for that work first (stream=None does), or ask for no order (stream=-1)");
+  }
+  if (!in_order() || !can_follow(producer)) return producer.wait();
+  const std::vector<Event> noted = producer.noted_events();
+  sycl_call("ordering one queue after another", [&] {
+    std::vector<sycl::event> events;
+    for (const Event& event : noted) events.push_back(event.state_->event);
+    if (std::optional<sycl::event> done = mark(producer.state())) events.push_back(*done);
+    follow(state_, events);
+  });
+}
+
+void Queue::order_after(const Event& event) const {
+  if (event.is_done() || !in_order() || !can_follow(Queue(event.state_->queue))) return;
+  sycl_call("ordering a queue after a command", [&] { follow(state_, {event.state_->event}); });
+}
+
+void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
+  finish({submit_copy(to, from, nbytes)});
+}
+
+Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
+  return list(submit_memcpy(state_, to, from, nbytes));
+}
+
+Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
+  if (const auto last = last_command(*state_, most_copies)) {
+    wait_interruptibly([state = state_, last] {
+      sycl_call("waiting for earlier copies", [&] { look_at_commands(*state, last.get()); });
+    });
+  }
+  std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
+  sycl_call("submitting a barrier", [&] {
+    const RuntimeCall call("submitting a barrier");
+    copy->end = state_->queue.ext_oneapi_submit_barrier();
+    state_->queue.ext_oneapi_prod();
+    look_at_commands(*state_);
+  });
+  copy->target = static_cast<const std::byte*>(to);
+  copy->nbytes = nbytes;
+  return list(std::move(copy));
+}
+
+void Queue::fill_zero(void* to, std::size_t nbytes) const {
+  finish({list(sycl_call("zeroing USM", [&] {
+    return submit(state_, [&](sycl::queue& queue) { return queue.memset(to, 0, nbytes); });
+  }))});
+}
+
+}  // namespace sycl_ext

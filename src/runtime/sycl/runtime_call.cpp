@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sycl/runtime_call.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/forced_unwind.hpp"
+#include "base/interpreter.hpp"
+#include "base/lock.hpp"
+#include "runtime/devices/device_table.hpp"
+#include "runtime/memory/deferred_free.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+std::atomic<bool> ending{false};
+std::atomic<bool (*)() noexcept> has_gil{nullptr};  // of check_gil_at_runtime_calls()
+
+// Threads in a brief call, calls that wait for work, and whether a thread is about to fork.
+std::atomic<int> brief{0}, unfinished{0};
+std::atomic<bool> forking{false};
+// How deep this thread is in brief calls: the outermost counts for those in it.
+thread_local int own_brief __attribute__((tls_model("initial-exec"))) = 0;
+
+// Exit and fork wait for a bounded time. A brief call may take longer than usual, because the
+// runtime waits for a host task in it, and a thread that holds a lock that the fork needs must
+// continue.
+template <class Condition>
+bool wait_a_little(const Condition& is_met) noexcept {
+  for (int tries = 0; !is_met() && tries < 300; ++tries) usleep(500);
+  return is_met();
+}
+
+// Whether there were commands before the last fork; and of a forked child, whether its parents had
+// such commands, which never end here: a driver may wait for them in its destructor.
+bool is_busy = false, has_work_of_parent = false;
+
+// Runs before the destructors of the libraries that the runtime had loaded by its first call.
+void end_process(int status, void*) {
+  const auto is_all_done = [] { return unfinished == 0 && deferred_frees() == 0; };
+  const bool was_all_done = wait_a_little(is_all_done);
+  ending = true;
+  const bool is_nobody_inside =
+      was_all_done && wait_a_little([&] { return brief == 0 && is_all_done(); });
+  if (is_nobody_inside && !has_work_of_parent) return;
+  std::fflush(stdout);
+  std::fflush(stderr);
+  _exit(status);
+}
+
+// Whether commands of this package may be pending.
+bool may_have_work() noexcept {
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Queue* const commands = find_entry(id)->made_commands();
+    if (commands && commands->may_have_work()) return true;
+  }
+  return false;
+}
+
+void before_fork() noexcept {
+  forking = true;
+  wait_a_little([] { return brief == (own_brief > 0); });
+  is_busy = may_have_work();
+}
+
+// The threads that were in the runtime are not in the child.
+void after_fork(bool in_child) noexcept {
+  if (in_child) {
+    has_work_of_parent = has_work_of_parent || is_busy;
+    unfinished = 0;
+    brief = own_brief > 0;
+  }
+  forking = false;
+}
+
+constexpr ForkSteps steps{before_fork, after_fork};
+[[maybe_unused]] const bool are_steps_set = (fork_steps = &steps, true);
+
+std::atomic<bool> is_end_prepared{false};
+
+// Counts a call from here on; it may not be made once the process is ending.
+void enter(const char* what, std::atomic<int>* count) noexcept {
+  check_locks(held_locks == 0, "the SYCL runtime is called under a lock");
+  if (!is_end_prepared && !is_end_prepared.exchange(true)) on_exit(end_process, nullptr);
+  const auto holds_gil = has_gil.load(std::memory_order_relaxed);
+  if (holds_gil && holds_gil()) {
+    std::fprintf(stderr, "sycl_ext: %s: the SYCL runtime is called with the GIL held\n", what);
+    std::abort();
+  }
+  ++*count;
+  if (ending && !is_main_thread()) {
+    --*count;
+    hang();
+  }
+}
+
+}  // namespace
+
+RuntimeCall::RuntimeCall(const char* what, bool waits) noexcept : waits_(waits) {
+  if (!waits && own_brief++ > 0) return;
+  enter(what, waits ? &unfinished : &brief);
+  for (int forks = 0; !waits && forking && forks < 10; ++forks) {
+    --brief;
+    wait_a_little([] { return !forking; });
+    ++brief;  // and look again: the next fork may have counted in between
+  }
+}
+
+RuntimeCall::~RuntimeCall() {
+  if (waits_) {
+    --unfinished;
+  } else if (--own_brief == 0) {
+    --brief;
+  }
+}
+
+void check_gil_at_runtime_calls(bool (*holds_gil)() noexcept) noexcept { has_gil = holds_gil; }
+
+bool is_process_ending() noexcept { return ending.load(std::memory_order_relaxed); }
+
+}  // namespace sycl_ext
