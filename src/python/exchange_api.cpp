@@ -56,6 +56,11 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
 const Tensor& shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
   note_offer(object, Py_None);
+  if (!has_our_dlpack(object)) {
+    fail(Error::Kind::buffer, "the class ", Py_TYPE(object)->tp_name,
+         " has DLPack methods of its own, which the C exchange table would not call; pass "
+         "from_dlpack(x)");
+  }
   const Route route = route_of(tensor, {Wanted::announced});
   if (route != Route::view && route != Route::host_view) {
     fail(Error::Kind::buffer,

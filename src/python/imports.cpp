@@ -196,6 +196,12 @@ ProducerClass producer_class(PyTypeObject* type) {
   return found;
 }
 
+bool has_our_dlpack(PyObject* object) {
+  const auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  if (type == hooks.tensor_class || type == hooks.host_view_class) return true;
+  return is_tensor(object) && producer_class(Py_TYPE(object)).facts & ProducerClass::is_tensor;
+}
+
 PyRef import_capsule(PyObject* x, PyObject* capsule, const ImportOptions& options, bool never_copy,
                      bool readonly, PyObject* base) {
   Imported imported = consume_capsule(capsule, options);
@@ -214,7 +220,7 @@ PyObject* import_object(PyObject* x, const ImportRequest& request) {
   const bool is_for_python =
       (is_capsule && request.device != Py_None) || PyList_Check(request.device) || hooks.trace;
   if (is_for_python) return import_slowly(x, request, nullptr);
-  if (is_tensor(x)) return import_tensor(x, request);
+  if (has_our_dlpack(x)) return import_tensor(x, request);
   ImportOptions options;
   options.settle = true;
   const bool is_wanted_here = request.copy == Py_None && request.device == Py_None;

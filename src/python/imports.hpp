@@ -26,13 +26,16 @@ PyObject* import_object(PyObject* x, const ImportRequest& request);
 
 // Properties of a producer's class.
 struct ProducerClass {
-  // The bits of imports.facts_of_class.
+  // The bits of imports.Facts.
   static constexpr long from_dlpack = 1, as_tensor = 2, shows_queue = 4, has_lazy_state = 8,
-                        is_base = 16, has_table = 32;
+                        is_base = 16, has_table = 32, is_tensor = 64;
   long facts;
   const DLPackExchangeAPI* table;  // the C exchange table; nullptr: it has none
 };
 ProducerClass producer_class(PyTypeObject* type);
+
+// Whether it is a tensor of ours with the DLPack methods of ours: a subclass may override them.
+bool has_our_dlpack(PyObject* object);
 
 // A capsule of the producer `x` as a new tensor, checked.  `never_copy`: Error(copy_refused) for a
 // copy.  `readonly`: whatever the capsule says.  `base` (borrowed): of the tensor.

@@ -68,6 +68,29 @@ def known(cls: type, trait: str) -> bool:
     return any(is_of(base, trait) for base in cls.__mro__)
 
 
+def definer(cls: type, *names: str) -> type | None:
+    """Return the most derived class that defines one of the names; `object` does not count.
+
+    This runs no code of the class, except comparisons of keys that are no strings.
+
+    Examples
+    --------
+    >>> class Base:
+    ...     def __dlpack__(self): ...
+    >>> class Derived(Base): ...
+    >>> definer(Derived, "__dlpack__").__name__
+    'Base'
+    """
+    for base in cls.__mro__[:-1]:
+        for name in names:
+            try:
+                if name in vars(base):
+                    return base
+            except Exception:  # of a key that cannot be compared
+                continue
+    return None
+
+
 def advice_for(cls: type) -> str:
     """Return the way out of a refusal by an instance of a class, for the end of a message.
 

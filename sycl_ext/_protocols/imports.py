@@ -4,8 +4,10 @@
 The views that the core makes without Python are in ``src/python/imports.cpp``.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from enum import IntFlag, auto
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,7 +26,7 @@ from sycl_ext._negotiation.errors import (
     refusal_by,
 )
 from sycl_ext._negotiation.kinds import is_capsule
-from sycl_ext._negotiation.producers import advice_for, is_of, known
+from sycl_ext._negotiation.producers import advice_for, definer, is_of, known
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import dtype_name
@@ -65,7 +67,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
         return move(tensor, placement, None if copied and request.copy else request.copy)
 
     x = sources.strong(x)
-    facts = _core.facts_of_class(type(x))
+    facts = facts_of(x)
     # An exception refers to the frames that it went through, and these to the frames that called
     # them.  One of those that still held the exception would make a cycle, and the array that was
     # refused would stay until the garbage collector runs.
@@ -77,17 +79,18 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
             raise refusals[0]
         if view is None and not refusals:
             # 1. A tensor of ours, or a capsule.
-            if sources.is_tensor(x):
+            if facts & Facts.IS_TENSOR:
                 as_it_is = request.in_place or x.entry_id is None
                 return settle(x if as_it_is else _core.as_usm(x, False))
             if is_capsule(x):
                 return settle(*_core.consume_capsule(x))
             # 2. The description, which says more than DLPack: queue and sub-device.
-            described_first = not request.dlpack_only and not facts & _DLPACK_FIRST
-            if described_first and (found := _described(x)) is not None:
+            described_first = not request.dlpack_only and not facts & Facts.DLPACK_FIRST
+            if described_first and (found := _described(x, facts)) is not None:
                 return settle(found)
-            # 3. NumPy arrays that are better read directly.
-            if _is_better_read(type(x), request.dlpack_only):
+            # 3. Subclasses of NumPy's array, with capsules made by NumPy: the garbage collector
+            # does not see their reference to the array, which may be part of a cycle.
+            if facts & Facts.IS_NDARRAY and type(x) is not np.ndarray:
                 return settle(_from_ndarray(x))
             # 4. The C exchange table; Python's protocol can forbid a copy.
             taken = _core.import_through_table(x) if asks_table else None
@@ -99,88 +102,128 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
         # 6. A view by DLPack, else the description, else a copy that the producer makes.
         device = _announced_device(x, refusals) if view is None else None
         if device is not None:
-            base = x if not request.dlpack_only and facts & _IS_BASE else None
+            base = x if not request.dlpack_only and facts & Facts.IS_BASE else None
             view = _ask_view(x, device, request.copy, base, facts, refusals)
         if view is not None and not (view.readonly and view.ndim == 0):
             return settle(view)
         # dpnp reports all 0-dimensional arrays as read-only.
-        if view is not None and facts & _DLPACK_FIRST:
+        if view is not None and facts & Facts.DLPACK_FIRST:
             writable = getattr(getattr(x, "flags", None), "writable", None)
             if writable is not None:
                 return settle(_core.view(view, 0, (), (), not writable))
-        if (found := _described(x)) is not None:
+        if (found := _described(x, facts)) is not None:
             return settle(found)
         if view is not None:
             return settle(view)
         if device is None:
             raise _no_device(x, refusals[0])
-        if isinstance(x, np.ndarray):  # of a dtype or with a flag that NumPy does not export
+        if facts & Facts.IS_NDARRAY:  # of a dtype or with a flag that NumPy does not export
             return settle(_from_ndarray(x))
         return _import_copy(x, device, placement, request, refusals)
     finally:
         refusals.clear()
 
 
-#: Bits of `facts_of_class` that are read here; the first six are ``ProducerClass`` in the core.
-_IS_BASE, _DLPACK_FIRST, _IMMUTABLE, _HAS_NEGATIVE_BIT = (1 << bit for bit in (4, 6, 7, 8))
+class Facts(IntFlag):
+    """The known facts of a producer's class. The core reads the first seven (``ProducerClass``)."""
+
+    FROM_DLPACK = auto()  # the core may ask for a view by DLPack
+    AS_TENSOR = auto()  # ... also where other protocols are allowed
+    SHOWS_QUEUE = auto()
+    HAS_LAZY_STATE = auto()
+    IS_BASE = auto()  # the array keeps its memory alive, and so is the base of a view
+    HAS_TABLE = auto()  # its C exchange table is not older than its ``__dlpack__``
+    IS_TENSOR = auto()  # of this package, with DLPack methods of this package
+    DLPACK_FIRST = auto()  # before ``__sycl_usm_array_interface__``
+    IMMUTABLE = auto()
+    HAS_NEGATIVE_BIT = auto()
+    DESCRIBES = auto()  # the description is not older than ``__dlpack__``
+    IS_NDARRAY = auto()  # of NumPy, with DLPack methods of NumPy
+
+
+#: Shortcuts past DLPack, which a class or an instance with DLPack methods of its own does not have.
+_SHORTCUTS = Facts.IS_BASE | Facts.HAS_TABLE | Facts.IS_TENSOR | Facts.DESCRIBES | Facts.IS_NDARRAY
+
+#: The protocols of memory, and the methods by which a class defines each.
+_DLPACK = ("__dlpack__", "__dlpack_device__")
+_TABLE = ("__dlpack_c_exchange_api__",)
+_DESCRIPTION = ("__sycl_usm_array_interface__", "__getattr__", "__getattribute__")
 
 
 def facts_of_class(cls: type) -> int:
-    """Return the known facts of a producer's class, as bits; the core caches the answer."""
-    method, table = _first(cls, "__dlpack__"), _first(cls, "__dlpack_c_exchange_api__")
-    order = cls.__mro__.index
-    # A class with a __dlpack__ of its own merely inherits the table, which would pass that by.
-    has_table = table is not None and (method is None or order(table) <= order(method))
+    """Return the known facts of a producer's class, as bits; the core caches the answer.
+
+    A protocol is a shortcut past DLPack only where the class that defines it is not a base of the
+    class that defines DLPack. So a subclass that overrides ``__dlpack__``, perhaps to refuse, is
+    asked by DLPack, although it inherits the memory and the other protocols of its base.
+    """
+    dlpack = definer(cls, *_DLPACK)
+    method = definer(cls, "__dlpack__")
+    has_table = _is_not_overridden(cls, _TABLE, dlpack) and not _intercepts_torch(cls)
+    describes = _is_not_overridden(cls, _DESCRIPTION, dlpack)
+    is_ndarray = issubclass(cls, np.ndarray) and dlpack is np.ndarray
     immutable = known(cls, "immutable")
     has_negative_bit = known(cls, "has_negative_bit")
-    # A subclass of such a library's class may use this package in methods that describe its memory.
-    dlpack_first = all(
-        owner is not None and is_of(owner, "waits_in_description")
-        for owner in (method, _first(cls, "__dlpack_device__"))
-    )
-    may_describe = any(
-        _first(cls, name) not in (None, object)
-        for name in ("__sycl_usm_array_interface__", "__getattr__", "__getattribute__")
-    )
-    lazy = [name for name in ("requires_grad", "is_conj", "is_neg") if _first(cls, name)]
+    # Not where a subclass describes its memory by a method of its own.
+    owners = [definer(cls, name) for name in (*_DLPACK, _DESCRIPTION[0])]
+    dlpack_first = all(owner and is_of(owner, "waits_in_description") for owner in owners)
+    lazy = [name for name in ("requires_grad", "is_conj", "is_neg") if definer(cls, name)]
     from_dlpack = (
         (method is not None or has_table)
         and not immutable
         and (has_table or not has_negative_bit)
-        and not _is_better_read(cls, dlpack_only=True)
+        and (cls is np.ndarray or not is_ndarray)
     )
-    as_tensor = (
-        from_dlpack
-        and not _is_better_read(cls, dlpack_only=False)
-        and (dlpack_first or not may_describe)
-    )
-    shows_queue = _first(cls, "sycl_queue") is not None or queues.is_torch_class(cls)
-    is_base = issubclass(cls, np.ndarray) or dlpack_first
-    facts = (from_dlpack, as_tensor, shows_queue, bool(lazy), is_base, has_table)  # for the core
-    more = (dlpack_first, immutable, has_negative_bit)
-    return sum(fact << bit for bit, fact in enumerate(facts + more))
+    facts = {
+        Facts.FROM_DLPACK: from_dlpack,
+        Facts.AS_TENSOR: from_dlpack and (dlpack_first or not describes),
+        Facts.SHOWS_QUEUE: definer(cls, "sycl_queue") is not None or queues.is_torch_class(cls),
+        Facts.HAS_LAZY_STATE: bool(lazy),
+        Facts.IS_BASE: is_ndarray or dlpack_first,
+        Facts.HAS_TABLE: has_table,
+        Facts.IS_TENSOR: dlpack is _core.TensorBase,
+        Facts.DLPACK_FIRST: dlpack_first,
+        Facts.IMMUTABLE: immutable,
+        Facts.HAS_NEGATIVE_BIT: has_negative_bit,
+        Facts.DESCRIBES: describes,
+        Facts.IS_NDARRAY: is_ndarray,
+    }
+    return sum(fact for fact, is_so in facts.items() if is_so)
 
 
-def _first(cls: type, name: str) -> type | None:
-    """Return the first class that has a name; runs no code except comparisons of odd keys."""
-    for base in cls.__mro__:
-        try:
-            if name in vars(base):
-                return base
-        except Exception:  # of a key that cannot be compared
-            continue
-    return None
+def facts_of(x: object) -> int:
+    """Return the facts of a producer: those of its class, without what its own attributes hide."""
+    facts = _core.facts_of_class(type(x))
+    try:
+        own = object.__getattribute__(x, "__dict__")  # runs no ``__getattribute__`` of the class
+    except Exception:
+        return facts
+    if not isinstance(own, dict):
+        return facts
+    if not own.keys().isdisjoint(_DLPACK):
+        facts &= ~_SHORTCUTS
+    return facts | Facts.DESCRIBES if _DESCRIPTION[0] in own else facts
 
 
-def _is_better_read(cls: type, dlpack_only: bool) -> bool:
-    """Whether an array has a subclass of NumPy's class, with capsules made by NumPy.
+def _is_not_overridden(cls: type, names: tuple[str, ...], by: type | None) -> bool:
+    """Return whether a class defines a protocol at least as far from `object` as `by` is."""
+    found = definer(cls, *names)
+    if found is None or by is None:
+        return found is not None
+    return cls.__mro__.index(found) <= cls.__mro__.index(by)
 
-    The garbage collector does not see the reference of these capsules to the array. This matters
-    for an instance of a subclass, which may have attributes and so be part of a cycle.
+
+def _intercepts_torch(cls: Any) -> bool:
+    """Return whether calls of torch's methods go to a ``__torch_function__`` of a subclass.
+
+    It may refuse ``__dlpack__``, and the C exchange table does not ask it.
     """
-    if cls is np.ndarray or not issubclass(cls, np.ndarray):
+    if not queues.is_torch_class(cls):
         return False
-    return not dlpack_only or _first(cls, "__dlpack__") is np.ndarray
+    torch = sys.modules["torch"]
+    disabled = torch._C._disabled_torch_function_impl
+    is_own = definer(cls, "__torch_function__") is not torch.Tensor
+    return is_own and cls.__torch_function__ is not disabled
 
 
 # ---- DLPack producers ----------------------------------------------------------------------------
@@ -221,8 +264,7 @@ def _ask_view(
     A library without SYCL orders its work before later work on its own stream, and a producer of
     another SYCL runtime does not take our queue, so its data must be complete.
     """
-    if facts & _HAS_NEGATIVE_BIT and x.is_neg():  # which capsules cannot say
-        refusals.append(BufferError(_NEGATED))
+    if facts & Facts.HAS_NEGATIVE_BIT and _ask(refusals, lambda: _require_no_negative_bit(x)):
         return None
     keywords: dict[str, Any] = {"copy": False} if copy is False else {}
     native, shown, queue = sources.native_entry(device), None, None
@@ -240,15 +282,14 @@ def _ask_view(
     if not refusals or (queues.is_torch_class(type(x)) and not is_final):
         refusals.clear()  # the core has not asked, or torch without the guard
         keywords["max_version"] = _core.DLPACK_VERSION
-        with queues.device_guard(x):
-            capsule = _ask(refusals, lambda: x.__dlpack__(**keywords))
+        capsule = _ask(refusals, lambda: _ask_for_capsule(x, **keywords))
     if capsule is not _REFUSED:
         queue = None if shown is None or shown is queues.OTHER_RUNTIME else queues.queue_from(shown)
     elif isinstance(refusals[-1], TypeError):
         capsule = _ask_without_keywords(x, refusals)
     if capsule is _REFUSED:
         return None
-    readonly = bool(facts & _IMMUTABLE)
+    readonly = bool(facts & Facts.IMMUTABLE)
     base = None if readonly else base
     try:
         return _core.import_capsule(x, capsule, device, copy is False, readonly, queue, base)
@@ -259,10 +300,17 @@ def _ask_view(
         return None
 
 
-_NEGATED = (
-    "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() makes a "
-    "tensor that can be exchanged"
-)
+def _require_no_negative_bit(x: Any) -> None:
+    if x.is_neg():  # which capsules cannot say
+        raise BufferError(
+            "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() "
+            "makes a tensor that can be exchanged"
+        )
+
+
+def _ask_for_capsule(x: Any, **keywords: Any) -> object:
+    with queues.device_guard(x):
+        return x.__dlpack__(**keywords)
 
 
 def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
@@ -286,8 +334,10 @@ def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
     return capsule
 
 
-def _described(x: Any) -> _core.TensorBase | None:
+def _described(x: Any, facts: int) -> _core.TensorBase | None:
     """Return the memory that `x` describes in ``__sycl_usm_array_interface__``, if it does."""
+    if not facts & Facts.DESCRIBES:
+        return None
     interface = getattr(x, "__sycl_usm_array_interface__", None)
     if interface is None:
         return None
@@ -348,11 +398,10 @@ def _ask_copy(
         return None
 
     def question() -> _core.TensorBase:
-        if _core.facts_of_class(type(x)) & _HAS_NEGATIVE_BIT and x.is_neg():
-            raise BufferError(_NEGATED)
+        if facts_of(x) & Facts.HAS_NEGATIVE_BIT:
+            _require_no_negative_bit(x)
         version = _core.DLPACK_VERSION
-        with queues.device_guard(x):
-            capsule = x.__dlpack__(max_version=version, dl_device=device, copy=copy)
+        capsule = _ask_for_capsule(x, max_version=version, dl_device=device, copy=copy)
         return _core.import_capsule(x, capsule, device, False, False, None, None)
 
     tensor = _ask(refusals, question)  # a producer that ignores dl_device counts as refusing it

@@ -14,7 +14,7 @@ from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.kinds import is_capsule
-from sycl_ext._negotiation.producers import known
+from sycl_ext._negotiation.producers import definer, is_of
 from sycl_ext._protocols.dtypes import TYPESTRS, name_from_typestr
 from sycl_ext._protocols.sources import compact_strides
 
@@ -68,7 +68,8 @@ def _read_interface(obj: Any, fields: dict[str, Any]) -> _core.TensorBase:
     if not 0 <= pointer < 1 << 64:
         raise BufferError(f"data and offset give {pointer}, which is not an address")
     device, queue = _read_syclobj(fields["syclobj"], pointer)
-    readonly = bool(flag) != known(type(obj), "inverted_readonly")
+    described_by = definer(type(obj), "__sycl_usm_array_interface__") or type(obj)
+    readonly = bool(flag) != is_of(described_by, "inverted_readonly")
     return _core.borrow(pointer, name, shape, strides, readonly, obj, device._entry, queue)
 
 

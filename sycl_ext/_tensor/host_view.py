@@ -7,7 +7,7 @@ from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.kinds import is_capsule
-from sycl_ext._protocols import sources
+from sycl_ext._protocols import imports, sources
 from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.display import describe
 
@@ -49,8 +49,9 @@ host_view = traced(_core.host_view)
 def make_host_view(x: Any, copy: bool | None) -> HostView:
     """Return a host view of any object, for the core's `host_view`."""
     x = sources.strong(x)
-    if isinstance(x, HostView) and copy is not True and not x.reversed:
-        return x
+    may_be_it = isinstance(x, HostView) and copy is not True and not x.reversed
+    if may_be_it and imports.facts_of(x) & imports.Facts.IS_TENSOR:
+        return x  # type: ignore[no-any-return]
     source = _core.find_memory(x, copy)
     found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
     note(found.route.value, source.nbytes, found.copies)
