@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+from collections import Counter
 
 import pytest
 
@@ -30,6 +31,7 @@ gc.disable()  # until the first test: imports leave no garbage, but very much to
 import dpctl  # noqa: E402
 
 import sycl_ext as sx  # noqa: E402
+from lacks import LACKS  # noqa: E402
 from samples import USM_TYPES  # noqa: E402
 from sycl_ext import _core  # noqa: E402
 from sycl_ext._ipc import records  # noqa: E402
@@ -42,6 +44,33 @@ _core._test.check_gil_at_runtime_calls(True)
 # In the background of a shell, it is ignored, here and in every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# ---- test environments ---------------------------------------------------------------------------
+
+#: The tests that cannot run on the devices of this process, and the reasons.
+LACKING = LACKS.get(os.environ.get("SYCL_EXT_ENVIRONMENT", "cpu"), {})
+left_out = Counter()  # reason -> tests
+
+
+def leave_out(config, items):
+    """Deselect the tests of features that the environment lacks, rather than skip them."""
+
+    def lacking(item):
+        names = (getattr(item, "originalname", ""), *getattr(item, "fixturenames", ()))
+        return next((LACKING[name] for name in names if name in LACKING), None)
+
+    reasons = {item: reason for item in items if (reason := lacking(item))}
+    left_out.update(reasons.values())
+    config.hook.pytest_deselected(items=list(reasons))
+    items[:] = [item for item in items if item not in reasons]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def report_left_out(record_testsuite_property):
+    """How many tests were left out, and why, in the report that `environments.Report` reads."""
+    for reason, tests in left_out.items():
+        record_testsuite_property(f"{environments.LEFT_OUT}{reason}", tests)
+
 
 # ---- several workers -----------------------------------------------------------------------------
 
@@ -88,6 +117,7 @@ def pytest_collection_modifyitems(config, items):
         ]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
+    leave_out(config, items)
     first = {name: number for number, name in enumerate(WAITING)}
     items.sort(key=lambda item: first.get(item.path.name, len(first)))
 

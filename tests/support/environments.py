@@ -2,6 +2,7 @@
 """The test environments: which devices a test process sees.
 
     python tests/support/environments.py NAME [pytest argument ...]
+    python tests/support/environments.py NAME --python [argument of Python ...]
 
 The SYCL runtime reads the environment once per process, so each test environment but the first is a
 process of its own: `run` starts pytest on a folder of ``tests/environments/`` there.
@@ -23,6 +24,7 @@ from pathlib import Path
 import level_zero.build as driver
 import opencl_gpu.build as opencl_gpu
 import posing_adapter.build as posing_adapter
+import real_drivers.build as real_drivers
 from kernels.build import environment as kernel_environment
 from stand_in_build import Missing, installed, opencl
 
@@ -34,7 +36,8 @@ LONG = os.environ.get("SYCL_EXT_LONG") == "1"
 #: Variables that change which devices there are, or what they can do.
 PREFIXES = (
     *("OCL_ICD_", "ONEAPI_", "SYCL_", "UR_", "ZE_", "ZEL_", "CL_CONFIG_"),
-    *("FAKEGPU_", "OPENCL_"),
+    *("FAKEGPU_", "OPENCL_", "POCL_"),
+    *real_drivers.VARIABLES,
 )
 #: And those among them that are about the tests.
 OURS = (
@@ -105,6 +108,7 @@ class Environment:
     folder: str
     environment: Callable[[Path], dict[str, str]]  # raises Missing where it cannot run
     also: tuple[str, ...] = ()  # tests of other folders
+    python: Callable[[], str] = lambda: sys.executable
 
 
 #: Tests of the CPU device that take a GPU where there is one.
@@ -130,6 +134,17 @@ ENVIRONMENTS = {
     "out_of_memory": Environment("out_of_memory", _out_of_memory),
     "no_usm": Environment("no_usm", _no_usm),
 }
+#: Devices of real drivers, which `make neo` fetches: not for every day.
+REAL_DRIVERS = {
+    name: Environment("../core/dlpack", variables, python=real_drivers.python)
+    for name, variables in {
+        "neo_v1": lambda _scratch: real_drivers.level_zero("v1", "pvc"),
+        "neo_v2": lambda _scratch: real_drivers.level_zero("v2", "bmg"),
+        "neo_opencl": lambda _scratch: real_drivers.opencl_gpus(),
+        "pocl": lambda _scratch: real_drivers.pocl(),
+    }.items()
+}
+ALL = {**ENVIRONMENTS, **REAL_DRIVERS}
 
 
 def clean_environment() -> dict[str, str]:
@@ -142,26 +157,38 @@ def clean_environment() -> dict[str, str]:
 
 
 def variables_of(name: str, scratch: Path) -> dict[str, str]:
-    """The variables of a process that sees "cpu", or a name in `ENVIRONMENTS`."""
-    return cpu() if name == "cpu" else ENVIRONMENTS[name].environment(scratch)
+    """The variables of a process that sees "cpu", or a name in `ALL`."""
+    return cpu() if name == "cpu" else ALL[name].environment(scratch)
 
 
 def run(
     name: str, scratch: Path, *arguments: str, tests: str | None = None, **how: object
 ) -> subprocess.CompletedProcess:
     """Run the tests of an environment, or those of another folder, in a process of its own."""
-    which = ENVIRONMENTS[name]
+    which = ALL[name]
     folders = (which.folder, *which.also) if tests is None else (tests,)
-    variables = {**clean_environment(), **which.environment(scratch), "SYCL_EXT_ENVIRONMENT": name}
     command = [
-        sys.executable,
+        which.python(),
         "-m",
         "pytest",
         "-p",
         "no:cacheprovider",
         *(str(TESTS / "environments" / folder) for folder in folders),
     ]
+    variables = process_variables(name, scratch)
     return subprocess.run([*command, *arguments], env=variables, cwd=HERE, **how)
+
+
+def process_variables(name: str, scratch: Path) -> dict[str, str]:
+    """All variables of a process in the test environment."""
+    own = ALL[name].environment(scratch)
+    return {**clean_environment(), **own, "SYCL_EXT_ENVIRONMENT": name}
+
+
+def run_python(name: str, scratch: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """Run Python in the environment, in the folder of this process."""
+    command = [ALL[name].python(), *arguments]
+    return subprocess.run(command, env=process_variables(name, scratch))
 
 
 def python(
@@ -226,10 +253,13 @@ class Report:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ENVIRONMENTS:
+    if len(sys.argv) < 2 or sys.argv[1] not in ALL:
         sys.exit(
-            f"usage: python tests/support/environments.py NAME [pytest argument ...]; "
-            f"a NAME is one of {', '.join(ENVIRONMENTS)}"
+            f"usage: python tests/support/environments.py NAME [pytest argument ...]\n"
+            f"       python tests/support/environments.py NAME --python [argument of Python ...]\n"
+            f"a NAME is one of {', '.join(ALL)}"
         )
+    name, *arguments = sys.argv[1:]
+    program = run_python if arguments[:1] == ["--python"] else run
     with tempfile.TemporaryDirectory() as folder:
-        sys.exit(run(sys.argv[1], Path(folder), *sys.argv[2:]).returncode)
+        sys.exit(program(name, Path(folder), *arguments[program is run_python :]).returncode)

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two GPUs, the CPU, and the counters of the stand-in.
 
-Most of these tests also run on other GPUs: ``support/environments.py`` says where, and `lacks.py`
-which do not.
+Most of these tests also run on other GPUs: ``support/environments.py`` says where, and
+``support/lacks.py`` which do not.
 """
 
 import contextlib
 import os
-from collections import Counter
 
 import dpnp
 import numpy as np
 import pytest
 
-import environments
 import sycl_ext as sx
 from generated import alive
 from lacks import LACKS
@@ -22,29 +20,7 @@ from sycl_ext import _core
 from waiting import eventually
 
 LACKING = LACKS.get(os.environ["SYCL_EXT_ENVIRONMENT"], {})
-left_out = Counter()  # the reasons
-
 HOLD_US = 20_000_000  # longer than any test: a queue is held until `release`
-
-
-def pytest_collection_modifyitems(config, items):
-    """Deselect the tests of features that the environment lacks, rather than skip them."""
-
-    def lacking(item):
-        names = (item.originalname, *getattr(item, "fixturenames", ()))
-        return next((LACKING[name] for name in names if name in LACKING), None)
-
-    reasons = {item: reason for item in items if (reason := lacking(item))}
-    left_out.update(reasons.values())
-    config.hook.pytest_deselected(items=list(reasons))
-    items[:] = [item for item in items if item not in reasons]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def report_left_out(record_testsuite_property):
-    """How many tests were left out, and why, in the report that `environments.Report` reads."""
-    for reason, tests in left_out.items():
-        record_testsuite_property(f"{environments.LEFT_OUT}{reason}", tests)
 
 
 @pytest.fixture(scope="session")
