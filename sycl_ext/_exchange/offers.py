@@ -190,14 +190,19 @@ def _allowed(plan: Plan, host_copy: bool) -> Plan:
     if host_copy or plan.error is not None or plan.route not in (Route.HOST_COPY, Route.VIA_HOST):
         return plan
     why = ". ".join((plan.reason, *plan.notes))
-    reason = f"host_copy=False, and this consumer needs a host copy: {why}; pass host_copy=True"
+    reason = (
+        f"host_copy=False was asked for, and this consumer needs a host copy: {why}; pass "
+        "host_copy=True"
+    )
     return Plan(Route.REFUSE, reason, CopyRefusedError, device=plan.device)
 
 
 def _compacted(view: Plan, device: Any, needed: str, copy: bool | None) -> Plan:
     """Plan for a consumer that needs a copy where other consumers get a view."""
     if copy is False:
-        reason = f"copy=False, and this consumer needs a copy: {needed}; pass copy=None"
+        reason = (
+            f"copy=False was asked for, and this consumer needs a copy: {needed}; pass copy=None"
+        )
         return Plan(Route.REFUSE, reason, CopyRefusedError, device=view.device)
     return Plan(Route.HOST_COPY if device == HOST else Route.COPY, needed, device=view.device)
 

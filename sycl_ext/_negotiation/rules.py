@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
@@ -40,26 +40,29 @@ class Route(Enum):
 class Relation(Enum):
     """The relation of the memory to the requested device. The value is the reason in a plan."""
 
-    SAME = "the memory is bound to the requested context"
+    SAME = "the memory is on that device already"
     OTHER_CONTEXT = (
-        "the memory belongs to a SYCL context other than the default one of its device, and a "
-        "DLPack device id means the default one"
+        "other libraries cannot use the memory where it is: it was allocated in a SYCL context "
+        "other than the default one of its device"
     )
-    DIRECT = (
-        "the memory belongs to another device, sub-device or SYCL context, and the runtime can "
-        "copy it directly"
-    )
+    DIRECT = "the memory belongs to another device of sycl_ext.devices(), and is copied directly"
     SUB_DEVICE = (
         "the memory is on a sub-device, such as a tile, and this consumer takes only memory of "
         "root devices"
     )
-    OTHER_KIND = "that DLPack device type means another kind of USM than that of the memory"
-    INDIRECT = (
-        "the memory belongs to another device, sub-device or SYCL context, and the runtime cannot "
-        "copy it directly"
+    OTHER_KIND = (
+        "that DLPack device type stands for another kind of memory (device, shared or host) than "
+        "this one"
     )
-    SYSTEM_USM = "it is host memory, and the device reads host memory (system USM)"
-    HOST_ONLY = "it is host memory, and not USM"
+    INDIRECT = (
+        "the memory belongs to another device of sycl_ext.devices(), and no direct copy between "
+        "the two is possible"
+    )
+    SYSTEM_USM = "the memory is on the host, and this device reads host memory in place"
+    HOST_ONLY = (
+        "the memory is ordinary host memory, which SYCL did not allocate; memory of "
+        "sycl_ext.empty(shape, dtype, usm_type='shared') would be used in place"
+    )
     REACHABLE = "the host can reach the memory"
     UNREACHABLE = "the host cannot reach the memory"
     REVERSED = (
@@ -87,6 +90,8 @@ RULES: dict[Relation, tuple[Route, Route, Route]] = {
     Relation.UNKNOWN: (Route.REFUSE, Route.REFUSE, Route.REFUSE),
 }
 _COLUMN = {None: 0, False: 1, True: 2}
+#: The reason of a copy where the memory could have been used in place.
+COPY_REQUESTED = "copy=True was asked for"
 
 
 class Source(NamedTuple):
@@ -118,7 +123,7 @@ class Request(NamedTuple):
     has_usm: bool = True  # whether the device has USM at all
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """The result of `explain`: the route of an exchange, and the reason.
 
@@ -170,16 +175,12 @@ class Plan:
             raise self.error(self.reason)
         return self
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        """Return the plan as a sentence, for an interpreter or a notebook; so does `str`."""
         where = "" if self.device is None else f" on {self.device}"
         others = [f"{plan.device}: {plan.route.value}" for plan in self.candidates]
         considered = [f"Considered: {', '.join(others)}"] if others else []
         return ". ".join((f"{self.route.value}{where}: {self.reason}", *self.notes, *considered))
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the sentence in a notebook."""
-        del cycle
-        printer.text(str(self))
 
 
 def relation(source: Source, request: Request) -> Relation:
@@ -228,7 +229,8 @@ def plan(source: Source, request: Request) -> Plan:
             "cannot be told so; pass max_version=(1, 0) or copy=True",
             BufferError,
         )
-    return Plan(route, found.value)
+    in_place = RULES[found][_COLUMN[None]] in (Route.VIEW, Route.HOST_VIEW)
+    return Plan(route, COPY_REQUESTED if request.copy is True and in_place else found.value)
 
 
 def cheapest(candidates: Sequence[Plan]) -> Plan:
@@ -292,22 +294,36 @@ def kind_of_copy(usm_type: str, offered: tuple[str, ...], *, moves: bool = True)
 
 def _refusal(found: Relation, source: Source, request: Request) -> Plan:
     wanted, why = request.device or source.device, found.value
-    start = "the host" if source.entry is None else f"device {source.entry}"
-    where = f"from {start} ({source.usm_type!r} USM) to {wanted}"
+    way = f"from {_memory_text(source)} to {_device_text(wanted)}"
     error: type[BufferError] = BufferError
     if found is Relation.UNKNOWN:
         reason = (
-            f"dl_device={wanted} is asked for, and {why}; `python -m sycl_ext devices` lists them, "
-            "and (1, 0) is the host"
+            f"dl_device={wanted} was asked for, and {why}; `python -m sycl_ext devices` lists "
+            "them, and (1, 0) is the host"
         )
     elif found is Relation.NO_USM:
         reason = (
-            f"device {wanted[1]} is asked for, and {why}; choose another device (`python -m "
+            f"device {wanted[1]} was asked for, and {why}; choose another device (`python -m "
             "sycl_ext devices` lists them)"
         )
     elif request.copy is False:
         error, allow = CopyRefusedError, found is Relation.INDIRECT or None
-        reason = f"copy=False, and {where} takes a copy: {why}; pass copy={allow}"
+        reason = f"copy=False was asked for, and a copy is needed {way}: {why}; pass copy={allow}"
     else:
-        reason = f"{where} takes two copies, through the host: {why}; to allow it, pass copy=True"
+        reason = (
+            f"two copies, through the host, are needed {way}: {why}; to allow them, pass copy=True"
+        )
     return Plan(Route.REFUSE, reason, error)
+
+
+def _memory_text(source: Source) -> str:
+    if source.entry is None or source.usm_type == "system":
+        return "host memory"
+    return f"{source.usm_type!r} memory of device {source.entry}"
+
+
+def _device_text(device: DLDevice) -> str:
+    if device == HOST:
+        return "the host"
+    named = device[0] == DeviceType.ONE_API
+    return f"device {device[1]}" if named else f"DLPack device {device}"

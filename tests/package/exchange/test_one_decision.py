@@ -7,8 +7,10 @@ import re
 import sys
 import types
 
+import dpnp
 import numpy as np
 import pytest
+import torch
 
 import sycl_ext as sx
 from sycl_ext._negotiation.consumers import CONSUMERS
@@ -118,15 +120,38 @@ def compare(x, consumer, options):
         assert (found.ptr == x.ptr) == (plan.copies == 0), case
 
 
-def test_a_plan_reads_as_a_sentence_in_a_notebook():
-    class Printer:
-        def text(self, text):
-            self.said = text
-
-    printer, plan = Printer(), sx.explain(sx.zeros(3), "cpu")
-    plan._repr_pretty_(printer, False)
-    assert printer.said == str(plan)
+def test_repr_of_a_plan_is_its_sentence():
+    """In an interpreter, in a notebook, and in a list of candidates."""
+    plan = sx.explain(sx.zeros(3), ["cpu"])
+    assert repr(plan) == str(plan)
+    assert repr(plan).startswith("a view of the same memory on (14, 0): ")
+    assert repr([plan]) == f"[{plan}]"
     assert dataclasses.is_dataclass(plan)
+
+
+@pytest.mark.parametrize("consumer", [None, "numpy", "cpu", (1, 0), ["cpu"], torch, memoryview])
+def test_requested_copy_is_the_reason(consumer):
+    plan = sx.explain(sx.zeros(3, usm_type="shared"), consumer, copy=True)
+    assert plan.reason == "copy=True was asked for"
+    assert plan.copies == 1
+
+
+def test_refusal_says_that_no_copy_was_asked_for():
+    t = sx.zeros(3, usm_type="shared")[::-1]
+    for flag in ("copy", "host_copy"):
+        refusal = sx.explain(t, np, **{flag: False})
+        assert refusal.reason.startswith(f"{flag}=False was asked for, and ")
+
+
+def test_memory_that_a_refusal_advises_is_shared_without_a_copy():
+    """Memory of NumPy is copied for dpnp; the text names memory that is not."""
+    refusal = sx.explain(np.zeros(3), dpnp, copy=False)
+    assert refusal.error is sx.CopyRefusedError
+    advice = re.search(r"memory of (sycl_ext\.empty\(.*?\)) would be used in place", refusal.reason)
+    assert advice is not None
+    t = eval(advice[1], {"sycl_ext": sx, "shape": (3,), "dtype": "float64"})
+    np.asarray(t)[:] = 7  # the host writes it in place
+    assert sx.exchange(t, dpnp, copy=False).sum() == 21
 
 
 def test_the_cpu_device_is_not_the_host():

@@ -199,8 +199,8 @@ def test_a_consumer_that_is_a_list_of_devices(private):
     assert (plan.route, plan.device) == (Route.VIEW, (14, private.id))
     assert [one.route for one in plan.candidates] == [Route.COPY, Route.VIEW]
     assert str(plan) == (
-        f"a view of the same memory on (14, {private.id}): the memory is bound to the requested "
-        "context. Considered: (14, 0): one copy on the device, "
+        f"a view of the same memory on (14, {private.id}): the memory is on that device "
+        "already. Considered: (14, 0): one copy on the device, "
         f"(14, {private.id}): a view of the same memory"
     )
 

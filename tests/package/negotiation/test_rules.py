@@ -196,6 +196,24 @@ def test_every_cell(cell, copy, versioned, readonly):
         assert "pass copy=True" in planned.reason
 
 
+def test_reasons_need_no_knowledge_of_sycl():
+    """Only memory of a private context, which somebody made, is told about contexts."""
+    for source, device, facts, found, _ in TABLE.values():
+        for copy in (None, False, True):
+            reason = plan(source, Request(device, copy, **facts)).reason
+            assert "system" not in reason
+            assert ("context" in reason) <= (found is Relation.OTHER_CONTEXT)
+
+
+def test_requested_copy_is_named_where_a_view_was_possible():
+    for source, device, facts, found, routes in TABLE.values():
+        planned = plan(source, Request(device, True, **facts))
+        if routes[0] in (VIEW, HOST_VIEW):
+            assert planned.reason == rules.COPY_REQUESTED
+        elif planned.route is not NO:
+            assert planned.reason == found.value
+
+
 def test_the_table_is_complete():
     assert {row[3] for row in TABLE.values()} == set(Relation)
     assert {route for row in TABLE.values() for route in row[4]} == set(Route)
