@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _Number = TypeVar("_Number", int, float, complex)
 
-#: Methods of other arrays that compute; errors name a replacement.
+#: Methods of other arrays that compute.
 COMPUTING = (
     *("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "cumsum", "dot", "max"),
     *("mean", "min", "prod", "round", "sort", "std", "sum", "var"),
 )
 
-#: Methods without computation, and their replacements.
+#: Other attributes of arrays, and their replacements.
 ELSEWHERE = {
     "__array_interface__": "x.to_numpy()",  # pillow asks for it
     "asnumpy": "x.to_numpy()",
@@ -51,57 +51,30 @@ ELSEWHERE = {
     "xpu": 'x.to_device("xpu")',
 }
 
-#: Binary operators, as in the name of the method, and their signs.
-BINARY = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "matmul": "@",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "divmod": "divmod()",
-    "pow": "**",
-    "lshift": "<<",
-    "rshift": ">>",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-}
-UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs()"}
-#: Comparisons, with the method of the other operand; Python swaps the operands of `1 < x`.
-ORDER = {
-    "lt": ("< or >", "gt"),
-    "gt": ("< or >", "lt"),
-    "le": ("<= or >=", "ge"),
-    "ge": ("<= or >=", "le"),
-}
-
 
 class _Missing:
-    """A missing attribute; its error names a replacement.
+    """An attribute that tensors lack; reading it raises an AttributeError that names a replacement.
 
-    ``__getattr__`` would make each call of a method, such as NumPy's of ``__dlpack__``, slower.
+    With ``__getattr__`` in its place each attribute of a tensor would be slower to read, and
+    NumPy's import of a tensor would take a third longer.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
-        what = f"a {owner.__name__} has no {self.name}"
-        if self.name in ELSEWHERE:
-            raise AttributeError(f"{what}; use {ELSEWHERE[self.name]}")
-        raise AttributeError(f"{what}, as it does not compute; {_way(instance, f'.{self.name}()')}")
+        use = f"; use {ELSEWHERE.get(self.name, '')}"
+        if self.name in COMPUTING:
+            use = f", as it does not compute; {_way(instance, f'.{self.name}()')}"
+        raise AttributeError(f"a {owner.__name__} has no {self.name}{use}")
 
 
-class _Listed(type):
-    """The metaclass of a class with a ``dir`` of its own attributes."""
-
-    def __dir__(cls) -> list[str]:
-        return [name for name in super().__dir__() if name not in _HIDDEN]
+def _refuse(self: Array, *_: object) -> NoReturn:
+    """Refuse an operator, whatever the other operand is."""
+    raise TypeError(f"a {type(self).__name__} does not compute; {_way(self, '')}")
 
 
-class Array(_core.TensorBase, metaclass=_Listed):
+class Array(_core.TensorBase):
     """A tensor or a host view: it stands for numbers, and computes nothing.
 
     Without the methods for numbers Python interprets the buffer of a tensor as text: ``int()`` of
@@ -197,15 +170,29 @@ class Array(_core.TensorBase, metaclass=_Listed):
 
     # ---- unsupported operations ------------------------------------------------------------------
 
+    #: The operators of NumPy's arrays leave an operation to the class of the higher priority, so
+    #: ``array + tensor`` is refused here as well. Otherwise NumPy would compute it where the host
+    #: can reach the memory, and the same program would fail on a GPU.
+    __array_priority__ = 1e6
+
+    if not TYPE_CHECKING:  # type checkers refuse operators that a class does not have
+        __neg__ = __pos__ = __invert__ = __abs__ = _refuse
+        __lt__ = __le__ = __gt__ = __ge__ = _refuse
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+        __matmul__ = __rmatmul__ = __truediv__ = __rtruediv__ = _refuse
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refuse
+        __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
+
     def __eq__(self, other: object) -> bool:
         if other is self:
             return True
-        if _computes_nothing(other):
+        if isinstance(other, _NUMBERS) or any(hasattr(type(other), name) for name in _OF_ARRAYS):
             raise TypeError(
                 f"a {type(self).__name__} does not compute, and so compares no elements; "
                 f"{_way(self, '')}"
             )
-        return NotImplemented  # only a NumPy array compares elements
+        return NotImplemented  # of another kind: not equal
 
     __hash__ = _core.TensorBase.__hash__
 
@@ -216,49 +203,15 @@ class Array(_core.TensorBase, metaclass=_Listed):
         )
 
     def __dir__(self) -> list[str]:
-        return dir(type(self))
+        return [name for name in super().__dir__() if name not in (*COMPUTING, *ELSEWHERE)]
 
 
-def _computes_nothing(operand: object) -> bool:
-    """Whether an operand is an array of ours or a number of Python (NumPy's may be subclasses)."""
-    return isinstance(operand, Array) or type(operand) in (bool, int, float, complex)
-
-
-def _operator(name: str, sign: str, reflected: str = "") -> tuple[str, Callable[..., Any]]:
-    """Return the method of an operator, which computes only if the other operand does.
-
-    `reflected` is the method of the other operand; it is empty if Python has called that already.
-    """
-
-    def method(self: Array, *operands: Any) -> Any:
-        if reflected and not _computes_nothing(operands[0]):
-            theirs = getattr(type(operands[0]), reflected, None)
-            result = theirs(operands[0], self, *operands[1:]) if theirs else NotImplemented
-            if result is not NotImplemented:
-                return result
-        raise TypeError(
-            f"a {type(self).__name__} does not compute, and so has no operator {sign}; "
-            f"{_way(self, '')}"
-        )
-
-    method.__name__, method.__qualname__ = name, f"Array.{name}"
-    return name, method
-
-
-_OPERATORS = dict(
-    [
-        *(_operator(f"__{name}__", sign, f"__r{name}__") for name, sign in BINARY.items()),
-        *(_operator(f"__r{name}__", sign) for name, sign in BINARY.items()),
-        *(_operator(f"__{name}__", sign) for name, sign in UNARY.items()),
-        *(_operator(f"__{name}__", sign, f"__{other}__") for name, (sign, other) in ORDER.items()),
-    ]
-)
-_HIDDEN = frozenset((*COMPUTING, *ELSEWHERE, *_OPERATORS))
+#: Numbers, and the protocols of arrays: values with elements that `==` would have to compare.
+_NUMBERS = (bool, int, float, complex)
+_OF_ARRAYS = ("__dlpack__", "__array__", "__sycl_usm_array_interface__")
 
 for _name in (*COMPUTING, *ELSEWHERE):
     setattr(Array, _name, _Missing(_name))
-for _name, _method in _OPERATORS.items():
-    setattr(Array, _name, _method)
 
 
 def _python_numbers(array: NDArray[Any]) -> NDArray[Any]:
@@ -295,8 +248,8 @@ def _element_of(tensor: _core.TensorBase) -> NDArray[Any]:
 
 
 def _way(array: _core.TensorBase | None, call: str) -> str:
-    """Return the libraries that can compute on the memory of an array; None: of any."""
+    """Return the calls that compute with the elements of an array; None: of any."""
     on_device = f"dpnp.from_dlpack(x){call} on the device, "
     if array is not None and array.__dlpack_device__() == HOST:
         on_device = ""
-    return f"use an array library on the same memory: {on_device}x.to_numpy(){call} on the host"
+    return f"use an array library on its elements: {on_device}x.to_numpy(){call} on the host"

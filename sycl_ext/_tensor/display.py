@@ -2,7 +2,8 @@
 """Tensors as text: their properties, and their elements if the host can read them.
 
 Elements are formatted as in NumPy, with its threshold (``numpy.set_printoptions``), if the host can
-read them and no work is pending on them. The display never waits, copies or fails.
+read them and no work is pending on them. The display never waits, copies or fails: after a kernel
+it shows `PENDING`, and after ``t.wait()`` the elements.
 """
 
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 
 from sycl_ext import _native as _core
 from sycl_ext._protocols.sources import is_tensor
+
+#: In place of elements that a kernel or a copy may still be writing.
+PENDING = "pending: call .wait() to see the elements"
 
 
 def as_text(tensor: _core.TensorBase) -> str:
@@ -39,13 +43,13 @@ def _facts(tensor: _core.TensorBase) -> str:
 
 
 def _elements(tensor: _core.TensorBase, indent: int = 0) -> str:
-    """Return the elements, "pending" during work on them, or "" if the host cannot read them."""
+    """Return the elements, `PENDING` during work on them, or "" if the host cannot read them."""
     if not tensor.host_accessible:
         return ""
     try:
         array: Any = _core.as_ndarray(tensor, False)
         if array is None:
-            return "pending"
+            return PENDING
         return np.array2string(array, separator=", ", prefix=" " * indent)
     except Exception:  # NumPy may lack the dtype, and errors of commands are for callers that wait
         return ""

@@ -36,10 +36,10 @@ class Tensor(Array):
     Tensors are made by `empty`, `zeros`, `from_dlpack` and `as_tensor`.  A tensor never changes
     its memory, shape or dtype; views share the memory and keep it alive.
 
-    A tensor does no arithmetic, so tensors compare and hash by identity: ``a == b`` is whether they
-    are the same object. To compare elements, use an array library, for example
-    ``numpy.array_equal(a.to_numpy(), b.to_numpy())``. If one side of ``==`` is a NumPy array, NumPy
-    compares the elements.
+    A tensor computes nothing: operators refuse, on every device, and their error names the calls of
+    an array library. ``t == t`` is True; with a number or another array ``==`` refuses as well. To
+    compare elements write, for example, ``numpy.array_equal(a.to_numpy(), b.to_numpy())``. Tensors
+    hash by identity.
 
     Examples
     --------

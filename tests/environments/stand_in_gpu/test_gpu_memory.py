@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that the host cannot touch: every way to it, and from it."""
 
+import operator
 import os
 
 import numpy as np
@@ -25,6 +26,22 @@ def test_what_a_gpu_has(gpu, cpu):
 def test_one_context_for_both(gpus):
     assert gpus[0].sycl_context == gpus[1].sycl_context
     assert gpus[0].sycl_device != gpus[1].sycl_device
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared"])
+def test_operators_refuse_on_a_gpu_as_on_a_cpu(gpu, cpu, usm_type):
+    """NumPy would compute on a CPU and fail on a GPU; the tensor refuses on both."""
+    said = set()
+    for device in (cpu, gpu):
+        t = sx.zeros(3, usm_type=usm_type, device=device)
+        for compute in (operator.add, operator.eq, operator.lt):
+            for operands in ((t, np.ones(3)), (np.ones(3), t), (np.float32(1), t), (t, 1)):
+                with pytest.raises(
+                    TypeError, match="does not compute.* use an array lib"
+                ) as caught:
+                    compute(*operands)
+                said.add(str(caught.value))
+    assert len(said) == 2  # one for ==, one for the others
 
 
 # ---- round trips ---------------------------------------------------------------------------------
