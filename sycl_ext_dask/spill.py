@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import zict
+from dask.sizeof import sizeof
 from dask.utils import parse_bytes
 from distributed.protocol import deserialize, serialize
 from distributed.spill import SpillBuffer
@@ -143,7 +144,7 @@ def _on_device(value: Any) -> int:
     """Return the bytes that an object has on the device; more than any limit for others."""
     library = type(value).__module__.partition(".")[0]
     known = library in ("sycl_ext", "dpnp") and hasattr(value, "nbytes")
-    return int(value.nbytes) if known and value.usm_type in ("device", "shared") else sys.maxsize
+    return sizeof(value) if known and value.usm_type in ("device", "shared") else sys.maxsize
 
 
 def _to_host(value: Any) -> Any:

@@ -14,6 +14,7 @@ from sycl_ext import _native as _core
 from sycl_ext._debug.trace import ENABLED, logger
 from sycl_ext._negotiation.dlpack import DLDevice
 from sycl_ext._negotiation.kinds import is_int
+from sycl_ext._negotiation.sizes import memory_bytes
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -73,7 +74,7 @@ class ExportOrigin:
     """A live export, and its origin."""
 
     address: int  # of the first element; 0 when there are none
-    nbytes: int
+    nbytes: int  # of memory: a repeated element counts once
     shape: tuple[int, ...]
     dtype: str
     device: DLDevice
@@ -103,7 +104,7 @@ def remember(tensor: _core.TensorBase, device: DLDevice) -> ExportOrigin:
             stack.append(f"{code.co_filename}:{frame.f_lineno} in {code.co_name}")
         frame = frame.f_back
     address = tensor.ptr if tensor.size else 0
-    what = address, tensor.nbytes, tensor.shape, tensor.dtype_name
+    what = address, memory_bytes(tensor), tensor.shape, tensor.dtype_name
     origin = _alive[next(_numbers)] = ExportOrigin(*what, device, tuple(stack))
     return origin
 

@@ -11,7 +11,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from math import prod
 from typing import Final, ParamSpec, TypeVar
+
+from sycl_ext import _native as _core
+from sycl_ext._negotiation.sizes import Sized, memory_bytes
 
 ENABLED: Final = os.environ.get("SYCL_EXT_TRACE", "") not in ("", "0")
 
@@ -37,15 +41,26 @@ class Record:
 _running = threading.local()  # .records: the exchanges that this thread is in, outermost first
 
 
-def note(route: str, nbytes: int, copies: int) -> None:
-    """Record a step of the running exchange; several steps add up."""
+def note(route: str, array: Sized, copies: int) -> None:
+    """Record a step of the running exchange; several steps add up.
+
+    A copy has all elements; what is shared is the memory, which a broadcast array repeats.
+    """
     records: list[Record] = getattr(_running, "records", [])
     if not records:
         return
     record = records[-1]
     record.route = f"{record.route}, then {route}" if record.route else route
+    nbytes = prod(array.shape) * array.itemsize if copies else memory_bytes(array)
     record.nbytes = max(record.nbytes, nbytes)
     record.copies += copies
+
+
+def _size_of(result: object) -> int:
+    """Return the bytes of what a call returned without a step that was recorded."""
+    if isinstance(result, _core.TensorBase):
+        return memory_bytes(result)
+    return getattr(result, "nbytes", 0)
 
 
 def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -65,7 +80,7 @@ def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
             records.append(record)
             result = function(*args, **kwargs)
             outcome = record.route or "a view of the same memory"
-            record.nbytes = record.nbytes or getattr(result, "nbytes", 0)
+            record.nbytes = record.nbytes or _size_of(result)
             return result
         finally:
             del records[depth:]

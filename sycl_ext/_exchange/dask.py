@@ -9,16 +9,21 @@ from typing import Any
 
 from sycl_ext._exchange import libraries
 from sycl_ext._exchange.exchange import exchange
+from sycl_ext._negotiation.sizes import memory_bytes
 from sycl_ext._tensor import pickling
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
 
 def register_sizeof(library: str | None = None) -> None:
-    """Tell Dask the number of bytes of a tensor or of a library's array, for memory limits."""
+    """Tell Dask the memory that a tensor or an array of a library takes up, for its limits."""
     from dask.sizeof import sizeof
 
-    cls = Tensor if library is None else libraries.class_of(library)
-    sizeof.register(cls, lambda array: int(array.nbytes))
+    if library is None:
+        sizeof.register(Tensor, memory_bytes)
+    else:
+        sizeof.register(
+            libraries.class_of(library), lambda array: memory_bytes(as_tensor(array, copy=False))
+        )
 
 
 def register_serializers(library: str | None = None) -> None:

@@ -146,7 +146,7 @@ def exchange(
                 offers.clear()  # of capsules that nobody took
             if ENABLED:
                 route = f"{who.package}, {offer.plan.route.value}"
-                note(route, decision.source.nbytes, offer.plan.copies)
+                note(route, decision.source, offer.plan.copies)
             return result
         if refused:
             # The best form was refused first, so its refusal is the most informative.

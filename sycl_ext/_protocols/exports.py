@@ -31,7 +31,7 @@ def export(
     if label == HOST and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
     result = carry_out(found, tensor, label)
-    note(found.route.value, tensor.nbytes, found.copies)
+    note(found.route.value, tensor, found.copies)
     is_native, waits = native_entry(label) is not None, not (is_int(stream) and stream == NO_SYNC)
     # SYCL cannot order a stream of CUDA or HIP after its work.
     if is_native and stream is not None and not is_int(stream):

@@ -407,7 +407,7 @@ def _ask_copy(
     tensor = _ask(refusals, question)  # a producer that ignores dl_device counts as refusing it
     if tensor is _REFUSED:
         return None
-    note(f"the producer's copy to {device}", tensor.nbytes, 1)
+    note(f"the producer's copy to {device}", tensor, 1)
     return tensor  # type: ignore[no-any-return]
 
 
@@ -424,14 +424,14 @@ def move(
     if is_host_memory and placement is None:
         placement = place(None)
     elif placement is None and copy is None:
-        note(Route.VIEW.value, tensor.nbytes, 0)
+        note(Route.VIEW.value, tensor, 0)
         return tensor
     target = sources.tensor_device(tensor) if placement is None else placement.device
     queue = None if placement is None else placement.queue
     found = sources.plan_for(
         sources.facts_of(tensor), target.__dlpack_device__(), copy, ours=True
     ).check()
-    note(found.route.value, tensor.nbytes, found.copies)
+    note(found.route.value, tensor, found.copies)
     if found.route is not Route.VIEW:
         kind = kind_of_copy(tensor.usm_type, target.usm_types)
         return _core.copy_to_entry(tensor, target._entry, kind, "C", queue)

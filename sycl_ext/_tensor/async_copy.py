@@ -142,7 +142,7 @@ def to_numpy(
         return tensor.to_numpy(copy)
     found = sources.plan_for(sources.facts_of(tensor), HOST, copy, any_strides=True).check()
     _ = tensor.dtype  # raises now where NumPy has no such dtype
-    note(found.route.value, tensor.nbytes, found.copies)
+    note(found.route.value, tensor, found.copies)
     if found.copies == 0:
         return AsyncCopy(_core.pending_commands(tensor), lambda: _core.as_ndarray(tensor, True))
     target, pending = _core.begin_copy_to_host(tensor)

@@ -54,7 +54,7 @@ def make_host_view(x: Any, copy: bool | None) -> HostView:
         return x  # type: ignore[no-any-return]
     source = _core.find_memory(x, copy)
     found = sources.plan_for(sources.facts_of(source), HOST, copy).check()
-    note(found.route.value, source.nbytes, found.copies)
+    note(found.route.value, source, found.copies)
     base = None if copy is True or is_capsule(x) else x
     if copy is True or found.copies != 0:
         source = _core.copy_to_host(source)

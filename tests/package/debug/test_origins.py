@@ -66,6 +66,11 @@ for name, way in WAYS.items():
     assert origin.device == ((14, 0) if name in ("legacy", "versioned", "dpnp") else (1, 0))
     del held
     assert sx.memory.live_exports(origins=True) == before
+many = sx.as_tensor(np.broadcast_to(np.float32(1), (10**6, 10**6)))
+capsule = many.__dlpack__(max_version=(1, 0), dl_device=(1, 0))
+(origin,) = sx.memory.live_exports(origins=True)
+assert (origin.shape, origin.nbytes) == (many.shape, 4)  # repeated elements count once
+del capsule
 """)  # fmt: skip
     assert said == []
 

@@ -49,6 +49,56 @@ def test_the_size_is_that_of_the_elements():
     assert sizeof([sx.zeros(1 << 20, "uint8")]) > 1 << 20
 
 
+def windows():
+    """501 windows of 500 numbers, in the memory of 1000."""
+    memory = np.arange(1000.0)
+    return memory, np.lib.stride_tricks.sliding_window_view(memory, 500)
+
+
+#: Array -> the bytes of memory that its elements take up.
+SIZES = {
+    "a broadcast number": (lambda: np.broadcast_to(np.float32(1), (10**6, 10**6)), 4),
+    "a broadcast row": (lambda: np.broadcast_to(np.zeros(3, "int16"), (10**9, 3)), 6),
+    "a broadcast column": (lambda: np.broadcast_to(np.zeros((3, 1)), (3, 10**9)), 24),
+    "a number": (lambda: np.array(1.0), 8),
+    "nothing": (lambda: np.broadcast_to(np.zeros((0, 1)), (0, 10**9)), 0),
+    "reversed": (lambda: np.zeros((4, 5))[::-1, ::-1], 160),
+    "with gaps": (lambda: np.zeros(100, "int8")[::10], 10),
+    "windows": (lambda: windows()[1], 8000),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_repeated_elements_count_once(name):
+    from dask.sizeof import sizeof
+
+    make, size = SIZES[name]
+    array = make()
+    tensor = sx.as_tensor(array, copy=False)
+    assert tensor.nbytes == array.nbytes
+    assert sizeof(tensor) == size
+    if array.ndim and array.size and name != "windows":
+        assert sizeof(tensor) == sizeof(array)
+
+
+def test_repeated_elements_of_dpnp_count_once():
+    from dask.sizeof import sizeof
+
+    dpnp = pytest.importorskip("dpnp")
+    row = dpnp.ones(3, dtype="float32")
+    assert sizeof(dpnp.broadcast_to(row[:1], (10**6, 10**6))) == 4
+    assert sizeof(dpnp.broadcast_to(row, (10**9, 3))) == 12
+    assert sizeof(dpnp.ones((4, 5), dtype="int16")[::2, ::-1]) == 20
+    assert sizeof(dpnp.ones((0, 3))) == 0
+
+
+def test_a_broadcast_tensor_is_sent_without_its_repetitions():
+    row = sx.as_tensor(np.broadcast_to(np.arange(3, dtype="int16"), (10**9, 3)), copy=False)
+    _, frames = protocol.serialize(row)
+    assert sum(memoryview(frame).nbytes for frame in frames) == 6
+    assert (sent(row).shape, sent(row).strides) == ((10**9, 3), (0, 1))
+
+
 ORDERS = {
     "dask first": "import distributed, sycl_ext as sx",
     "dask last": "import sycl_ext as sx, distributed",

@@ -68,6 +68,12 @@ def test_the_device_memory_is_given_back(data):
     assert live() == before + 2 * KB
 
 
+def test_repeated_elements_take_no_room_on_the_device(data):
+    for i in range(6):
+        data[i] = dpnp.broadcast_to(dpnp.full(1, i, dtype="uint8"), (KB, KB))
+    assert tiers(data)[0] == [0, 1, 2, 3, 4, 5]
+
+
 def test_other_objects_are_on_the_host(data):
     data["array"] = np.arange(10)
     data["host"] = tensor(1, "host")
