@@ -40,6 +40,16 @@ def backend() -> Any:
     return DpnpBackend()
 
 
+def __getattr__(name: str) -> Any:
+    """Return NumPy's functions for Dask, which takes this module for the library of `random`.
+
+    It asks that library for indices and for weights, which are read on the host.
+    """
+    if name in ("arange", "array"):
+        return getattr(importlib.import_module("numpy"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _when_imported(name: str, last: str, call: Callable[[Any], None]) -> None:
     """Call a function with a module: now, or after its import.
 

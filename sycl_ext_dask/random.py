@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from dask.base import compute, is_dask_collection
 
 __all__ = ["PCG64", "RandomState", "default_rng"]
 
@@ -26,7 +27,12 @@ class RandomState:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._host, name)
-        return lambda *values, **named: to_dpnp(method(*values, **named))
+
+        def call(*values: Any, **named: Any) -> Any:
+            found = method(*map(_to_host, values), **{n: _to_host(x) for n, x in named.items()})
+            return None if found is None else to_dpnp(found)  # None: of ``shuffle``
+
+        return call
 
 
 class Generator(RandomState):
@@ -39,6 +45,20 @@ class Generator(RandomState):
 def default_rng(*seed: Any) -> Generator:
     """Return a `Generator`."""
     return Generator(*seed)
+
+
+def _to_host(x: Any) -> Any:
+    """Return a parameter of a distribution for NumPy.
+
+    Chunks are arrays of dpnp; for the type of the result, Dask passes an element of its own array.
+    """
+    import dpnp
+
+    import sycl_ext as sx
+
+    if is_dask_collection(x):
+        (x,) = compute(x)
+    return sx.exchange(x, np) if isinstance(x, dpnp.ndarray) else x
 
 
 def to_dpnp(x: Any, **_: Any) -> Any:
