@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of docs/reports, and what each of them ends with.
 
-Everyday tests import this file as well (``project/test_documents.py``), so it needs no other library.
+Everyday tests read this file as well (``project/test_documents.py``): it imports no other library.
 """
 
 import re
