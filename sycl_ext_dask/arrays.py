@@ -13,7 +13,7 @@ from __future__ import annotations
 import copyreg
 import sys
 import threading
-from functools import cache
+from functools import lru_cache
 from inspect import Parameter, signature
 from numbers import Number
 from typing import Any
@@ -101,7 +101,7 @@ def _array_function(_self: Any, function: Any, types: Any, args: Any, named: Any
 _within = threading.local()
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _same_in_dpnp(function: Any) -> tuple[Any, int, list[str]]:
     """Return dpnp's function, its number of positional arguments, and the names of the others."""
     import dpnp

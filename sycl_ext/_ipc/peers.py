@@ -14,6 +14,8 @@ import weakref
 from pathlib import Path
 from typing import ClassVar, SupportsIndex
 
+from sycl_ext._ipc.descriptors import lives, raise_if_no_descriptor
+
 #: The setting of Linux's security module Yama: a number. Without Yama there is no such file.
 PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 
@@ -67,7 +69,10 @@ def ptrace_scope(path: Path = PTRACE_SCOPE) -> int | None:
     """Return the setting of Yama; None: there is no Yama."""
     try:
         return int(path.read_text())
-    except (OSError, ValueError):
+    except OSError as error:
+        raise_if_no_descriptor(error, f"reading {path}")
+        return None
+    except ValueError:
         return None
 
 
@@ -82,6 +87,7 @@ def require_descriptor(process: int, descriptor: int) -> None:
         finally:
             os.close(found)
     except OSError as error:
+        raise_if_no_descriptor(error, f"the device memory of process {process}")
         number = error.errno or 0
         message = refusal(process, os.getpid(), number, ptrace_scope())
         raise BufferError(message) from error
@@ -118,7 +124,7 @@ class Permission:
             peer = operator.index(None if isinstance(peer, bool) else peer)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError(f"peer is {peer!r}; it must be the id of a process") from None
-        if not 0 < peer < 1 << 31 or not Path(f"/proc/{peer}").exists():
+        if not 0 < peer < 1 << 31 or not lives(peer):
             raise ValueError(f"peer is {peer}, and there is no such process")
         key = object()
         weakref.finalize(self, self._end, key)

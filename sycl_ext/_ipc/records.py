@@ -13,7 +13,6 @@ opened any more. It takes an exclusive lock before it frees the memory, so the m
 any process has it open.
 """
 
-import contextlib
 import os
 import struct
 import weakref
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sycl_ext._devices.cached_memory import released_with
+from sycl_ext._ipc.descriptors import DescriptorError, refusal
 from sycl_ext._ipc.peers import require_descriptor
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
 
@@ -118,7 +118,7 @@ def borrow(key: BlockKey, nbytes: int) -> tuple[bytes, Block]:
         raise BufferError(f"the block has {found} bytes, and the handle names {nbytes}")
     require_descriptor(key.process, key.descriptor)
     data = content[_RECORD.size : _RECORD.size + length]
-    _require_the_same_process(key.process, data)
+    _require_the_same_process(key.process)
     return data, record
 
 
@@ -131,30 +131,35 @@ def _gone(key: BlockKey) -> BufferError:
 
 def mark_as_arrived(key: BlockKey) -> None:
     """Tell the process that sent memory that it is open here; that process may have ended."""
-    with contextlib.suppress(BufferError):
+    try:
         record = open_block(key, _SIZE, readonly=False)
-        if record.read().startswith(_MARK):
-            record.write(b"\1", at=_ARRIVED)
+    except DescriptorError:  # that process would keep the memory, and nobody would know why
+        raise
+    except BufferError:
+        return
+    if record.read().startswith(_MARK):
+        record.write(b"\1", at=_ARRIVED)
 
 
-#: The first bytes of each handle that was opened -> when the process that made it was started.
-_opened: dict[tuple[int, bytes], str] = {}
+#: Each process whose memory was opened here -> when it was started. It has no more entries than the
+#: kernel has ids of processes (``kernel.pid_max``).
+_opened: dict[int, str] = {}
 
 
-def _require_the_same_process(process: int, data: bytes) -> None:
-    """Refuse a handle that the runtime would confuse with a handle of a process that has ended.
+def _require_the_same_process(process: int) -> None:
+    """Refuse a handle that the runtime could confuse with one of a process that has ended.
 
-    The runtime keeps mappings by process, address and number of the handle (the first 24 bytes),
-    and a later process may have all three of an earlier one.
+    The runtime keeps mappings by process, address and number of the handle, also when they are
+    closed, and a later process may have all three of an earlier one.
     """
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except OSError as error:
-        raise BufferError(f"process {process}, which shares the memory, has ended") from error
+        raise refusal(process, error) from error
     started = status.rpartition(")")[2].split()[19]
-    if _opened.setdefault((process, data[:24]), started) != started:
+    if _opened.setdefault(process, started) != started:
         raise BufferError(
             f"process {process} has the id of an earlier one whose memory was opened here, and the "
-            "SYCL runtime cannot tell their handles apart; share other memory of it, or open this "
-            "one in a new process"
+            "SYCL runtime cannot tell their handles apart; share the memory from a new process, or "
+            "open it in one"
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from sycl_ext._exchange.libraries import class_of, reducer_of
 from sycl_ext._ipc import handles, records
+from sycl_ext._ipc.descriptors import DescriptorError
 from sycl_ext._ipc.shared_memory import BlockKey
 from sycl_ext._tensor.tensor import Tensor
 
@@ -59,6 +60,8 @@ def register_multiprocessing(*libraries: str) -> None:
 def _reduce(tensor: Tensor) -> tuple[Any, ...]:
     try:
         handle = handles.handle(tensor)
+    except DescriptorError:  # this memory can be shared; the receiver would write to a copy
+        raise
     except BufferError:
         return tensor.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
     offer = handles.offer_of(handle)

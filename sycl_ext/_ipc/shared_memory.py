@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sycl_ext._ipc.descriptors import raise_if_no_descriptor, refusal
+
 
 class BlockKey(NamedTuple):
     """The information to open a block in another process: place and identity of its file."""
@@ -91,12 +93,13 @@ def make_block(nbytes: int) -> Block:
     room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > room:
         raise MemoryError(f"{nbytes} bytes of shared memory are more than this machine's {room}")
-    block = Block(os.memfd_create, "sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
+        block = Block(os.memfd_create, "sycl_ext", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.truncate(block._descriptor, nbytes)
         fcntl.fcntl(block._descriptor, fcntl.F_ADD_SEALS, _SIZE_SEALS | fcntl.F_SEAL_SEAL)
         return block.map(nbytes, readonly=False)
     except OSError as error:
+        raise_if_no_descriptor(error, f"{nbytes} bytes of shared memory")
         if error.errno in (errno.ENOMEM, errno.ENOSPC):
             raise MemoryError(f"cannot get {nbytes} bytes of shared memory: {error}") from error
         raise
@@ -112,18 +115,23 @@ def open_block(key: BlockKey, nbytes: int, readonly: bool) -> Block:
         _check_file(Path(path).stat(), key, nbytes)  # before opening: a pipe would block
         how = os.O_RDONLY if readonly else os.O_RDWR
         block = Block(os.open, path, how | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    except OSError as error:
-        raise BufferError(
-            f"the memory that process {key.process} shares cannot be opened: {error}; keep the "
-            "tensor there until it is opened here, and run both on one machine as one user"
-        ) from error
-    try:
         _check_file(os.fstat(block._descriptor), key, nbytes)
-        if fcntl.fcntl(block._descriptor, fcntl.F_GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS:
+        if _seals(block) & _SIZE_SEALS != _SIZE_SEALS:
             raise BufferError(f"{path} is not shared memory of this package")
         return block.map(nbytes, readonly=readonly)
     except OSError as error:
-        raise BufferError(f"{path} is not shared memory of this package: {error}") from error
+        if error.errno == errno.ENOMEM:
+            raise MemoryError(f"cannot map {nbytes} bytes of shared memory: {error}") from error
+        raise refusal(key.process, error) from error
+
+
+def _seals(block: Block) -> int:
+    try:
+        return fcntl.fcntl(block._descriptor, fcntl.F_GET_SEALS)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return 0  # a file of a kind that has none
 
 
 def _check_file(found: os.stat_result, key: BlockKey, nbytes: int) -> None:

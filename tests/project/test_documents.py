@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents name every variable, and no command needs an index that lacks this package."""
 
+import ast
 import re
 import runpy
 
@@ -44,3 +45,50 @@ def test_each_program_of_a_report_has_an_expected_result():
     pages = [page.stem for page in reports["REPORTS"].glob("*.md") if page.stem != "index"]
     found = {page: len(reports["programs"](page)) for page in pages}
     assert found == {report: len(seen) for report, seen in reports["SEEN"].items()}
+
+
+CONTAINERS = {"dict", "set", "list", "WeakValueDictionary", "WeakKeyDictionary", "WeakSet"}
+CONTAINERS |= {"defaultdict", "OrderedDict", "Counter", "deque"}
+
+
+def called(node):
+    """The last name of what a decorator or a call names, without its arguments."""
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def tables(tree):
+    """Yield the names of empty containers of a module or class, and of functions with a cache."""
+    for scope in ast.walk(tree):
+        if not isinstance(scope, ast.Module | ast.ClassDef):
+            continue
+        for node in scope.body:
+            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                decorators = {called(one) for one in node.decorator_list}
+                assert "cache" not in decorators or not node.args.args, f"{node.name} has no bound"
+                if decorators & {"cache", "lru_cache"}:
+                    yield node.name
+            if not isinstance(node, ast.Assign | ast.AnnAssign):
+                continue
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            value, name = node.value, getattr(target, "id", "")
+            is_empty = value is not None and ast.unparse(value) in ("{}", "[]")
+            is_made = isinstance(value, ast.Call) and called(value) in CONTAINERS and not value.args
+            if (is_empty or is_made) and not name.startswith("__"):
+                yield name
+
+
+def test_each_table_and_cache_has_its_bound_on_the_page():
+    found = {
+        name
+        for package in ("sycl_ext", "sycl_ext_dask", "sycl_ext_ray", "sycl_ext_xarray")
+        for path in files(package)
+        if path.suffix == ".py"
+        for name in tables(ast.parse(path.read_text()))
+    }
+    page = (ROOT / "docs" / "design.md").read_text()
+    section = page.partition("## Tables and caches")[2].partition("\n## ")[0]
+    shown = set(re.findall(r"`(\w+)`", re.sub(r"\|[^|]*\|[^|]*\|$", "", section, flags=re.M)))
+    assert "_opened" in found
+    assert found == shown & found, sorted(found - shown)
+    assert not {name for name in shown - found if name.startswith("_")} - {"_negotiation"}

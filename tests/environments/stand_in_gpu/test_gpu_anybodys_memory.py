@@ -271,8 +271,8 @@ def test_a_process_with_the_id_of_another_one(gpu, monkeypatch):
     """The runtime would take its handle for that of the one that has ended."""
     handle = sx.ipc.handle(numbers(gpu))
     sx.ipc.open(handle)
-    for key in list(records._opened):
-        monkeypatch.setitem(records._opened, key, "earlier")
+    for process in list(records._opened):
+        monkeypatch.setitem(records._opened, process, "earlier")
     with pytest.raises(BufferError, match="has the id of an earlier one"):
         sx.ipc.open(handle)
 

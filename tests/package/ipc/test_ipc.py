@@ -2,12 +2,14 @@
 """Memory that several processes share.  Device USM of a GPU: ``environments/stand_in_gpu``."""
 
 import contextlib
+import errno
 import fcntl
 import gc
 import itertools
 import mmap
 import os
 import pickle
+import re
 import resource
 import signal
 import subprocess
@@ -23,7 +25,8 @@ import environments
 import sycl_ext as sx
 from samples import assert_equal, values
 from sycl_ext import _core
-from sycl_ext._ipc import records, shared_memory
+from sycl_ext._ipc import descriptors as descriptors_module
+from sycl_ext._ipc import records, reductions, shared_memory
 from waiting import eventually
 
 
@@ -119,7 +122,7 @@ def test_a_handle_keeps_the_memory():
     assert len(pickle.dumps(handle)) < 400
     del handle
     gc.collect()
-    with pytest.raises(BufferError, match=r"No such file|does not share this memory any more"):
+    with pytest.raises(BufferError, match=r"has dropped it|does not share this memory any more"):
         sx.ipc.open(arrived)
 
 
@@ -171,17 +174,109 @@ def test_no_room_is_a_memory_error(monkeypatch):
     assert sx.ipc.empty(64, "uint8", device="cpu").size == 64
 
 
-@pytest.mark.parametrize("free", [0, 1])  # none for the file, none for its mapping
-def test_no_descriptor_left_is_an_error_and_no_leak(free):
+@contextlib.contextmanager
+def descriptors(free):
+    """Only so many more files can be opened."""
     next_descriptor = os.open(os.devnull, os.O_RDONLY)
     os.close(next_descriptor)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (next_descriptor + free, before[1]))
     try:
-        with pytest.raises(OSError, match="Too many open files"):
-            sx.ipc.empty(3, device="cpu")
+        yield next_descriptor + free
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("free", [0, 1])  # none for the file, none for its mapping
+def test_no_descriptor_left_is_an_error_that_names_the_limit(free):
+    t, offer = shared(), records.Offer(b"a SYCL handle", 96, None)
+    handle = sx.ipc.handle(t)
+    calls = {
+        "empty": lambda: sx.ipc.empty(3, device="cpu"),
+        "open": lambda: sx.ipc.open(handle),
+        "handle of device USM": lambda: records.Offer(b"a SYCL handle", 96, None),
+        "open of device USM": lambda: records.borrow(offer.key, 96),
+        "multiprocessing": lambda: records.mark_as_arrived(offer.key),
+    }
+    for name, call in calls.items():
+        with descriptors(free) as limit, pytest.raises(OSError, match="ulimit -n") as refused:
+            call()
+        assert isinstance(refused.value, BufferError), name
+        assert refused.value.errno == errno.EMFILE
+        assert f"this process has {limit} open files" in str(refused.value)
+        for untrue in ("has ended", "is not shared memory", "any more"):
+            assert untrue not in str(refused.value), name
+        del refused  # its traceback has a descriptor
+
+
+def test_the_advice_of_an_error_about_descriptors_works():
+    """As the shell understands it, with the hard limit above the soft one."""
+    program = """
+import resource, sycl_ext as sx
+held = []
+try:
+    held += (sx.ipc.empty(3, device="cpu") for _ in range(100))
+except OSError as error:
+    print(str(error).rpartition(": ")[2])
+print(len(held) == 100)
+"""
+    shell = ["sh", "-c", 'ulimit -S -n 120 && ulimit -H -n 400 && $1 && exec "$0" -c "$2"']
+    command = [*shell, sys.executable, "true", program]
+    how = {"capture_output": True, "text": True, "check": True, "env": dict(os.environ)}
+    advice, made = subprocess.run(command, **how).stdout.split("\n")[:2]
+    assert (advice, made) == ("ulimit -n 400", "False")
+    command[-2] = advice
+    assert subprocess.run(command, **how).stdout == "True\n"
+
+
+def test_memory_is_not_sent_as_bytes_where_no_descriptor_is_left(monkeypatch):
+    """The receiver would write to a copy."""
+    t = shared()
+    error = descriptors_module.DescriptorError(errno.EMFILE, "ulimit -n")
+    monkeypatch.setattr(reductions.handles, "handle", mock.Mock(side_effect=error))
+    with pytest.raises(OSError, match="ulimit -n"):
+        reductions._reduce(t)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EACCES, "another user's, or cannot be traced"),
+        (errno.EPERM, "another user's, or cannot be traced"),
+        (errno.ENOENT, "has dropped it"),
+        (errno.ESRCH, "has dropped it"),
+        (errno.ENXIO, "No such device or address"),
+        (errno.ENFILE, "sysctl fs.file-max"),
+        (errno.EMFILE, "ulimit -n"),
+    ],
+)
+def test_an_open_that_the_kernel_refuses_names_the_reason(monkeypatch, number, words):
+    """The process lives, and is never said to have ended."""
+    handle, real = sx.ipc.handle(shared()), os.open
+    offer = records.Offer(b"a SYCL handle", 96, None)
+
+    def refuse(path, *arguments, **how):
+        if str(path).startswith("/proc/"):
+            raise OSError(number, os.strerror(number))
+        return real(path, *arguments, **how)
+
+    monkeypatch.setattr(os, "open", refuse)
+    for call in (lambda: sx.ipc.open(handle), lambda: records.borrow(offer.key, 96)):
+        with pytest.raises(BufferError, match=re.escape(words)) as refused:
+            call()
+        assert "has ended" not in str(refused.value)
+
+
+def test_processes_whose_memory_was_opened_are_remembered_once(monkeypatch):
+    """The table has a bound: the number of ids that the kernel has for processes."""
+    monkeypatch.setattr(records, "_opened", {})
+    for _ in range(20):
+        offer = records.Offer(os.urandom(64), 96, None)
+        records.borrow(offer.key, 96)
+    assert len(records._opened) == 1
+    monkeypatch.setattr(records, "_opened", {os.getpid(): "earlier"})
+    with pytest.raises(BufferError, match="has the id of an earlier one"):
+        records.borrow(offer.key, 96)
 
 
 # ---- handles that lie ----------------------------------------------------------------------------
@@ -321,7 +416,7 @@ def test_memory_of_a_process_that_died(how):
         process.send_signal(how) if how else process.stdin.close()
         process.wait(60)
         assert process.stdout.read() == ""
-    with pytest.raises(BufferError, match="cannot be opened"):
+    with pytest.raises(BufferError, match="there is no such process here; it has ended"):
         sx.ipc.open(handle)
     assert opened.to_numpy().sum() == 5 << 20
 

@@ -50,7 +50,7 @@ def sleeper():
         (errno.ENOSYS, 1, "older than 5.6", "update the kernel"),
         (errno.ESRCH, None, "has ended", "keep it"),
         (errno.EBADF, None, "let the memory go", "keep the handle"),
-        (errno.EMFILE, None, "Too many open files", "one machine as one user"),
+        (errno.EIO, None, "Input/output error", "one machine as one user"),
     ],
 )
 def test_a_refusal_names_the_cause_and_the_way_out(error, scope, cause, cure):

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why the kernel refuses a file of another process: one text for each error number.
+
+Running out of file descriptors says nothing about the other process, so it is an error of its own.
+"""
+
+import errno
+import os
+import resource
+from pathlib import Path
+
+#: The limit of the machine: a number.
+FILE_MAX = Path("/proc/sys/fs/file-max")
+
+
+class DescriptorError(OSError, BufferError):
+    """No file descriptor is left in this process, or on the machine.
+
+    It is an OSError with the `errno` of the kernel, and a BufferError: the memory cannot be shared
+    now.
+    """
+
+
+def lives(process: int) -> bool:
+    """Whether there is a process of that id, of any user, whether or not ``/proc`` shows it."""
+    try:
+        os.kill(process, 0)
+    except PermissionError:  # it is another user's
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def raise_if_no_descriptor(error: OSError, what: str) -> None:
+    """Raise a DescriptorError if the error says that no descriptor is left for `what`."""
+    if error.errno not in (errno.EMFILE, errno.ENFILE):
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if error.errno == errno.ENFILE:
+        text = (
+            f"this machine has as many open files as {FILE_MAX} allows, whatever `ulimit -n` says "
+            f"({soft} here); close files, or run: sudo sysctl fs.file-max=N"
+        )
+    elif soft == hard:
+        text = (
+            f"this process has {soft} open files, and may have no more (`ulimit -n`, "
+            "RLIMIT_NOFILE; the hard limit is the same); drop tensors of sycl_ext.ipc, or as "
+            f"root raise it before the process starts: ulimit -n {2 * soft}"
+        )
+    else:
+        text = (
+            f"this process has {soft} open files, and may have no more (`ulimit -n`, "
+            "RLIMIT_NOFILE); drop tensors of sycl_ext.ipc, or run before it starts: ulimit -n "
+            f"{'unlimited' if hard == resource.RLIM_INFINITY else hard}"
+        )
+    raise DescriptorError(error.errno, f"no file descriptor is left for {what}: {text}") from error
+
+
+def refusal(process: int, error: OSError) -> BufferError:
+    """Return why a file of another process cannot be opened, and the way out."""
+    raise_if_no_descriptor(error, f"the memory that process {process} shares")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return BufferError(
+            f"the memory that process {process} shares cannot be opened by process {os.getpid()} "
+            f"of user {os.geteuid()}: {error}; that process is another user's, or cannot be "
+            "traced; run both as one user, in a container with --cap-add SYS_PTRACE"
+        )
+    if error.errno not in (errno.ENOENT, errno.ESRCH):
+        return BufferError(f"the memory that process {process} shares cannot be opened: {error}")
+    if lives(process):
+        return BufferError(
+            f"the memory that process {process} shares cannot be opened: that process has dropped "
+            "it, or has the id of another one that shared it, or is hidden from this user "
+            "(hidepid); keep the tensor or the handle there until it is opened here"
+        )
+    return BufferError(
+        f"the memory that process {process} shares cannot be opened: there is no such process "
+        "here; it has ended, or runs in another container or on another machine; keep it until "
+        "the memory is opened"
+    )
