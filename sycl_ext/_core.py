@@ -6,11 +6,13 @@ needs for that import `_native`, because modules of the package never import eac
 ``_core.pyi`` has the types.
 """
 
+from sycl_ext._setup import prefix as _prefix
 from sycl_ext._setup import startup as _startup
 
 try:
     _startup.require_main_interpreter()
     _startup.require_numpy()
+    _prefix.load_runtime("sycl_ext._native")
     from sycl_ext._native import *  # noqa: F403
     from sycl_ext._native import _C_API, _test  # noqa: F401
 except ImportError as _error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -52,10 +53,14 @@ def drivers() -> list[Path]:
         raise FileNotFoundError(
             'there is no CPU device; install it: pip install "intel-opencl-rt>=2026.0,<2027"'
         ) from None
+    spec = find_spec("sycl_ext")  # finds it, and does not import it
+    assert spec is not None
+    assert spec.origin is not None
+    rules = runpy.run_path(str(Path(spec.origin).parent / "_setup" / "prefix.py"))
     found: dict[int, Path] = {}
-    for file in sorted(installed):
-        path = Path(str(file.locate())).resolve()
-        if DRIVER.fullmatch(path.name) and path.exists():
+    for name in sorted({file.name for file in installed if DRIVER.fullmatch(file.name)}):
+        if (driver := rules["find"](name)) is not None:
+            path = Path(driver).resolve()
             found.setdefault(path.stat().st_ino, path)
     return list(found.values())
 

@@ -42,11 +42,20 @@ DRIVER_UPGRADES = {
 #: When the kernel does not let a process take a descriptor of another one.
 ALLOW_PTRACE = "sudo sysctl kernel.yama.ptrace_scope=0"
 
+#: Before a driver is named that others may change.
+TRUST = (
+    "only if you trust everybody who may change it; else install into an environment of your own"
+)
+
 #: How the loader complains of a library that it found.
 WRONG_LIBRARY = r"undefined symbol|version `|required by|file too short|invalid ELF header"
 PERMISSION = "Permission denied"
 #: Errors of an import of sycl_ext: a pattern of the error, the cause, the cure.
 LOAD_ERRORS = {
+    r"no library is loaded from": (
+        "the extension module would look for its libraries in a folder that others may change",
+        "python -m venv .venv && .venv/bin/python -m pip install {sycl_ext}",
+    ),
     PERMISSION: (
         "this user may not read the files of the package, or of the runtime",
         "chmod -R a+rX {prefix}/lib",
@@ -245,6 +254,10 @@ def driver(machine: Machine) -> Iterator[Finding]:
         from_file, embedded = one.named_by.endswith(".icd"), machine.embedded_driver
         by_variable = one.named_by == "OCL_ICD_FILENAMES"
         cures = (
+            (
+                one.error.startswith(icd.REFUSED),
+                f"export OCL_ICD_FILENAMES={shlex.quote(one.path)}",
+            ),
             (PERMISSION in one.error, f"chmod a+r {shlex.quote(one.path)}"),
             (by_variable and embedded, "unset OCL_ICD_FILENAMES"),
             (by_variable, f"unset OCL_ICD_FILENAMES && {INSTALL_CPU}"),
@@ -257,6 +270,7 @@ def driver(machine: Machine) -> Iterator[Finding]:
             f"the OpenCL driver {one.path} cannot be loaded, so its devices are missing",
             f"{one.named_by} names it, but: {one.error}",
             next(cure for applies, cure in cures if applies),
+            TRUST if one.error.startswith(icd.REFUSED) else "",
             severity="warning" if from_file and works else "problem",
         )
 

@@ -278,13 +278,17 @@ class Machine:
 
     @cached_property
     def drivers(self) -> tuple[Driver, ...]:
-        """The drivers that are named, each of which is loaded once."""
+        """The drivers that are named, each of which is loaded once, and one that is not loaded."""
+        refused = icd.refused_driver(self.environment)
+        found = (
+            () if refused is None else (Driver(refused[0], "sycl_ext", icd.REFUSED + refused[1]),)
+        )
         if not self._named:
-            return ()
+            return found
         order = {"drivers": [path for path, _ in self._named]}
         records = run_probe(order, os.environ, self.timeout).records
         end = records.get("exit", {"detail": ""})
-        return tuple(
+        return found + tuple(
             Driver(path, named_by, records.get(f"load {path}", end)["detail"])
             for path, named_by in self._named
         )

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os.path
 import sys
 
+from sycl_ext._setup import prefix
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 DECIDED_BY = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "SYCL_EXT_NO_ICD")
 
 DRIVER = "libintelocl.so"
+
+#: Of a driver that others may change; the reason follows.
+REFUSED = "is not loaded, because "
 
 #: The prefix of the names of the runtime's adapters.
 ADAPTER = "libur_adapter_"
@@ -32,12 +37,16 @@ added: str | None = None
 
 
 def embedded_driver() -> str | None:
-    """Return the OpenCL CPU driver of this environment, if it is installed."""
-    lib = os.path.realpath(__file__)
-    for _ in range(5):  # <lib>/python3.x/site-packages/sycl_ext/_setup/icd.py
-        lib = os.path.dirname(lib)
-    drivers = (os.path.join(place, DRIVER) for place in (lib, os.path.join(sys.prefix, "lib")))
-    return next(filter(os.path.exists, drivers), None)
+    """Return the OpenCL CPU driver of this environment, if it is installed and nobody else's."""
+    return prefix.find(DRIVER)
+
+
+def refused_driver(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return a driver that is not loaded because others may change it, and the reason."""
+    if any(environment.get(name) for name in DECIDED_BY) or embedded_driver() is not None:
+        return None
+    reasons = ((path, prefix.distrust(path)) for path in prefix.candidates(DRIVER))
+    return next(reasons, None)
 
 
 def add_embedded_cpu() -> str | None:
@@ -77,6 +86,12 @@ def named_in_files(environment: Mapping[str, str]) -> list[tuple[str, str]]:
 def trouble(added: str | None, loaded: Iterable[str]) -> str:
     """Return the known reason why the embedded driver's device is missing, or ""."""
     early = "" if added is None else listed_too_early(added, loaded)
+    refused = refused_driver(os.environ)
+    if refused is not None:
+        return (
+            f"the OpenCL CPU driver {refused[0]} {REFUSED}{refused[1]}; install into an "
+            "environment of your own, or name it in OCL_ICD_FILENAMES if you trust them"
+        )
     driver = driver_with_space(os.environ)
     if early or not driver:
         return early

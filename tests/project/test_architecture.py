@@ -54,7 +54,7 @@ PURE = (
     "_negotiation",
     "_tensor/indexing",
     "_devices/description",
-    *(f"_setup/{name}" for name in ("hierarchy", "icd", "startup")),
+    *(f"_setup/{name}" for name in ("hierarchy", "icd", "prefix", "startup")),
     *(f"_doctor/{name}" for name in ("checks", "machine", "processes", "report")),
 )
 

@@ -110,7 +110,7 @@ def test_the_import_loads_next_to_nothing():
         import os, sys
         before = set(sys.modules)
         import sycl_ext as sx
-        inner = ("_setup", "_setup.icd", "_setup.public", "_setup.startup")
+        inner = ("_setup", "_setup.icd", "_setup.prefix", "_setup.public", "_setup.startup")
         ours = {"sycl_ext", *(f"sycl_ext.{name}" for name in inner)}
         named = set(sys.modules) - before
         # An editable installation has a finder of its own, which Python loads modules for.

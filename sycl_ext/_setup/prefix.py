@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The libraries of the environment that this package is installed in, and who may change them.
+
+Wheels put the SYCL runtime and the CPU driver into ``lib`` of the prefix, so this package looks for
+them there, by its own location. Where it was installed in another way (``pip install --target``),
+the same folder may be anybody's. Pure: no core, no device. `sycl_ext_pytest` runs this file without
+the package.
+"""
+
+from __future__ import annotations
+
+import os.path
+import sys
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+#: The libraries that the extension module needs, besides those that each Python has loaded. The
+#: linker looks for them in the folder of its RUNPATH, ``$ORIGIN/../../..``.
+NEEDED = ("libstdc++.so.6", "libgcc_s.so.1", "libsycl.so.9")
+
+
+def prefix_of(site: str) -> str | None:
+    """Return the prefix of a folder of packages; None: it is in no ``lib/python3.*``."""
+    python, name = os.path.split(site)
+    lib, version = os.path.split(python)
+    prefix, name_of_lib = os.path.split(lib)
+    fits = name in ("site-packages", "dist-packages") and version.startswith("python3")
+    return prefix if fits and name_of_lib in ("lib", "lib64") else None
+
+
+def candidates(name: str, package: str = PACKAGE) -> list[str]:
+    """Return where a library of the environment may be: files that exist, nearest first."""
+    prefixes = dict.fromkeys((prefix_of(os.path.dirname(package)), sys.prefix))
+    paths = (os.path.join(prefix, "lib", name) for prefix in prefixes if prefix)
+    return [path for path in paths if os.path.exists(path)]
+
+
+def distrust(path: str, package: str = PACKAGE) -> str:
+    """Return why a library is not loaded: somebody may change it who may not change this package.
+
+    The library, its folder and the prefix have to belong to root, to this user or to the owner of
+    this package, and nobody else may write to them. Above the prefix, the package has the same
+    folders.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    ours, real = os.stat(package), os.path.realpath(path)
+    owners = {0, os.geteuid(), ours.st_uid}
+    folder = os.path.dirname(path)
+    places = dict.fromkeys((real, os.path.dirname(real), folder, os.path.dirname(folder)))
+    for at in filter(os.path.exists, places):
+        found = os.stat(at)
+        if found.st_uid not in owners:
+            return f"{at} belongs to user {found.st_uid}, who is neither root nor this user"
+        mode, group = f"mode {found.st_mode & 0o7777:o}", found.st_gid
+        if found.st_mode & 0o002:
+            return f"every user may write to {at} ({mode})"
+        # Root has decided so; a group of one's own; or a group that may change this package.
+        may = found.st_uid == 0 or group in (0, found.st_uid)
+        may = may or bool(ours.st_mode & 0o020 and group == ours.st_gid)
+        if found.st_mode & 0o020 and not may:
+            return f"group {group} may write to {at} ({mode})"
+    return ""
+
+
+def find(name: str, package: str = PACKAGE) -> str | None:
+    """Return a library of the environment that nobody else may change; None: there is none."""
+    return next((path for path in candidates(name, package) if not distrust(path, package)), None)
+
+
+def refused(name: str, package: str = PACKAGE) -> str:
+    """Return why a library that is there is not loaded, or ""."""
+    reasons = (distrust(path, package) for path in candidates(name, package))
+    return next(filter(None, reasons), "")
+
+
+def load_runtime(module: str) -> None:
+    """Load what an extension module needs, unless its RUNPATH leads to the right folder.
+
+    A library that is loaded already is not looked up again. ImportError: that folder may be
+    somebody else's, and the runtime is nowhere else.
+    """
+    from importlib.util import find_spec
+
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        return
+    package = os.path.dirname(os.path.abspath(spec.origin))
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(package)))
+    runtime = os.path.join(folder, NEEDED[-1])
+    why = f"{folder} is not the folder of an environment (lib/python3.*/site-packages)"
+    if prefix_of(os.path.dirname(package)) is not None:
+        why = distrust(runtime, package)
+    if not why and os.path.exists(runtime):
+        return
+    import ctypes
+
+    for name in NEEDED:
+        path = find(name, package)
+        try:
+            ctypes.CDLL(name)  # where it is, or from LD_LIBRARY_PATH or the system
+        except OSError as error:
+            if path is not None:
+                ctypes.CDLL(path)
+            elif why:
+                raise ImportError(
+                    f"{error}; no library is loaded from {folder}, because {why}; install sycl_ext "
+                    "into a virtual environment, or name the folder of libsycl in LD_LIBRARY_PATH"
+                ) from None
