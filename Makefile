@@ -32,7 +32,7 @@ help:
 	@echo "make test-interop  the tests with torch, jax, TensorFlow, mpi4py and the like"
 	@echo "make afternoon     install the wheel into an empty environment, and use it as a user would"
 	@echo "make test-processes  Dask, Ray, joblib, torch.distributed, and three MPIs (5 minutes)"
-	@echo "make nightly       these four, tsan, soak and fuzz: what a merge does not wait for (an hour)"
+	@echo "make nightly       test-long, afternoon, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
@@ -121,7 +121,7 @@ test-processes: setup
 
 # Tests that a merge does not wait for, on a machine that has run .ci/run; tests/README.md lists the properties that only they test.
 # After a failure the others run.
-NIGHTLY := test-long test-processes afternoon test-interop tsan soak fuzz fuzz-python
+NIGHTLY := test-long afternoon tsan soak fuzz fuzz-python
 nightly:
 	SYCL_EXT_REQUIRE_ALL=1 $(MAKE) --keep-going $(NIGHTLY) FUZZ_SECONDS=$(NIGHTLY_FUZZ_SECONDS)
 NIGHTLY_FUZZ_SECONDS ?= 300
