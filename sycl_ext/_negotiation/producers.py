@@ -5,7 +5,27 @@ A producer without a row is trusted. A row says where a library's arrays deviate
 protocol.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+def _negated(tensor: Any) -> str | None:
+    if not tensor.is_neg():
+        return None
+    return (
+        "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() "
+        "makes a tensor that can be exchanged"
+    )
+
+
+def _has_no_numbers(tensor: Any) -> str | None:
+    dtype = tensor.dtype.name
+    if dtype not in ("string", "resource", "variant"):
+        return None
+    return (
+        f"its dtype is {dtype}, whose elements are objects of TensorFlow and no numbers; exchange "
+        "tensors of numbers, such as tensorflow.io.decode_raw makes of strings"
+    )
 
 
 class Producer(NamedTuple):
@@ -16,8 +36,9 @@ class Producer(NamedTuple):
     immutable: bool = False  # its arrays are read-only, which a capsule of DLPack 0.x cannot say
     #: The second value of ``data`` in its ``__sycl_usm_array_interface__`` is True for writable.
     inverted_readonly: bool = False
-    #: Memory may wait to be negated, which its capsule does not say: ``is_neg()`` does.
-    has_negative_bit: bool = False
+    #: Returns why an array must not be asked for its memory, because its ``__dlpack__`` would end
+    #: the process or export wrong numbers; None: it may be asked.
+    withheld: Callable[[Any], str | None] | None = None
     #: Reading ``__sycl_usm_array_interface__`` waits for the queue in a way that two threads must
     #: not.
     waits_in_description: bool = False
@@ -45,7 +66,13 @@ PRODUCERS: tuple[Producer, ...] = (
         "torch",
         "2.13: ``__dlpack__`` refuses the conjugate bit and does not look at the negative bit, "
         "which ``torch.tensor([1 + 2j]).conj().imag`` has",
-        has_negative_bit=True,
+        withheld=_negated,
+    ),
+    Producer(
+        "tensorflow",
+        "2.21: ``__dlpack__`` ends the process (a failed CHECK) for strings, resources and "
+        "variants",
+        withheld=_has_no_numbers,
     ),
     Producer(
         "dpnp",
@@ -88,6 +115,15 @@ def definer(cls: type, *names: str) -> type | None:
                     return base
             except Exception:  # of a key that cannot be compared
                 continue
+    return None
+
+
+def why_withheld(x: Any) -> str | None:
+    """Return why an array must not be asked for its memory; None: it may be asked."""
+    modules = [f"{base.__module__}." for base in type(x).__mro__]
+    for row in PRODUCERS:
+        if row.withheld and any(module.startswith(f"{row.package}.") for module in modules):
+            return row.withheld(x)
     return None
 
 

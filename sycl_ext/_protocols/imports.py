@@ -26,7 +26,7 @@ from sycl_ext._negotiation.errors import (
     refusal_by,
 )
 from sycl_ext._negotiation.kinds import is_capsule
-from sycl_ext._negotiation.producers import advice_for, definer, is_of, known
+from sycl_ext._negotiation.producers import advice_for, definer, is_of, known, why_withheld
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import dtype_name
@@ -136,7 +136,7 @@ class Facts(IntFlag):
     IS_TENSOR = auto()  # of this package, with DLPack methods of this package
     DLPACK_FIRST = auto()  # before ``__sycl_usm_array_interface__``
     IMMUTABLE = auto()
-    HAS_NEGATIVE_BIT = auto()
+    MAY_WITHHOLD = auto()
     DESCRIBES = auto()  # the description is not older than ``__dlpack__``
     IS_NDARRAY = auto()  # of NumPy, with DLPack methods of NumPy
 
@@ -163,7 +163,7 @@ def facts_of_class(cls: type) -> int:
     describes = _is_not_overridden(cls, _DESCRIPTION, dlpack)
     is_ndarray = issubclass(cls, np.ndarray) and dlpack is np.ndarray
     immutable = known(cls, "immutable")
-    has_negative_bit = known(cls, "has_negative_bit")
+    may_withhold = known(cls, "withheld")
     # Not where a subclass describes its memory by a method of its own.
     owners = [definer(cls, name) for name in (*_DLPACK, _DESCRIPTION[0])]
     dlpack_first = all(owner and is_of(owner, "waits_in_description") for owner in owners)
@@ -171,7 +171,7 @@ def facts_of_class(cls: type) -> int:
     from_dlpack = (
         (method is not None or has_table)
         and not immutable
-        and (has_table or not has_negative_bit)
+        and (has_table or not may_withhold)
         and (cls is np.ndarray or not is_ndarray)
     )
     facts = {
@@ -184,7 +184,7 @@ def facts_of_class(cls: type) -> int:
         Facts.IS_TENSOR: dlpack is _core.TensorBase,
         Facts.DLPACK_FIRST: dlpack_first,
         Facts.IMMUTABLE: immutable,
-        Facts.HAS_NEGATIVE_BIT: has_negative_bit,
+        Facts.MAY_WITHHOLD: may_withhold,
         Facts.DESCRIBES: describes,
         Facts.IS_NDARRAY: is_ndarray,
     }
@@ -264,7 +264,7 @@ def _ask_view(
     A library without SYCL orders its work before later work on its own stream, and a producer of
     another SYCL runtime does not take our queue, so its data must be complete.
     """
-    if facts & Facts.HAS_NEGATIVE_BIT and _ask(refusals, lambda: _require_no_negative_bit(x)):
+    if facts & Facts.MAY_WITHHOLD and _ask(refusals, lambda: _require_not_withheld(x)):
         return None
     keywords: dict[str, Any] = {"copy": False} if copy is False else {}
     native, shown, queue = sources.native_entry(device), None, None
@@ -300,12 +300,9 @@ def _ask_view(
         return None
 
 
-def _require_no_negative_bit(x: Any) -> None:
-    if x.is_neg():  # which capsules cannot say
-        raise BufferError(
-            "it has the negative bit set, so its memory has the other sign; tensor.resolve_neg() "
-            "makes a tensor that can be exchanged"
-        )
+def _require_not_withheld(x: Any) -> None:
+    if (reason := why_withheld(x)) is not None:
+        raise BufferError(reason)
 
 
 def _ask_for_capsule(x: Any, **keywords: Any) -> object:
@@ -398,8 +395,8 @@ def _ask_copy(
         return None
 
     def question() -> _core.TensorBase:
-        if facts_of(x) & Facts.HAS_NEGATIVE_BIT:
-            _require_no_negative_bit(x)
+        if facts_of(x) & Facts.MAY_WITHHOLD:
+            _require_not_withheld(x)
         version = _core.DLPACK_VERSION
         capsule = _ask_for_capsule(x, max_version=version, dl_device=device, copy=copy)
         return _core.import_capsule(x, capsule, device, False, False, None, None)

@@ -7,7 +7,7 @@ import pytest
 import sycl_ext as sx
 from sycl_ext._negotiation.producers import PRODUCERS, known
 
-TRAITS = ("immutable", "inverted_readonly", "has_negative_bit", "waits_in_description", "advice")
+TRAITS = ("immutable", "inverted_readonly", "withheld", "waits_in_description", "advice")
 
 
 @pytest.mark.parametrize("row", PRODUCERS, ids=lambda row: row.package)
@@ -59,3 +59,41 @@ def test_a_refusal_ends_with_the_advice_for_its_library():
     for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
         with pytest.raises(sx.ExchangeError, match=r"no nulls.*; pass numpy.asarray\(array\)"):
             take(Array())
+
+
+@pytest.mark.parametrize("dtype", ["string", "resource", "variant"])
+@pytest.mark.parametrize(
+    "take",
+    [
+        sx.from_dlpack,
+        sx.as_tensor,
+        sx.host_view,
+        lambda x: sx.from_dlpack(x, device="cpu", copy=True),
+        lambda x: sx.as_tensor(x, device=["cpu", 0]),
+        lambda x: sx.zeros(1).copy_from(x),
+        lambda x: sx.exchange(x, np),
+        lambda x: sx.explain(x, np).check(),
+        lambda x: sx.explain(x).check(),
+        lambda x: sx.exchange(x, "cpu"),
+    ],
+)
+def test_a_tensor_whose_export_ends_the_process_is_not_asked(dtype, take):
+    """TensorFlow 2.21 ends the process in ``__dlpack__`` for these dtypes."""
+
+    class EagerTensor:
+        __module__ = "tensorflow.python.framework.ops"
+        dtype = type("DType", (), {})()
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **keywords):
+            pytest.exit("the process would have ended")
+
+    class Subclass(EagerTensor):
+        __module__ = "__main__"
+
+    EagerTensor.dtype.name = dtype
+    for cls in (EagerTensor, Subclass):
+        with pytest.raises(BufferError, match=f"dtype is {dtype}.*decode_raw"):
+            take(cls())
