@@ -490,11 +490,11 @@ class _test:  # noqa: N801
 
     @staticmethod
     def call_runtime_with_gil() -> None:
-        """A call that check_gil_at_runtime_calls must find."""
+        """A call that check_gil must find."""
 
     @staticmethod
-    def check_gil_at_runtime_calls(check: bool, /) -> None:
-        """Whether a call that can wait ends the process when the GIL is held."""
+    def check_gil(check: bool, /) -> None:
+        """Whether a breach of the rules of the GIL ends the process."""
 
     @staticmethod
     def deferred_frees() -> int:

@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -35,6 +37,8 @@ struct Interpreter {
   bool (*is_interruptible)() noexcept;
   // Runs the handlers of signals that have come; throws to end the wait.
   void (*handle_signals)();
+  // Whether Python started the calling thread; false where only the GIL would tell.
+  bool (*started_this_thread)() noexcept;
 
   // These are called without a lock, with or without the GIL, and may throw.
 
@@ -48,6 +52,16 @@ struct Interpreter {
 
 // nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.
 inline std::atomic<const Interpreter*> interpreter{nullptr};
+
+// Ends the process where `is_held`, which tests and debug builds set, says that the calling thread
+// does not hold the GIL.
+inline std::atomic<bool (*)() noexcept> is_gil_held{nullptr};
+inline void require_gil(const char* act) noexcept {
+  const auto is_held = is_gil_held.load(std::memory_order_relaxed);
+  if (!is_held || is_held()) return;
+  std::fprintf(stderr, "sycl_ext: %s without the GIL\n", act);
+  std::abort();
+}
 
 // Work of the host on so many bytes releases the GIL.
 inline constexpr std::size_t gil_threshold = std::size_t{64} << 10;

@@ -38,6 +38,13 @@ py::typing::List<py::str> as_paths(const std::vector<std::string>& files) {
   return paths;
 }
 
+// Has the rules of the GIL checked: no call of the runtime that can wait is made with it, and what
+// the collector reads rises only with it.  Nobody has it any more when the interpreter has ended.
+void check_gil(bool check) noexcept {
+  check_gil_at_runtime_calls(check ? holds_gil : nullptr);
+  is_gil_held = check ? +[]() noexcept { return is_current() || !python_is_alive(); } : nullptr;
+}
+
 bool make_room(const Entry& limited, std::size_t nbytes) {
   const auto ask = [&] {
     const PyRef answer(
@@ -52,13 +59,15 @@ bool make_room(const Entry& limited, std::size_t nbytes) {
 }  // namespace
 
 void bind_devices(py::module_& m) {
-  static const Interpreter python{release_gil_if_held, take_gil,       call_deleter_of_others,
-                                  takes_signals,       handle_signals, queue_of,
-                                  find_noted_events,   make_room};
+  static const Interpreter python{
+      release_gil_if_held, take_gil, call_deleter_of_others, takes_signals, handle_signals,
+      started_this_thread, queue_of, find_noted_events,      make_room};
   interpreter = &python;
+#ifndef NDEBUG
+  check_gil(true);
+#endif
   py::module_ tests = m.def_submodule("_test");
-  tests.def("check_gil_at_runtime_calls",
-            [](bool check) { check_gil_at_runtime_calls(check ? holds_gil : nullptr); });
+  tests.def("check_gil", &check_gil);
   tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
   tests.def("interrupted_waits", &interrupted_waits);
   tests.def("deferred_frees", &deferred_frees);

@@ -41,7 +41,7 @@ struct Commands {
 // go from queue to queue keep only the first tensor alive, and not each other.
 PyObject* first_of_block(PyObject* tensor) {
   const Memory& memory = tensor_of(tensor).memory;
-  auto* const owner = static_cast<PyObject*>(memory->owner_released_by(release_python_object));
+  PyObject* const owner = python_owner_of(memory);
   if (!owner || !is_tensor(owner)) return tensor;
   const Memory& kept = tensor_of(owner).memory;
   return kept->data == memory->data && kept->nbytes == memory->nbytes ? owner : tensor;

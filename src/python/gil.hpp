@@ -159,6 +159,32 @@ inline PyRef loaded_module(const char* name) {
   return module;
 }
 
+// Whether Python started this thread.  A thread of the runtime, in which dpctl drops the arguments
+// of a command, may also run Python code that makes and drops tensors.
+inline bool find_in_threading() {
+  const SavedException saved;
+  const PyRef threading = loaded_module("threading");
+  const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
+  const auto attribute = [&](const char* of_module) {
+    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
+  };
+  const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
+  const bool is_known = ident && active && foreign;
+  const PyRef thread(is_known ? PyObject_GetItem(active.get(), ident.get()) : nullptr);
+  return thread && PyObject_IsInstance(thread.get(), foreign.get()) == 0;
+}
+
+// The same for Interpreter: asked once in each thread, the first time that it holds the GIL.
+inline bool started_this_thread() noexcept {
+  enum Answer : char { unknown, yes, no };
+  static thread_local Answer answer [[gnu::tls_model("initial-exec")]] = unknown;
+  if (answer == unknown && is_main_thread()) answer = yes;
+  if (answer == unknown && holds_gil()) {
+    answer = hang_at_thread_end(find_in_threading) ? yes : no;
+  }
+  return answer == yes;
+}
+
 // For Interpreter.
 inline void call_deleter_of_others(void (*deleter)(void*), void* object) {
   if (python_is_gone()) return;

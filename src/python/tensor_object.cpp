@@ -17,7 +17,6 @@ struct TensorObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* base;
   PyObject* representative;  // nullptr: it is the representative itself
-  long handles;              // of the Memory, held by instances; of a representative
   PyObject* offers;          // the list of watch_offer()
   const Tensor tensor;
 };
@@ -36,12 +35,17 @@ PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
   return nullptr;
 }
 
+// The representative of a block, in its place for this folder; read and written with the GIL.
+TensorObject*& representative_of(const Allocation& block) noexcept {
+  return reinterpret_cast<TensorObject*&>(block.python_side);
+}
+
 // The Python object that owns the memory, when nothing but the instances that this one represents
-// keeps it alive; nullptr: others do, or it is not the representative.
+// keeps it alive; nullptr: others do, or it is not the representative.  The collector asks twice in
+// one pass: MemoryKeeper says why that is safe.
 PyObject* visible_owner(const TensorObject* self) noexcept {
   const Memory& memory = self->tensor.memory;
-  if (self->representative || memory.use_count() != self->handles) return nullptr;
-  return static_cast<PyObject*>(memory->owner_released_by(release_python_object));
+  return self->representative || memory->use.keepers() > 0 ? nullptr : python_owner_of(memory);
 }
 
 // There is no tp_clear, as for a tuple: what an instance keeps alive is older than itself, so every
@@ -67,14 +71,13 @@ void dealloc(PyObject* self) {
   TensorObject* object = cast(self);
   // First: what follows may be Python that makes another instance over the memory.
   PyObject* const representative = object->representative;
-  if (representative) --cast(representative)->handles;
-  if (!representative) object->tensor.memory->representative = nullptr;  // nobody else holds it
+  if (!representative) representative_of(*object->tensor.memory) = nullptr;  // nobody else holds it
   if (object->weakrefs) hang_at_thread_end([self] { PyObject_ClearWeakRefs(self); });
   drop(object->base);
   drop(object->offers);
   {  // a large block takes the operating system a while
     const Memory& memory = object->tensor.memory;
-    const WithoutGil released(memory.use_count() == 1 && memory->nbytes >= gil_threshold);
+    const WithoutGil released(memory->use.has_one_handle() && memory->nbytes >= gil_threshold);
     object->tensor.~Tensor();
   }
   drop(representative);
@@ -144,22 +147,6 @@ PyGetSetDef getset[] = {
 };
 #undef ATTRIBUTE
 
-// Whether Python started this thread.  A thread of the runtime, in which dpctl drops the arguments
-// of a command, may also run Python code that makes and drops tensors.
-bool is_python_thread() {
-  if (is_main_thread()) return true;
-  const SavedException saved;
-  const PyRef threading = loaded_module("threading");
-  const PyRef ident(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
-  const auto attribute = [&](const char* of_module) {
-    return PyRef(threading ? PyObject_GetAttrString(threading.get(), of_module) : nullptr);
-  };
-  const PyRef active = attribute("_active"), foreign = attribute("_DummyThread");
-  const bool is_known = ident && active && foreign;
-  const PyRef thread(is_known ? PyObject_GetItem(active.get(), ident.get()) : nullptr);
-  return thread && PyObject_IsInstance(thread.get(), foreign.get()) == 0;
-}
-
 }  // namespace
 
 template <class T>
@@ -178,16 +165,11 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
     Py_DECREF(type);
     throw;
   }
-  static thread_local const bool python_started_it [[gnu::tls_model("initial-exec")]] =
-      is_python_thread();
-  may_ask_queues = python_started_it;
   object->weakrefs = object->offers = nullptr;
   object->base = base == Py_None ? nullptr : Py_XNewRef(base);
-  void*& known = object->tensor.memory->representative;
-  object->representative = Py_XNewRef(static_cast<PyObject*>(known));
-  if (known) ++cast(object->representative)->handles;
+  TensorObject*& known = representative_of(*object->tensor.memory);
+  object->representative = Py_XNewRef(reinterpret_cast<PyObject*>(known));
   if (!known) known = object;
-  object->handles = 1;
   PyObject_GC_Track(object);
   return reinterpret_cast<PyObject*>(object);
 }
@@ -221,6 +203,15 @@ void end_directly(PyObject* type) noexcept {
 
 PyObject* base_of(PyObject* object) noexcept {
   return cast(object)->base ? cast(object)->base : object;
+}
+
+PyObject* python_owner_of(const Memory& memory) noexcept {
+  const Allocation* block = &*memory;
+  while (const Allocation* const kept = block->kept_block()) {
+    if (kept->use.keepers() > 1 || representative_of(*kept)) return nullptr;
+    block = kept;
+  }
+  return static_cast<PyObject*>(block->owner_released_by(release_python_object));
 }
 
 PyObject* numpy_dtype_of(const Tensor& tensor) {

@@ -55,6 +55,9 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type = nullptr);
 bool is_tensor(PyObject* object) noexcept;
 // The base of a view of the instance (borrowed): the instance's own base, or itself.
 PyObject* base_of(PyObject* object) noexcept;
+// The Python object that owns the memory (borrowed), also of a block that only this memory keeps;
+// nullptr: another kind of owner, or none.
+PyObject* python_owner_of(const Memory& memory) noexcept;
 // An instance records the requests of a consumer in this list, until None comes in its place. They
 // distinguish a consumer that refuses a form of the memory from one that fails for other reasons.
 // Other objects record nothing.

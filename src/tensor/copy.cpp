@@ -94,28 +94,26 @@ void for_each_piece(const CopyLoops& loops, std::int64_t CopyAxis::* side, const
 }
 
 // Keeps blocks until the commands of the queues are over, unless `done()` was called.  It is not
-// called when an exception leaves (Ctrl-C, above all), or when the commands go on.
+// called when an exception leaves (Ctrl-C, above all), or when the commands go on.  Made with the
+// GIL, as every keeper of memory.
 class KeptWhileBusy {
  public:
-  KeptWhileBusy(const Queue& one, const Queue& other, const Memory& a, const Memory& b,
-                const Registration& registered = {})
-      : kept_(new Kept(one, other, a, b, registered)) {}
+  KeptWhileBusy(const Memory& a, const Memory& b) : kept_(new Kept(a, b)) {}
   ~KeptWhileBusy() {
     if (kept_) free_after_work(std::move(kept_));
   }
+  // The queue is of an entry, which keeps it for ever.
+  void add(const Queue& queue) noexcept { kept_->queues.add(queue); }
+  void add(const Registration& registered) noexcept { kept_->registered = registered; }
   void done() noexcept { kept_.reset(); }
 
  private:
   struct Kept final : Deferred {
-    Kept(const Queue& one, const Queue& other, Memory a, Memory b, Registration registered)
-        : a(std::move(a)), b(std::move(b)), registered(std::move(registered)) {
-      queues.add(one);
-      queues.add(other);
-    }
+    Kept(const Memory& a, const Memory& b) noexcept : a(a), b(b) {}
     QueueSet awaited_queues() const noexcept override { return queues; }
-    QueueSet queues;  // of entries, which keep them for ever
-    const Memory a, b;
-    const Registration registered;
+    QueueSet queues;
+    const MemoryKeeper a, b;
+    Registration registered;
   };
 
   std::unique_ptr<Kept> kept_;
@@ -218,7 +216,9 @@ void copy_with_host(const CopyLoops& loops, const Entry& entry, bool to_host, bo
 // Device -> device where one command cannot do it: block by block through host memory.
 void relay(const CopyLoops& loops, const Entry& to, const Entry& from) {
   const Memory collected = allocate_host(std::min(loops.nbytes(), block_bytes));
-  KeptWhileBusy kept(from.commands(), to.commands(), collected, collected);
+  KeptWhileBusy kept(collected, collected);
+  kept.add(from.commands());
+  kept.add(to.commands());
   for_each_piece(loops, &CopyAxis::to, fits_block, [&](const CopyLoops& piece) {
     const ThroughBlock copy(piece, collected->data);
     copy_with_host(copy.in, from, true, false);
@@ -231,14 +231,20 @@ void copy_disjoint(const Tensor& to, const Tensor& from) {
   const CopyLoops loops = loops_of(to, from);
   const bool to_host = to.host_accessible(), from_host = from.host_accessible();
   const bool by_host = to_host && from_host;
-  const WithoutGil released(!by_host || loops.nbytes() >= gil_threshold);
-  if (by_host) return copy_strided(loops);
+  if (by_host) {
+    const WithoutGil released(loops.nbytes() >= gil_threshold);
+    return copy_strided(loops);
+  }
+  KeptWhileBusy kept(from.memory, to.memory);
+  const WithoutGil released;
   const Entry& entry = *(to_host ? from : to).memory->entry;
   const Entry& source = *(from_host ? to : from).memory->entry;
   const Tensor& host = to_host ? to : from;  // if one side is on the host
   const ByteRange bytes = byte_range(host);
   const Registration registered = registration_of(entry, bytes.begin, bytes.nbytes);
-  KeptWhileBusy kept(entry.commands(), source.commands(), from.memory, to.memory, registered);
+  kept.add(entry.commands());
+  kept.add(source.commands());
+  kept.add(registered);
   if (to_host || from_host) {
     const bool is_host_usm =
         host.memory->kind == UsmKind::host && same_context(*host.memory->entry, entry);
@@ -320,13 +326,18 @@ void copy_elements(const Tensor& to, const Tensor& from) {
 Event begin_copy(const Tensor& to, const Tensor& from) {
   require_target(to);
   if (to.size() == 0) return Event();
-  const WithoutGil released;
   const CopyLoops loops = loops_of(to, from);
-  const Entry* const entry = entry_of_copy(to, from, loops);
+  const auto find_entry = [&] {
+    const WithoutGil released;
+    return entry_of_copy(to, from, loops);
+  };
+  const Entry* const entry = find_entry();
   if (!entry) {
     copy_elements(to, from);
     return Event();
   }
+  KeptWhileBusy kept(to.memory, from.memory);
+  const WithoutGil released;
   const Queue& queue = entry->commands();
   // Only the queue of the source's entry tells whether a copy to the source has failed.
   const Entry* const source = from.memory->entry;
@@ -336,7 +347,8 @@ Event begin_copy(const Tensor& to, const Tensor& from) {
   order_after(queue, from.memory);
   const ByteRange bytes = byte_range(is_usm(to) ? from : to);  // on the host, if a side is
   const Registration registered = registration_of(*entry, bytes.begin, bytes.nbytes);
-  const KeptWhileBusy kept(queue, queue, to.memory, from.memory, registered);
+  kept.add(queue);
+  kept.add(registered);
   const Event copy = queue.begin_copy(loops.to, loops.from, loops.nbytes());
   // Now: a failure that is told later is one of this copy as well.
   const std::string failure = queue.failure_of_copies(from.memory->data, from.memory->nbytes, true);

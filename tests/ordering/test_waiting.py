@@ -173,7 +173,7 @@ def test_the_rule_is_checked():
         environments.python(
             """
 from sycl_ext import _core
-_core._test.check_gil_at_runtime_calls(True)
+_core._test.check_gil(True)
 _core._test.call_runtime_with_gil()
 """
         )

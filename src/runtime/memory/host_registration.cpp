@@ -81,9 +81,9 @@ bool RegisteredMemory::is_known_to(const Entry& entry) const noexcept {
                      [root](const auto& one) { return same_context(*one.first, *root); });
 }
 
-Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes) {
+Registration register_host(const Memory& memory, const std::byte* data, std::size_t nbytes) {
+  const auto made = std::make_shared<RegisteredMemory>(memory, data, nbytes);
   const WithoutGil released;
-  const auto made = std::make_shared<RegisteredMemory>(std::move(memory), data, nbytes);
   if (nbytes == 0 || is_forked_child()) return made;
   made->known_.reserve(root_count());  // nothing fails between an import and its note
   Registration other;                  // dropped without the lock

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,8 @@ namespace sycl_ext {
 // destructor of the last handle removes the registration at once; each pending copy has a handle.
 class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  public:
-  RegisteredMemory(Memory memory, const std::byte* data, std::size_t nbytes)
-      : data(data), nbytes(nbytes), memory_(std::move(memory)) {}
+  RegisteredMemory(const Memory& memory, const std::byte* data, std::size_t nbytes)
+      : data(data), nbytes(nbytes), memory_(memory) {}
   ~RegisteredMemory();
 
   // Whether the range is registered with the driver of the entry.
@@ -35,11 +36,12 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
   mutable std::atomic<int> users{0};
 
  private:
-  friend std::shared_ptr<const RegisteredMemory> register_host(Memory memory, const std::byte* data,
+  friend std::shared_ptr<const RegisteredMemory> register_host(const Memory& memory,
+                                                               const std::byte* data,
                                                                std::size_t nbytes);
   void release() noexcept;  // the caller holds the lock of all ranges
 
-  Memory memory_;
+  std::optional<MemoryKeeper> memory_;
   // A root device of each driver that the range is registered with, and whether by this object.
   std::vector<std::pair<const Entry*, bool>> known_;
 };
@@ -48,7 +50,7 @@ using Registration = std::shared_ptr<const RegisteredMemory>;
 // Registers the bytes with the driver of every default context; drivers that cannot register host
 // memory are skipped.  A range inside a registered one shares its registration.  Error(buffer): the
 // range overlaps a registered one in another way.
-Registration register_host(Memory memory, const std::byte* data, std::size_t nbytes);
+Registration register_host(const Memory& memory, const std::byte* data, std::size_t nbytes);
 
 // A registration as its user holds it; the destructor closes it.
 class HostRegistration {

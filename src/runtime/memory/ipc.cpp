@@ -53,10 +53,10 @@ struct Opened {
 };
 
 struct Exported {
-  Memory memory;
+  MemoryKeeper keeper;
   ipc::handle handle;
 
-  void end() { ipc::put(handle, memory->entry->sycl->context); }
+  void end() { ipc::put(handle, keeper.memory()->entry->sycl->context); }
 };
 
 template <class State>
@@ -81,6 +81,7 @@ bool has_ipc(const Entry& entry) {
 }
 
 IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nbytes) {
+  MemoryKeeper keeper(memory);
   const WithoutGil released;
   if (memory->kind != UsmKind::device || !memory->entry) {
     fail(Error::Kind::buffer, "'", usm_kind_name(memory->kind),
@@ -96,7 +97,8 @@ IpcExport export_ipc(const Memory& memory, const std::byte* data, std::size_t nb
   };
   std::unique_ptr<Exported> exported;
   try {
-    exported.reset(new Exported{memory, sycl_call("getting an inter-process handle", get)});
+    exported.reset(
+        new Exported{std::move(keeper), sycl_call("getting an inter-process handle", get)});
   } catch (const Error& error) {
     if (memory->is_ours()) throw;
     fail(Error::Kind::buffer,

@@ -122,7 +122,7 @@ class BlocksByAddress {
 };
 BlocksByAddress& found_by_address = *new BlocksByAddress;  // never destroyed
 
-void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
+void release_keeper(void* keeper) { delete static_cast<MemoryKeeper*>(keeper); }
 
 // An owner may keep, through an object of another library, a block of this package, whose owner
 // keeps the next one: `t = as_tensor(t.to_numpy())` makes such chains of any length.  Recursion
@@ -130,8 +130,17 @@ void release_memory(void* memory) { delete static_cast<Memory*>(memory); }
 constexpr int deepest_release = 50;
 thread_local int release_depth __attribute__((tls_model("initial-exec"))) = 0;
 
+// Whether this thread may ask queues whether they are idle, and free idle blocks, instead of
+// leaving them to the thread that frees.  A thread of the runtime, in which dpctl drops the
+// arguments of a command, may not: another thread may hold the lock of the queue while it waits for
+// the host task that runs in this thread, which would be a deadlock.
+bool may_ask_queues() noexcept {
+  const Interpreter* const python = interpreter;
+  return python && python->started_this_thread();
+}
+
 bool are_idle(const QueueSet& queues) noexcept {
-  if (queues.empty() || !may_ask_queues) return queues.empty();
+  if (queues.empty() || !may_ask_queues()) return queues.empty();
   const WithoutGil released;
   return std::all_of(queues.begin(), queues.end(),
                      [](const Queue* queue) { return queue->is_device_idle(); });
@@ -203,35 +212,36 @@ Allocation::Allocation(KeptBlock block, std::size_t nbytes, UsmKind kind, const 
 }
 
 Allocation::~Allocation() {
-  if (is_private() || is_seen_by_host_) found_by_address.remove(this);
+  if (is_private() || use.is_seen_by_host()) found_by_address.remove(this);
   is_ours() ? give_back(*this) : owner_->reset();
   if (!is_counted()) uncounted_blocks.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Owner keep_memory(Memory memory) { return {new Memory(std::move(memory)), release_memory}; }
+Owner keep_memory(Memory memory) { return {new MemoryKeeper(std::move(memory)), release_keeper}; }
 
 void* Allocation::owner_released_by(void (*release)(void*)) const noexcept {
-  if (!owner_) return nullptr;
-  if (owner_->get_deleter() == release) return owner_->get();
-  if (owner_->get_deleter() != release_memory) return nullptr;
-  const Memory& kept = *static_cast<const Memory*>(owner_->get());
-  return kept.use_count() == 1 ? kept->owner_released_by(release) : nullptr;
+  return owner_ && owner_->get_deleter() == release ? owner_->get() : nullptr;
+}
+
+const Allocation* Allocation::kept_block() const noexcept {
+  void* const keeper = owner_released_by(release_keeper);
+  return keeper ? &*static_cast<const MemoryKeeper*>(keeper)->memory() : nullptr;
 }
 
 void Allocation::show() const {
   fetch_queues();
-  if (!is_shown_) is_shown_ = true;
+  use.expose();
 }
 
 void Allocation::show_to_host() const {
-  if (!is_ours() || !entry || is_seen_by_host_.exchange(true) || is_private()) return;
+  if (!is_ours() || !entry || !use.show_to_host() || is_private()) return;
   found_by_address.add(this);
 }
 
 const Entry* came_back(const void* data) noexcept {
   return found_by_address.entry_at(data, [](const Allocation* block) {
-    if (block->is_seen_by_host_) block->is_shown_ = true;
-    return block->is_seen_by_host_.load();
+    if (block->use.is_seen_by_host()) block->use.expose();
+    return block->use.is_seen_by_host();
   });
 }
 
@@ -264,8 +274,7 @@ QueueSet Allocation::busy_queues(bool of_others) const noexcept {
 }
 
 bool Allocation::settle(bool wait, bool told) const {
-  // Before the queues are chosen: later holders are asked about the next time.
-  const std::int64_t gone = gone_.load(std::memory_order_acquire);
+  const std::uint64_t before = use.before_question();  // before the queues are chosen
   for (const Queue* queue : busy_queues()) {
     if (queue->is_idle()) continue;
     if (!wait) return false;
@@ -274,13 +283,13 @@ bool Allocation::settle(bool wait, bool told) const {
   const std::string failure = entry ? entry->failure_of_copies(data, nbytes, told) : "";
   if (!failure.empty() && !wait) return false;
   if (!failure.empty()) fail(Error::Kind::runtime, "a copy to this memory has failed: ", failure);
-  seen_.store(gone, std::memory_order_relaxed);
+  use.seen_idle(before);
   return true;
 }
 
 bool Allocation::is_idle() const {
   if (entry && is_forked_child() && !entry->is_cpu()) return false;
-  return !may_have_work() || (may_ask_queues && settle(false, false));
+  return !may_have_work() || (may_ask_queues() && settle(false, false));
 }
 
 void release_cached_memory() noexcept {

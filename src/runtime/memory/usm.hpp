@@ -8,12 +8,12 @@
 // (deferred_free.hpp).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "base/interpreter.hpp"
+#include "runtime/memory/block_use.hpp"
 #include "runtime/memory/deferred_free.hpp"
 #include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/queue.hpp"
@@ -57,9 +57,9 @@ class Allocation final : public Deferred {
   // the block, its own queue, that of its entry, and that of the root device, whose id memory of a
   // sub-device is exported with.  Other code can do so while it holds a block of this package
   // (InUse), until the queues were seen idle after the last such holder; and always for memory or a
-  // queue that it provided.
+  // queue that it provided.  (BlockUse has the states.)
   QueueSet busy_queues() const noexcept {
-    return busy_queues(was_handed_out() || (!is_ours() && kind != UsmKind::system));
+    return busy_queues(may_have_work_of_others() || (!is_ours() && kind != UsmKind::system));
   }
   // The same, with or without those for the work of others.
   QueueSet busy_queues(bool of_others) const noexcept;
@@ -75,13 +75,18 @@ class Allocation final : public Deferred {
   // could tell.  Releases the GIL.
   bool is_idle() const;
 
-  // The owner of a borrowed block that `release` releases, also through a handle that only this one
-  // keeps; nullptr: another kind of owner, or none.
+  // The owner of a borrowed block that `release` releases; nullptr: another kind of owner, or none.
   void* owner_released_by(void (*release)(void*)) const noexcept;
+  // The block that the owner of this one keeps (keep_memory); nullptr: another kind of owner, or
+  // none.
+  const Allocation* kept_block() const noexcept;
   // The owner of a borrowed block waits for work on it, unless other code got the block here.
-  QueueSet awaited_queues() const noexcept override { return busy_queues(was_handed_out()); }
-  // For Python's side: the instance that represents the memory to the collector; under the GIL.
-  mutable void* representative = nullptr;
+  QueueSet awaited_queues() const noexcept override {
+    return busy_queues(may_have_work_of_others());
+  }
+  mutable BlockUse use;
+  // A place for src/python, which the core carries along and does not read.
+  mutable void* python_side = nullptr;
   // Whether this is host memory from allocate_host().
   bool is_host_copy() const noexcept { return is_ours() && !entry; }
   // Whether this package allocated the block.
@@ -92,33 +97,24 @@ class Allocation final : public Deferred {
 
  private:
   friend class Memory;
-  friend class InUse;
-  friend const Entry* came_back(const void* data) noexcept;
   // For the last handle.  Pending work on the block is not waited for.
   static void let_go(const Allocation* block) noexcept;
   bool is_counted() const noexcept { return is_ours() && capacity > 0; }
   // Other code got the block, or the queue came from other code.
-  bool was_handed_out() const noexcept {
-    return own_queue || is_shown_ || handles_.load(std::memory_order_acquire) >= user ||
-           gone_.load(std::memory_order_acquire) != seen_.load(std::memory_order_relaxed);
+  bool may_have_work_of_others() const noexcept {
+    return own_queue || use.may_have_work_of_others();
   }
   // Asks the queues, and records when they are idle.  `wait`: until they are.
   bool settle(bool wait, bool told) const;
 
   std::optional<Owner> owner_;  // of a borrowed block
-  // Each handle counts in the lower half, that of a holder that can submit work in both (InUse).
-  static constexpr std::uint64_t user = (std::uint64_t{1} << 32) + 1;
-  mutable std::atomic<std::uint64_t> handles_{1};
-  // The number of such holders that have gone, and the same when the queues were last seen idle.
-  mutable std::atomic<std::int64_t> gone_{0}, seen_{0};
-  mutable std::atomic<bool> is_shown_{false}, is_seen_by_host_{false};
 };
 
 class Memory {
  public:
   explicit Memory(const Allocation* block) noexcept : block_(block) {}  // its first handle
-  Memory(const Memory& other, std::uint64_t count = 1) noexcept : block_(other.block_) {
-    if (block_) block_->handles_.fetch_add(count, std::memory_order_relaxed);
+  Memory(const Memory& other) noexcept : block_(other.block_) {
+    if (block_) block_->use.add_handle();
   }
   Memory(Memory&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Memory& operator=(Memory other) noexcept {
@@ -126,14 +122,11 @@ class Memory {
     return *this;
   }
   ~Memory() { reset(); }
-  void reset(std::uint64_t count = 1) noexcept {
+  void reset() noexcept {
     const Allocation* const block = std::exchange(block_, nullptr);
-    if (!block || block->handles_.fetch_sub(count, std::memory_order_acq_rel) != count) return;
-    Allocation::let_go(block);
+    if (block && block->use.drop_handle()) Allocation::let_go(block);
   }
-  std::int64_t use_count() const noexcept {
-    return static_cast<std::uint32_t>(block_->handles_.load(std::memory_order_acquire));
-  }
+  explicit operator bool() const noexcept { return block_ != nullptr; }
   const Allocation& operator*() const noexcept { return *block_; }
   const Allocation* operator->() const noexcept { return block_; }
 
@@ -141,32 +134,61 @@ class Memory {
   const Allocation* block_;
 };
 
-// A handle of a holder that can submit work on the memory.
-class InUse {
+// A handle that lasts by itself, when the call that made it is over and no tensor shows it: that of
+// an export, of a copy that goes on, of a registration, of another block.
+//
+// Python's garbage collector may finalize the owner of borrowed memory only while no such handle
+// exists, and it reads their number twice in one pass: what it has found garbage after the first
+// time must not come into use before the second.  So the number of keepers rises only with the GIL
+// held.  It may fall on any thread: the collector then finds less garbage than there is, until its
+// next pass.  A plain `Memory` is held by an instance, or by a call that has an instance as its
+// argument; the collector knows both.
+class MemoryKeeper {
  public:
-  // `submits`: false for a consumer on the host, which cannot.
-  InUse(const Memory& memory, bool submits) noexcept
-      : memory_(memory, submits ? Allocation::user : 1), submits_(submits) {}
-  ~InUse() {
-    if (!submits_) return;
-    memory_->gone_.fetch_add(1, std::memory_order_release);
-    memory_.reset(Allocation::user);
+  explicit MemoryKeeper(Memory memory) noexcept : memory_(std::move(memory)) {
+    if (memory_->is_ours()) return;  // no owner to finalize
+    require_gil("a handle that lasts is made");
+    memory_->use.add_keeper();
   }
-  InUse(const InUse&) = delete;
+  MemoryKeeper(MemoryKeeper&&) noexcept = default;
+  MemoryKeeper& operator=(MemoryKeeper&&) = delete;
+  ~MemoryKeeper() { release(); }
 
   const Memory& memory() const noexcept { return memory_; }
-  // No holder has submitted any.
-  void was_not_used() noexcept {
-    if (std::exchange(submits_, false)) memory_->handles_ -= Allocation::user - 1;
-  }
-  // The handle, which has come back to this package.
-  Memory take_back() noexcept {
-    was_not_used();
+  // The handle, for a tensor; this is no keeper any more.
+  Memory release() noexcept {
+    if (memory_ && !memory_->is_ours()) memory_->use.drop_keeper();
     return std::move(memory_);
   }
 
  private:
   Memory memory_;
+};
+// A handle of other code.
+class InUse {
+ public:
+  // `submits`: false for a consumer on the host, which cannot submit work on the memory.
+  InUse(const Memory& memory, bool submits) noexcept : keeper_(memory), submits_(submits) {
+    if (submits_) memory->use.lend();
+  }
+  ~InUse() {
+    if (submits_) memory()->use.give_back();
+  }
+  InUse(const InUse&) = delete;
+
+  const Memory& memory() const noexcept { return keeper_.memory(); }
+  // No holder has submitted any.
+  void was_not_used() noexcept {
+    if (std::exchange(submits_, false)) memory()->use.give_back_unused();
+  }
+  // The handle, which has come back to this package.
+  Memory take_back() noexcept {
+    was_not_used();
+    return keeper_.release();
+  }
+
+ private:
+  MemoryKeeper keeper_;
   bool submits_;
 };
 
@@ -179,12 +201,6 @@ const Entry* private_entry_at(const void* address) noexcept;
 
 // An owner that keeps another handle.
 Owner keep_memory(Memory memory);
-
-// Whether this thread may ask queues whether they are idle, and free idle blocks, instead of
-// leaving them to the thread that frees.  A thread of the runtime, in which dpctl drops the
-// arguments of a command, may not: another thread may hold the lock of the queue while it waits for
-// the host task that runs in this thread, which would be a deadlock.
-inline __thread bool may_ask_queues __attribute__((tls_model("initial-exec"))) = false;
 
 // A new block.  Error(memory) names size, kind and device; Error(buffer): the device has no USM of
 // that kind.  An empty queue: the queue of the entry is used.

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has a block, and whether other code may have submitted work on it.  The last holder reads
+// from it whether the block can be freed at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace sycl_ext {
+
+// The state of a block, of which every number can be read at any time by any thread.
+//
+// | state    | who can submit work on the block                            | it ends with |
+// |----------|-------------------------------------------------------------|-------------------------|
+// | own      | this package, whose commands are known                      | lend(), expose() | |
+// lent     | a holder too: a device export, or a view of an extension    | the last give_back() |
+// | returned | nobody any more, but the work of such a holder may be       | lend(), expose(), | |
+// | pending                                                     | seen_idle()             | |
+// exposed  | whoever got the address or the queue, at any time           | never |
+//
+// In every state but `own`, the queues of other code are asked before the block is freed or read.
+//
+// Apart from the state there are two counts of handles: of all of them, the last of which frees the
+// block, and of those that last by themselves (MemoryKeeper in usm.hpp).
+class BlockUse {
+ public:
+  enum class State { own, lent, returned, exposed };
+
+  State state() const noexcept {
+    if (exposed_.load(std::memory_order_acquire)) return State::exposed;
+    const std::uint64_t lent = lent_.load(std::memory_order_acquire);
+    if (lent == seen_idle_.load(std::memory_order_acquire)) return State::own;
+    return lent == given_back_.load(std::memory_order_acquire) ? State::returned : State::lent;
+  }
+  bool may_have_work_of_others() const noexcept { return state() != State::own; }
+
+  // A holder that can submit work gets the block, and is done with it; or had it, and has certainly
+  // submitted nothing.
+  void lend() noexcept { lent_.fetch_add(1, std::memory_order_relaxed); }
+  void give_back() noexcept { given_back_.fetch_add(1, std::memory_order_release); }
+  void give_back_unused() noexcept { lent_.fetch_sub(1, std::memory_order_release); }
+  void expose() noexcept {
+    if (!exposed_.load(std::memory_order_relaxed)) {
+      exposed_.store(true, std::memory_order_release);
+    }
+  }
+
+  // The host gets a view of the block, which may return as host memory of other code: the block is
+  // then exposed.  True: it is the first such view.
+  bool show_to_host() noexcept { return !is_seen_by_host_.exchange(true); }
+  bool is_seen_by_host() const noexcept { return is_seen_by_host_; }
+
+  // Before the queues of the block are asked: the number to pass to seen_idle() when they were
+  // idle.  Holders that give the block back later are asked about the next time.
+  std::uint64_t before_question() const noexcept {
+    return given_back_.load(std::memory_order_acquire);
+  }
+  void seen_idle(std::uint64_t before) noexcept {
+    seen_idle_.store(before, std::memory_order_release);
+  }
+  // Whether every holder had given the block back before the question, and nobody got it since.
+  bool all_given_back(std::uint64_t before) const noexcept {
+    return lent_.load(std::memory_order_acquire) == before;
+  }
+
+  void add_handle() noexcept { handles_.fetch_add(1, std::memory_order_relaxed); }
+  // True: it was the last one.
+  bool drop_handle() noexcept { return handles_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool has_one_handle() const noexcept { return handles_.load(std::memory_order_acquire) == 1; }
+
+  void add_keeper() noexcept { keepers_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_keeper() noexcept { keepers_.fetch_sub(1, std::memory_order_release); }
+  std::uint32_t keepers() const noexcept { return keepers_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<std::uint32_t> handles_{1}, keepers_{0};
+  // Never smaller than the next: how often the block was lent, and was given back, so far; and how
+  // often it had been given back when its queues were last seen idle.
+  std::atomic<std::uint64_t> lent_{0}, given_back_{0}, seen_idle_{0};
+  std::atomic<bool> exposed_{false}, is_seen_by_host_{false};
+};
+
+}  // namespace sycl_ext

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The garbage collector runs in another thread while a call works on memory without the GIL."""
+
+import pytest
+
+import environments
+
+#: A tensor without a base, whose memory a Python object owns: the collector looks through it.
+SOURCES = """
+import ctypes, gc, sys, threading, time
+import dpctl, dpctl.memory, numpy as np, sycl_ext as sx
+import ways
+from sycl_ext import _core
+from test_extension_api import View, find_table, pythonapi
+
+_core._test.check_gil(True)
+device = sx.device(sys.argv[1])
+queue, table = device.sycl_queue, find_table()
+COUNT = 1 << 15  # 256 KiB: large enough that each copy releases the GIL
+KIND = dpctl.memory.MemoryUSMShared if sys.argv[1] == "cpu" else dpctl.memory.MemoryUSMDevice
+finalized = []
+
+class Owner:
+    def __init__(self):
+        self.memory = KIND(8 * COUNT, queue=queue)
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return dict(data=(self.memory._pointer, False), shape=(COUNT,), strides=None,
+                    typestr="<i8", version=1, syclobj=queue)
+
+    def __del__(self):
+        finalized.append(self)  # the memory lives on: the test fails, and does not crash
+
+def handed_back():
+    capsule = sx.as_tensor(Owner()).__dlpack__(stream=-1, max_version=(1, 3))
+    return sx.from_dlpack(capsule)
+
+def wrapped():
+    owner = Owner()
+    pythonapi.Py_IncRef(ctypes.py_object(owner))
+    shape = (ctypes.c_int64 * 1)(COUNT)
+    view = View(owner.memory._pointer, shape, None, 1, 0, 64, 1, device.id)
+    return table.wrap(ctypes.byref(view), None, id(owner), table.release_object)
+
+sources = {"handed back": handed_back, "wrapped": wrapped}
+"""
+
+COLLECT = """
+gc.freeze()  # as servers do: a pass is short then, and there are many
+is_over = False
+
+def collect():
+    while not is_over:
+        gc.collect()
+
+sys.setswitchinterval(1e-5)
+collector = threading.Thread(target=collect, daemon=True)
+"""
+
+#: Each way whose call may release the GIL, for a moment: a few calls of each, and more of copies.
+EACH_WAY = """
+array = np.arange(COUNT)
+for source in sources.values():
+    tensor = source()
+    tensor.copy_from(array)
+    started = collector.ident or collector.start()
+    for name, way in ways.WAYS.items():
+        if way.dtype != "int64" or way.needs or not way.takes(tensor) or way.gives == ways.NOTHING:
+            continue
+        if way.host and not tensor.device.host_accessible(tensor.usm_type):
+            continue
+        if "exchange(dpnp" in name or "torch" in name or "tvm_ffi" in name:
+            continue  # their imports take longer than all else here
+        if "part" in name and sys.argv[1] != "cpu":
+            continue  # the stand-in has tiles, and is not partitioned equally
+        arguments = (tensor, array) if way.gives == ways.WRITES else (tensor,)
+        for _ in range(4):
+            way.call(*arguments)
+            assert not finalized, name
+    del tensor, arguments
+    while not finalized:  # of the last source
+        time.sleep(0.001)
+    finalized.clear()
+is_over = True
+collector.join()
+"""
+
+COPIES = """
+for source in sources.values():
+    tensor = source()
+    tensor.copy_from(np.zeros(COUNT, "int64"))
+    started = collector.ident or collector.start()
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        tensor.to_numpy(copy=True, wait=False).result()
+        tensor.copy_from(tensor.copy(), wait=False).wait()
+        assert not finalized
+    del tensor
+    while not finalized:  # of the last source
+        time.sleep(0.001)
+    finalized.clear()
+is_over = True
+collector.join()
+"""
+
+#: The copy goes on when nothing else holds the tensor: its owner has to wait for the end.
+GOES_ON = """
+for name, source in sources.items():
+    class Cycle:
+        pass
+    for _ in range(20):
+        cycle = Cycle()
+        cycle.cycle, cycle.tensor = cycle, source()
+        before = len(finalized)
+        copies = [cycle.tensor.to_numpy(copy=True, wait=False) for _ in range(3)]
+        del cycle
+        while not all(copy.done() for copy in copies):
+            gc.collect()
+        del copies
+        deadline = time.monotonic() + 30
+        while len(finalized) == before and time.monotonic() < deadline:
+            gc.collect()
+            time.sleep(0.001)
+        assert len(finalized) > before, "the cycle is never found"
+"""
+
+DEVICES = {"cpu": "cpu", "level_zero_v2": "level_zero:gpu:0"}
+
+
+@pytest.mark.parametrize("work", [EACH_WAY, COPIES, GOES_ON], ids=["each way", "copies", "cycles"])
+@pytest.mark.parametrize("environment", DEVICES)
+def test_owner_of_memory_in_use_is_not_finalized(environment, work, tmp_path):
+    arguments = f"import sys; sys.argv[1:] = [{DEVICES[environment]!r}]\n"
+    collect = "" if work is GOES_ON else COLLECT
+    environments.python(
+        arguments + SOURCES + collect + work,
+        environments.variables_of(environment, tmp_path),
+        near=__file__,
+    )
