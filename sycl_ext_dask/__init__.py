@@ -8,11 +8,11 @@ first tensor, and not with Dask.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.abc import MetaPathFinder
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -27,14 +27,15 @@ def register(sizeof: Any) -> None:
     """Register the sizes of tensors, and the other functions when their modules are imported."""
     for package, library in _PACKAGES.items():
         sizeof.register_lazy(package, partial(_register_sizeof, library))
+    _when_imported("dask.tokenize", "normalize_token", _register_tokens)
     _when_imported("distributed.protocol", "dask_serialize", _register_protocol)
     _when_imported("dask.array", "register_chunk_type", _register_arrays)
 
 
 def backend() -> Any:
     """Return the backend for ``dask.config.set({"array.backend": "dpnp"})``."""
-    importlib.import_module("sycl_ext")  # before dpnp: it names the CPU driver to the SYCL runtime
-    importlib.import_module("dpnp")
+    import_module("sycl_ext")  # before dpnp: it names the CPU driver to the SYCL runtime
+    import_module("dpnp")
     from sycl_ext_dask.arrays import DpnpBackend
 
     return DpnpBackend()
@@ -46,7 +47,7 @@ def __getattr__(name: str) -> Any:
     It asks that library for indices and for weights, which are read on the host.
     """
     if name in ("arange", "array"):
-        return getattr(importlib.import_module("numpy"), name)
+        return getattr(import_module("numpy"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -65,6 +66,8 @@ def _when_imported(name: str, last: str, call: Callable[[Any], None]) -> None:
 class _Watch(MetaPathFinder):
     """Calls a function after the import of a module, to add registrations to those of the module.
 
+    It stays until the module has been executed: others ask where a module is and do not import it.
+
     There is no documented way. Serializers of other packages are registered within distributed, and
     an entry point for them is only proposed: https://github.com/dask/distributed/issues/3831
     A preload (https://docs.dask.org/en/latest/how-to/customize-initialization.html) is a setting of
@@ -76,22 +79,38 @@ class _Watch(MetaPathFinder):
     def __init__(self, name: str, call: Callable[[Any], None]) -> None:
         self.name, self.call = name, call
 
-    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """Find the module with the other finders, and call the function after its execution."""
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """Find the module with the other finders, and wrap its loader."""
         if name != self.name:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        execute, call = spec.loader.exec_module, self.call
+        for finder in [finder for finder in sys.meta_path if finder is not self]:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Loader(spec.loader, self)
+                return spec
+        return None
 
-        def execute_and_register(module: ModuleType) -> None:
-            execute(module)
-            call(module)
 
-        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
-        return spec
+class _Loader(Loader):
+    """Executes a module as its own loader does, and then calls the function of a watch."""
+
+    def __init__(self, own: Loader, watch: _Watch) -> None:
+        self._own, self._watch = own, watch
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__.loader = module.__loader__ = self._own
+        self._own.exec_module(module)
+        if self._watch in sys.meta_path:
+            sys.meta_path.remove(self._watch)
+            self._watch.call(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)  # what else a loader can do, such as read its source
 
 
 def _register_arrays(_array: Any) -> None:
@@ -117,6 +136,16 @@ def _register_dpnp(dpnp: Any) -> None:
     from sycl_ext_dask import arrays
 
     arrays.register_dpnp(dpnp)
+
+
+def _register_tokens(tokenize: Any) -> None:
+    """Let the token of a dpnp array be that of its elements."""
+    normalize = tokenize.normalize_token
+
+    @normalize.register_lazy("dpnp")  # type: ignore[untyped-decorator]
+    def register() -> None:
+        dpnp = import_module("dpnp")
+        normalize.register(dpnp.ndarray, lambda x: ("dpnp", normalize(dpnp.asnumpy(x))))
 
 
 def _register_protocol(protocol: Any) -> None:

@@ -22,7 +22,6 @@ import dask.array as da
 import numpy as np
 from dask import config
 from dask.array import backends, dispatch
-from dask.tokenize import normalize_token
 
 from sycl_ext_dask import random
 
@@ -138,7 +137,6 @@ def register_dpnp(dpnp: Any) -> None:
     dispatch.numel_lookup.register(dpnp.ndarray, backends._numel_arraylike)
     dispatch.percentile_lookup.register(dpnp.ndarray, backends.percentile)
     dispatch.to_numpy_dispatch.register(dpnp.ndarray, lambda x, **_: dpnp.asnumpy(x))
-    normalize_token.register(dpnp.ndarray, lambda x: ("dpnp", normalize_token(dpnp.asnumpy(x))))
     copyreg.pickle(dpnp.ndarray, _reduce)
 
 

@@ -186,6 +186,57 @@ def test_the_order_of_imports_does_not_matter(imports):
     assert shown.strip() == "[1. 1.]"
 
 
+QUESTIONS = {
+    "find_spec": "assert importlib.util.find_spec('dpnp')",
+    "find_spec, twice": "[importlib.util.find_spec('dpnp') for _ in range(2)]",
+    "an import that fails": (
+        "importlib.util.find_spec('dpnp').loader.get_source('dpnp')\n"
+        "execute = importlib.machinery.SourceFileLoader.exec_module\n"
+        "def fail(self, module): raise ImportError('not now')\n"
+        "importlib.machinery.SourceFileLoader.exec_module = fail\n"
+        "try: import dpnp\n"
+        "except ImportError: pass\n"
+        "importlib.machinery.SourceFileLoader.exec_module = execute"
+    ),
+    "the transports of Ray": (
+        "import pkgutil\nassert 'dpnp' in {m.name for m in pkgutil.iter_modules()}"
+    ),
+    "an import in a thread": (
+        "import threading\nt = threading.Thread(target=lambda: importlib.import_module('dpnp'))\n"
+        "t.start()\nt.join()"
+    ),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_about_dpnp_changes_nothing(question):
+    """It used to take the registration with dask.array away, without a word."""
+    shown = environments.python(
+        "import importlib.machinery, importlib.util, sys\n"
+        f"import sycl_ext, numpy as np, dask.array as da\n{QUESTIONS[question]}\n"
+        "import dpnp\n"
+        "print(np.exp(dpnp.zeros(2)).asnumpy(), type(da.ones(2).to_backend('dpnp').compute()))\n"
+        "print(type(dpnp.__loader__).__name__, dpnp.__spec__.loader is dpnp.__loader__)\n"
+        "print('dpnp' in [getattr(finder, 'name', '') for finder in sys.meta_path])"
+    )
+    assert shown.splitlines() == [
+        "[1. 1.] <class 'dpnp.dpnp_array.dpnp_array'>",
+        "SourceFileLoader True",
+        "False",
+    ]
+
+
+@pytest.mark.parametrize("imports", ["dask.base", "dask.array"])
+def test_the_token_of_an_array_is_that_of_its_elements(imports):
+    shown = environments.python(
+        f"import sycl_ext, dpnp, {imports}\n"
+        "from dask.base import tokenize\n"
+        "a, b, c = dpnp.ones(3), dpnp.ones(3), dpnp.zeros(3)\n"
+        "print(tokenize(a) == tokenize(a) == tokenize(b) != tokenize(c))"
+    )
+    assert shown.strip() == "True"
+
+
 def test_arrays_of_dask_load_neither_dpnp_nor_the_runtime():
     shown = environments.python(
         "import sys, dask.array as da, sycl_ext\n"
