@@ -5,12 +5,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+
+from sycl_ext._setup import child
 
 #: How lines begin that a dying process adds to what it has to say.
 NOISE = ("PLEASE submit a bug report", "Stack dump", "#")
@@ -58,7 +59,7 @@ def run_once(
     with tempfile.TemporaryDirectory() as scratch:
         report, log = Path(scratch, "report"), Path(scratch, "log")
         report.touch()
-        command = [sys.executable, "-c", source, json.dumps(order), str(report)]
+        command = child.command(source, json.dumps(order), str(report))
         with log.open("w") as stderr:
             try:
                 code = run_alone(command, environment, stderr, timeout)

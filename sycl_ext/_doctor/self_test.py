@@ -8,12 +8,12 @@ any other exception where it should have.
 
 import pickle
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import sycl_ext as sx
 from sycl_ext._negotiation.kinds import ALLOCATED
+from sycl_ext._setup import child
 
 #: The data of the tests.
 DATA = bytes(range(256)) * 16
@@ -134,7 +134,7 @@ def second_process(device: sx.Device) -> str:
         tensor = sx.ipc.empty(len(DATA), "uint8", device=device).copy_from(DATA)
     except BufferError as error:
         raise Skip(str(error)) from error
-    command, pipe = [sys.executable, "-c", PEER], subprocess.PIPE
+    command, pipe = child.command(PEER), subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as peer:
         handle = sx.ipc.handle(tensor, peer=peer.pid)
         said, errors = peer.communicate(pickle.dumps(handle).hex() + "\n")

@@ -18,6 +18,7 @@ import numpy as np
 from sycl_ext import _core
 from sycl_ext._devices.placement import device as find_device
 from sycl_ext._negotiation.kinds import ALLOCATED
+from sycl_ext._setup import child
 from sycl_ext._tensor.host_view import host_view
 from sycl_ext._tensor.tensor import empty, zeros
 
@@ -150,10 +151,9 @@ def _try_apart(root: Device) -> str:
     """The reason if a child process with MPI and the device failed, or ""."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
     code = f"from sycl_ext._exchange import mpi; mpi.run_apart({root.id})"
-    command = [sys.executable, "-c", code]
     try:
         done = subprocess.run(
-            command,
+            child.command(code),
             env=variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -25,7 +25,7 @@ PYTHON_ARROWS = {
     "_devices": ("_core", "_negotiation", "_setup"),
     "_protocols": ("_core", "_negotiation", "_debug", "_devices"),
     "_tensor": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_setup"),
-    "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor"),
+    "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor", "_setup"),
     "_ipc": ("_core", "_devices", "_protocols", "_tensor", "_exchange"),
     "_doctor": ("_setup", "_negotiation", "_ipc", "sycl_ext"),
     "_cli": ("_negotiation", "_setup", "_doctor", "sycl_ext"),
