@@ -373,6 +373,35 @@ def no_gpu_driver(machine: Machine) -> Iterator[Finding]:
     yield Finding(problem, cause, INSTALL_GPU, severity=when_others_work(machine))
 
 
+def other_gpu(machine: Machine) -> Iterator[Finding]:
+    """Find drivers of other vendors' GPUs that no device of SYCL shows."""
+    listed = (*machine.devices, *machine.devices_without_selector)
+    for gpu in machine.other_gpus:
+        if any(device.backend == gpu.backend for device in listed) or not were_listed(machine):
+            continue
+        name = f"{icd.ADAPTER}{gpu.backend}.so"
+        if gpu.adapter:
+            cause = f"the adapter {gpu.adapter} is there, and lists no device"
+            cure, then = "SYCL_UR_TRACE=-1 python -m sycl_ext devices", "which shows the reason"
+        else:
+            cause = (
+                f"the SYCL runtime has no adapter for it ({name}); its packages for pip have "
+                "those of Level Zero and OpenCL only"
+            )
+            cure = "export UR_ADAPTERS_SEARCH_PATH=FOLDER"
+            then = (
+                f"where FOLDER has {name} of the version of the runtime, from a build of DPC++ or "
+                "a plugin of Codeplay; without it, use the devices of the table"
+            )
+        yield Finding(
+            f"there is a driver of {gpu.vendor} ({gpu.node}), and no SYCL device of its GPUs",
+            cause,
+            cure,
+            then,
+            severity=when_others_work(machine),
+        )
+
+
 # ---- features of a device ------------------------------------------------------------------------
 
 
@@ -478,7 +507,17 @@ def how(step: Step) -> str:
 
 CHECKS: tuple[Callable[[Machine], Iterator[Finding]], ...] = (
     *(missing, runtime, two, another_runtime, other_runtime, package),
-    *(hidden_devices, space, list_, driver, no_driver, permission, no_node, no_gpu_driver),
+    *(
+        hidden_devices,
+        space,
+        list_,
+        driver,
+        no_driver,
+        permission,
+        no_node,
+        no_gpu_driver,
+        other_gpu,
+    ),
     *(self_test, ptrace_scope, no_fp64, no_usm, no_device),
 )
 

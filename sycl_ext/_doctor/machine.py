@@ -65,6 +65,11 @@ VARIABLES = (
 LEVEL_ZERO = ("libze_loader.so.1", "libze_intel_gpu.so.1")
 PCI = "sys/bus/pci/devices"
 INTEL, DISPLAY = "0x8086", "0x03"  # the vendor, and the class of all display controllers
+#: Vendor -> the backend of SYCL for its GPUs, and files of its driver, of which one is there.
+OTHER_VENDORS = {
+    "NVIDIA": ("cuda", ("dev/nvidia[0-9]*", "proc/driver/nvidia/version")),
+    "AMD": ("hip", ("dev/kfd",)),
+}
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,16 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class OtherGpu:
+    """A driver of another vendor's GPUs, and the adapter of the runtime for it (empty: none)."""
+
+    vendor: str
+    backend: str
+    node: str
+    adapter: str
+
+
+@dataclass(frozen=True)
 class User:
     """The user of the process: groups of the process, and groups in the user database."""
 
@@ -162,7 +177,17 @@ class Step:
 FACTS = (
     *("python", "executable", "prefix", "platform", "full", "in_container", "packages"),
     *("requirements", "origin", "missing", "environment", "overrides", "embedded_driver"),
-    *("drivers", "bus_visible", "gpus", "nodes", "user", "ptrace_scope", "steps", "libraries"),
+    *(
+        "drivers",
+        "bus_visible",
+        "gpus",
+        "other_gpus",
+        "nodes",
+        "user",
+        "ptrace_scope",
+        "steps",
+        "libraries",
+    ),
     *("other_runtimes", "devices", "devices_without_selector", "runtime_messages"),
 )
 
@@ -292,6 +317,29 @@ class Machine:
             Driver(path, named_by, records.get(f"load {path}", end)["detail"])
             for path, named_by in self._named
         )
+
+    @cached_property
+    def other_gpus(self) -> tuple[OtherGpu, ...]:
+        """The drivers of other vendors' GPUs, with the adapters of the runtime."""
+        found = []
+        for vendor, (backend, patterns) in OTHER_VENDORS.items():
+            nodes = [str(node) for pattern in patterns for node in sorted(self.root.glob(pattern))]
+            if nodes:
+                found.append(OtherGpu(vendor, backend, nodes[0], self._adapter_of(backend)))
+        return tuple(found)
+
+    def _adapter_of(self, backend: str) -> str:
+        """Return the adapter that the loader of the runtime finds for a backend; empty: none."""
+        name = f"{icd.ADAPTER}{backend}.so"
+        forced = self.environment.get("UR_ADAPTERS_FORCE_LOAD", "").split(",")
+        folders = self.environment.get("UR_ADAPTERS_SEARCH_PATH", "").split(os.pathsep)
+        loaders = [one.path for one in self.libraries if family_of(one.path) == "libur_loader"]
+        folders += [*map(os.path.dirname, loaders), f"{self.prefix}/lib"]
+        beside = [
+            path for at in filter(None, folders) for path in sorted(Path(at).glob(f"{name}*"))
+        ]
+        found = [path for path in (*map(Path, forced), *beside) if path.name.startswith(name)]
+        return str(found[0]) if found else ""
 
     @cached_property
     def user(self) -> User:

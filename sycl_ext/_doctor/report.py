@@ -72,10 +72,13 @@ def gpu_lines(machine: Machine) -> Iterator[str]:
     for node in machine.nodes:
         may = "can be opened" if node.accessible else "CANNOT BE OPENED"
         yield f"{node.path}  {node.mode} {node.owner} {node.group}  {may}"
+    for other in machine.other_gpus:
+        adapter = short(other.adapter, machine) or "no adapter of the runtime"
+        yield wrapped(f"{other.node}  a driver of {other.vendor}, {adapter}")
     if machine.nodes:
         yield wrapped(f"groups of {machine.user.name}: {' '.join(machine.user.groups)}")
     if not machine.gpus and not machine.nodes:
-        yield "none on the PCI bus, none in /dev/dri"
+        yield "of Intel: none on the PCI bus, none in /dev/dri"
 
 
 def environment_lines(machine: Machine) -> Iterator[str]:
@@ -118,7 +121,7 @@ def self_test_lines(machine: Machine) -> Iterator[str]:
 
 
 SECTIONS: tuple[tuple[str, Callable[[Machine], Iterator[str]]], ...] = (
-    *(("runtime", runtime_lines), ("drivers", driver_lines), ("Intel GPUs", gpu_lines)),
+    *(("runtime", runtime_lines), ("drivers", driver_lines), ("GPUs", gpu_lines)),
     *(("environment", environment_lines), ("devices", device_lines)),
     ("self-test", self_test_lines),
 )

@@ -14,6 +14,7 @@ from sycl_ext._doctor.machine import (
     Machine,
     Missing,
     Node,
+    OtherGpu,
     Runtime,
     Step,
     User,
@@ -62,6 +63,7 @@ WELL = {
     "drivers": (ICD,),
     "bus_visible": True,
     "gpus": (Gpu("0000:03:00.0", "xe"),),
+    "other_gpus": (),
     "nodes": (NODE,),
     "user": User("ada", ("ada", "render"), ("render",)),
     "steps": STEPS,
@@ -88,6 +90,7 @@ def fails(what, detail, outcome="failed", **changes):
     return well(steps=steps_with(what, outcome, detail), **changes)
 
 
+NVIDIA = OtherGpu("NVIDIA", "cuda", "/dev/nvidia0", "")
 CLOSED = replace(NODE, accessible=False)
 ADA = User("ada", ("ada",))
 NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._native'"
@@ -129,6 +132,14 @@ BROKEN = {
         'mkdir -p "$HOME"/.intel-opencl && ln -s \'/my env/lib\'/* "$HOME"/.intel-opencl && '
         "cp --remove-destination '/my env/lib'/libintelocl.so \"$HOME\"/.intel-opencl && "
         'export OCL_ICD_FILENAMES="$HOME"/.intel-opencl/libintelocl.so'),
+    "an NVIDIA driver without an adapter": (well(other_gpus=(NVIDIA,)), "other-gpu",
+        "no adapter for it (libur_adapter_cuda.so)", "export UR_ADAPTERS_SEARCH_PATH=FOLDER"),
+    "an NVIDIA driver and no device": (no_device(other_gpus=(NVIDIA,)), "other-gpu",
+        "no adapter for it", "export UR_ADAPTERS_SEARCH_PATH=FOLDER"),
+    "an NVIDIA driver with an adapter that lists nothing":
+        (well(other_gpus=(replace(NVIDIA, adapter="/env/lib/libur_adapter_cuda.so.0"),)),
+        "other-gpu", "/env/lib/libur_adapter_cuda.so.0 is there, and lists no device",
+        "SYCL_UR_TRACE=-1 python -m sycl_ext devices"),
     "no Level Zero loader in a container that hides the bus":
         (well(gpus=(), bus_visible=False, devices=(CPU,),
         drivers=(ICD, Driver("libze_loader.so.1", "Level Zero", "OSError: no libze"))),

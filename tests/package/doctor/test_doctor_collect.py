@@ -12,7 +12,7 @@ import pytest
 
 from doctor_facts import EMPTY, ROOT, card_at
 from sycl_ext._doctor import machine
-from sycl_ext._doctor.machine import Gpu, Machine, Missing
+from sycl_ext._doctor.machine import Gpu, Library, Machine, Missing, OtherGpu
 from sycl_ext._setup import icd
 
 
@@ -73,6 +73,28 @@ def test_gpus_on_the_bus(tmp_path):
     gpu = tmp_path / "sys/bus/pci/devices/0000:03:00.0"
     (gpu / "driver").symlink_to(tmp_path / "sys/bus/pci/drivers/xe")
     assert Machine(tmp_path).gpus == (Gpu("0000:00:02.0"), Gpu("0000:03:00.0", "xe"))
+
+
+def test_a_driver_of_another_vendor(tmp_path):
+    """With the adapter of the runtime, where its loader looks for it."""
+    facts = {"libraries": (Library("/nowhere/libur_loader.so.0"),), "prefix": str(tmp_path)}
+    assert Machine(tmp_path, **facts).other_gpus == ()
+    (tmp_path / "dev").mkdir()
+    for node in ("nvidiactl", "nvidia0", "kfd"):
+        (tmp_path / "dev" / node).touch()
+    nvidia, amd = Machine(tmp_path, environment={}, **facts).other_gpus
+    assert nvidia == OtherGpu("NVIDIA", "cuda", str(tmp_path / "dev/nvidia0"), "")
+    assert amd == OtherGpu("AMD", "hip", str(tmp_path / "dev/kfd"), "")
+    adapter = tmp_path / "adapters" / "libur_adapter_cuda.so.0"
+    adapter.parent.mkdir()
+    adapter.touch()
+    for environment, loader in (
+        ({"UR_ADAPTERS_SEARCH_PATH": f"/nowhere:{adapter.parent}"}, "/nowhere/libur_loader.so.0"),
+        ({"UR_ADAPTERS_FORCE_LOAD": f"/a.so,{adapter}"}, "/nowhere/libur_loader.so.0"),
+        ({}, str(adapter.parent / "libur_loader.so.0")),
+    ):
+        machine = Machine(tmp_path, environment=environment, libraries=(Library(loader),))
+        assert [gpu.adapter for gpu in machine.other_gpus] == [str(adapter), ""]
 
 
 def test_a_group_without_a_name(tmp_path):
