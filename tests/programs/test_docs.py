@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documents are true: examples run, and generated blocks are up to date."""
 
-import builtins
 import doctest
 import importlib
 import importlib.util
@@ -16,6 +15,7 @@ import pytest
 import environments
 import recipes
 import sycl_ext
+from documents import PYTHON_BLOCK, run_examples
 from lacks import LACKS
 from sycl_ext._cli import make_parser
 
@@ -43,7 +43,6 @@ LANGUAGES = {
     "yaml": "shown, not run",
 }
 FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
-PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+?)(#[^)]*)?\)")
 
 
@@ -68,23 +67,7 @@ REPORTS = ROOT / "docs" / "reports"
 )
 def test_examples_of_a_document(document):
     pytest.importorskip("dpnp")
-    text = document.read_text()
-    names = {"__name__": "__main__"}
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for block in PYTHON_BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 1
-        if ">>>" in block[1]:
-            test = doctest.DocTestParser().get_doctest(
-                block[1], names, name_of(document), str(document), line
-            )
-            failed = []
-            runner.run(test, out=failed.append, clear_globs=False)
-            names = test.globs
-            assert not failed, "".join(failed)
-        else:
-            exec(compile("\n" * line + block[1], str(document), "exec"), names)
-    names.clear()
-    vars(builtins).pop("_", None)  # the last value that an example showed
+    run_examples(document)
 
 
 @pytest.mark.parametrize("name", MODULES)

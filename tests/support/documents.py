@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of a document, as a user would type them one after the other."""
+
+import builtins
+import doctest
+import re
+from pathlib import Path
+
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def run_examples(document: Path) -> None:
+    """Run them in this process; AssertionError: one shows something else than the document."""
+    text = document.read_text()
+    names = {"__name__": "__main__"}
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for block in PYTHON_BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        if ">>>" in block[1]:
+            test = doctest.DocTestParser().get_doctest(
+                block[1], names, document.name, str(document), line
+            )
+            failed: list[str] = []
+            runner.run(test, out=failed.append, clear_globs=False)
+            names = test.globs
+            assert not failed, "".join(failed)
+        else:
+            exec(compile("\n" * line + block[1], str(document), "exec"), names)
+    names.clear()
+    vars(builtins).pop("_", None)  # the last value that an example showed
