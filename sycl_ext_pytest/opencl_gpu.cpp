@@ -8,6 +8,8 @@
 //     OPENCL_GPU_SYSTEM_USM  1: the GPUs reach all memory of the host, as with a driver that has
 //                            system USM (default 0: their kernels could, but do not say so)
 //     OPENCL_GPU_TILES       1: a GPU has a NUMA domain for each compute unit (default 0: none)
+//     OPENCL_GPU_PAIR        1: a platform has two GPUs, each with half of the compute units
+//                            (default 0: one)
 //
 // The layer itself:
 // https://registry.khronos.org/OpenCL/specs/unified/html/OpenCL_Ext.html#cl_loader_layers
@@ -17,9 +19,12 @@
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <vector>
 
 namespace {
@@ -54,6 +59,34 @@ bool is_gpu(cl_device_id device) {
   return is_gpu(platform);
 }
 
+// The two halves of a platform's device, made once: the runtime compares handles.
+const std::vector<cl_device_id>& halves(cl_platform_id platform) {
+  static std::mutex making;
+  static std::map<cl_platform_id, std::vector<cl_device_id>> made;
+  const std::lock_guard<std::mutex> lock(making);
+  std::vector<cl_device_id>& found = made[platform];
+  if (found.empty()) {
+    cl_device_id whole = nullptr;
+    cl_uint units = 0;
+    driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &whole, nullptr);
+    driver->clGetDeviceInfo(whole, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, nullptr);
+    const cl_device_partition_property half[] = {CL_DEVICE_PARTITION_EQUALLY,
+                                                 static_cast<cl_int>(units / 2), 0};
+    cl_device_id two[] = {nullptr, nullptr};
+    if (driver->clCreateSubDevices(whole, half, 2, two, nullptr) == CL_SUCCESS) {
+      found.assign(two, two + 2);
+    }
+  }
+  return found;
+}
+
+bool is_half(cl_device_id device) {
+  cl_platform_id platform = nullptr;
+  driver->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
+  const std::vector<cl_device_id>& both = halves(platform);
+  return std::find(both.begin(), both.end(), device) != both.end();
+}
+
 cl_int answer(const void* value, std::size_t size, std::size_t room, void* out,
               std::size_t* size_out) {
   if (out != nullptr && room < size) {
@@ -79,7 +112,17 @@ cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, 
     }
     return CL_DEVICE_NOT_FOUND;
   }
-  return driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, room, devices, count);
+  if (setting("OPENCL_GPU_PAIR") == 0) {
+    return driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, room, devices, count);
+  }
+  const std::vector<cl_device_id>& both = halves(platform);
+  if (count != nullptr) {
+    *count = static_cast<cl_uint>(both.size());
+  }
+  if (devices != nullptr) {
+    std::copy_n(both.begin(), std::min<std::size_t>(room, both.size()), devices);
+  }
+  return both.empty() ? CL_DEVICE_NOT_FOUND : CL_SUCCESS;
 }
 
 cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info name, std::size_t room,
@@ -88,6 +131,10 @@ cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info name, std
     if (name == CL_DEVICE_TYPE) {
       const cl_device_type type = CL_DEVICE_TYPE_GPU;
       return answer(&type, sizeof type, room, out, size);
+    }
+    if (name == CL_DEVICE_PARENT_DEVICE && setting("OPENCL_GPU_PAIR") != 0 && is_half(device)) {
+      const cl_device_id none = nullptr;
+      return answer(&none, sizeof none, room, out, size);
     }
     if (name == CL_DEVICE_NAME) {
       static const char text[] = "Posing GPU (OpenCL CPU inside)";

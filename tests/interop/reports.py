@@ -26,6 +26,10 @@ SEEN: dict[str, tuple[tuple[int, str], ...]] = {
     "jax-null-deleter": ((ABRT, "bad_function_call"), (1, "RuntimeError: bad_function_call")),
     "level-zero-v1-failures": ((1, r"^as expected: .*\nTimeout"), (SEGV, "")),
     "onnxruntime-dlpack": ((0, r"\[0\. 1\. 2\."), (ABRT, "deleter != NULL was false")),
+    "opencl-adapter-questions": (
+        (0, r"^allocated on device 1, and said to be on device 0$"),
+        (ABRT, "ur_die: Experimental P2P feature is not implemented"),
+    ),
     # Two threads that wait for one queue, and barriers behind one command.
     "opencl-cpu-events": ((SEGV, ""), (SEGV, "")),
     "opencl-cpu-fork": ((0, r"^child \d+ hangs$"),),

@@ -21,6 +21,8 @@ def test_a_defect_is_still_there(report, number, tmp_path):
     code, text = SEEN[report][number]
     if report.startswith("level-zero"):
         variables = {"PYTHONPATH": str(environments.HERE), **environments.level_zero("v1")}
+    elif report.startswith("opencl-adapter"):
+        variables = environments.variables_of("opencl_gpu_pair", tmp_path)
     else:
         variables = environments.cpu()  # the only device with kernels of dpnp
     for _ in range(ATTEMPTS):

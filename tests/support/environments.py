@@ -118,6 +118,9 @@ ENVIRONMENTS = {
     "opencl_gpu": Environment(
         "opencl_gpu", lambda scratch: _opencl_gpu(scratch, gpus=2), also=("stand_in_gpu", *ON_GPUS)
     ),
+    "opencl_gpu_pair": Environment(
+        "opencl_gpu_pair", lambda scratch: _opencl_gpu(scratch, pair=True)
+    ),
     "opencl_gpu_kernels": Environment(
         "../ordering/test_pending.py",
         lambda scratch: _opencl_gpu(scratch),

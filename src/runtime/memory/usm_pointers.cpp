@@ -11,6 +11,7 @@
 #include "base/fork.hpp"
 #include "runtime/devices/device_info.hpp"
 #include "runtime/devices/level_zero.hpp"
+#include "runtime/devices/opencl.hpp"
 #include "runtime/memory/usm.hpp"
 #include "runtime/sycl/handles.hpp"
 
@@ -37,7 +38,11 @@ void meet_unlisted_devices() noexcept {
   meet([] { sycl::ext::oneapi::experimental::get_composite_devices(); });
 }
 
-sycl::device device_of(const void* pointer, const sycl::context& context) {
+// The device that the memory was allocated on; nothing: it cannot be known.
+std::optional<sycl::device> device_of(const void* pointer, const sycl::context& context) {
+  if (context.get_backend() == sycl::backend::opencl) {
+    return device_of_opencl_memory(pointer, context);
+  }
   try {
     return sycl::get_pointer_device(pointer, context);
   } catch (const sycl::exception&) {
@@ -67,12 +72,13 @@ std::optional<UsmKind> kind_in(const Entry& entry, const void* pointer) noexcept
 }
 
 // The entry for the device that a USM pointer of the entry's context was allocated on (on Level
-// Zero that may be a tile of it).
+// Zero that may be a tile of it); `entry` itself, the claim of the producer, if that is not known.
 const Entry& allocating_entry(const void* pointer, const Entry& entry) {
   if (entry.single_device) return entry;
   return sycl_call("asking for the device of a pointer", [&]() -> const Entry& {
-    const sycl::device device = device_of(pointer, entry.sycl->context);
-    return device == entry.sycl->device ? entry : entry_of(&device, &entry.sycl->context);
+    const std::optional<sycl::device> device = device_of(pointer, entry.sycl->context);
+    if (!device || *device == entry.sycl->device) return entry;
+    return entry_of(&*device, &entry.sycl->context);
   });
 }
 
@@ -156,8 +162,8 @@ const Entry& entry_in_context(const void* pointer, const void* context) {
       sycl_call("asking for the devices of a context", [&] { return handle.get_devices(); });
   if (devices.size() == 1 || !pointer) return entry_of(&devices.front(), context);
   try {
-    const sycl::device device = device_of(pointer, handle);
-    return entry_of(&device, context);
+    const std::optional<sycl::device> device = device_of(pointer, handle);
+    return entry_of(device ? &*device : &devices.front(), context);
   } catch (const sycl::exception&) {  // virtual memory, or none of the context
     for (const sycl::device& one : devices) entry_of(&one, context);
     return device_of_memory(entry_of(&devices.front(), context), pointer);

@@ -56,11 +56,11 @@ def _copy(driver: Path, folder: Path) -> Path:
 
 
 def environment(
-    out_dir: Path, *, cpus: int = 1, gpus: int = 1, system_usm: bool = False
+    out_dir: Path, *, cpus: int = 1, gpus: int = 1, system_usm: bool = False, pair: bool = False
 ) -> dict[str, str]:
     """The variables for a process that shall see `cpus` CPU devices, and `gpus` GPUs after them.
 
-    Each device is a platform of its own, with its own default context.
+    Each device is a platform of its own, with its own default context; with `pair`, two GPUs are.
     """
     library = built(out_dir, LIBRARY)
     return {
@@ -68,4 +68,5 @@ def environment(
         "OPENCL_LAYERS": str(library),
         "OPENCL_GPU_CPUS": str(cpus),
         "OPENCL_GPU_SYSTEM_USM": str(int(system_usm)),
+        "OPENCL_GPU_PAIR": str(int(pair)),
     }

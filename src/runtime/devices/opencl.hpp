@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to the OpenCL driver behind a context, which SYCL answers wrongly.
+#pragma once
+
+#include <optional>
+
+#include "runtime/sycl/handles.hpp"
+
+namespace sycl_ext {
+
+// The device that USM of an OpenCL context was allocated on; nothing: the driver names none, as for
+// memory of no single device. sycl::get_pointer_device names the first device of the context there,
+// whatever the memory: the adapter does not ask the driver.
+std::optional<sycl::device> device_of_opencl_memory(const void* pointer,
+                                                    const sycl::context& context);
+
+}  // namespace sycl_ext
