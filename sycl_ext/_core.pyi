@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from typing_extensions import CapsuleType
 
+from sycl_ext._negotiation.kinds import Shape
 from sycl_ext._tensor.async_copy import AsyncCopy
 from sycl_ext._tensor.host_view import HostView
 from sycl_ext._tensor.tensor import Tensor
@@ -453,7 +454,7 @@ def as_tensor(obj: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """Return the memory of any object as a tensor, by the best protocol that it supports."""
 
 def empty(
-    shape: int | tuple[int, ...],
+    shape: Shape,
     dtype: DTypeLike = "float32",
     *,
     usm_type: Literal["device", "shared", "host"] = "device",
@@ -472,7 +473,7 @@ def host_view(x: Any, /, *, copy: bool | None = None) -> HostView:
     """Return a producer of host memory over `x`."""
 
 def zeros(
-    shape: int | tuple[int, ...],
+    shape: Shape,
     dtype: DTypeLike = "float32",
     *,
     usm_type: Literal["device", "shared", "host"] = "device",

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pickles: arrays of other libraries, and the device of unpickled arrays."""
 
-from sycl_ext._setup.public import lazily
+from sycl_ext._setup import public as _public
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sycl_ext._exchange.libraries import register
-    from sycl_ext._tensor.pickling import to_device
-else:
-    __getattr__, __dir__ = lazily(
-        __name__, {"_exchange.libraries": "register", "_tensor.pickling": "to_device"}
-    )
+#: The modules that have the public names.  ``pickling.pyi`` tells editors and type checkers.
+_PUBLIC = {
+    "_exchange.libraries": "register",
+    "_tensor.pickling": "to_device",
+}
 
-__all__ = ["register", "to_device"]
+__getattr__, __dir__ = _public.lazily(__name__, _PUBLIC)
+__all__ = [*__dir__()]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One log line per exchange, with ``SYCL_EXT_TRACE=1``.
+"""One log line per exchange: function, route, bytes, copies and microseconds.
 
-The lines go to the logger ``"sycl_ext"`` at level INFO: function, route, bytes, copies and
-microseconds. Without the variable nothing is measured or logged.
+The lines go to the logger ``"sycl_ext"``, at level DEBUG. Whether there are any is decided once,
+when the package is first used: they are logged if that logger is then enabled for DEBUG, as by
+``logging.basicConfig(level=logging.DEBUG)``. Otherwise nothing is measured, and an exchange is as
+fast as if there were no log. ``SYCL_EXT_TRACE=1`` logs them in any case, at level INFO.
 """
 
 import functools
@@ -12,21 +14,25 @@ import threading
 import time
 from collections.abc import Callable
 from math import prod
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from sycl_ext import _native as _core
 from sycl_ext._negotiation.sizes import Sized, memory_bytes
 
+#: Whether the variable is set; then the origin of each export is remembered as well.
 ENABLED: Final = os.environ.get("SYCL_EXT_TRACE", "") not in ("", "0")
+_LEVEL: Final = logging.INFO if ENABLED else logging.DEBUG
 
 logger = logging.getLogger("sycl_ext")
 if ENABLED:
-    logger.setLevel(logging.INFO)
+    logger.setLevel(_LEVEL)
     if not logging.getLogger().handlers and not logger.handlers:
         logger.addHandler(logging.StreamHandler())
+#: Whether exchanges are logged in this process.
+LOGGED: Final = logger.isEnabledFor(_LEVEL)
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+#: The type of a function; `traced` keeps it, so that editors complete the arguments.
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Record:
@@ -63,16 +69,16 @@ def _size_of(result: object) -> int:
     return getattr(result, "nbytes", 0)
 
 
-def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Log each call of a public function of the exchange; a no-op unless tracing is enabled.
+def traced(function: Function) -> Function:
+    """Log each call of a public function of the exchange; a no-op unless exchanges are logged.
 
     Its line includes nested calls, and requests of a consumer during the call.
     """
-    if not ENABLED:
+    if not LOGGED:
         return function
 
     @functools.wraps(function)
-    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def call(*args: Any, **kwargs: Any) -> Any:
         record, start = Record(), time.perf_counter()
         records = _running.__dict__.setdefault("records", [])
         depth, outcome = len(records), "refused"
@@ -85,7 +91,8 @@ def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         finally:
             del records[depth:]
             if not records:
-                logger.info(
+                logger.log(
+                    _LEVEL,
                     "%s: %s, %d bytes, %d copies, %.1f us",
                     function.__name__,
                     outcome,
@@ -94,4 +101,4 @@ def traced(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
                     (time.perf_counter() - start) * 1e6,
                 )
 
-    return call
+    return cast("Function", call)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from sycl_ext import _core
-from sycl_ext._debug.trace import ENABLED, note, traced
+from sycl_ext._debug.trace import LOGGED, note, traced
 from sycl_ext._devices.device import Device
 from sycl_ext._exchange.offers import Decision, Offer, copy_entry, decide
 from sycl_ext._negotiation.dlpack import HOST, DLDevice
@@ -20,7 +20,6 @@ from sycl_ext._tensor.tensor import Tensor, as_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from typing_extensions import Unpack
 
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
@@ -33,25 +32,49 @@ class _Library(Protocol[Result_co]):
     def from_dlpack(self) -> Callable[..., Result_co]: ...
 
 
-class _Ways(TypedDict, total=False):
-    copy: bool | None
-    host_copy: bool
-    device: Any
-
-
 _ADevice: TypeAlias = Device | int | tuple[int, int] | Literal["cpu", "gpu", "xpu"]
 
 
 @overload
-def exchange(x: Any, consumer: Literal["numpy"], /, **ways: Unpack[_Ways]) -> NDArray[Any]: ...
+def exchange(
+    x: Any,
+    consumer: Literal["numpy"],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> NDArray[Any]: ...
 @overload
 def exchange(
-    x: Any, consumer: _Library[Result] | Callable[[Any], Result], /, **ways: Unpack[_Ways]
+    x: Any,
+    consumer: _Library[Result] | Callable[[Any], Result],
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
 ) -> Result: ...
 @overload
-def exchange(x: Any, consumer: _ADevice, /, **ways: Unpack[_Ways]) -> Tensor: ...
+def exchange(
+    x: Any,
+    consumer: _ADevice,
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> Tensor: ...
 @overload
-def exchange(x: Any, consumer: Any, /, **ways: Unpack[_Ways]) -> Any: ...
+def exchange(
+    x: Any,
+    consumer: Any,
+    /,
+    *,
+    copy: bool | None = None,
+    host_copy: bool = True,
+    device: Any = None,
+) -> Any: ...
 @traced
 def exchange(
     x: Any,
@@ -144,7 +167,7 @@ def exchange(
             finally:
                 _core.watch_offer(handed, None)
                 offers.clear()  # of capsules that nobody took
-            if ENABLED:
+            if LOGGED:
                 route = f"{who.package}, {offer.plan.route.value}"
                 note(route, decision.source, offer.plan.copies)
             return result

@@ -20,6 +20,7 @@ from sycl_ext._devices.placement import place
 from sycl_ext._ipc import records
 from sycl_ext._ipc.peers import Permission
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block
+from sycl_ext._negotiation.kinds import Shape
 from sycl_ext._protocols import sources
 from sycl_ext._protocols.dtypes import ITEMSIZES, dtype_name
 from sycl_ext._protocols.sources import compact_strides
@@ -150,7 +151,7 @@ _KINDS: dict[str, type] = {
 
 
 def empty(
-    shape: int | tuple[int, ...],
+    shape: Shape,
     dtype: DTypeLike = "float32",
     *,
     device: Any = None,
@@ -322,7 +323,7 @@ def open(  # noqa: A001 (sycl_ext.ipc.open)
     /,
     *,
     device: Any = None,
-    shape: int | tuple[int, ...] | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Return the memory behind a handle of another process as a tensor.

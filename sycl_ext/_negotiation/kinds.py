@@ -2,10 +2,13 @@
 """Kinds of USM, and the questions about an object that several folders ask.  Pure Python."""
 
 import sys
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeGuard
 
 UsmType: TypeAlias = Literal["device", "shared", "host"]
+#: A shape as callers write it.
+Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 #: The kinds that a driver allocates.
 ALLOCATED: tuple[UsmType, ...] = ("device", "shared", "host")
 #: All kinds; "system" is host memory that the device reaches.

@@ -98,7 +98,7 @@ def known(cls: type, trait: str) -> bool:
 def definer(cls: type, *names: str) -> type | None:
     """Return the most derived class that defines one of the names; `object` does not count.
 
-    This runs no code of the class, except comparisons of keys that are no strings.
+    This runs no code of the class, except comparisons of keys that are not strings.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 """Connects the core to the package.  Imported by ``_core.py``."""
 
 from sycl_ext import _native as _core
-from sycl_ext._debug.trace import ENABLED
+from sycl_ext._debug.trace import LOGGED
 from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules
 from sycl_ext._negotiation.errors import CopyRefusedError, SyclError
@@ -33,6 +33,6 @@ def connect() -> None:
         "to_numpy_slowly": async_copy.to_numpy,
         "new_tensor_slowly": tensor.new_tensor,
     }
-    _core.set_hooks(fields, CopyRefusedError, SyclError, ENABLED)
+    _core.set_hooks(fields, CopyRefusedError, SyclError, LOGGED)
     runtimes.warn_of_others()
     runtimes.prepare_for_no_device()

@@ -16,7 +16,7 @@ from sycl_ext import _native as _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place
-from sycl_ext._negotiation.kinds import UsmType, check_flag
+from sycl_ext._negotiation.kinds import Shape, UsmType, check_flag
 from sycl_ext._negotiation.rules import kind_of_copy
 from sycl_ext._protocols import imports, sources, usm_interface
 from sycl_ext._protocols.dtypes import dtype_name
@@ -137,7 +137,7 @@ class Tensor(Array):
         """
         return self._with_axes(indexing.squeezed_axes(self.shape, axis))
 
-    def reshape(self, shape: int | tuple[int, ...], /, *more: int) -> Tensor:
+    def reshape(self, shape: Shape, /, *more: SupportsIndex) -> Tensor:
         """Return the elements in another shape, in C order, as a view where the strides allow it.
 
         Parameters

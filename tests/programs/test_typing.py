@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that ``make lint`` hands to the type checkers uses everything, and it runs."""
+"""The program that ``make lint`` hands to the type checkers uses everything, and it runs.
+
+Editors complete names and arguments, and both type checkers report wrong calls.
+"""
 
 import ast
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import environments
 import sycl_ext as sx
@@ -40,3 +49,126 @@ def test_it_runs():
 
 def test_the_package_says_that_it_is_typed():
     assert (Path(sx.__file__).parent / "py.typed").exists()
+
+
+# ---- completion in editors -----------------------------------------------------------------------
+
+
+ARGUMENTS = {
+    "sx.exchange(x, np, c": "copy=",
+    "sx.exchange(x, 'numpy', h": "host_copy=",
+    "sx.exchange(x, np, copy=True, d": "device=",
+    "sx.explain(x, np, h": "host_copy=",
+    "sx.from_dlpack(x, d": "device=",
+    "sx.from_dlpack(x, c": "copy=",
+    "sx.as_tensor(x, d": "device=",
+    "sx.host_view(x, c": "copy=",
+    "sx.zeros(3, us": "usm_type=",
+    "sx.zeros(3).copy_from(x, w": "wait=",
+    "sx.ipc.open(x, sh": "shape=",
+    "sx.memory.limit(x, on": "on_pressure=",
+}
+TENSORS = ("sx.from_dlpack(x)", "sx.exchange(x, 'cpu')", "sx.host_view(x)", "sx.zeros([2, 3])")
+NAMESPACES = ("", *(f"{name}." for name in sx._NAMESPACES))
+
+#: Prints the names that an editor offers at the end of each line.  An editable installation has a
+#: finder of its own, which jedi cannot follow.
+EDITOR = r"""
+import json, sys
+import jedi
+from jedi.api.environment import InterpreterEnvironment
+lines, root = json.load(sys.stdin)
+sys.meta_path[:] = [one for one in sys.meta_path if "editable" not in type(one).__module__]
+project = jedi.Project(root, sys_path=[root, *sys.path], smart_sys_path=False)
+offers = {}
+for line in lines:
+    code = f"import numpy as np\nimport sycl_ext as sx\n{line}"
+    script = jedi.Script(code, project=project, environment=InterpreterEnvironment())
+    offers[line] = [found.name for found in script.complete()]
+print(json.dumps(offers))
+"""
+
+
+@pytest.fixture(scope="module")
+def completions():
+    """The public names that an editor offers at the end of a line."""
+    pytest.importorskip("jedi")
+    lines = [*ARGUMENTS, *(f"sx.{name}" for name in NAMESPACES), *(f"{t}.to_" for t in TENSORS)]
+    done = subprocess.run(
+        [sys.executable, "-c", EDITOR],
+        input=json.dumps([lines, str(environments.ROOT)]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {line: public(names) for line, names in json.loads(done.stdout).items()}
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_completion_of_a_namespace_shows_public_names_only(completions, name):
+    expected = set((getattr(sx, name[:-1]) if name else sx).__all__)
+    # The folder of the C++ headers looks like a module to jedi.
+    assert completions[f"sx.{name}"] - {"include"} == expected
+
+
+@pytest.mark.parametrize("line", ARGUMENTS)
+def test_completion_of_an_argument(completions, line):
+    assert ARGUMENTS[line] in completions[line]
+
+
+@pytest.mark.parametrize("call", TENSORS)
+def test_completion_of_a_result(completions, call):
+    assert "to_numpy" in completions[f"{call}.to_"]
+
+
+# ---- type checkers -------------------------------------------------------------------------------
+
+CALLS = """
+import numpy as np
+import sycl_ext as sx
+
+t = sx.zeros([2, 3])
+sx.empty(np.int64(3))
+sx.zeros(t.shape[:1])
+t.reshape([3, 2]).reshape(np.int64(6))
+sx.exchange(t, np, copy=True, host_copy=True, device=(1, 0))
+sx.exchange(t, "numpy", copy=False)
+sx.from_dlpack(t, device="cpu", copy=None)
+sx.host_view(t, copy=None)
+sx.zeros("23")                        # wrong
+sx.zeros((2, "3"))                    # wrong
+sx.zeros(2.5)                         # wrong
+sx.zeros([2, 3], usm_type="system")   # wrong
+sx.exchange(t, "numpy", kopy=True)    # wrong
+sx.exchange(t, np, copy="never")      # wrong
+sx.exchange(t, "cpu", host_copy=None) # wrong
+sx.from_dlpack(t, devices="cpu")      # wrong
+sx.host_view(t, device="cpu")         # wrong
+t + 1                                 # wrong
+t < 1                                 # wrong
+sx.memory.lazily                      # wrong
+"""
+CHECKERS = {
+    "mypy": (["-m", "mypy", "--strict"], r":(\d+): error"),
+    "basedpyright": (["-m", "basedpyright", "--pythonpath", sys.executable], r":(\d+):\d+ - error"),
+}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_type_checker_reports_wrong_calls_only(checker, tmp_path):
+    pytest.importorskip(checker)
+    program = tmp_path / "calls.py"
+    program.write_text(CALLS)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
+    command, error = CHECKERS[checker]
+    project = [] if checker == "mypy" else ["--project", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, *command, *project, str(program)],
+        cwd=environments.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = {int(line) for line in re.findall(error, done.stdout)}
+    wrong = {n for n, line in enumerate(CALLS.splitlines(), 1) if line.endswith("# wrong")}
+    assert found == wrong, done.stdout + done.stderr

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``SYCL_EXT_TRACE=1``: one line per exchange, with the route, in the logger ``"sycl_ext"``."""
+"""One line per exchange, with the route, in the logger ``"sycl_ext"``.
+
+``SYCL_EXT_TRACE=1`` asks for the lines, or a logger that is enabled for DEBUG.
+"""
 
 import re
 
@@ -41,20 +44,27 @@ except BufferError:
 """
 
 
-@pytest.fixture(scope="module")
-def lines():
+CONFIGURED = "logging.basicConfig("
+
+
+def lines_of(script, level, variables):
     """Code -> its lines; and the refused object, under the last of them."""
     found: dict[str, list[str]] = {}
-    for line in environments.python(
-        SCRIPT, {**environments.cpu(), "SYCL_EXT_TRACE": "1"}
-    ).splitlines():
-        name, level, message = line.split("|")
+    for line in environments.python(script, {**environments.cpu(), **variables}).splitlines():
+        name, of_line, message = line.split("|")
         if name == "marker":
             found[message] = []
-        else:
-            assert (name, level) == ("sycl_ext", "INFO")
+        elif name == "sycl_ext":
+            assert of_line == level
             list(found.values())[-1].append(message)
     return found
+
+
+@pytest.fixture(scope="module", params=["variable", "logger"])
+def lines(request):
+    if request.param == "variable":
+        return lines_of(SCRIPT, "INFO", {"SYCL_EXT_TRACE": "1"})
+    return lines_of(SCRIPT.replace(CONFIGURED, CONFIGURED + "level=logging.DEBUG, "), "DEBUG", {})
 
 
 @pytest.mark.parametrize("code", EXCHANGES)
@@ -75,5 +85,18 @@ def test_a_refusal_has_a_line_too(lines):
     assert match["copies"] == "0"
 
 
-def test_silent_without_the_variable():
-    assert environments.python(SCRIPT).count("sycl_ext|") == 0
+@pytest.mark.parametrize("level", ["INFO", "WARNING"])
+def test_silent_where_nobody_asked_for_lines(level):
+    script = SCRIPT.replace(CONFIGURED, f"{CONFIGURED}level=logging.{level}, ")
+    assert environments.python(script).count("sycl_ext|") == 0
+
+
+def test_logger_that_is_configured_after_the_import():
+    """Nothing but the first use of a public name reads the level."""
+    said = environments.python(
+        "import sycl_ext as sx, logging, sys\n"
+        "logging.basicConfig(stream=sys.stdout)\n"
+        "logging.getLogger('sycl_ext').setLevel('DEBUG')\n"
+        "sx.host_view(sx.zeros(3, usm_type='shared'))\n"
+    )
+    assert said.startswith("DEBUG:sycl_ext:host_view: a host view of the same memory, 12 bytes")
