@@ -43,15 +43,21 @@ class DpnpAccessor(Generic[T]):
 
     @property
     def is_dpnp(self) -> bool:
-        """Whether all data, or with Dask all chunks, are dpnp arrays."""
+        """Whether the data, or with Dask the chunks, are dpnp arrays.
+
+        The variables of a Dataset that `as_dpnp` leaves on the host do not count.
+        """
         found = self._obj
         variables = found.data_vars.values() if isinstance(found, xr.Dataset) else [found]
-        return all(_is_dpnp(x.data) for x in variables)
+        data = [x.data for x in variables if _can_move(x.data)]
+        return bool(data) and all(map(_is_dpnp, data))
 
     def as_dpnp(self, device: Any = None) -> T:
         """Return the object with its data in dpnp, or with Dask its chunks.
 
-        Data that DLPack does not describe (dates, text), and coordinates, stay as they are.
+        Coordinates stay as they are, and so does each variable whose data dpnp cannot hold: dates,
+        text, objects, extension arrays (nullable, categorical, of pyarrow), sparse arrays, ``long
+        double``, and numbers that are not in native byte order.
 
         Parameters
         ----------
@@ -61,7 +67,7 @@ class DpnpAccessor(Generic[T]):
         """
 
         def move(x: Any) -> Any:
-            return x if x.dtype.kind not in "biufc" else _each(x, _to_dpnp, device)
+            return _each(x, _to_dpnp, device) if _can_move(x) else x
 
         return _convert(self._obj, move, coordinates=False)
 
@@ -105,6 +111,17 @@ def _each(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     if hasattr(x, "map_blocks"):
         return x.map_blocks(function, *arguments, dtype=x.dtype, meta=function(x._meta, *arguments))
     return function(x, *arguments)
+
+
+#: The codes of the dtypes of NumPy that dpnp has as well.
+_DTYPES = "?bBhHiIlLqQefdFD"
+
+
+def _can_move(x: Any) -> bool:
+    """Return whether dpnp can hold the data, or with Dask the chunks, and can get at them."""
+    x = getattr(x, "_meta", x)
+    plain = isinstance(x.dtype, np.dtype) and x.dtype.isnative and x.dtype.char in _DTYPES
+    return plain and hasattr(x, "__dlpack__")
 
 
 def _to_dpnp(x: Any, device: Any) -> Any:

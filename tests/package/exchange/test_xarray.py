@@ -45,9 +45,76 @@ def test_a_dataset_and_what_stays_on_the_host(x):
     dataset = xr.Dataset({"a": x, "time": ("y", times)}, attrs={"title": "t"})
     there = dataset.dpnp.as_dpnp()
     assert (there["a"].dpnp.is_dpnp, there["time"].dpnp.is_dpnp) == (True, False)
-    assert not there.dpnp.is_dpnp
+    assert there.dpnp.is_dpnp
     assert there[["a"]].dpnp.is_dpnp
+    assert not there[["time"]].dpnp.is_dpnp
+    assert not dataset.dpnp.is_dpnp
     xr.testing.assert_identical(there.dpnp.as_numpy(), dataset)
+
+
+def pandas_array(*arguments, **named):
+    return lambda: pytest.importorskip("pandas").array(*arguments, **named)
+
+
+#: What cannot go to dpnp: the other variables of a Dataset go, and it stays as it is.
+STAYS = {
+    "dates": lambda: np.array(["2026-01-01"] * 3, "M8[ns]"),
+    "durations": lambda: np.array([1, 2, 3], "m8[ns]"),
+    "text": lambda: np.array(["a", "b", "c"]),
+    "objects": lambda: np.array([1, "b", None], object),
+    "long double": lambda: np.arange(3, dtype="longdouble"),
+    "complex long double": lambda: np.arange(3, dtype="clongdouble"),
+    "the other byte order": lambda: np.arange(3, dtype=np.dtype("f8").newbyteorder()),
+    "integers in the other byte order": lambda: np.arange(3, dtype=np.dtype("i2").newbyteorder()),
+    "records": lambda: np.zeros(3, [("x", "f4")]),
+    "nullable integers": pandas_array([1, None, 3], dtype="Int64"),
+    "nullable floats": pandas_array([1.5, None, 3], dtype="Float32"),
+    "nullable booleans": pandas_array([True, False, True], dtype="boolean"),
+    "categories": pandas_array(["a", "b", "a"], dtype="category"),
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_cannot_go_stays_and_the_rest_goes(name):
+    data = STAYS[name]()
+    dataset = xr.Dataset({"a": ("y", np.arange(3.0)), "b": ("y", data)})
+    there = dataset.dpnp.as_dpnp()
+    assert type(there["a"].data) is dpnp.ndarray
+    assert type(there["b"].data) is type(dataset["b"].data)
+    assert (there.dpnp.is_dpnp, there["b"].dpnp.is_dpnp) == (True, False)
+    assert type(there["b"].dpnp.as_dpnp().data) is type(dataset["b"].data)
+    xr.testing.assert_identical(there.dpnp.as_numpy(), dataset)
+    if isinstance(data, np.ndarray) and data.dtype.kind not in "OV":
+        pytest.importorskip("dask.array")
+        chunks = dataset.chunk(y=2).dpnp.as_dpnp()
+        assert chunks.dpnp.is_dpnp
+        xr.testing.assert_identical(chunks.dpnp.as_numpy().compute(scheduler="sync"), dataset)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
+def test_every_number_of_dpnp_goes(dtype):
+    there = xr.DataArray(np.ones(3, dtype)).dpnp.as_dpnp()
+    assert (type(there.data), there.dtype) == (dpnp.ndarray, dtype)
+
+
+def test_arithmetic_with_a_coordinate_needs_it_in_dpnp_as_well(x):
+    """The page says so: coordinates stay on the host."""
+    there = x.dpnp.as_dpnp()
+    for compute in (
+        lambda: there * there["x"],
+        lambda: there * there["height"],
+        lambda: there.where(there["x"] > 10),
+        lambda: there.weighted(there["x"]).mean(),
+        lambda: there.differentiate("x"),
+        lambda: there.polyfit("x", 1),
+    ):
+        with pytest.raises(TypeError):
+            compute()
+    for moved in (there["height"], xr.DataArray(x["x"].values, dims="x")):
+        product = there * moved.dpnp.as_dpnp()
+        xr.testing.assert_allclose(product.dpnp.as_numpy(), (x * moved))
+    for found in (there.sel(x=20), there.groupby("height").mean(), there + there.isel(x=[1, 2])):
+        assert found.dpnp.is_dpnp
 
 
 def test_coordinates_come_back_as_well(x):
