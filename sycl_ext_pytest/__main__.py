@@ -10,5 +10,9 @@ if __name__ == "__main__":
     if sys.argv[1:] not in (["cpu"], ["gpu"]):
         sys.exit("usage: python -m sycl_ext_pytest cpu|gpu")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has ended ends it
-    for name, value in variables(sys.argv[1]).items():  # type: ignore[arg-type]
+    try:
+        found = variables(sys.argv[1])  # type: ignore[arg-type]
+    except FileNotFoundError as error:
+        sys.exit(f"python -m sycl_ext_pytest {sys.argv[1]}: {error}")
+    for name, value in found.items():
         print(f"{name}={value}")

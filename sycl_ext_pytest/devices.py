@@ -75,14 +75,17 @@ def variables(device: Literal["cpu", "gpu"]) -> dict[str, str]:
     """
     count = {"cpu": 1, "gpu": 2}[device]
     files = drivers()[:count]
+    if len(files) < count:
+        raise FileNotFoundError(
+            f"the files of intel-opencl-rt have {len(files)} of the {count} drivers that "
+            f"{device!r} needs; install it again: pip install --force-reinstall intel-opencl-rt"
+        )
     found = {
         "OCL_ICD_FILENAMES": os.pathsep.join(map(str, files)),
         "OCL_ICD_VENDORS": str(Path(__file__).parent),  # no driver is announced there
         "ONEAPI_DEVICE_SELECTOR": {"cpu": "*:cpu", "gpu": "*:cpu,gpu"}[device],
     }
     if device == "gpu":
-        if len(files) < count:
-            raise FileNotFoundError("intel-opencl-rt has one driver, and a GPU needs another one")
         found |= {"OPENCL_LAYERS": str(layer()), "OPENCL_GPU_CPUS": "1"}
     return found
 

@@ -43,6 +43,38 @@ def test_devices_of_a_session(device, kinds, plugin, tmp_path):
     assert done.returncode == 0, done.stdout
 
 
+#: What is missing -> code that makes it so, the device, and what is said.
+MISSING = {
+    "the wheel": (
+        "def gone(name): raise devices.PackageNotFoundError(name)\ndevices.distribution = gone",
+        "cpu",
+        "there is no CPU device; install it: pip install",
+    ),
+    "its files": ("devices.DRIVER = devices.re.compile('none')", "cpu", "have 0 of the 1 drivers"),
+    "one of two drivers": (
+        "all = devices.drivers\ndevices.drivers = lambda: all()[:1]",
+        "gpu",
+        "have 1 of the 2 drivers that 'gpu' needs",
+    ),
+    "the layer": ("devices.LAYER = 'none.so'", "gpu", "none.so is not installed"),
+}
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_the_variables_without_a_driver_are_one_line(missing):
+    change, device, said = MISSING[missing]
+    done = subprocess.run(
+        [sys.executable, "-c", "import runpy, sys\nfrom sycl_ext_pytest import devices\n"
+         f"{change}\nsys.argv[1:] = [{device!r}]\n"
+         "runpy.run_module('sycl_ext_pytest', run_name='__main__')"],
+        env=environments.clean_environment(), capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith(f"python -m sycl_ext_pytest {device}: ")
+    assert said in done.stderr
+
+
 def test_workers_see_the_same_devices(tmp_path):
     (tmp_path / "test_sample.py").write_text(SAMPLE.format(kinds=["cpu", "gpu"]))
     done = session(tmp_path, "--sycl-device=gpu", "-n", "1")
