@@ -10,8 +10,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <vector>
 
 #include "base/lock.hpp"
 
@@ -19,10 +17,6 @@ namespace sycl_ext {
 
 // Of the process: the one that Python handles signals in.
 inline bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
-
-class Entry;  // runtime/devices/device_table.hpp
-class Queue;  // runtime/sycl/queue.hpp
-class Event;
 
 struct Interpreter {
   // Lets the GIL go when the calling thread holds it (else the state is nullptr), and takes it
@@ -39,15 +33,6 @@ struct Interpreter {
   void (*handle_signals)();
   // Whether Python started the calling thread; false where only the GIL would tell.
   bool (*started_this_thread)() noexcept;
-
-  // These are called without a lock, with or without the GIL, and may throw.
-
-  // The queue of Entry::queue(), which is dpctl's.
-  Queue (*queue_of)(const Entry& entry);
-  // Appends the events that the users of an out-of-order queue have noted for their commands.
-  void (*find_noted_events)(const Queue& queue, std::vector<Event>* events);
-  // Asks the program to free memory, before an allocation fails; true: it is to try again.
-  bool (*make_room)(const Entry& limited, std::size_t nbytes);
 };
 
 // nullptr without an interpreter (the C++ tests).  Once set, it is valid forever.
@@ -83,14 +68,5 @@ class WithoutGil {
   const Interpreter* const python_ = interpreter;
   void* state_ = nullptr;
 };
-
-// Runs `wait`, which blocks and must own all that it needs.  Ctrl-C can end it, although no call of
-// the SYCL runtime can be interrupted: the thread that signals may interrupt hands its wait to a
-// detached thread, and looks every now and then whether a signal has come.  When a handler raises,
-// the caller goes on, and the detached thread stays in the wait until the device is done.
-void wait_interruptibly(std::function<void()> wait);
-
-// The number of interrupted waits that have not ended, and of the wait of the main thread.
-int interrupted_waits() noexcept;
 
 }  // namespace sycl_ext

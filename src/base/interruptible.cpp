@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/interruptible.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <future>

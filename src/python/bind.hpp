@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the bind_*.cpp files: conversions of values, and the parts of the module.
+// Conversions of values, shared by the bind_*.cpp files.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -41,11 +41,6 @@ struct type_caster<sycl_ext::Tensor> {
 }  // namespace pybind11::detail
 
 namespace sycl_ext {
-
-void bind_devices(py::module_& m);
-void bind_tensors(py::module_& m);
-void bind_dlpack(py::module_& m);
-void bind_ipc(py::module_& m);
 
 using Dims = std::vector<std::int64_t>;
 

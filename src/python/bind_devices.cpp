@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues and entries of the device table, for Python.
+#include "python/bind_devices.hpp"
+
 #include <optional>
 #include <utility>
 
-#include "python/bind.hpp"
+#include "base/interruptible.hpp"
 #include "python/dpctl_queue.hpp"
+#include "python/extension_api.hpp"
+#include "runtime/devices/device_table.hpp"
 #include "runtime/devices/dl_device.hpp"
-#include "runtime/devices/runtimes.hpp"
 #include "runtime/memory/deferred_free.hpp"
+#include "runtime/memory/memory_limit.hpp"
+#include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/runtime_call.hpp"
+#include "runtime/sycl/runtimes.hpp"
 #include "runtime/sycl/untrusted.hpp"
 #include "runtime/sycl/usm_kind.hpp"
 
@@ -45,7 +50,7 @@ void check_gil(bool check) noexcept {
   is_gil_held = check ? +[]() noexcept { return is_current() || !python_is_alive(); } : nullptr;
 }
 
-bool make_room(const Entry& limited, std::size_t nbytes) {
+bool ask_handler_for_room(const Entry& limited, std::size_t nbytes) {
   const auto ask = [&] {
     const PyRef answer(
         PyObject_CallFunction(hooks.make_room, "in", limited.id, static_cast<Py_ssize_t>(nbytes)));
@@ -59,10 +64,11 @@ bool make_room(const Entry& limited, std::size_t nbytes) {
 }  // namespace
 
 void bind_devices(py::module_& m) {
-  static const Interpreter python{
-      release_gil_if_held, take_gil, call_deleter_of_others, takes_signals, handle_signals,
-      started_this_thread, queue_of, find_noted_events,      make_room};
+  static const Interpreter python{release_gil_if_held, take_gil,       call_deleter_of_others,
+                                  takes_signals,       handle_signals, started_this_thread};
   interpreter = &python;
+  answer_for_dpctl();
+  make_room = ask_handler_for_room;
 #ifndef NDEBUG
   check_gil(true);
 #endif

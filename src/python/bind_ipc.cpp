@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that two processes share, and host memory that drivers know, for Python.
-#include "python/bind.hpp"
+#include "python/bind_ipc.hpp"
+
 #include "runtime/memory/host_registration.hpp"
 #include "runtime/memory/ipc.hpp"
 

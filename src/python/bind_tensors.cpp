@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors, their copies, and DLPack, for Python.
+#include "python/bind_tensors.hpp"
+
 #include <optional>
 #include <tuple>
 
-#include "python/bind.hpp"
 #include "python/capsule.hpp"
+#include "python/exchange_api.hpp"
 #include "python/host_arrays.hpp"
 #include "python/imports.hpp"
 #include "runtime/memory/memory_limit.hpp"
+#include "runtime/memory/pools.hpp"
+#include "runtime/memory/usm_pointers.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {
@@ -150,7 +153,7 @@ void bind_tensors(py::module_& m) {
     using N = std::int64_t;
     std::vector<std::tuple<std::optional<int>, std::string, N, N, N, N, std::size_t>> found;
     const auto add = [&found](const Entry* entry, UsmKind kind) {
-      const MemoryUse use = pool_of(entry, kind).use();
+      const MemoryUse use = memory_use(entry, kind);
       if (use.total == 0) return;
       found.emplace_back(entry ? std::optional<int>(entry->id) : std::nullopt, usm_kind_name(kind),
                          use.bytes, use.peak, use.live, use.total, use.kept);
@@ -162,7 +165,7 @@ void bind_tensors(py::module_& m) {
     return found;
   });
   m.def("limit_memory",
-        [](const Entry& entry, std::int64_t nbytes) { entry.memory_limit = nbytes; });
+        [](const Entry& entry, std::int64_t nbytes) { pools_of(entry).limit = nbytes; });
   m.def("as_usm", [](const py::object& object, bool thorough) {
     const Tensor& tensor = tensor_of(object.ptr());
     const Memory& memory = tensor.memory;
@@ -198,49 +201,6 @@ void bind_tensors(py::module_& m) {
                            queue.value_or(Queue()))
               : borrow_host(data, element, std::move(layout), readonly, std::move(keep)),
         owner.ptr()));
-  });
-}
-
-void bind_dlpack(py::module_& m) {
-  m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  m.def("watch_offer", [](const py::object& handed, const py::object& offers) {
-    watch_offer(handed.ptr(), offers.ptr());
-  });
-  m.def("note_offer_asked", [](const py::object& tensor) {
-    (void)tensor_of(tensor.ptr());
-    note_offer(tensor.ptr(), Py_None);
-  });
-  m.def("live_exports", &live_exports);
-  m.def("make_capsule", [](const Tensor& tensor, bool versioned, std::pair<int, int> device,
-                           bool copied, bool null_data, const py::object& companion) {
-    PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
-    return own(
-        make_capsule(tensor, versioned,
-                     {read_device(device), copied, null_data, Owner(kept, release_python_object)}));
-  });
-  m.def("consume_capsule", [](const py::object& capsule) {
-    Imported imported = consume_capsule(capsule.ptr());
-    return std::make_pair(std::move(imported.tensor), imported.copied);
-  });
-  m.def("import_capsule", [](const py::object& x, const py::object& capsule,
-                             const std::pair<int, int>& device, bool never_copy, bool readonly,
-                             const std::optional<Queue>& queue, const py::object& base) {
-    const DLDevice expected = read_device(device);
-    const ImportOptions options{&expected, false, nullptr, queue ? &*queue : nullptr};
-    return own(import_capsule(x.ptr(), capsule.ptr(), options, never_copy, readonly, base.ptr())
-                   .release());
-  });
-  m.def("import_through_table", [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
-    std::optional<Imported> imported =
-        import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
-    if (!imported) return std::nullopt;
-    return std::make_pair(std::move(imported->tensor), imported->copied);
-  });
-  m.def("facts_of_class", [](const py::type& cls) {
-    return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
-  });
-  m.def("capsule_from_pointer", [](std::uintptr_t managed, bool versioned) {
-    return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
   });
 }
 

@@ -2,6 +2,11 @@
 // The extension module `sycl_ext._native`: argument names, docstrings, exception translation, and
 // no logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
+#include "python/bind_devices.hpp"
+#include "python/bind_dlpack.hpp"
+#include "python/bind_ipc.hpp"
+#include "python/bind_tensors.hpp"
+#include "python/functions.hpp"
 #include "python/host_arrays.hpp"
 
 namespace {
@@ -48,6 +53,10 @@ PYBIND11_MODULE(_native, m) {
     }
   });
   if (!sycl_ext::load_numpy()) throw py::error_already_set();
+  if (!sycl_ext::make_tensor_base_type(
+          {sycl_ext::tensor_methods(), sycl_ext::get_buffer, sycl_ext::release_buffer})) {
+    throw py::error_already_set();
+  }
   sycl_ext::bind_devices(m);
   sycl_ext::bind_tensors(m);
   sycl_ext::bind_dlpack(m);

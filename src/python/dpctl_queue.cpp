@@ -105,9 +105,12 @@ Queue queue_of_dpctl(PyObject* object) {
   return Queue::from_address(address);
 }
 
-void find_noted_events(const Queue& queue, std::vector<Event>* events) {
+static void find_events_of_dpctl(const Queue& queue, std::vector<Event>* events) {
   const auto ask = [&] {
-    if (!PyErr_Occurred()) return add_noted_events(queue, events) ? true : throw PythonError();
+    if (!PyErr_Occurred()) {
+      if (!add_noted_events(queue, events)) throw PythonError();
+      return true;
+    }
     const SavedException pending;  // a destructor asks
     if (add_noted_events(queue, events)) return true;
     PyErr_WriteUnraisable(Py_None);
@@ -117,7 +120,7 @@ void find_noted_events(const Queue& queue, std::vector<Event>* events) {
   fail(Error::Kind::runtime, "dpctl did not return the pending work of a queue");
 }
 
-Queue queue_of(const Entry& entry) {
+static Queue shared_queue_without_gil(const Entry& entry) {
   const auto fetch = [&] {
     Queue queue = queue_of_dpctl(shared_queue(entry).get());
     if (!queue) fail(Error::Kind::runtime, "dpctl.get_device_cached_queue returned no SyclQueue");
@@ -127,6 +130,11 @@ Queue queue_of(const Entry& entry) {
     fail(Error::Kind::runtime, "dpctl returned no queue for device ", entry.id, " ('", entry.name,
          "'), or the interpreter has ended");
   });
+}
+
+void answer_for_dpctl() noexcept {
+  shared_queue_of = shared_queue_without_gil;
+  find_noted_events = find_events_of_dpctl;
 }
 
 }  // namespace sycl_ext

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "python/gil.hpp"
-#include "runtime/devices/device_table.hpp"
+#include "runtime/devices/entry.hpp"
 
 namespace sycl_ext {
 
@@ -14,8 +14,7 @@ PyRef shared_queue(const Entry& entry);
 // The queue in a dpctl.SyclQueue; empty: the object is none.  Under the GIL.
 Queue queue_of_dpctl(PyObject* object);
 
-// For Interpreter.
-Queue queue_of(const Entry& entry);
-void find_noted_events(const Queue& queue, std::vector<Event>* events);
+// Answers what the core asks of dpctl: `shared_queue_of` and `find_noted_events`.
+void answer_for_dpctl() noexcept;
 
 }  // namespace sycl_ext

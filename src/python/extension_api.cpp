@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C table for extensions (sycl_ext/include/sycl_ext/c_api.h): the device table, views of
-// memory, and the way back to Python, behind function pointers and plain types.
+#include "python/extension_api.hpp"
+
 #include <sycl_ext/c_api.h>
 
 #include <cstdio>
@@ -10,7 +10,8 @@
 
 #include "base/error.hpp"
 #include "python/imports.hpp"
-#include "runtime/devices/runtimes.hpp"
+#include "runtime/memory/usm_pointers.hpp"
+#include "runtime/sycl/runtimes.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public functions that are called most: from_dlpack, as_tensor, host_view, empty and zeros,
-// and of a tensor to_numpy, __dlpack__ and __dlpack_device__.  In C++ a call costs 100 ns instead
-// of some microseconds.  They read their arguments and make views.  The rules decide (routes.hpp),
-// and Python does everything that is not a view.
+#include "python/functions.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "python/host_arrays.hpp"
 #include "python/imports.hpp"
 #include "python/routes.hpp"
+#include "runtime/devices/device_table.hpp"
 #include "tensor/copy.hpp"
 
 namespace sycl_ext {

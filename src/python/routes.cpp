@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "runtime/devices/device_table.hpp"
+
 namespace sycl_ext {
 
 namespace {

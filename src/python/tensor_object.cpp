@@ -5,8 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "python/host_arrays.hpp"
-
 namespace sycl_ext {
 
 namespace {
@@ -176,8 +174,7 @@ PyObject* wrap_tensor(T&& tensor, PyObject* base, PyTypeObject* type) {
 template PyObject* wrap_tensor(Tensor&&, PyObject*, PyTypeObject*);
 template PyObject* wrap_tensor(const Tensor&, PyObject*, PyTypeObject*);
 
-PyTypeObject* tensor_base_type() {
-  if (base_type) return base_type;
+PyTypeObject* make_tensor_base_type(const TensorSlots& outer) {
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("A typed, strided view of memory; the base of Tensor and "
                                     "HostView.")},
@@ -185,9 +182,9 @@ PyTypeObject* tensor_base_type() {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_getset, getset},
-      {Py_tp_methods, tensor_methods()},
-      {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
-      {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+      {Py_tp_methods, outer.methods},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(outer.get_buffer)},
+      {Py_bf_releasebuffer, reinterpret_cast<void*>(outer.release_buffer)},
       {0, nullptr},
   };
   static PyType_Spec spec = {"sycl_ext._core.TensorBase", sizeof(TensorObject), 0,
@@ -196,6 +193,8 @@ PyTypeObject* tensor_base_type() {
   if (base_type) base_type->tp_weaklistoffset = offsetof(TensorObject, weakrefs);
   return base_type;
 }
+
+PyTypeObject* tensor_base_type() noexcept { return base_type; }
 
 void end_directly(PyObject* type) noexcept {
   reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = dealloc;

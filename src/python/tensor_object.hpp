@@ -40,8 +40,16 @@ struct Hooks {
 };
 inline Hooks hooks;
 
-// The base type, made once.  nullptr with an exception set when that fails.
-PyTypeObject* tensor_base_type();
+// What instances can do beyond their attributes, by functions of the files above this one.
+struct TensorSlots {
+  PyMethodDef* methods;
+  getbufferproc get_buffer;
+  releasebufferproc release_buffer;
+};
+// Makes the base type; call it once.  nullptr with an exception set when that fails.
+PyTypeObject* make_tensor_base_type(const TensorSlots& slots);
+// The base type (borrowed).
+PyTypeObject* tensor_base_type() noexcept;
 
 // Instances of a subclass are deallocated directly, without the cost for a Python class.  For a
 // class without a dict and slots of its own.
@@ -91,12 +99,5 @@ Result guarded(Result failed, Body&& body) noexcept {
 
 // The Python class for each kind of Error; the package sets its own two (copy_refused, runtime).
 PyObject*& error_class(Error::Kind kind) noexcept;
-
-// The public functions that are called most, and those methods of the type (functions.cpp).
-PyMethodDef* public_functions();
-PyMethodDef* tensor_methods();
-
-// A new capsule over the C table for extensions (extension_api.cpp).
-PyObject* extension_api_capsule();
 
 }  // namespace sycl_ext

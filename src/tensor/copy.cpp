@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/interpreter.hpp"
+#include "runtime/devices/device_table.hpp"
 #include "runtime/memory/host_registration.hpp"
 #include "tensor/strided.hpp"
 

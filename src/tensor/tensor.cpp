@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "runtime/memory/usm_pointers.hpp"
+
 namespace sycl_ext {
 
 namespace {

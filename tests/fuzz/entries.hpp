@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "runtime/devices/device_table.hpp"
+#include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "tensor/tensor.hpp"
 

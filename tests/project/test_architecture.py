@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folders, and which may reach which.  Reads text; needs no build and no device."""
+"""The folders and modules, and which may reach which.  Reads text; needs no build and no device."""
 
 import ast
 import re
@@ -7,14 +7,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Folders of `src/`, and what each may include besides its own files.
-CPP_ARROWS = {
-    "base": (),
-    "runtime": ("base",),
-    "tensor": ("base", "runtime"),
-    "dlpack": ("base", "runtime", "tensor"),
-    "python": ("base", "runtime", "tensor", "dlpack"),
-}
+#: Folders of `src/`, in the order of the data: each includes its own files and those before it.
+CPP_FOLDERS = (
+    "base",
+    "runtime/sycl",
+    "runtime/devices",
+    "runtime/memory",
+    "tensor",
+    "dlpack",
+    "python",
+)
+
+#: The only source without a header: nothing calls the module's entry point but Python.
+ENTRY_POINT = "python/bindings.cpp"
 
 #: Folders of `sycl_ext/` and the modules next to them, and what each may import besides its own.
 PYTHON_ARROWS = {
@@ -59,24 +64,66 @@ PURE = (
 )
 
 
+def includes_of(path):
+    """Return the headers in quotes, and those in angle brackets, that a file includes."""
+    text = path.read_text()
+    return (
+        re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE),
+        re.findall(r"^\s*#\s*include\s*<([^>]+)>", text, re.MULTILINE),
+    )
+
+
 def cpp_errors(root):
-    """Check `src/`."""
+    """Check the folders of `src/`."""
     source = root / "src"
     for path in sorted(source.rglob("*.[ch]pp")):
         who = path.relative_to(source).as_posix()
-        folder = who.partition("/")[0]
-        if folder not in CPP_ARROWS:
+        folder = who.rpartition("/")[0]
+        if folder not in CPP_FOLDERS:
             yield f"src/{who} is in no folder of the table in {Path(__file__).name}"
             continue
-        text = path.read_text()
-        for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE):
-            target = header.partition("/")[0]
-            if target not in (folder, *CPP_ARROWS[folder]) and target != "sycl_ext":
+        ours, foreign = includes_of(path)
+        for header in ours:
+            target = header.rpartition("/")[0]
+            reached = CPP_FOLDERS[: CPP_FOLDERS.index(folder) + 1]
+            if target not in reached and target != "sycl_ext":
                 yield f"src/{who} includes {header}; {folder} may not reach {target}"
-        for header in re.findall(r"^\s*#\s*include\s*<([^>]+)>", text, re.MULTILINE):
+        for header in foreign:
             for pattern, allowed in FOREIGN_HEADERS.items():
                 if re.match(pattern, header) and not who.startswith(allowed):
                     yield f"src/{who} includes <{header}>, which is for {', '.join(allowed)}"
+        if path.suffix == ".cpp" and who != ENTRY_POINT:
+            own = path.with_suffix(".hpp").relative_to(source).as_posix()
+            if not (source / own).exists():
+                yield f"src/{who} has no header; its functions are declared in {own}"
+            elif ours[:1] != [own]:
+                yield f"src/{who} does not include its own header first"
+
+
+def cpp_modules(root):
+    """Return the modules of `src/` (a source with its header), each with those that it includes."""
+    source = root / "src"
+    modules = {}
+    for path in sorted(source.rglob("*.[ch]pp")):
+        name = path.relative_to(source).with_suffix("").as_posix()
+        headers = {header.removesuffix(".hpp") for header in includes_of(path)[0]}
+        modules.setdefault(name, set()).update(headers - {name})
+    return {name: needs & modules.keys() for name, needs in modules.items()}
+
+
+def without_circles(modules):
+    """Return what is left when modules whose needs are gone are taken away: the circles."""
+    left = dict(modules)
+    while ready := [one for one, needs in left.items() if not needs & left.keys()]:
+        for module in ready:
+            del left[module]
+    return left
+
+
+def cpp_circle_errors(root):
+    """Check that no module of `src/` reaches itself through its includes."""
+    for module, needs in (left := without_circles(cpp_modules(root))).items():
+        yield f"src/{module} and {sorted(needs & left.keys())} include each other"
 
 
 def folder_of(module):
@@ -192,11 +239,8 @@ def import_order_errors(root):
         late = {name for one in functions for name in imported_modules(one, names)}
         if late and who not in LATE:
             yield f"{who} imports {sorted(late)} in a function"
-    while ready := [one for one, needs in imported.items() if not needs & imported.keys()]:
-        for module in ready:
-            del imported[module]
-    for module, needs in imported.items():
-        yield f"{module} and {sorted(needs & imported.keys())} import each other"
+    for module, needs in (left := without_circles(imported)).items():
+        yield f"{module} and {sorted(needs & left.keys())} import each other"
 
 
 def names_from_cpp(root):
@@ -208,23 +252,22 @@ def names_from_cpp(root):
 
 def table_errors(root):
     """Find names in the tables that no file has, and arrows that go in a circle."""
-    for folder in CPP_ARROWS:
+    for folder in CPP_FOLDERS:
         if not (root / "src" / folder).is_dir():
             yield f"the table has src/{folder}, which is gone"
     for name in PURE:
         if not list((root / "sycl_ext").glob(f"{name}*")):
             yield f"the table has sycl_ext/{name}, which is gone"
-    for arrows in (CPP_ARROWS, PYTHON_ARROWS):
-        reached = {name: set(targets) for name, targets in arrows.items()}
-        for _ in arrows:
-            for name in reached:
-                reached[name] |= {far for near in reached[name] for far in reached.get(near, ())}
-        yield from (f"{name} reaches itself" for name in arrows if name in reached[name])
+    reached = {name: set(targets) for name, targets in PYTHON_ARROWS.items()}
+    for _ in PYTHON_ARROWS:
+        for name in reached:
+            reached[name] |= {far for near in reached[name] for far in reached.get(near, ())}
+    yield from (f"{name} reaches itself" for name in PYTHON_ARROWS if name in reached[name])
 
 
 def errors(root):
     """Return everything that is wrong with the arrows."""
-    checks = (cpp_errors, python_errors, import_order_errors, names_from_cpp, table_errors)
+    checks = (cpp_errors, cpp_circle_errors, python_errors, import_order_errors, names_from_cpp, table_errors)
     return [error for check in checks for error in check(root)]
 
 

@@ -10,6 +10,10 @@
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 #include <sycl/ext/oneapi/experimental/composite_device.hpp>
 
+#include "runtime/devices/entry_handles.hpp"
+#include "runtime/sycl/commands.hpp"
+#include "runtime/sycl/usm_aspects.hpp"
+
 namespace sycl_ext {
 
 namespace {

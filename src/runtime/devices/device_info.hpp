@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/devices/device_table.hpp"
+#include "runtime/devices/entry.hpp"
+#include "runtime/devices/partition.hpp"
 #include "runtime/sycl/handles.hpp"
 
 namespace sycl_ext {

@@ -10,10 +10,13 @@
 #include <tuple>
 #include <utility>
 
-#include "base/interpreter.hpp"
+#include "base/first_made.hpp"
+#include "base/fork.hpp"
+#include "base/lock.hpp"
 #include "runtime/devices/device_info.hpp"
+#include "runtime/devices/entry_handles.hpp"
 #include "runtime/sycl/commands.hpp"
-#include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtime_call.hpp"
 
 namespace sycl_ext {
 
@@ -189,7 +192,7 @@ class Table {
 
   const Entry& append(std::unique_ptr<Entry> entry) {
     entry->id = size_;
-    if (entries_.size() == most_entries) {
+    if (size_ == most_entries) {
       fail(Error::Kind::runtime, "the device table is full: it has ", most_entries,
            " entries, one for each device and context that was used, and keeps them until the "
            "process ends; reuse the same contexts");
@@ -204,7 +207,6 @@ class Table {
 
   // Written under the lock.  There is room for all entries: the first `size_` of them are read
   // without it.
-  static constexpr std::size_t most_entries = 65536;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::atomic<int> size_{0};
   const Entry* last_searched_ = nullptr;
@@ -224,39 +226,23 @@ const Object& at(const void* address) {
 
 }  // namespace
 
-const Queue& Entry::commands() const {
-  return commands_.get([this] {
-    require_not_forked([this] { return is_cpu(); });
-    return new_queue();
-  });
-}
+namespace {
 
-std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
-  std::string failure;
-  for (auto* one = commands_.newest(); one && failure.empty(); one = one->of_parent) {
-    if (one->value.may_have_work()) failure = one->value.failure_of_copies(data, nbytes, told);
+// Whether commands of this package may be pending on any entry.
+bool may_have_commands() noexcept {
+  for (int id = 0; id < entries_so_far(); ++id) {
+    const Queue* const commands = find_entry(id)->made_commands();
+    if (commands && commands->may_have_work()) return true;
   }
-  return failure;
+  return false;
 }
 
-const Queue& Entry::extension_queue() const {
-  return extension_queue_.get([this] { return new_queue(); });
-}
+struct TellPendingCommands {
+  TellPendingCommands() noexcept { pending_work.may_have_commands = may_have_commands; }
+};
+[[maybe_unused]] const TellPendingCommands tell_pending_commands;
 
-const Queue& Entry::fetch_queue() const {
-  return queue_.get([this] {
-    const Interpreter* const python = interpreter;
-    Queue fetched =
-        python ? python->queue_of(*this) : Queue(make_queue(sycl->context, sycl->device, {}));
-    fetched.share();
-    return fetched;
-  });
-}
-
-Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
-
-const void* Entry::device_address() const noexcept { return &sycl->device; }
-const void* Entry::context_address() const noexcept { return &sycl->context; }
+}  // namespace
 
 void set_no_device_advice(std::string text, std::string driver) {
   advice = {std::move(text), std::move(driver)};
@@ -330,19 +316,6 @@ const Entry& entry_of_device(const void* device) {
                    [&]() -> const Entry& { return table().home_of(at<sycl::device>(device)); });
 }
 
-bool Entry::reaches(const Entry& other) const noexcept {
-  const auto is_part = [](const Entry& part, const std::vector<int>& components) {
-    return std::find(components.begin(), components.end(), part.root_id) != components.end();
-  };
-  return root_id == other.root_id || is_part(other, components) || is_part(*this, other.components);
-}
-
-std::string Partition::description() const {
-  std::string text = way;
-  for (const std::size_t count : counts) text += " " + std::to_string(count);
-  return text;
-}
-
 std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition& partition) {
   try {
     return table().cut(entry, partition);
@@ -360,10 +333,6 @@ std::vector<const Entry*> create_sub_devices(const Entry& entry, const Partition
 void register_context_of(const Entry& entry) {
   const std::lock_guard<Mutex> lock(locks.making);
   table().search(entry);
-}
-
-bool same_context(const Entry& a, const Entry& b) noexcept {
-  return a.sycl->context == b.sycl->context;
 }
 
 bool copies_directly(const Entry& from, const Entry& to) {

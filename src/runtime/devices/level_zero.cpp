@@ -5,6 +5,7 @@
 
 #include <sycl/ext/oneapi/backend/level_zero.hpp>
 
+#include "runtime/devices/entry_handles.hpp"
 #include "runtime/sycl/handles.hpp"
 
 namespace sycl_ext {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/first_made.hpp"
 #include "base/lock.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
@@ -154,10 +155,18 @@ Reaper& reaper() noexcept {
 }
 [[maybe_unused]] Reaper& first_reaper = reaper();
 
+struct TellDeferredFrees {
+  TellDeferredFrees() noexcept { pending_work.deferred_frees = deferred_frees; }
+};
+[[maybe_unused]] const TellDeferredFrees tell_deferred_frees;
+
 }  // namespace
 
 void free_after_work(std::unique_ptr<Deferred> what) noexcept {
-  if (is_process_ending()) return static_cast<void>(what.release());
+  if (is_process_ending()) {
+    (void)what.release();  // the system takes the memory back
+    return;
+  }
   Reaper& all = reaper();
   const std::lock_guard<Mutex> lock(locks.deferred_frees);
   Reaper::push(&all.fresh, std::move(what));

@@ -10,7 +10,9 @@
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "base/interruptible.hpp"
 #include "base/lock.hpp"
+#include "runtime/devices/entry_handles.hpp"
 #include "runtime/devices/level_zero.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"

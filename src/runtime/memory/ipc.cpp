@@ -7,7 +7,9 @@
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "runtime/devices/entry_handles.hpp"
 #include "runtime/devices/level_zero.hpp"
+#include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 

@@ -7,8 +7,10 @@
 #include <thread>
 
 #include "base/interpreter.hpp"
+#include "base/interruptible.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/deferred_free.hpp"
+#include "runtime/memory/pools.hpp"
 
 namespace sycl_ext {
 
@@ -20,9 +22,6 @@ using Clock = std::chrono::steady_clock;
 // In a row, of a handler that returns true: other threads may take memory that it frees.
 constexpr int most_fruitless_calls = 100;
 
-// Never destroyed: a block may come back after the static destructors.
-BlockPool& host_pool = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
-
 // Whether this thread is in the handler.
 thread_local bool is_asking __attribute__((tls_model("initial-exec"))) = false;
 
@@ -31,27 +30,23 @@ std::int64_t bytes_of(const Entry& entry, UsmKind kind) noexcept {
   std::int64_t sum = 0;
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& one = *find_entry(id);
-    if (&one == &entry || one.root_id == entry.id) sum += pool_of(&one, kind).use().bytes;
+    if (&one == &entry || one.root_id == entry.id) sum += memory_use(&one, kind).bytes;
   }
   return sum;
 }
 
 bool ask_handler(const Entry& entry, std::size_t nbytes) {
-  const Interpreter* const python = interpreter;
-  if (!python || is_asking) return false;
+  const MakeRoom ask = make_room;
+  if (!ask || is_asking) return false;
   struct Asking {
     Asking() { is_asking = true; }
     ~Asking() { is_asking = false; }
   } asking;
   const Entry& root = *find_entry(entry.root_id);
-  return python->make_room(entry, nbytes) || (&root != &entry && python->make_room(root, nbytes));
+  return ask(entry, nbytes) || (&root != &entry && ask(root, nbytes));
 }
 
 }  // namespace
-
-BlockPool& pool_of(const Entry* entry, UsmKind kind) noexcept {
-  return entry ? entry->pools[static_cast<std::size_t>(kind)] : host_pool;
-}
 
 std::int64_t bytes_on(const Entry& entry) noexcept {
   return bytes_of(entry, UsmKind::device) + bytes_of(entry, UsmKind::shared);
@@ -92,7 +87,9 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept {
   if (kind == UsmKind::host) return nullptr;
   for (const Entry* const limited : {&entry, find_entry(entry.root_id)}) {
-    const std::int64_t limit = limited->memory_limit.load(std::memory_order_relaxed);
+    const EntryPools* const pools = made_pools_of(*limited);
+    if (!pools) continue;
+    const std::int64_t limit = pools->limit.load(std::memory_order_relaxed);
     if (limit < 0) continue;
     if (bytes_on(*limited) + static_cast<std::int64_t>(nbytes) > limit) return limited;
   }

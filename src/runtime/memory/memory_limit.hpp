@@ -2,17 +2,15 @@
 // How much memory there is of each kind on each device, and how much there may be.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
-#include "runtime/memory/block_pool.hpp"
+#include "runtime/devices/entry.hpp"
 #include "runtime/sycl/usm_kind.hpp"
 
 namespace sycl_ext {
-
-// Of the allocations of an entry; entry nullptr: of host memory.
-BlockPool& pool_of(const Entry* entry, UsmKind kind) noexcept;
 
 // 'device' and 'shared' USM of the device of an entry; of a root device's, also that of its parts
 // and of its private contexts.
@@ -26,5 +24,11 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
 
 // The entry whose limit the allocation would pass; nullptr: there is none.
 const Entry* passed_limit(const Entry& entry, UsmKind kind, std::size_t nbytes) noexcept;
+
+// Asks the program to free memory before an allocation fails; true: the allocation tries again.
+// nullptr: there is nobody to ask.  It is called without a lock, with or without the GIL, and may
+// throw.
+using MakeRoom = bool (*)(const Entry& limited, std::size_t nbytes);
+inline std::atomic<MakeRoom> make_room{nullptr};
 
 }  // namespace sycl_ext

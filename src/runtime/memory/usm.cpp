@@ -13,9 +13,12 @@
 #include "base/interpreter.hpp"
 #include "base/lock.hpp"
 #include "runtime/devices/device_table.hpp"
+#include "runtime/devices/entry_handles.hpp"
 #include "runtime/memory/memory_limit.hpp"
+#include "runtime/memory/pools.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
+#include "runtime/sycl/usm_aspects.hpp"
 
 namespace sycl_ext {
 
@@ -46,7 +49,7 @@ void give_back(const Allocation& block) noexcept {
 // Page-aligned memory for at least `nbytes`, from the pools or fresh.
 KeptBlock take_host_block(std::size_t nbytes) {
   constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
-  return pool_of(nullptr, UsmKind::system).take(nbytes, [nbytes] {
+  return host_pool().take(nbytes, [nbytes] {
     void* block = nullptr;
     const std::size_t capacity = BlockPool::rounded(nbytes);
     const bool large = nbytes >= 2 * huge_page;
@@ -164,7 +167,7 @@ KeptBlock take_usm(std::size_t size, std::size_t nbytes, UsmKind kind, const Ent
   };
   if (is_taken() || is_room_made(entry, size, is_taken_now)) return block;
   if (!passed) fail_allocation(nbytes, kind, entry, "the runtime has no memory left");
-  fail_allocation(nbytes, kind, entry, "of the ", passed->memory_limit,
+  fail_allocation(nbytes, kind, entry, "of the ", pools_of(*passed).limit,
                   " bytes that sycl_ext.memory.limit allows device ", passed->id, ", ",
                   bytes_on(*passed), " are in use");
 }
@@ -297,10 +300,12 @@ void release_cached_memory() noexcept {
   // Two rounds: freed blocks return to the pools that are drained below, and an interrupted copy
   // holds blocks that are freed after it.
   for (int round = 0; round < 2; ++round) settle_deferred_frees(std::chrono::milliseconds(100));
-  pool_of(nullptr, UsmKind::system).drain(std::free);
+  host_pool().drain(std::free);
   for (int id = 0; id < entries_so_far(); ++id) {
     const Entry& entry = *find_entry(id);
-    for (BlockPool& pool : entry.pools) {
+    EntryPools* const pools = made_pools_of(entry);
+    if (!pools) continue;
+    for (BlockPool& pool : pools->of_kind) {
       pool.drain([&entry](void* block) { free_block(block, &entry); });
     }
   }
@@ -330,9 +335,9 @@ Memory allocate_host(std::size_t nbytes, Queue queue) {
 }
 
 long live_allocations() {
-  long count = uncounted_blocks + pool_of(nullptr, UsmKind::system).use().live;
+  long count = uncounted_blocks + host_pool().use().live;
   for (int id = 0; id < entries_so_far(); ++id) {
-    for (const UsmKind kind : allocated_kinds) count += pool_of(find_entry(id), kind).use().live;
+    for (const UsmKind kind : allocated_kinds) count += memory_use(find_entry(id), kind).live;
   }
   return count;
 }

@@ -13,9 +13,10 @@
 #include <utility>
 
 #include "base/interpreter.hpp"
+#include "runtime/devices/entry.hpp"
+#include "runtime/memory/block_pool.hpp"
 #include "runtime/memory/block_use.hpp"
 #include "runtime/memory/deferred_free.hpp"
-#include "runtime/memory/usm_pointers.hpp"
 #include "runtime/sycl/queue.hpp"
 
 namespace sycl_ext {

@@ -10,10 +10,12 @@
 
 #include "base/fork.hpp"
 #include "runtime/devices/device_info.hpp"
+#include "runtime/devices/entry_handles.hpp"
 #include "runtime/devices/level_zero.hpp"
 #include "runtime/devices/opencl.hpp"
 #include "runtime/memory/usm.hpp"
 #include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/usm_aspects.hpp"
 
 namespace sycl_ext {
 

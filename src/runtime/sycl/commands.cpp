@@ -7,8 +7,11 @@
 #include <thread>
 #include <utility>
 
+#include "base/first_made.hpp"
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
+#include "base/lock.hpp"
+#include "base/scope_exit.hpp"
 
 namespace sycl_ext {
 
@@ -48,7 +51,7 @@ bool is_over_soon(const std::optional<sycl::event>& event) {
 // Level Zero v1 reports a command that has failed as submitted, for ever.  So a queue in order is
 // asked as well: its answer is that of its last command.
 // https://github.com/oneapi-src/unified-runtime/blob/main/source/adapters/level_zero/event.cpp
-static bool is_over(const EventState& state) {
+bool is_over(const EventState& state) {
   if (is_over(state.end)) return true;
   if (!state.queue || !state.queue->in_order || state.queue->answers_at_once) return false;
   try {
@@ -122,7 +125,7 @@ std::string failure_of(const EventState& state) {
 
 // Threads wait until the outcome of a command is known.  A child has none of the threads.
 FirstMade<std::condition_variable_any, true> is_known_in;
-std::condition_variable_any& is_known() {
+std::condition_variable_any& somebody_knows() {
   return is_known_in.get([] { return std::condition_variable_any(); });
 }
 
@@ -137,30 +140,31 @@ void look_at_commands(const QueueState& state, const EventState* last) {
   AsyncErrors& errors = *state.errors;
   std::list<std::shared_ptr<EventState>> over;  // let go without the lock
   std::unique_lock<Mutex> lock(locks.async_errors);
-  const auto is_settled = [](const EventState& one) { return one.is_done || !one.failure.empty(); };
-  const auto end_of_wait = [&lock](AsyncErrors* all) {
-    lock.lock();
-    all->awaited_in = -1;
-    is_known().notify_all();
+  const auto is_known_to_be_over = [](const EventState& command) {
+    return command.is_done || !command.failure.empty();
   };
   for (;;) {
     auto found = errors.begun.begin();
-    while (found != errors.begun.end() && is_settled(**found)) {
+    while (found != errors.begun.end() && is_known_to_be_over(**found)) {
       const auto one = found++;
       if ((*one)->is_done) over.splice(over.end(), errors.begun, one);
     }
-    if (found == errors.begun.end() || (last && is_settled(*last))) return;
+    if (found == errors.begun.end() || (last && is_known_to_be_over(*last))) return;
     if (errors.awaited_in == process_generation) {
       if (!last) return;
-      is_known().wait(lock);
+      somebody_knows().wait(lock);
       continue;
     }
     const std::shared_ptr<EventState> next = *found;
     std::string failure;
     {
       errors.awaited_in = process_generation;
-      lock.unlock();  // until the end of this block
-      const std::unique_ptr<AsyncErrors, decltype(end_of_wait)> waits(&errors, end_of_wait);
+      lock.unlock();
+      const ScopeExit end_of_wait([&lock, &errors] {
+        lock.lock();
+        errors.awaited_in = -1;
+        somebody_knows().notify_all();
+      });
       if (!last && next->process == process_generation && !is_over(*next)) return;
       failure = failure_of(*next);
       (void)collect_errors(state);  // of a command that the runtime could not submit
@@ -177,95 +181,79 @@ void look_at_commands(const QueueState& state, const EventState* last) {
   }
 }
 
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
+                                       const sycl::property_list& properties) {
+  auto errors = std::make_shared<AsyncErrors>();
+  auto handler = [errors](sycl::exception_list list) {
+    for (const std::exception_ptr& pointer : list) {
+      std::string text = "unknown error";
+      try {
+        std::rethrow_exception(pointer);
+      } catch (const std::exception& error) {
+        text = error.what();
+      } catch (...) {
+      }
+      const std::lock_guard<Mutex> lock(locks.async_errors);
+      if (errors->first.empty()) errors->first = text;
+      ++errors->failures;
+      errors->failure = text;
+    }
+  };
+  return sycl_call("creating a queue", [&] {
+    sycl::queue queue(context, device, handler, properties);
+    return std::make_shared<QueueState>(std::move(queue), false, std::move(errors));
+  });
+}
+
 std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t least) {
   if (!state.errors) return nullptr;
   const std::lock_guard<Mutex> lock(locks.async_errors);
   return state.errors->begun.size() < least ? nullptr : state.errors->begun.back();
 }
 
-Event list(std::shared_ptr<EventState> command) {
-  if (AsyncErrors* const errors = command->queue->errors.get()) {
-    const std::lock_guard<Mutex> lock(locks.async_errors);
-    if (!command->is_listed) errors->begun.push_back(command);
-    command->is_listed = true;
-  }
-  return Event(std::move(command));
+void list_command(const std::shared_ptr<EventState>& command) {
+  AsyncErrors* const errors = command->queue->errors.get();
+  if (!errors) return;
+  const std::lock_guard<Mutex> lock(locks.async_errors);
+  if (command->is_listed) return;
+  errors->begun.push_back(command);
+  command->is_listed = true;
 }
 
-// Blocks until the outcome of a command is known.
-static void settle(const std::shared_ptr<EventState>& command) {
+void learn_outcome(const std::shared_ptr<EventState>& command) {
   if (command->queue && command->queue->errors) {
-    list(command);
-    return look_at_commands(*command->queue, command.get());
+    list_command(command);
+    look_at_commands(*command->queue, command.get());
+    return;
   }
   const std::string failure = failure_of(*command);
   const std::lock_guard<Mutex> lock(locks.async_errors);
   command->failure = failure;
-  failure.empty() ? command->finish() : command->abandon();
+  if (failure.empty()) {
+    command->finish();
+  } else {
+    command->abandon();
+  }
 }
 
-std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
+std::string failure_of_copies(const QueueState& state, const std::byte* data, std::size_t nbytes,
+                              bool told) {
   std::string failure;
-  if (!state_->errors) return failure;
+  if (!state.errors) return failure;
   if (is_forked_child()) {
     const WithoutGil released;
-    sycl_call("looking at copies", [this] { look_at_commands(*state_); });
+    sycl_call("looking at copies", [&state] { look_at_commands(state); });
   }
   const std::lock_guard<Mutex> lock(locks.async_errors);
-  for (const auto& copy : state_->errors->begun) {
+  for (const auto& copy : state.errors->begun) {
     if (copy->target >= data + nbytes || data >= copy->target + copy->nbytes) continue;
-    const bool counts_as_failed = copy->failures < state_->errors->failures;
-    if (copy->failure.empty() && counts_as_failed) copy->failure = state_->errors->failure;
+    const bool counts_as_failed = copy->failures < state.errors->failures;
+    if (copy->failure.empty() && counts_as_failed) copy->failure = state.errors->failure;
     if (copy->is_done || copy->failure.empty()) continue;
     failure = copy->failure;
     if (told) copy->abandon();
   }
   return failure;
 }
-
-void wait_for_all(const std::vector<Event>& events) {
-  const auto is_done = [](const Event& event) { return !event.state_ || event.state_->is_done; };
-  if (!std::all_of(events.begin(), events.end(), is_done)) {
-    const WithoutGil released;
-    wait_interruptibly([events, is_done] {
-      sycl_call("waiting for commands", [&] {
-        for (const Event& event : events) {
-          if (!is_done(event)) settle(event.state_);
-        }
-      });
-    });
-  }
-  for (const Event& event : events) {
-    if (!event.state_) continue;
-    std::string failure;
-    {
-      const std::lock_guard<Mutex> lock(locks.async_errors);
-      failure = event.state_->failure;
-    }
-    if (failure.empty()) continue;
-    event.state_->abandon();
-    fail(Error::Kind::runtime, "a command has failed: ", failure);
-  }
-}
-
-Event Event::from_address(const void* address) {
-  return Event(std::make_shared<EventState>(*static_cast<const sycl::event*>(address), nullptr));
-}
-
-std::optional<bool> Event::answer() const noexcept {
-  try {
-    if (!state_ || state_->is_done || state_->process != process_generation) return true;
-    if (!is_over(*state_)) return false;
-    const std::lock_guard<Mutex> lock(locks.async_errors);
-    if (!state_->is_listed) state_->finish();
-    return true;
-  } catch (const sycl::exception& error) {
-    if (is_device_lost(error)) return true;
-  } catch (...) {  // no memory for the question
-  }
-  return std::nullopt;
-}
-
-Owner Event::new_reference() const { return new_reference_of(state_->event); }
 
 }  // namespace sycl_ext

@@ -18,10 +18,11 @@
 #include "base/fork.hpp"
 #include "base/lock.hpp"
 #include "runtime/sycl/handles.hpp"
-#include "runtime/sycl/queue.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
 namespace sycl_ext {
+
+struct EventState;
 
 // The error that the next wait() for a queue raises, where the async handler of the queue leaves
 // its text; and our commands on the queue that write or mark, oldest first, until they are known to
@@ -54,17 +55,25 @@ struct QueueState {
   mutable std::optional<sycl::event> unmet_mark;
   // Our own commands: those that somebody will wait for; all whose event was ever dropped, and how
   // many of these are known to be done.  (Two waits may learn of the same ones.)
-  mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, settled{0};
+  mutable std::atomic<std::int64_t> pending{0}, abandoned{0}, abandoned_done{0};
   const std::shared_ptr<AsyncErrors> errors;  // nullptr: the queue is a third party's
 
-  bool may_have_work() const noexcept { return shared || pending != 0 || abandoned != settled; }
-  // The first `count` commands whose event was dropped are done.
-  void settle(std::int64_t count) const noexcept {
-    std::int64_t known = settled;
-    while (known < count && !settled.compare_exchange_weak(known, count)) {
+  bool may_have_work() const noexcept {
+    return shared || pending != 0 || abandoned != abandoned_done;
+  }
+  // The first `count` commands whose event was dropped are known to be done.
+  void note_done(std::int64_t count) const noexcept {
+    std::int64_t known = abandoned_done;
+    while (known < count && !abandoned_done.compare_exchange_weak(known, count)) {
     }
   }
 };
+
+// A queue with an async handler, because an error in a queue without one ends the process
+// (std::terminate in the default handler).
+std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
+                                       const sycl::property_list& properties = {
+                                           sycl::property::queue::in_order{}});
 
 // Whether this is a forked child, and the driver of the queue, a GPU's, may be locked for ever.
 bool belongs_to_parent(const QueueState& state);
@@ -129,18 +138,28 @@ std::shared_ptr<EventState> submit(const std::shared_ptr<QueueState>& state, con
 
 // A command that has failed has a status of its own.
 bool is_over(const sycl::event& event);
+// The same for a command and what goes on behind it.
+bool is_over(const EventState& state);
 // Whether it ends in less time than it takes to have another thread wait for it.
 bool is_over_soon(const std::optional<sycl::event>& event);
 // Whether all that was submitted is done, as the runtime says.
 bool is_empty(const QueueState& state);
 
-// Before anybody waits for a command of ours; a third party's queue has no list.
-Event list(std::shared_ptr<EventState> command);
+// Puts a command of ours into the list of its queue, so that its failure is told to everybody whom
+// it concerns.  It has to be there before anybody waits for it.  A third party's queue has no list.
+void list_command(const std::shared_ptr<EventState>& command);
+// Blocks until the outcome of a command is known.
+void learn_outcome(const std::shared_ptr<EventState>& command);
 // The newest of the commands that are listed, if there are at least so many; else nullptr.
 std::shared_ptr<EventState> last_command(const QueueState& state, std::size_t least = 1);
 // Learns the outcome of the commands that are listed, and forgets those that are done.  Waits for
 // those up to `last`, if there is one.
 void look_at_commands(const QueueState& state, const EventState* last = nullptr);
+
+// The error of finished copies of the queue to these bytes, if it was not reported yet.  In a
+// child, a copy that was pending at the fork has failed.  `told`: from now on somebody has been.
+std::string failure_of_copies(const QueueState& state, const std::byte* data, std::size_t nbytes,
+                              bool told);
 
 // Has the asynchronous errors of the queue delivered to our handler; a third party's queue keeps
 // its own.  Whether there are any that nobody has been told of.

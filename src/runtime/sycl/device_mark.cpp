@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark behind all that a device has been given on an out-of-order queue.
-//
-// A barrier of SYCL would do harm there, and would not even be right.  libsycl has it wait for all
-// host tasks of the queue, and has everything that is submitted later wait for it; dpctl's host
-// tasks want the GIL, which a thread may hold that waits for a later command.  And once a barrier
-// has passed, the next one may miss commands that libsycl still holds back.
-// (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
-// https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)
-// So the device is asked in ways that libsycl does not take for a barrier of the queue, where there
-// is one: OpenCL and the v2 adapter of Level Zero.
+#include "runtime/sycl/device_mark.hpp"
+
 #include <dlfcn.h>
 
 #include <memory>
@@ -18,8 +10,16 @@
 #include <sycl/ext/oneapi/experimental/profiling_tag.hpp>
 #include <vector>
 
-#include "base/lock.hpp"
-#include "runtime/sycl/commands.hpp"
+#include "base/first_made.hpp"
+
+// A barrier of SYCL would do harm there, and would not even be right.  libsycl has it wait for all
+// host tasks of the queue, and has everything that is submitted later wait for it; dpctl's host
+// tasks want the GIL, which a thread may hold that waits for a later command.  And once a barrier
+// has passed, the next one may miss commands that libsycl still holds back.
+// (finalizeHandlerOutOfOrder and doUnenqueuedCommandCleanup in
+// https://github.com/intel/llvm/blob/sycl/sycl/source/detail/queue_impl.cpp)
+// So the device is asked in ways that libsycl does not take for a barrier of the queue, where there
+// is one: OpenCL and the v2 adapter of Level Zero.
 
 namespace sycl_ext {
 

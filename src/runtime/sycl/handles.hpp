@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only header that includes <sycl/...>, and the content of Entry.  Only
-// device_info.hpp of the headers, and only this folder of src/ includes it, to keep a clean build
-// short.  Only calls that hide no kernel are used (a plain C++ compiler builds the module).
+// The SYCL runtime: its headers, and its errors as ours.
+//
+// Only runtime/ includes it, in sources rather than in headers where that is possible, because it
+// makes a build long.  Only calls that hide no kernel are used: a plain C++ compiler builds this.
 #pragma once
 
 #include <unified-runtime/ur_api.h>
 
-#include <array>
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <sycl/context.hpp>
 #include <sycl/device.hpp>
@@ -23,34 +20,8 @@
 
 #include "base/error.hpp"
 #include "base/owner.hpp"
-#include "runtime/sycl/usm_kind.hpp"
 
 namespace sycl_ext {
-
-struct QueueState;  // commands.hpp
-
-// A queue with an async handler, because an error in a queue without one ends the process
-// (std::terminate in the default handler).
-std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
-                                       const sycl::property_list& properties = {
-                                           sycl::property::queue::in_order{}});
-
-// The end of all that a device has been given on an out-of-order queue; empty: all is done.
-// Commands that libsycl holds back, because they depend on a host task, and host tasks are not
-// seen.
-std::optional<sycl::event> mark_device(const QueueState& state);
-// The adapter for GPUs before Battlemage.
-bool is_level_zero_v1(const sycl::device& device);
-
-// The SYCL constant of a kind of USM (usm_kind.cpp); the kinds that a device has.
-sycl::usm::alloc alloc_of(UsmKind kind) noexcept;
-std::array<bool, usm_kind_count> usm_of(const sycl::device& device);
-
-struct EntryHandles {
-  sycl::device device;
-  sycl::context context;
-  std::uintptr_t native_context;  // 0: no driver shares it between contexts
-};
 
 inline bool is_device_lost(const sycl::exception& error) noexcept {
   return sycl::detail::get_ur_error(error) == UR_RESULT_ERROR_DEVICE_LOST;

@@ -8,15 +8,17 @@
 #include <utility>
 
 #include "base/interpreter.hpp"
+#include "base/interruptible.hpp"
+#include "base/lock.hpp"
 #include "runtime/sycl/commands.hpp"
+#include "runtime/sycl/device_mark.hpp"
 
 namespace sycl_ext {
 
 namespace {
 
 bool is_recording(const QueueState& state) {
-  return sycl_call("asking whether a queue records", [&] {
-    const RuntimeCall call("asking whether a queue records");
+  return locked_call("asking whether a queue records", [&] {
     return state.queue.ext_oneapi_get_state() ==
            sycl::ext::oneapi::experimental::queue_state::recording;
   });
@@ -100,30 +102,6 @@ std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& sta
 
 }  // namespace
 
-std::shared_ptr<QueueState> make_queue(const sycl::context& context, const sycl::device& device,
-                                       const sycl::property_list& properties) {
-  auto errors = std::make_shared<AsyncErrors>();
-  auto handler = [errors](sycl::exception_list list) {
-    for (const std::exception_ptr& pointer : list) {
-      std::string text = "unknown error";
-      try {
-        std::rethrow_exception(pointer);
-      } catch (const std::exception& error) {
-        text = error.what();
-      } catch (...) {
-      }
-      const std::lock_guard<Mutex> lock(locks.async_errors);
-      if (errors->first.empty()) errors->first = text;
-      ++errors->failures;
-      errors->failure = text;
-    }
-  };
-  return sycl_call("creating a queue", [&] {
-    sycl::queue queue(context, device, handler, properties);
-    return std::make_shared<QueueState>(std::move(queue), false, std::move(errors));
-  });
-}
-
 Queue Queue::from_address(const void* address) {
   return sycl_call("reading a queue", [&] {
     const auto& queue = *static_cast<const sycl::queue*>(address);
@@ -169,8 +147,8 @@ bool Queue::may_have_work() const noexcept { return state_->may_have_work(); }
 // libsycl keeps the order of the commands on an in-order queue.
 std::vector<Event> Queue::noted_events() const {
   std::vector<Event> events;
-  const Interpreter* const python = interpreter;
-  if (python && !in_order()) python->find_noted_events(*this, &events);
+  const FindNotedEvents find = find_noted_events;
+  if (find && !in_order()) find(*this, &events);
   return events;
 }
 
@@ -191,7 +169,7 @@ bool Queue::is_device_idle() const noexcept {
     // frees.
     if (!is_past_mark(*state_) || collect_errors(*state_)) return false;
     look_at_commands(*state_);
-    state_->settle(abandoned);  // not after an unreported error: the queue is not idle then
+    state_->note_done(abandoned);  // not after an unreported error: the queue is not idle then
     return true;
   } catch (...) {
     return false;  // wait() reports the error
@@ -211,7 +189,7 @@ void Queue::wait() const {
       // First these: then the device has been given whatever came after them.
       wait_for_all(events);
       if (!is_empty_after_a_while(*state)) wait_for_all({Queue(state).marker()});
-      state->settle(abandoned);
+      state->note_done(abandoned);
     });
   });
   tell_errors();
@@ -264,23 +242,29 @@ void Queue::order_after(const Queue& producer) const {
   const std::vector<Event> noted = producer.noted_events();
   sycl_call("ordering one queue after another", [&] {
     std::vector<sycl::event> events;
-    for (const Event& event : noted) events.push_back(event.state_->event);
+    for (const Event& event : noted) events.push_back(event.state()->event);
     if (std::optional<sycl::event> done = mark(producer.state())) events.push_back(*done);
     follow(state_, events);
   });
 }
 
 void Queue::order_after(const Event& event) const {
-  if (event.is_done() || !in_order() || !can_follow(Queue(event.state_->queue))) return;
-  sycl_call("ordering a queue after a command", [&] { follow(state_, {event.state_->event}); });
+  if (event.is_done() || !in_order() || !can_follow(Queue(event.state()->queue))) return;
+  sycl_call("ordering a queue after a command", [&] { follow(state_, {event.state()->event}); });
 }
 
 void Queue::copy(void* to, const void* from, std::size_t nbytes) const {
   finish({submit_copy(to, from, nbytes)});
 }
 
+std::string Queue::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
+  return sycl_ext::failure_of_copies(*state_, data, nbytes, told);
+}
+
 Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
-  return list(submit_memcpy(state_, to, from, nbytes));
+  const std::shared_ptr<EventState> command = submit_memcpy(state_, to, from, nbytes);
+  list_command(command);
+  return Event(command);
 }
 
 Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
@@ -298,13 +282,16 @@ Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
   });
   copy->target = static_cast<const std::byte*>(to);
   copy->nbytes = nbytes;
-  return list(std::move(copy));
+  list_command(copy);
+  return Event(copy);
 }
 
 void Queue::fill_zero(void* to, std::size_t nbytes) const {
-  finish({list(sycl_call("zeroing USM", [&] {
+  const std::shared_ptr<EventState> command = sycl_call("zeroing USM", [&] {
     return submit(state_, [&](sycl::queue& queue) { return queue.memset(to, 0, nbytes); });
-  }))});
+  });
+  list_command(command);
+  finish({Event(command)});
 }
 
 }  // namespace sycl_ext

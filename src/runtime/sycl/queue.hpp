@@ -9,41 +9,18 @@
 // while the queue itself is waited for.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/owner.hpp"
+#include "runtime/sycl/event.hpp"
 
 namespace sycl_ext {
 
 struct QueueState;  // commands.hpp
-struct EventState;
-
-// One submitted command.
-class Event {
- public:
-  Event() = default;
-  explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
-  // A copy of the `sycl::event` at an address: a command of somebody else.
-  static Event from_address(const void* address);
-  explicit operator bool() const noexcept { return state_ != nullptr; }
-  // Whether it is done (or will never be).  Nothing: the runtime does not say, so it may run.
-  std::optional<bool> answer() const noexcept;
-  bool is_done() const noexcept { return answer().value_or(false); }
-  // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
-  Owner new_reference() const;
-
- private:
-  friend class Queue;
-  friend void wait_for_all(const std::vector<Event>& events);
-  std::shared_ptr<EventState> state_;  // nullptr: done
-};
-
-// Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them, each time.
-void wait_for_all(const std::vector<Event>& events);
 
 class Queue {
  public:
@@ -114,5 +91,11 @@ class Queue {
 
   std::shared_ptr<QueueState> state_;
 };
+
+// Appends the events that the users of an out-of-order queue have noted for their commands, which
+// only Python knows.  nullptr: nobody notes any.  It is called without a lock, with or without the
+// GIL, and may throw.
+using FindNotedEvents = void (*)(const Queue& queue, std::vector<Event>* events);
+inline std::atomic<FindNotedEvents> find_noted_events{nullptr};
 
 }  // namespace sycl_ext

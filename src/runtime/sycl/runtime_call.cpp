@@ -8,10 +8,9 @@
 #include <cstdlib>
 
 #include "base/forced_unwind.hpp"
+#include "base/fork.hpp"
 #include "base/interpreter.hpp"
 #include "base/lock.hpp"
-#include "runtime/devices/device_table.hpp"
-#include "runtime/memory/deferred_free.hpp"
 
 namespace sycl_ext {
 
@@ -39,9 +38,18 @@ bool wait_a_little(const Condition& is_met) noexcept {
 // such commands, which never end here: a driver may wait for them in its destructor.
 bool is_busy = false, has_work_of_parent = false;
 
+// The answer of a folder above; `otherwise`: it has not been used.
+template <class Answer>
+Answer ask(const std::atomic<Answer (*)() noexcept>& question, Answer otherwise) noexcept {
+  Answer (*const function)() noexcept = question;
+  return function ? function() : otherwise;
+}
+
 // Runs before the destructors of the libraries that the runtime had loaded by its first call.
 void end_process(int status, void*) {
-  const auto is_all_done = [] { return unfinished == 0 && deferred_frees() == 0; };
+  const auto is_all_done = [] {
+    return unfinished == 0 && ask(pending_work.deferred_frees, std::size_t{0}) == 0;
+  };
   const bool was_all_done = wait_a_little(is_all_done);
   ending = true;
   const bool is_nobody_inside =
@@ -52,19 +60,10 @@ void end_process(int status, void*) {
   _exit(status);
 }
 
-// Whether commands of this package may be pending.
-bool may_have_work() noexcept {
-  for (int id = 0; id < entries_so_far(); ++id) {
-    const Queue* const commands = find_entry(id)->made_commands();
-    if (commands && commands->may_have_work()) return true;
-  }
-  return false;
-}
-
 void before_fork() noexcept {
   forking = true;
   wait_a_little([] { return brief == (own_brief > 0); });
-  is_busy = may_have_work();
+  is_busy = ask(pending_work.may_have_commands, false);
 }
 
 // The threads that were in the runtime are not in the child.
@@ -78,7 +77,10 @@ void after_fork(bool in_child) noexcept {
 }
 
 constexpr ForkSteps steps{before_fork, after_fork};
-[[maybe_unused]] const bool are_steps_set = (fork_steps = &steps, true);
+struct SetForkSteps {
+  SetForkSteps() noexcept { fork_steps = &steps; }
+};
+[[maybe_unused]] const SetForkSteps set_fork_steps;
 
 std::atomic<bool> is_end_prepared{false};
 

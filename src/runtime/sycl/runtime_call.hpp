@@ -15,7 +15,23 @@
 // own (libintelocl's allocator has one), which would stay locked in the child for ever.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <utility>
+
+#include "runtime/sycl/handles.hpp"
+
 namespace sycl_ext {
+
+// What fork and the end of the process have to know, and only the folders above this one do.
+// nullptr: there is none of it.
+struct PendingWork {
+  // Whether commands of this package may be pending.
+  std::atomic<bool (*)() noexcept> may_have_commands{nullptr};
+  // The number of blocks that wait for pending work, to be freed after it.
+  std::atomic<std::size_t (*)() noexcept> deferred_frees{nullptr};
+};
+inline PendingWork pending_work;
 
 // Every such call is made while one of these lives.  `waits`: it lasts as long as the work that it
 // waits for.  A fork does not wait for it; the end of the process does, for a moment.
@@ -28,6 +44,15 @@ class RuntimeCall {
  private:
   const bool waits_;
 };
+
+// Makes such a call; exceptions of SYCL become Error(runtime) with their text.
+template <class Call>
+auto locked_call(const char* what, Call&& call) -> decltype(call()) {
+  return sycl_call(what, [&] {
+    const RuntimeCall counted(what);
+    return std::forward<Call>(call)();
+  });
+}
 
 // Ends the process, with the name of the call, when one is made by a thread that holds the GIL;
 // nullptr, the default: nothing is asked.

@@ -6,10 +6,10 @@
 #include <limits>
 #include <string>
 
-#include "base/lock.hpp"
+#include "base/first_made.hpp"
 #include "base/process_memory.hpp"
-#include "runtime/devices/runtimes.hpp"
 #include "runtime/sycl/handles.hpp"
+#include "runtime/sycl/runtimes.hpp"
 
 namespace sycl_ext {
 

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <thread>
 
+#include "runtime/devices/device_table.hpp"
 #include "runtime/memory/deferred_free.hpp"
 #include "runtime/memory/usm.hpp"
+#include "runtime/memory/usm_pointers.hpp"
 
 inline void wait_for_deferred_frees() {
   for (int tries = 0; sycl_ext::deferred_frees() > 0 && tries < 60000; ++tries) {

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "check.hpp"
+#include "runtime/devices/device_table.hpp"
+#include "runtime/devices/entry_handles.hpp"
 #include "runtime/sycl/commands.hpp"
 #include "tensor/copy.hpp"
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "runtime/devices/device_table.hpp"
 #include "samples.hpp"
 #include "tensor/copy.hpp"
 #include "tensor/tensor.hpp"

@@ -3,9 +3,9 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/memory/block_pool.hpp"
 #include "base/process_memory.hpp"
 #include "check.hpp"
+#include "runtime/memory/block_pool.hpp"
 
 using namespace sycl_ext;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/devices/runtimes.hpp"
+#include "runtime/sycl/runtimes.hpp"
 
 #include <dlfcn.h>
 #include <fnmatch.h>

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/bind_dlpack.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "python/capsule.hpp"
+#include "python/exchange_api.hpp"
+#include "python/exchange_api_import.hpp"
+#include "python/imports.hpp"
+
+namespace sycl_ext {
+
+void bind_dlpack(py::module_& m) {
+  m.attr("DLPACK_VERSION") = py::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  m.def("watch_offer", [](const py::object& handed, const py::object& offers) {
+    watch_offer(handed.ptr(), offers.ptr());
+  });
+  m.def("note_offer_asked", [](const py::object& tensor) {
+    (void)tensor_of(tensor.ptr());
+    note_offer(tensor.ptr(), Py_None);
+  });
+  m.def("live_exports", &live_exports);
+  m.def("make_capsule", [](const Tensor& tensor, bool versioned, std::pair<int, int> device,
+                           bool copied, bool null_data, const py::object& companion) {
+    PyObject* const kept = companion.is_none() ? nullptr : Py_NewRef(companion.ptr());
+    return own(
+        make_capsule(tensor, versioned,
+                     {read_device(device), copied, null_data, Owner(kept, release_python_object)}));
+  });
+  m.def("consume_capsule", [](const py::object& capsule) {
+    Imported imported = consume_capsule(capsule.ptr());
+    return std::make_pair(std::move(imported.tensor), imported.copied);
+  });
+  m.def("import_capsule", [](const py::object& x, const py::object& capsule,
+                             const std::pair<int, int>& device, bool never_copy, bool readonly,
+                             const std::optional<Queue>& queue, const py::object& base) {
+    const DLDevice expected = read_device(device);
+    const ImportOptions options{&expected, false, nullptr, queue ? &*queue : nullptr};
+    return own(import_capsule(x.ptr(), capsule.ptr(), options, never_copy, readonly, base.ptr())
+                   .release());
+  });
+  m.def("import_through_table", [](const py::object& x) -> std::optional<std::pair<Tensor, bool>> {
+    std::optional<Imported> imported =
+        import_through_api(x.ptr(), producer_class(Py_TYPE(x.ptr())));
+    if (!imported) return std::nullopt;
+    return std::make_pair(std::move(imported->tensor), imported->copied);
+  });
+  m.def("facts_of_class", [](const py::type& cls) {
+    return producer_class(reinterpret_cast<PyTypeObject*>(cls.ptr())).facts;
+  });
+  m.def("capsule_from_pointer", [](std::uintptr_t managed, bool versioned) {
+    return own(capsule_from_pointer(reinterpret_cast<void*>(managed), versioned));
+  });
+}
+
+}  // namespace sycl_ext

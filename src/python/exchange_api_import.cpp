@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/exchange_api_import.hpp"
+
+#include <utility>
+
+#include "runtime/devices/dl_device.hpp"
+#include "runtime/sycl/runtimes.hpp"
+#include "runtime/sycl/untrusted.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// Whether a tensor of torch asks for autograd, or is conjugated or negated lazily.  torch's
+// __dlpack__ refuses the first two (not the negated ones), and its table (2.13) none: they export
+// the memory as it lies, which is wrong data for the lazy bits, and pass autograd by.
+bool has_lazy_state(PyObject* producer) {
+  static PyObject* const requires_grad = intern("requires_grad");
+  static PyObject* const is_conj = intern("is_conj");
+  static PyObject* const is_neg = intern("is_neg");
+  const auto is_set = [producer](PyObject* name, auto* get) {
+    const PyRef value(get(producer, name));
+    const bool is_missing = !value && PyErr_ExceptionMatches(PyExc_AttributeError);
+    if (!value) (void)take_exception();
+    return !is_missing && value.get() != Py_False;
+  };
+  return is_set(requires_grad, PyObject_GetAttr) || is_set(is_conj, PyObject_CallMethodNoArgs) ||
+         is_set(is_neg, PyObject_CallMethodNoArgs);
+}
+
+}  // namespace
+
+std::optional<Imported> import_through_api(PyObject* producer, const ProducerClass& its_class,
+                                           ImportOptions options) {
+  const DLPackExchangeAPI* const table = its_class.table;
+  const bool may_be_lazy = its_class.facts & ProducerClass::has_lazy_state;
+  if (!table || (may_be_lazy && has_lazy_state(producer))) return std::nullopt;
+  DLManagedTensorVersioned* managed = nullptr;
+  const int failed = hang_at_thread_end(
+      [&] { return table->managed_tensor_from_py_object_no_sync(producer, &managed); });
+  Owner owner(failed ? nullptr : managed, call_deleter<DLManagedTensorVersioned>);
+  // An exception is a failure, whatever the function returned; the Python protocol describes it.
+  const auto raised = [] { return PyErr_Occurred() && take_exception(); };
+  if (raised() || !owner) return std::nullopt;
+  const int type = static_cast<int>(managed->dl_tensor.device.device_type);
+  if ((type == kDLOneAPI && has_other_libsycl()) || resolve(managed->dl_tensor.device).kind) {
+    // The work stream may be of that runtime, or not be a queue: the Python protocol asks for data
+    // that is ready, or orders it.
+    return std::nullopt;
+  }
+  Queue queue;
+  if (type == kDLOneAPI) {
+    // The table promises no synchronisation: reads of the memory wait for the producer's queue.
+    void* stream = nullptr;
+    const int id = managed->dl_tensor.device.device_id;
+    const bool has_stream = table->current_work_stream(kDLOneAPI, id, &stream) == 0 && stream;
+    // A view without any order would be read too early; the Python protocol has an order.
+    if (raised() || !has_stream) return std::nullopt;
+    queue = queue_at_untrusted(stream);
+    options.queue = &queue;
+  }
+  (void)owner.release();
+  return import_managed(managed, options);
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/producer_class.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace sycl_ext {
+
+namespace {
+
+const DLPackExchangeAPI* table_of(PyTypeObject* type) {
+  static PyObject* const name = intern("__dlpack_c_exchange_api__");
+  const PyRef capsule(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
+  if (!capsule) (void)take_exception();
+  if (!capsule || !PyCapsule_IsValid(capsule.get(), exchange_api_name)) return nullptr;
+  const auto* table =
+      static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule.get(), exchange_api_name));
+  std::uint64_t newer = UINT64_MAX;  // than each one in a chain that ends
+  while (table && table->header.version.major < newer) {
+    newer = table->header.version.major;
+    if (newer == DLPACK_MAJOR_VERSION) return table;
+    table = reinterpret_cast<const DLPackExchangeAPI*>(table->header.prev_api);
+  }
+  return nullptr;
+}
+
+// 0: it has none now.
+unsigned version_of(PyTypeObject* type) noexcept {
+#if PY_VERSION_HEX < 0x030C0000
+  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+  return type->tp_version_tag;
+}
+
+}  // namespace
+
+// Cached under the version that CPython gives a class, which changes as soon as the class or one of
+// its bases is changed.
+//
+// https://docs.python.org/3/c-api/typeobj.html#c.PyTypeObject.tp_version_tag
+ProducerClass producer_class(PyTypeObject* type) {
+  struct Line {
+    PyTypeObject* type;  // compared, and not followed
+    unsigned version;
+    ProducerClass found;
+  };
+  static std::array<Line, 64> lines{};  // of the classes that were met last; under the GIL
+  Line& line = lines[(reinterpret_cast<std::uintptr_t>(type) >> 6) % lines.size()];
+  const unsigned version = version_of(type);
+  if (version != 0 && line.type == type && line.version == version) return line.found;
+  const PyRef held(Py_NewRef(reinterpret_cast<PyObject*>(type)));
+  const PyRef answer(PyObject_CallOneArg(hooks.facts_of_class, held.get()));
+  ProducerClass found{answer ? PyLong_AsLong(answer.get()) : -1, nullptr};
+  if (found.facts < 0) throw PythonError();
+  if (found.facts & ProducerClass::has_table) found.table = table_of(type);
+  if (version != 0 && version == version_of(type)) line = {type, version, found};
+  return found;
+}
+
+bool has_our_dlpack(PyObject* object) {
+  const auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  if (type == hooks.tensor_class || type == hooks.host_view_class) return true;
+  return is_tensor(object) && producer_class(Py_TYPE(object)).facts & ProducerClass::is_tensor;
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/devices/entry.hpp"
+
+#include <algorithm>
+
+#include "base/fork.hpp"
+#include "runtime/devices/entry_handles.hpp"
+#include "runtime/sycl/commands.hpp"
+
+namespace sycl_ext {
+
+const Queue& Entry::commands() const {
+  return commands_.get([this] {
+    require_not_forked([this] { return is_cpu(); });
+    return new_queue();
+  });
+}
+
+std::string Entry::failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const {
+  std::string failure;
+  for (auto* one = commands_.newest(); one && failure.empty(); one = one->of_parent) {
+    if (one->value.may_have_work()) failure = one->value.failure_of_copies(data, nbytes, told);
+  }
+  return failure;
+}
+
+const Queue& Entry::extension_queue() const {
+  return extension_queue_.get([this] { return new_queue(); });
+}
+
+const Queue& Entry::fetch_queue() const {
+  return queue_.get([this] {
+    const SharedQueueOf shared = shared_queue_of;
+    Queue fetched = shared ? shared(*this) : Queue(make_queue(sycl->context, sycl->device, {}));
+    fetched.share();
+    return fetched;
+  });
+}
+
+Queue Entry::new_queue() const { return Queue(make_queue(sycl->context, sycl->device)); }
+
+const void* Entry::device_address() const noexcept { return &sycl->device; }
+const void* Entry::context_address() const noexcept { return &sycl->context; }
+
+bool Entry::reaches(const Entry& other) const noexcept {
+  const auto is_part = [](const Entry& part, const std::vector<int>& components) {
+    return std::find(components.begin(), components.end(), part.root_id) != components.end();
+  };
+  return root_id == other.root_id || is_part(other, components) || is_part(*this, other.components);
+}
+
+bool same_context(const Entry& a, const Entry& b) noexcept {
+  return a.sycl->context == b.sycl->context;
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// An entry of the device table: a device in a context, what is known about it, and its queues.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/first_made.hpp"
+#include "runtime/sycl/queue.hpp"
+#include "runtime/sycl/usm_kind.hpp"
+
+namespace sycl_ext {
+
+struct EntryHandles;  // entry_handles.hpp
+
+enum class EntryKind { root, sub_device, context };
+
+class Entry final {
+ public:
+  int id = -1;
+  int root_id = -1;  // the root device this entry's device is, or is a part of
+  // The root devices that a composite device (a card) consists of, by id; else empty.
+  std::vector<int> components;
+  const Entry* parent = nullptr;  // the entry it was cut from or registered for; nullptr for a root
+  EntryKind kind = EntryKind::root;
+  // How create_sub_devices() partitioned a device for this entry, and the index of the sub-device;
+  // empty and -1: other code made it.
+  std::string partition;
+  int part = -1;
+  bool default_context = false;  // bound to the default context of its platform
+  std::string name;
+  std::string backend;        // "opencl", "level_zero", ...
+  std::string device_type;    // "cpu", "gpu", "accelerator"
+  std::string filter_string;  // "opencl:cpu:0"; empty unless it is a root
+  std::string driver_version;
+  std::string uuid;         // 16 bytes; empty: unknown
+  std::string pci_address;  // "0000:03:00.0"; empty: unknown
+  // The number of the device in CUDA or HIP, which DLPack uses for it.
+  std::optional<int> native_ordinal;
+  // Aspects.
+  bool fp64 = false;
+  std::array<bool, usm_kind_count> usm{};  // has_usm(*this, kind)
+  bool single_device = false;              // every allocation of the context is on this device
+  bool host_memory = false;                // the host can access device USM
+  std::shared_ptr<const EntryHandles> sycl;
+  // The next one in the list of entries, from entry 0 on, in whose contexts a pointer without a
+  // context is looked up: the default ones, then those that were registered, but not those that
+  // only came with a queue or memory.
+  mutable std::atomic<const Entry*> next_searched{nullptr};
+
+  // Whether the default context also knows the pointers of this private one, as everywhere but on
+  // OpenCL: the runtime then does not tell which context they are bound to.
+  bool driver_wide() const noexcept { return !default_context && backend != "opencl"; }
+  // Whether a forked child can use the device.
+  bool is_cpu() const noexcept { return device_type == "cpu"; }
+  // Whether a queue of one can access memory of the other: they are on one root device, or one is a
+  // composite device and the other is on a root device that it consists of.
+  bool reaches(const Entry& other) const noexcept;
+
+  // The queue that all code in the process shares for this device and context: the one that dpctl
+  // keeps (dpctl.get_device_cached_queue), which dpnp uses.  It is out of order.  Fetched when
+  // first needed, which takes the GIL: the caller holds no lock.
+  const Queue& queue() const {
+    const Queue* const fetched = fetched_queue();
+    return fetched ? *fetched : fetch_queue();
+  }
+  // The same; nullptr: it was not fetched, and not given to other code.
+  const Queue* fetched_queue() const noexcept { return queue_.made(); }
+  // A new one, in order.
+  Queue new_queue() const;
+
+  // An in-order queue for the commands of this package, made when first needed, whose errors this
+  // package handles.  A forked child makes another one, because pending commands of its parent end
+  // only in the parent.
+  const Queue& commands() const;
+  // The same; nullptr: it was not made, and has no commands of this process.
+  const Queue* made_commands() const noexcept { return commands_.made(); }
+  // Queue::failure_of_copies of it, and in a forked child of those of the processes before it.
+  std::string failure_of_copies(const std::byte* data, std::size_t nbytes, bool told) const;
+  // An in-order queue for the work of C++ extensions, made when first needed.
+  const Queue& extension_queue() const;
+  // The same; nullptr: it was not made.
+  const Queue* made_extension_queue() const noexcept { return extension_queue_.made(); }
+  // Address of this entry's sycl::device / sycl::context, valid for ever.
+  const void* device_address() const noexcept;
+  const void* context_address() const noexcept;
+
+ private:
+  const Queue& fetch_queue() const;
+  // Made without a lock, under which a fork would wait for the runtime.
+  mutable FirstMade<const Queue, true> commands_;
+  mutable FirstMade<const Queue> queue_, extension_queue_;
+};
+
+// Whether the device has USM of that kind.
+inline bool has_usm(const Entry& entry, UsmKind kind) noexcept {
+  return entry.usm[static_cast<std::size_t>(kind)];
+}
+
+// Whether the host may read and write memory of this kind on this entry; nullptr: on no device.
+inline bool host_accessible(UsmKind kind, const Entry* entry) noexcept {
+  return is_on_host(kind) || (entry && entry->host_memory);
+}
+
+// Whether two entries are bound to one sycl::context.
+bool same_context(const Entry& a, const Entry& b) noexcept;
+
+// Returns the queue of Entry::queue(), which is dpctl's; nullptr without Python (the C++ tests).
+// It is called without a lock, with or without the GIL, and may throw.
+using SharedQueueOf = Queue (*)(const Entry& entry);
+inline std::atomic<SharedQueueOf> shared_queue_of{nullptr};
+
+}  // namespace sycl_ext

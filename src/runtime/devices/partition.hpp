@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a device is partitioned into sub-devices.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace sycl_ext {
+
+// "equally", into sub-devices of `counts[0]` compute units; by "counts", into one for each of them;
+// or, without these, along an affinity domain ("numa", ...) or into compute slices ("cslice").
+struct Partition {
+  std::string way;
+  std::vector<std::size_t> counts;
+
+  std::string description() const {  // "equally 2", "counts 1 1", "numa", "cslice"
+    std::string text = way;
+    for (const std::size_t count : counts) text += " " + std::to_string(count);
+    return text;
+  }
+};
+
+}  // namespace sycl_ext

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory/pools.hpp"
+
+#include "base/first_made.hpp"
+#include "runtime/devices/device_table.hpp"
+
+namespace sycl_ext {
+
+namespace {
+
+// By the id of the entry.  The system gives memory only to the pages that are in use.
+std::array<FirstMade<EntryPools>, most_entries> all_pools;
+
+FirstMade<EntryPools>& place_of(const Entry& entry) noexcept {
+  return all_pools[static_cast<std::size_t>(entry.id)];
+}
+
+// Never destroyed: a block may come back after the static destructors.
+BlockPool& pool_of_host = *new BlockPool(std::size_t{64} << 20, std::size_t{32} << 20);
+
+}  // namespace
+
+EntryPools& pools_of(const Entry& entry) {
+  return place_of(entry).get([] { return EntryPools(); });
+}
+
+EntryPools* made_pools_of(const Entry& entry) noexcept { return place_of(entry).made(); }
+
+BlockPool& host_pool() noexcept { return pool_of_host; }
+
+BlockPool& pool_of(const Entry* entry, UsmKind kind) {
+  return entry ? pools_of(*entry).of_kind[static_cast<std::size_t>(kind)] : pool_of_host;
+}
+
+MemoryUse memory_use(const Entry* entry, UsmKind kind) noexcept {
+  if (!entry) return pool_of_host.use();
+  EntryPools* const made = made_pools_of(*entry);
+  return made ? made->of_kind[static_cast<std::size_t>(kind)].use() : MemoryUse{};
+}
+
+}  // namespace sycl_ext

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A submitted command as the core sees it: something to ask and to wait for.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/owner.hpp"
+
+namespace sycl_ext {
+
+struct EventState;  // commands.hpp
+
+// One submitted command.
+class Event {
+ public:
+  Event() = default;
+  explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
+  // A copy of the `sycl::event` at an address: a command of somebody else.
+  static Event from_address(const void* address);
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  // Whether it is done (or will never be).  Nothing: the runtime does not say, so it may run.
+  std::optional<bool> answer() const noexcept;
+  bool is_done() const noexcept { return answer().value_or(false); }
+  // A new `sycl::event` on the heap for a "SyclEventRef" capsule.
+  Owner new_reference() const;
+
+  // nullptr: the command is done.
+  const std::shared_ptr<EventState>& state() const noexcept { return state_; }
+
+ private:
+  std::shared_ptr<EventState> state_;
+};
+
+// Blocks until the commands are done, or Ctrl-C; raises what went wrong in one of them, each time.
+void wait_for_all(const std::vector<Event>& events);
+
+}  // namespace sycl_ext
