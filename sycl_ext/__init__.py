@@ -5,9 +5,11 @@ Every public name is loaded when it is first used; the first one also loads the 
 of the package loads neither NumPy nor the SYCL runtime.
 """
 
+from sycl_ext._setup import checkout as _checkout
 from sycl_ext._setup import icd as _icd
 from sycl_ext._setup import public as _public
 
+_checkout.give_way(__name__, __path__[0])  # what follows is harmless after that
 _icd.add_embedded_cpu()  # before the SYCL runtime lists devices
 
 __version__ = "0.1.0"

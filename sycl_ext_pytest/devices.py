@@ -33,7 +33,9 @@ def layer() -> Path:
     """
     spec = find_spec("sycl_ext_pytest")
     assert spec is not None
-    for folder in spec.submodule_search_locations or ():
+    # A checkout in the current folder has only the sources; the installed package is behind it.
+    installed = (Path(at, "sycl_ext_pytest") for at in sys.path)
+    for folder in (*(spec.submodule_search_locations or ()), *installed):
         if (found := Path(folder) / LAYER).exists():
             return found
     raise FileNotFoundError(f"{LAYER} is not installed; it is part of the wheels for Linux")

@@ -88,6 +88,8 @@ class Probe:
 
     def test(self, tests: str, package: str) -> None:
         """Test the features of each device that need a package."""
+        if not self.devices:  # the import of sycl_ext may have failed
+            return
         module = importlib.import_module("sycl_ext._doctor.self_test")
         for device in self.devices:
             if not device.usm_types:

@@ -119,7 +119,7 @@ def remedy(error: ImportError) -> str:
     import shlex
 
     return (
-        f"you are in the source tree of sycl_ext, {here}, where no extension module is built; "
-        "leave this folder to use an installed sycl_ext, or install this one: "
-        f"python -m pip install {shlex.quote(here)}"
+        f"you are in the source tree of sycl_ext, {here}, where no extension module is built, and "
+        "no other sycl_ext is installed in this environment; install this one: "
+        f"{sys.executable} -m pip install {shlex.quote(here)}"
     )

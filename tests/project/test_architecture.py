@@ -59,7 +59,7 @@ PURE = (
     "_negotiation",
     "_tensor/indexing",
     "_devices/description",
-    *(f"_setup/{name}" for name in ("hierarchy", "icd", "prefix", "startup")),
+    *(f"_setup/{name}" for name in ("checkout", "hierarchy", "icd", "prefix", "startup")),
     *(f"_doctor/{name}" for name in ("checks", "machine", "processes", "report")),
 )
 
@@ -267,7 +267,14 @@ def table_errors(root):
 
 def errors(root):
     """Return everything that is wrong with the arrows."""
-    checks = (cpp_errors, cpp_circle_errors, python_errors, import_order_errors, names_from_cpp, table_errors)
+    checks = (
+        cpp_errors,
+        cpp_circle_errors,
+        python_errors,
+        import_order_errors,
+        names_from_cpp,
+        table_errors,
+    )
     return [error for check in checks for error in check(root)]
 
 

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from doctor_facts import EMPTY, ROOT, card_at
-from sycl_ext._doctor import machine
+from sycl_ext._doctor import machine, probe
 from sycl_ext._doctor.machine import Gpu, Library, Machine, Missing, OtherGpu
 from sycl_ext._setup import icd
 
@@ -207,3 +207,19 @@ def test_the_scope_of_ptrace(tmp_path):
     (tmp_path / "proc/sys/kernel/yama").mkdir(parents=True)
     (tmp_path / "proc/sys/kernel/yama/ptrace_scope").write_text("1\n")
     assert Machine(tmp_path).ptrace_scope == 1
+
+
+def test_where_sycl_ext_cannot_be_imported_no_device_is_tested(tmp_path, monkeypatch):
+    """The tests of a device import it as well, and ended the process: "crashes at exit"."""
+
+    def import_package(name):
+        if name == "sycl_ext":
+            raise ImportError("no core")
+
+    monkeypatch.setattr(probe, "import_package", import_package)
+    monkeypatch.setitem(sys.modules, "sycl_ext._doctor.self_test", None)
+    order = {"packages": ["sycl_ext", "dpctl"], "tests": "SHORT", "skip": []}
+    probe.Probe(order, tmp_path / "report").run()
+    lines = map(json.loads, (tmp_path / "report").read_text().splitlines())
+    steps = [(one["step"], one["outcome"]) for one in lines if "step" in one]
+    assert steps == [("import sycl_ext", "failed"), ("import dpctl", "ok")]

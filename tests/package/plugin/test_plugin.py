@@ -75,6 +75,14 @@ def test_the_variables_without_a_driver_are_one_line(missing):
     assert said in done.stderr
 
 
+def test_the_example_is_a_project_of_its_own():
+    """In a checkout as well, whose options of pytest need plugins that a user does not have."""
+    folder = environments.ROOT / "examples" / "ci"
+    done = session(folder, "-p", "no:timeout", "-p", "sycl_ext", "--collect-only")
+    assert f"rootdir: {folder}\n" in done.stdout
+    assert "Unknown config option" not in done.stdout + done.stderr
+
+
 def test_workers_see_the_same_devices(tmp_path):
     (tmp_path / "test_sample.py").write_text(SAMPLE.format(kinds=["cpu", "gpu"]))
     done = session(tmp_path, "--sycl-device=gpu", "-n", "1")

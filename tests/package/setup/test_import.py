@@ -16,6 +16,7 @@ import pytest
 import environments
 import sycl_ext as sx
 from sycl_ext._setup import elsewhere, startup
+from sycl_ext_pytest.devices import layer
 
 PROGRAM = """
 import pickle, sys
@@ -110,8 +111,8 @@ def test_the_import_loads_next_to_nothing():
         import os, sys
         before = set(sys.modules)
         import sycl_ext as sx
-        inner = ("_setup", "_setup.icd", "_setup.prefix", "_setup.public", "_setup.startup")
-        ours = {"sycl_ext", *(f"sycl_ext.{name}" for name in inner)}
+        inner = ("checkout", "icd", "prefix", "public", "startup")
+        ours = {"sycl_ext", "sycl_ext._setup", *(f"sycl_ext._setup.{name}" for name in inner)}
         named = set(sys.modules) - before
         # An editable installation has a finder of its own, which Python loads modules for.
         assert {name for name in named if name.startswith("sycl_ext")} == ours, named
@@ -325,15 +326,53 @@ def test_a_fork_waits_for_no_module_of_other_code(tmp_path):
 # ---- in a source tree ----------------------------------------------------------------------------
 
 
-def test_a_source_tree_without_a_core(tmp_path):
-    """Python finds it before an installed package; the error says where it is, and the way out."""
+@pytest.fixture
+def sources(tmp_path):
+    """A checkout without a core."""
     sources = tmp_path / "check out"
-    shutil.copytree(
-        environments.ROOT / "sycl_ext",
-        sources / "sycl_ext",
-        ignore=shutil.ignore_patterns("_native*.so", "__pycache__"),
-    )
+    ignored = shutil.ignore_patterns("_native*.so", "__pycache__", "libopencl_gpu.so")
+    for package in ("sycl_ext", "sycl_ext_pytest"):
+        shutil.copytree(environments.ROOT / package, sources / package, ignore=ignored)
     shutil.copy(environments.ROOT / "pyproject.toml", sources)
+    return sources
+
+
+#: Started in the checkout; the editable installation is not loaded.
+IN_A_CHECKOUT = """
+import runpy, sys
+sys.prefix, sys.path[1:1] = {prefix!r}, [{site!r}]
+sys.path.append({libraries!r})
+import sycl_ext as sx, sycl_ext._core, sycl_ext.ipc
+from sycl_ext_pytest import devices
+print(sx.__file__, sycl_ext._core.__file__, sx.ipc.__file__, devices.layer(), sep="\\n")
+print(sx.zeros(2).shape)
+sys.argv = ["sycl_ext", "--include"]
+runpy.run_module("sycl_ext", run_name="__main__")
+"""
+
+
+def test_in_a_source_tree_the_installed_package_is_used(sources, tmp_path):
+    site, libraries = tmp_path / "site", Path(np.__file__).parents[1]
+    for package in ("sycl_ext", "sycl_ext_pytest"):
+        shutil.copytree(sources / package, site / package)
+    shutil.copy(sys.modules["sycl_ext._native"].__file__, site / "sycl_ext")
+    shutil.copy(layer(), site / "sycl_ext_pytest")
+    program = IN_A_CHECKOUT.format(prefix=sys.prefix, site=str(site), libraries=str(libraries))
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        env=environments.clean_environment(),
+        cwd=sources,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    *files, shape, include = done.stdout.splitlines()
+    assert [file for file in (*files, include) if not file.startswith(f"{site}/")] == []
+    assert (len(files), shape) == (4, "(2,)")
+
+
+def test_a_source_tree_without_a_core(sources):
+    """Where no other package is installed; the error says where it is, and the way out."""
     done = subprocess.run(
         [sys.executable, "-S", "-c", "import sycl_ext as sx; sx.zeros(2)"],
         env={**environments.clean_environment(), "PYTHONPATH": str(Path(np.__file__).parents[1])},
