@@ -23,7 +23,10 @@ CALLERS = ("ur_adapter_level_zero.so.0", "ur_adapter_level_zero_v2.so.0", "umf.s
 #: And the names there.
 LOOKED_UP = re.compile(rb"\bze[A-Z]\w{3,}\b|\bze[lrst]Get\w+ProcAddrTable\b")
 #: FAKEGPU_* of driver/settings.hpp, in lower case.
-SETTINGS = ("devices", "tiles", "cslices", "mem", "delay_us", "p2p", "fp64", "system_usm")
+SETTINGS = (
+    *("devices", "tiles", "cslices", "mem", "delay_us", "p2p", "fp64", "system_usm"),
+    *("barriers", "corrupt"),
+)
 
 
 def build(out_dir: Path) -> Path:

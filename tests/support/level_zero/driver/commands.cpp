@@ -6,6 +6,7 @@
 #include "faults.hpp"
 #include "list.hpp"
 #include "memory.hpp"
+#include "settings.hpp"
 
 using namespace stand_in;
 
@@ -15,6 +16,7 @@ ze_result_t append(ze_command_list_handle_t list, std::function<Work()> submit,
                    ze_event_handle_t event, std::uint32_t count, ze_event_handle_t* waits,
                    Fence fence = Fence::none) {
   std::vector<SignalPointer> signals = signals_of(count, waits);
+  if (!submit && !settings().barriers) signals.clear();
   return of<List>(list).append({fence, std::move(signals), std::move(submit), signal_for(event)});
 }
 
@@ -36,7 +38,8 @@ ZE_API ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, 
   const auto submit = [=]() -> Work {
     return [target = Place(to, size), source = Place(from, size), size] {
       std::memmove(target.bytes(), source.bytes(), size);
-      ++faults().copies;
+      const long number = ++faults().copies;
+      if (settings().corrupt && number % settings().corrupt == 0) target.bytes()[size - 1] ^= 1;
     };
   };
   return append(list, submit, event, count, waits);

@@ -30,6 +30,8 @@ Settings read() {
   s.one_way = number("FAKEGPU_P2P", 0) == 2;
   s.fp64 = number("FAKEGPU_FP64", 1) != 0;
   s.system_usm = number("FAKEGPU_SYSTEM_USM", 0) != 0;
+  s.barriers = number("FAKEGPU_BARRIERS", 1) != 0;
+  s.corrupt = number("FAKEGPU_CORRUPT", 0);
   return s;
 }
 

@@ -19,6 +19,8 @@ struct Settings {
   bool one_way;         // FAKEGPU_P2P=2: each that of the cards before it
   bool fp64;            // FAKEGPU_FP64
   bool system_usm;      // FAKEGPU_SYSTEM_USM: commands reach all host memory
+  bool barriers;        // FAKEGPU_BARRIERS=0, a planted defect: a barrier waits for no event
+  long corrupt;  // FAKEGPU_CORRUPT=n, a planted defect: each n-th copy ends with a wrong byte
 };
 
 const Settings& settings();
