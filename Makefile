@@ -22,7 +22,7 @@ FUZZ_SECONDS ?= 600
 .PHONY: help demo setup lint architecture test test-left-out test-long test-interop test-processes
 .PHONY: nightly bare bench generate format clean distclean
 .PHONY: check-core asan ubsan tsan valgrind fuzz fuzz-python soak conformance coverage html docs
-.PHONY: wheel wheel-here repair-wheel sdist conda afternoon
+.PHONY: hardware wheel wheel-here repair-wheel sdist conda afternoon
 
 help:
 	@echo "make demo          show a picture go through USM, dpnp and NumPy"
@@ -35,6 +35,7 @@ help:
 	@echo "make nightly       test-long, afternoon, tsan, soak and fuzz: what a merge does not wait for (an hour)"
 	@echo "make bare          make demo and make test on bare machines, in build/bare (as root; an hour)"
 	@echo "make bench         measure; writes docs/benchmarks.md with its plots, docs/scaling.md (7 minutes)"
+	@echo "make hardware      examine a SYCL GPU; writes build/hardware/hardware.md, a report to be passed on"
 	@echo "make check-core    the C++ tests of the core under ASan and UBSan, and a short, seeded fuzz run"
 	@echo "make asan          the same tests under one tool; also ubsan, tsan, valgrind"
 	@echo "make fuzz          fuzz each target for FUZZ_SECONDS ($(FUZZ_SECONDS))"
@@ -139,6 +140,13 @@ bench: setup
 	$(PIP) install --quiet --group end-to-end
 	$(BIN)/python -m benchmarks.end_to_end
 	$(BIN)/python -m benchmarks.scale
+
+# ---- on a real device ---------------------------------------------------------------------------
+
+# The same as `sycl-ext doctor --hardware` of an installed wheel; --quick, --device=..., --part=...
+HARDWARE_OPTIONS ?=
+hardware: $(VENV)/.demo-is-ready
+	$(BIN)/python -m sycl_ext doctor --hardware --output build/hardware $(HARDWARE_OPTIONS)
 
 # ---- the documentation site ---------------------------------------------------------------------
 

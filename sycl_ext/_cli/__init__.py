@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sycl_ext import __version__, get_cmake_dir, get_include
-from sycl_ext._cli import devices
-from sycl_ext._doctor import command as doctor
+from sycl_ext._cli import devices, doctor
 from sycl_ext._negotiation.errors import SyclError
 
 COMMANDS: list[Any] = [devices, doctor]

@@ -5,5 +5,5 @@
 - ``probe``: what can crash, done in a process of its own; ``processes`` starts them, and reads what
   comes back; ``self_test`` has the tests of a device
 - ``checks``: a function for each thing that can be wrong
-- ``report``: facts and findings as text and as JSON; ``command``: all of it, in order
+- ``report``: facts and findings as text and as JSON
 """

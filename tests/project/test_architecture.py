@@ -33,7 +33,8 @@ PYTHON_ARROWS = {
     "_exchange": ("_core", "_negotiation", "_debug", "_devices", "_protocols", "_tensor", "_setup"),
     "_ipc": ("_core", "_negotiation", "_devices", "_protocols", "_tensor", "_exchange"),
     "_doctor": ("_setup", "_negotiation", "_ipc", "sycl_ext"),
-    "_cli": ("_negotiation", "_setup", "_doctor", "sycl_ext"),
+    "_hardware": ("_negotiation", "_doctor", "sycl_ext"),
+    "_cli": ("_negotiation", "_setup", "_doctor", "_hardware", "sycl_ext"),
     # The public names; those of the package itself are loaded by a table of names.
     "ipc": ("_setup",),
     "mpi": ("_setup",),
@@ -61,6 +62,7 @@ PURE = (
     "_devices/description",
     *(f"_setup/{name}" for name in ("checkout", "hierarchy", "icd", "prefix", "startup")),
     *(f"_doctor/{name}" for name in ("checks", "machine", "processes", "report")),
+    *(f"_hardware/{name}" for name in ("kernel", "page", "processes", "report", "table")),
 )
 
 

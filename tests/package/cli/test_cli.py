@@ -15,8 +15,8 @@ import pytest
 import environments
 import sycl_ext as sx
 from sycl_ext._cli import devices as devices_command
+from sycl_ext._cli import doctor as doctor_command
 from sycl_ext._cli import main
-from sycl_ext._doctor import command as doctor_command
 from sycl_ext_demo import picture
 from sycl_ext_demo.drawing import pen_drawing
 
@@ -138,7 +138,7 @@ def test_the_doctor_needs_no_numpy():
 import sys
 sys.modules["numpy"] = None
 from sycl_ext._cli import main
-from sycl_ext._doctor import command as doctor_command
+from sycl_ext._cli import doctor as doctor_command
 assert main(["devices"]) == 1
 main([])
 """)

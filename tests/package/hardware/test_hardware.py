@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``doctor --hardware`` in the test environments, and on stand-ins with planted defects."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import environments
+from sycl_ext._hardware.page import as_page
+from sycl_ext._hardware.table import PARTS
+
+pytestmark = pytest.mark.timeout(420)
+
+#: In each environment: the device that is examined, the work that stays pending, and parts that
+#: the device cannot do, as a whole.
+EXPECTED = {
+    "cpu": ("opencl:cpu:0", "kernels", ()),
+    "two_platforms": ("opencl:cpu:0", "kernels", ()),
+    "level_zero_v1": ("level_zero:gpu:0", "long copies", ("kernels",)),
+    "level_zero_v2": ("level_zero:gpu:0", "long copies", ("kernels",)),
+    "level_zero_no_pools": ("level_zero:gpu:0", "long copies", ("kernels",)),
+    "opencl_gpu": ("opencl:gpu:0", "kernels", ("handles",)),
+    "opencl_gpu_kernels": ("opencl:gpu:0", "kernels", ("handles",)),
+    "cuda": ("cuda:gpu:0", "long copies", ("kernels", "handles")),
+    "hip": ("hip:gpu:0", "long copies", ("kernels", "handles")),
+    "out_of_memory": ("opencl:cpu:0", "kernels", ()),
+    "no_usm": ("opencl:cpu:1", "kernels", ()),
+}
+#: Rows that do not hold yet: a queue that is named at an export is forgotten.
+KNOWN = "reuse behind a consumer's queue"
+#: Every day.
+EVERYDAY = ("cpu", "level_zero_v2", "opencl_gpu", "cuda")
+
+
+def run(scratch, *arguments, environment, **variables):
+    """Write a small report; return the exit code, the report, and the page."""
+    options = ("--hardware", "--quick", "--output", str(scratch), *arguments)
+    done = subprocess.run(
+        [sys.executable, "-m", "sycl_ext", "doctor", *options],
+        env={
+            **environments.clean_environment(),
+            **environments.variables_of(environment, scratch),
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    report = scratch / "hardware.json"
+    assert report.exists(), done.stderr
+    return done.returncode, json.loads(report.read_text()), (scratch / "hardware.md").read_text()
+
+
+def verdicts(report):
+    """Return the verdict and the detail of each row, by part and name."""
+    return {
+        (part["name"], row["row"]): (row["verdict"], row["detail"])
+        for part in report["parts"]
+        for row in part["rows"]
+    }
+
+
+def cases():
+    for name in ("cpu", *environments.ENVIRONMENTS):
+        yield pytest.param(name, marks=[] if name in EVERYDAY else [pytest.mark.long])
+
+
+@pytest.mark.parametrize("name", list(cases()))
+def test_all_that_an_environment_can_do_holds(name, tmp_path):
+    assert name in EXPECTED, f"add to EXPECTED the device that is examined in {name}"
+    code, report, page = run(tmp_path, environment=name)
+    wrong = {row: one for row, one in verdicts(report).items() if one[0] not in ("held", "cannot")}
+    assert {row: one for row, one in wrong.items() if not row[1].startswith(KNOWN)} == {}
+    assert (code, report["ok"]) == (bool(wrong), not wrong)
+    device, work, cannot = EXPECTED[name]
+    assert (report["device"]["filter_string"], report["work"]) == (device, work)
+    assert [part["name"] for part in report["parts"]] == [part.name for part in PARTS]
+    for part in report["parts"]:
+        held = [row for row in part["rows"] if row["verdict"] == "held"]
+        assert bool(held) is (part["name"] not in cannot), part
+    assert page == as_page(report)
+    assert len(page) < 60_000  # an issue on GitHub takes 65,536 characters
+
+
+# ---- planted defects -----------------------------------------------------------------------------
+
+
+def test_a_driver_whose_barriers_wait_for_nothing_is_found_by_stale_reads(tmp_path):
+    code, report, page = run(
+        tmp_path, "--part=streams", environment="level_zero_v2", FAKEGPU_BARRIERS="0"
+    )
+    assert (code, report["ok"]) == (1, False)
+    found = verdicts(report)
+    for does, how in (("reads", "from before the work"), ("writes", "written too early")):
+        name = (
+            f"consumer {does}: stream=a dpctl queue, its queue in-order, work on an in-order queue"
+        )
+        verdict, detail = found["streams", name]
+        assert (verdict, how in detail) == ("did not hold", True), detail
+        assert f"| streams | {name} | did not hold |" in page
+    safe = "consumer reads: stream=None, its queue in-order, work on an in-order queue"
+    assert found["streams", safe][0] == "held"  # the host waits
+
+
+def test_a_driver_that_changes_a_byte_is_found_by_round_trips(tmp_path):
+    code, report, page = run(
+        tmp_path, "--part=round trips", environment="level_zero_v2", FAKEGPU_CORRUPT="2"
+    )
+    assert (code, report["ok"]) == (1, False)
+    wrong = {name: one[1] for name, one in verdicts(report).items() if one[0] == "did not hold"}
+    assert ("round trips", "device USM, NumPy and back") in wrong
+    assert all("are wrong" in detail for detail in wrong.values())
+    assert "| round trips | device USM, NumPy and back | did not hold | to_numpy: 1 of" in page
+
+
+def test_without_a_device_the_error_names_the_doctor(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "sycl_ext", "doctor", "--hardware", "--output", str(tmp_path)],
+        env={**environments.clean_environment(), "ONEAPI_DEVICE_SELECTOR": "cuda:*"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "there is no SYCL device; python -m sycl_ext doctor says why" in done.stderr
+    assert not list(tmp_path.iterdir())
