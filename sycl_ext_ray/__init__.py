@@ -9,7 +9,9 @@ Ray schedules, counts references and sends messages; this package makes and open
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 # Before Ray, which lists the devices by dpctl: from then on, the CPU device cannot be added.
@@ -50,9 +52,17 @@ def setup() -> None:
 class Offer(TensorTransportMetadata):  # type: ignore[misc]
     """The description of the source's arrays: where they are, and on which machine."""
 
-    # An ipc.Handle, an array without elements, or the reason why the memory cannot be shared.
+    # An ipc.Handle, a `Copied`, an array without elements, or the reason why neither can be made.
     offers: list[Any] = field(default_factory=list)
     node: str = ""
+
+
+@dataclass
+class Copied:
+    """A copy in memory that can be shared; the receiver copies it into USM as the source has."""
+
+    handle: sx.ipc.Handle
+    usm_type: Any  # the kind of the source: "device", "shared", "host" or "system"
 
 
 @dataclass
@@ -66,8 +76,9 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
     """Sends tensors: a handle on one machine, one message of Ray between machines.
 
     The receiver works on the memory of the source where that can be shared (see `ipc.handle`).
-    Other memory is copied into memory of `ipc.empty` when the source returns it, and sent as a
-    message if the device has no such memory (a GPU of CUDA or HIP).  The class of each
+    Other memory is copied twice: into memory of `ipc.empty` when the source returns it, and from
+    there into USM of the same kind by the receiver.  It is sent as a message if the device has no
+    such memory (a GPU of CUDA or HIP), or if elements are repeated.  The class of each
     actor, the receiver's included, needs ``@ray.remote(enable_tensor_transport=True)``, or a method
     with a transport: Ray makes the threads that receive with the class, not by ``.options()``.
     """
@@ -183,15 +194,33 @@ def _offer(tensor: sx.Tensor) -> Any:
     try:
         return sx.ipc.handle(tensor)
     except BufferError:
+        if any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.strides, strict=True)):
+            return "a copy of it would have each repeated element"
         try:
-            shared = sx.ipc.empty(tensor.shape, tensor.dtype, device=tensor.device)
+            shared = _copy_as_it_lies(tensor, sx.ipc.empty)
         except BufferError as error:
             return str(error)
-        shared.copy_from(tensor)
-        return sx.ipc.handle(shared.as_readonly() if tensor.readonly else shared)
+        return Copied(sx.ipc.handle(shared), tensor.usm_type)
 
 
 def _open(offer: Any) -> sx.Tensor:
     if isinstance(offer, str):
         raise BufferError(offer)
-    return sx.ipc.open(offer) if isinstance(offer, sx.ipc.Handle) else offer
+    if isinstance(offer, sx.ipc.Handle):
+        return sx.ipc.open(offer)
+    if not isinstance(offer, Copied):
+        return offer  # type: ignore[no-any-return]
+    shared = sx.ipc.open(offer.handle)
+    if offer.usm_type in (shared.usm_type, "system"):
+        return shared
+    return _copy_as_it_lies(shared, partial(sx.empty, usm_type=offer.usm_type))
+
+
+def _copy_as_it_lies(tensor: sx.Tensor, make: Callable[..., sx.Tensor]) -> sx.Tensor:
+    """Return a copy with the axes in the same order of memory, read-only if the tensor is."""
+    axes = sorted(range(tensor.ndim), key=lambda axis: -abs(tensor.strides[axis]))
+    lying = tensor.transpose(*axes) if axes else tensor
+    copy = make(lying.shape, tensor.dtype, device=tensor.device).copy_from(lying)
+    if axes:
+        copy = copy.transpose(*(axes.index(axis) for axis in range(tensor.ndim)))
+    return copy.as_readonly() if tensor.readonly else copy

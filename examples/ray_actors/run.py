@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Send 1 GiB between Ray actors, in shared memory or as dpnp arrays: ``python run.py``.
 
-The actors are processes of one machine. Tensors of `sycl_ext.ipc.empty` are not copied. dpnp arrays
-are copied once if their memory cannot be shared, as on the CPU device. Needs ``sycl_ext[cpu,ray]``
-and dpnp.
+The actors are processes of one machine. Tensors of `sycl_ext.ipc.empty` are not copied on their
+way. dpnp arrays are copied twice if their memory cannot be shared, as on the CPU device: into
+shared memory, and from there into USM of the receiver. Needs ``sycl_ext[cpu,ray]`` and dpnp.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ class Sink:
     def total(self, x: Any) -> tuple[str, float]:
         """Return the library of an array, and its sum."""
         library = type(x).__module__.partition(".")[0]
-        array = sx.exchange(x, dpnp)  # of a tensor: the same memory
+        array = sx.exchange(x, dpnp)  # of a tensor: a view on a GPU, a copy on the CPU device
         return library, float(dpnp.sum(array, dtype="float64"))
 
 

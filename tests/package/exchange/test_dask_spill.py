@@ -74,6 +74,32 @@ def test_repeated_elements_take_no_room_on_the_device(data):
     assert tiers(data)[0] == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_spilled_array_is_freed_without_the_garbage_collector(tmp_path):
+    """Dask spills by the memory of the process: what is kept until a collection is spilled twice."""
+    from distributed.spill import SpillBuffer
+
+    plain = SpillBuffer(str(tmp_path), target=1 << 30)
+    exports, live = sx.memory.live_exports(), sx.memory.statistics(sx.device())
+    gc.disable()
+    try:
+        for i in range(4):
+            plain[str(i)] = dpnp.full(KB, i, dtype="uint8")
+        for _ in range(4):
+            plain.evict()
+        assert sx.memory.live_exports() == exports
+        for i in range(4):
+            assert plain[str(i)][0] == i
+            plain.evict()
+        assert sx.memory.live_exports() == exports
+        kinds = [(sx.device(), kind) for kind in ("device", "shared")]
+        found = sx.memory.statistics(sx.device())
+        assert [found[k].live_bytes for k in kinds if k in live] == [
+            live[k].live_bytes for k in kinds if k in live
+        ]
+    finally:
+        gc.enable()
+
+
 def test_other_objects_are_on_the_host(data):
     data["array"] = np.arange(10)
     data["host"] = tensor(1, "host")

@@ -2,7 +2,9 @@
 """Tensors and dpnp arrays between the actors of a Ray cluster of one machine."""
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 from unittest import mock
 
 import dpnp
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 import ray
 
+import environments
 import sycl_ext as sx
 import sycl_ext_ray
 
@@ -34,6 +37,15 @@ class Worker:
     def array(self, n):
         return dpnp.arange(n, dtype="int32")
 
+    @ray.method(tensor_transport="DPNP")
+    def array_of(self, usm_type, readonly):
+        x = sx.as_tensor(dpnp.arange(6, dtype="int32", usm_type=usm_type).reshape(2, 3).T)
+        return sx.exchange(x.as_readonly() if readonly else x, dpnp)
+
+    @ray.method(tensor_transport="SYCL")
+    def repeated(self):
+        return sx.as_tensor(dpnp.broadcast_to(dpnp.arange(3, dtype="int32"), (10**9, 3)))
+
     @ray.method(tensor_transport="SYCL")
     def private(self, n):
         sx.ipc.empty = mock.Mock(side_effect=BufferError("no"))  # as on a GPU of CUDA or HIP
@@ -55,6 +67,10 @@ class Worker:
             x.to_numpy()[:] = write
         total = int(sx.as_tensor(x).to_numpy(copy=True).sum())
         return type(x).__module__.partition(".")[0], x.shape, total
+
+    def state(self, x):
+        x = sx.as_tensor(x, copy=False)
+        return x.usm_type, x.readonly, x.shape, x.strides
 
     def exit(self):
         os._exit(1)
@@ -92,6 +108,56 @@ def test_from_actor_to_actor_and_driver(method, arguments, library, actors):
     expected = (library, (n,), sum(range(n)))
     assert ray.get(actors[1].describe.remote(ref), timeout=60) == expected
     assert Worker().describe(ray.get(ref, timeout=60)) == expected
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_what_an_array_is_survives(usm_type, readonly, actors):
+    ref = actors[0].array_of.remote(usm_type, readonly)
+    expected = (usm_type, readonly, (3, 2), (1, 3))
+    assert ray.get(actors[1].state.remote(ref), timeout=60) == expected
+    assert Worker().state(ray.get(ref, timeout=60)) == expected
+
+
+def test_repeated_elements_are_sent_once(actors):
+    """A copy of this tensor would have 12 GB."""
+    found = ray.get(actors[1].state.remote(actors[0].repeated.remote()), timeout=60)
+    assert found == ("device", False, (10**9, 3), (0, 1))
+
+
+def test_layouts_and_kinds_on_the_cpu_device():
+    assert copies_of_arrays("cpu", environments.cpu())
+
+
+def test_the_page_counts_the_copies(tmp_path):
+    """None of device USM, and two of USM that processes cannot share, as the runtime reports."""
+    variables = {**environments.variables_of("level_zero_v2", tmp_path), "SYCL_UR_TRACE": "2"}
+    found = copies_of_arrays("level_zero:gpu:0", variables)
+    assert len(found) == 42
+    for array, copies in found.items():
+        assert copies == (0 if "| device |" in array else 2), array
+
+
+def copies_of_arrays(device, variables):
+    """Array -> the commands of the runtime that copied it on its way."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("ray_copies.py")), device],
+        env={**environments.clean_environment(), **variables},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=100,
+    )
+    assert (done.returncode, "all arrived" in done.stdout) == (0, True), done.stderr
+    found, array = {}, ""
+    for line in done.stdout.splitlines():
+        if line.startswith("==="):
+            array = line[4:]
+            found.setdefault(array, 0)
+        elif array and "---> urEnqueueUSM" in line:
+            found[array] += 1
+    del found[""]
+    return found
 
 
 def test_the_receiver_works_on_the_memory_of_the_source(actors):
