@@ -75,7 +75,7 @@ def test_repeated_elements_take_no_room_on_the_device(data):
 
 
 def test_a_spilled_array_is_freed_without_the_garbage_collector(tmp_path):
-    """Dask spills by the memory of the process: what is kept until a collection is spilled twice."""
+    """Dask spills by the memory of the process, and would spill more for what is kept."""
     from distributed.spill import SpillBuffer
 
     plain = SpillBuffer(str(tmp_path), target=1 << 30)
