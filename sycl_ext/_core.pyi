@@ -503,7 +503,11 @@ class _test:  # noqa: N801
 
     @staticmethod
     def interrupted_waits() -> int:
-        """Waits that a signal ended while their work was still pending."""
+        """The number of waits that a signal handler has ended so far."""
+
+    @staticmethod
+    def waits_of_main_thread() -> int:
+        """The number of waits of the main thread that a signal may end now."""
 
     @staticmethod
     def live_allocations() -> int:

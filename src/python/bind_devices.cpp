@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/interruptible.hpp"
+#include "base/waiting.hpp"
 #include "python/dpctl_queue.hpp"
 #include "python/extension_api.hpp"
 #include "runtime/devices/device_table.hpp"
@@ -75,6 +75,7 @@ void bind_devices(py::module_& m) {
   py::module_ tests = m.def_submodule("_test");
   tests.def("check_gil", &check_gil);
   tests.def("call_runtime_with_gil", [] { const RuntimeCall call("a planted call"); });
+  tests.def("waits_of_main_thread", &waits_of_main_thread);
   tests.def("interrupted_waits", &interrupted_waits);
   tests.def("deferred_frees", &deferred_frees);
   tests.def("live_allocations", &live_allocations);

@@ -64,18 +64,119 @@ assert found == b"1" * 8, found
     )
 
 
-def test_where_there_is_no_thread_to_be_had(gpu_environment):
-    """A wait is then one that no signal ends, and not none."""
+#: No thread can be started from here on: none gets such a stack.
+NO_MORE_THREADS = """
+libc, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(256)
+assert libc.pthread_attr_init(attributes) == 0
+assert libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 47)) == 0
+assert libc.pthread_setattr_default_np(attributes) == 0
+"""
+
+
+def test_wait_needs_no_thread(gpu_environment):
     environments.python(
         BORROWED
         + """
 taken = take()
 threading.Timer(0.3, adapter.fakegpu_set_delay_us, (0,)).start()
-libc, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(256)
-assert libc.pthread_attr_init(attributes) == 0
-assert libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 47)) == 0
-assert libc.pthread_setattr_default_np(attributes) == 0  # no thread gets such a stack
+"""
+        + NO_MORE_THREADS
+        + """
 assert bytes(taken.to_numpy()) == b"1" * 8
+""",
+        gpu_environment,
+    )
+
+
+def test_wait_without_threads_is_interrupted(gpu_environment):
+    environments.python(
+        BORROWED
+        + """
+class Stop(Exception):
+    pass
+
+def handler(*_):
+    raise Stop
+
+signal.signal(signal.SIGALRM, handler)
+taken = take()
+"""
+        + NO_MORE_THREADS
+        + """
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+try:
+    taken.to_numpy()
+except Stop:
+    adapter.fakegpu_set_delay_us(0)
+else:
+    raise AssertionError("not interrupted")
+assert bytes(taken.to_numpy()) == b"1" * 8
+""",
+        gpu_environment,
+    )
+
+
+def test_interrupted_waits_keep_no_threads(gpu_environment):
+    environments.python(
+        SLOW_GPU
+        + """
+class Stop(Exception):
+    pass
+
+def handler(*_):
+    raise Stop
+
+signal.signal(signal.SIGALRM, handler)
+device.to_numpy()
+before = set(os.listdir("/proc/self/task"))
+adapter.fakegpu_set_delay_us(HELD)
+for _ in range(20):
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        device.to_numpy()
+    except Stop:
+        pass
+    else:
+        raise AssertionError("not interrupted")
+assert len(set(os.listdir("/proc/self/task")) - before) <= 1  # the one that frees
+adapter.fakegpu_set_delay_us(0)
+assert device.to_numpy()[7] == 7
+""",
+        gpu_environment,
+    )
+
+
+def test_wait_without_memory_does_not_end_the_process(gpu_environment):
+    """A thread for the wait could not have its thread-local data."""
+    environments.python(
+        SLOW_GPU
+        + """
+import resource
+
+small = sx.zeros(100, "uint8", device=gpu)
+for _ in range(3):
+    small.wait()
+    small.copy_from(small.copy(), wait=False).wait()
+adapter.fakegpu_set_delay_us(20_000)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * 4096, resource.RLIM_INFINITY))
+hoard, size = [], 1 << 20
+while size >= 64:
+    try:
+        hoard.append(bytearray(size))
+    except MemoryError:
+        size //= 2
+outcomes = []
+for _ in range(10):
+    try:
+        outcomes.append(small.wait())
+        outcomes.append(small.copy_from(small, wait=False).wait())
+    except (MemoryError, sx.SyclError):
+        pass
+del hoard
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+adapter.fakegpu_set_delay_us(0)
+assert not small.to_numpy().any()
 """,
         gpu_environment,
     )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has a block, and whether other code may have submitted work on it.  The last holder reads
-// from it whether the block can be freed at once.
+// The holders of a block, and whether other code may have submitted work on it.  The last holder
+// reads from it whether the block can be freed at once.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace sycl_ext {
 // lent     | a holder too: a device export, or a view of an extension    | the last give_back() |
 // | returned | nobody any more, but the work of such a holder may be       | lend(), expose(), | |
 // | pending                                                     | seen_idle()             | |
-// exposed  | whoever got the address or the queue, at any time           | never |
+// exposed  | all code that got the address or the queue, at any time     | never |
 //
 // In every state but `own`, the queues of other code are asked before the block is freed or read.
 //

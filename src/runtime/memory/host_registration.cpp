@@ -2,16 +2,14 @@
 #include "runtime/memory/host_registration.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
-#include "base/interruptible.hpp"
 #include "base/lock.hpp"
+#include "base/waiting.hpp"
 #include "runtime/devices/entry_handles.hpp"
 #include "runtime/devices/level_zero.hpp"
 #include "runtime/sycl/handles.hpp"
@@ -123,13 +121,10 @@ void HostRegistration::close(bool wait) {
   const WithoutGil released;
   const std::byte* const data = registration->data;
   registration.reset();
-  wait_interruptibly([data] {
-    const auto is_going = [data] {
-      const std::lock_guard<Mutex> lock(locks.host_registrations);
-      const auto range = ranges.find(data);
-      return range != ranges.end() && range->second->users == 0;
-    };
-    while (is_going()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  wait_until([data] {
+    const std::lock_guard<Mutex> lock(locks.host_registrations);
+    const auto range = ranges.find(data);
+    return range == ranges.end() || range->second->users > 0;
   });
 }
 

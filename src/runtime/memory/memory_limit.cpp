@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <thread>
 
 #include "base/interpreter.hpp"
-#include "base/interruptible.hpp"
+#include "base/waiting.hpp"
 #include "runtime/devices/device_table.hpp"
 #include "runtime/memory/deferred_free.hpp"
 #include "runtime/memory/pools.hpp"
@@ -72,10 +71,8 @@ bool is_room_made(const Entry& entry, std::size_t nbytes, const std::function<bo
     if (!is_freeing() && deferred_frees() > 0 && left.count() > 0) {
       const WithoutGil released;
       const auto begin = Clock::now();
-      wait_interruptibly([in_use, is_less, fewest, end = begin + left] {
-        while (deferred_frees() > 0 && !is_less(in_use(), fewest) && Clock::now() < end) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
+      wait_until([&, end = begin + left] {
+        return deferred_frees() == 0 || is_less(in_use(), fewest) || Clock::now() >= end;
       });
       left -= Clock::now() - begin;
     } else if (fruitless++ == most_fruitless_calls || !ask_handler(entry, nbytes)) {

@@ -156,7 +156,7 @@ class MemoryKeeper {
   ~MemoryKeeper() { release(); }
 
   const Memory& memory() const noexcept { return memory_; }
-  // The handle, for a tensor; this is no keeper any more.
+  // The handle, for a tensor; the keeper ends.
   Memory release() noexcept {
     if (memory_ && !memory_->is_ours()) memory_->use.drop_keeper();
     return std::move(memory_);

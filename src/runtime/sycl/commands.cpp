@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <thread>
 #include <utility>
 
 #include "base/first_made.hpp"
@@ -12,6 +11,7 @@
 #include "base/interpreter.hpp"
 #include "base/lock.hpp"
 #include "base/scope_exit.hpp"
+#include "base/waiting.hpp"
 
 namespace sycl_ext {
 
@@ -64,46 +64,57 @@ bool is_over(const EventState& state) {
 
 namespace {
 
-// Asks until it is over.
-void poll(const sycl::event& event) {
-  constexpr std::chrono::microseconds longest_pause{500};
+using Clock = std::chrono::steady_clock;
+
+// Asks until the command is over; false: signals have to be looked for first.  `begin`: of the
+// wait, which a child ends after a while.
+bool poll_command(const EventState& state, Clock::time_point begin) {
   constexpr std::chrono::seconds longest_wait_of_child{10};
   const bool is_child = is_forked_child();
-  const auto end = std::chrono::steady_clock::now() + longest_wait_of_child;
-  std::chrono::microseconds pause{10};
-  while (!is_over_soon(event)) {
-    if (is_child && std::chrono::steady_clock::now() > end) {
-      fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
-           " s in a forked process; work that the parent submitted before the fork ends only in "
-           "the parent: wait for it there before the fork");
-    }
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, longest_pause);
-  }
+  return poll([&] {
+    if (is_over(state)) return true;
+    if (!is_child || Clock::now() - begin < longest_wait_of_child) return false;
+    fail(Error::Kind::runtime, "work on a queue has not ended in ", longest_wait_of_child.count(),
+         " s in a forked process; work that the parent submitted before the fork ends only in "
+         "the parent: wait for it there before the fork");
+  });
 }
 
+// Whether the driver of the queue copies with the thread that waits, as the CPU's does: polling
+// would leave it a thread less.  Not on a queue where others submit, or that was ordered after one:
 // event.wait() keeps libsycl's scheduler locked while the command waits for a host task, which may
-// want the GIL; and dpctl holds the GIL while it submits, which takes that lock.  So on a queue
-// where others submit, or that was ordered after one, it is called when the command is over, for
-// its errors.
-void wait_for(sycl::event event, const QueueState& state) {
-  if ((state.shared || state.follows_others || is_forked_child()) && state.answers_at_once) {
-    {
-      const RuntimeCall brief("flushing a queue");
-      const_cast<sycl::queue&>(state.queue).ext_oneapi_prod();
-    }
-    poll(event);
-  }
-  event.wait();
+// want the GIL; and dpctl holds the GIL while it submits, which takes that lock.
+bool works_with_waiter(const QueueState& state) {
+  return state.answers_at_once && is_cpu(state) && !state.shared && !state.follows_others &&
+         !is_forked_child();
 }
 
-// Waits for a command; the text of its error, or nothing.  A command of other code is not waited
-// for in the runtime: its errors belong to that code.
-std::string failure_of(const EventState& state) {
+// Waits for a command of ours in the CPU driver; false: signals have to be looked for first.
+bool wait_in_driver(EventState& state) {
+  const WaitSlice slice;
+  if (!slice.takes_signals()) {
+    state.event.wait();
+    return true;
+  }
+  if (!state.helper.valid()) {
+    if (is_over_soon(state.event)) return true;
+    state.helper = hand_to_helper([event = state.event]() mutable {
+      const RuntimeCall wait("waiting for a command", true);
+      event.wait();
+    });
+  }
+  if (!state.helper.valid()) return poll_command(state, Clock::now());
+  if (state.helper.wait_for(between_signals) != std::future_status::ready) return false;
+  state.helper.get();
+  return true;
+}
+
+// Waits for a command; the text of its error, or "".  Nothing: signals have to be looked for first.
+// A command of other code is not waited for in the runtime: its errors belong to that code.
+std::optional<std::string> failure_of(EventState& state, Clock::time_point begin) {
   const RuntimeCall wait("waiting for a command", true);
   if (!state.queue) {
-    poll(state.event);
-    return "";
+    return poll_command(state, begin) ? std::optional<std::string>("") : std::nullopt;
   }
   using Status = sycl::info::event_command_status;
   const bool is_parents = state.process != process_generation;
@@ -112,7 +123,16 @@ std::string failure_of(const EventState& state) {
       return "it was under way when this process was forked, and goes on in the parent only; wait "
              "for it before the fork, or copy again";
     }
-    if (!is_parents) wait_for(state.event, *state.queue);
+    if (!is_parents && works_with_waiter(*state.queue)) {
+      if (!wait_in_driver(state)) return std::nullopt;
+    } else if (!is_parents) {
+      if (!is_over(state)) {
+        const RuntimeCall brief("flushing a queue");
+        state.queue->queue.ext_oneapi_prod();
+      }
+      if (!poll_command(state, begin)) return std::nullopt;
+    }
+    if (!is_parents) state.event.wait();  // it is over, and this tells its errors
     const RuntimeCall call("asking for the status of a command");
     const Status status = state.event.get_info<sycl::info::event::command_execution_status>();
     return status == Status::complete || !state.goes_on()
@@ -139,6 +159,7 @@ void look_at_commands(const QueueState& state, const EventState* last) {
   if (!state.errors) return;
   AsyncErrors& errors = *state.errors;
   std::list<std::shared_ptr<EventState>> over;  // let go without the lock
+  const Clock::time_point begin = Clock::now();
   std::unique_lock<Mutex> lock(locks.async_errors);
   const auto is_known_to_be_over = [](const EventState& command) {
     return command.is_done || !command.failure.empty();
@@ -150,13 +171,20 @@ void look_at_commands(const QueueState& state, const EventState* last) {
       if ((*one)->is_done) over.splice(over.end(), errors.begun, one);
     }
     if (found == errors.begun.end() || (last && is_known_to_be_over(*last))) return;
+    // Without the lock and without the turn to wait: a handler may wait for the same commands.
+    const auto look = [&lock] {
+      lock.unlock();
+      look_for_signals();
+      lock.lock();
+    };
     if (errors.awaited_in == process_generation) {
       if (!last) return;
-      somebody_knows().wait(lock);
+      somebody_knows().wait_for(lock, between_signals);
+      look();
       continue;
     }
     const std::shared_ptr<EventState> next = *found;
-    std::string failure;
+    std::optional<std::string> outcome;
     {
       errors.awaited_in = process_generation;
       lock.unlock();
@@ -166,9 +194,14 @@ void look_at_commands(const QueueState& state, const EventState* last) {
         somebody_knows().notify_all();
       });
       if (!last && next->process == process_generation && !is_over(*next)) return;
-      failure = failure_of(*next);
-      (void)collect_errors(state);  // of a command that the runtime could not submit
+      outcome = failure_of(*next, begin);
+      if (outcome) (void)collect_errors(state);  // of a command that the runtime could not submit
     }
+    if (!outcome) {
+      look();
+      continue;
+    }
+    std::string failure = *std::move(outcome);
     if (!failure.empty()) {
       ++errors.failures;
       errors.failure = failure;
@@ -226,7 +259,10 @@ void learn_outcome(const std::shared_ptr<EventState>& command) {
     look_at_commands(*command->queue, command.get());
     return;
   }
-  const std::string failure = failure_of(*command);
+  const Clock::time_point begin = Clock::now();
+  std::optional<std::string> outcome;
+  while (!(outcome = failure_of(*command, begin))) look_for_signals();
+  const std::string failure = *std::move(outcome);
   const std::lock_guard<Mutex> lock(locks.async_errors);
   command->failure = failure;
   if (failure.empty()) {

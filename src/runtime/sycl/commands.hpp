@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <list>
 #include <memory>
 #include <optional>
@@ -119,6 +120,9 @@ struct EventState {
   std::size_t nbytes = 0;
   bool goes_on() const noexcept { return target != nullptr; }
   std::string failure;  // what went wrong in it; under locks.async_errors
+  // The call of the helper thread that waits for it, which may outlast an interrupted wait; for the
+  // thread that waits for the commands of the queue.
+  std::shared_future<void> helper;
   std::atomic<bool> is_done{false};
 };
 

@@ -6,7 +6,7 @@
 
 #include "base/fork.hpp"
 #include "base/interpreter.hpp"
-#include "base/interruptible.hpp"
+#include "base/waiting.hpp"
 #include "runtime/sycl/commands.hpp"
 
 namespace sycl_ext {
@@ -15,12 +15,10 @@ void wait_for_all(const std::vector<Event>& events) {
   const auto is_done = [](const Event& event) { return !event.state() || event.state()->is_done; };
   if (!std::all_of(events.begin(), events.end(), is_done)) {
     const WithoutGil released;
-    wait_interruptibly([events, is_done] {
-      sycl_call("waiting for commands", [&] {
-        for (const Event& event : events) {
-          if (!is_done(event)) learn_outcome(event.state());
-        }
-      });
+    sycl_call("waiting for commands", [&] {
+      for (const Event& event : events) {
+        if (!is_done(event)) learn_outcome(event.state());
+      }
     });
   }
   for (const Event& event : events) {

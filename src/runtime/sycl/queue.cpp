@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/interpreter.hpp"
-#include "base/interruptible.hpp"
 #include "base/lock.hpp"
+#include "base/waiting.hpp"
 #include "runtime/sycl/commands.hpp"
 #include "runtime/sycl/device_mark.hpp"
 
@@ -86,11 +85,12 @@ void follow(const std::shared_ptr<QueueState>& state, const std::vector<sycl::ev
 bool is_empty_after_a_while(const QueueState& state) {
   if (state.in_order || state.answers_at_once) return false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (!is_empty(state)) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  return true;
+  bool is_met = false;
+  wait_until([&] {
+    is_met = is_empty(state);
+    return is_met || std::chrono::steady_clock::now() > end;
+  });
+  return is_met;
 }
 
 std::shared_ptr<EventState> submit_memcpy(const std::shared_ptr<QueueState>& state, void* to,
@@ -178,19 +178,17 @@ bool Queue::is_device_idle() const noexcept {
 
 void Queue::wait() const {
   if (!may_have_work()) return;
-  std::vector<Event> noted = noted_events();
+  const std::vector<Event> noted = noted_events();
   const WithoutGil released;
-  wait_interruptibly([state = state_, events = std::move(noted)] {
-    sycl_call("waiting for a queue", [&] {
-      require_executing(*state);
-      const std::int64_t abandoned = state->abandoned;
-      // Up to the last one of now: other threads may submit for ever.
-      if (const auto last = last_command(*state)) look_at_commands(*state, last.get());
-      // First these: then the device has been given whatever came after them.
-      wait_for_all(events);
-      if (!is_empty_after_a_while(*state)) wait_for_all({Queue(state).marker()});
-      state->note_done(abandoned);
-    });
+  sycl_call("waiting for a queue", [&, state = state_] {
+    require_executing(*state);
+    const std::int64_t abandoned = state->abandoned;
+    // Up to the last one of now: other threads may submit for ever.
+    if (const auto last = last_command(*state)) look_at_commands(*state, last.get());
+    // First these: then the device has been given whatever came after them.
+    wait_for_all(noted);
+    if (!is_empty_after_a_while(*state)) wait_for_all({Queue(state).marker()});
+    state->note_done(abandoned);
   });
   tell_errors();
 }
@@ -269,9 +267,7 @@ Event Queue::submit_copy(void* to, const void* from, std::size_t nbytes) const {
 
 Event Queue::begin_copy(void* to, const void* from, std::size_t nbytes) const {
   if (const auto last = last_command(*state_, most_copies)) {
-    wait_interruptibly([state = state_, last] {
-      sycl_call("waiting for earlier copies", [&] { look_at_commands(*state, last.get()); });
-    });
+    sycl_call("waiting for earlier copies", [&] { look_at_commands(*state_, last.get()); });
   }
   std::shared_ptr<EventState> copy = submit_memcpy(state_, to, from, nbytes);
   sycl_call("submitting a barrier", [&] {

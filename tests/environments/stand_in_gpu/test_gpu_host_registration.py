@@ -77,7 +77,7 @@ def test_a_copy_that_goes_on_keeps_it(adapter, gpu, numbers, hold, is_closed):
     """The registration is dropped, or Ctrl-C comes while it is being closed."""
 
     def interrupt():
-        assert eventually(sx._core._test.interrupted_waits)
+        assert eventually(sx._core._test.waits_of_main_thread)
         os.kill(os.getpid(), signal.SIGINT)
 
     tensor = sx.zeros(MANY, "uint8", device=gpu)
