@@ -125,6 +125,19 @@ sycl_ext::usm_view<float> uninitialised(std::int64_t n) {
 
 }  // namespace
 
+// Works on a queue of the caller.
+void clear_on(const sycl_ext::usm_view<float>& x, const py::object& given) {
+  if (!x.is_c_contiguous()) throw py::value_error("x must be contiguous");
+  sycl::queue queue = sycl_ext::queue_from_python(given.ptr());  // needs the GIL
+  const py::gil_scoped_release released;
+  const sycl::event before = sycl_ext::ready(x);
+  const sycl::event done = queue.submit([&](sycl::handler& handler) {
+    handler.depends_on(before);
+    handler.memset(x.data(), 0, x.nbytes());
+  });
+  sycl_ext::finish(x, queue, {done});
+}
+
 PYBIND11_MODULE(scatter_rows, m) {
   m.doc() = "An example of an extension with sycl_ext.";
   sycl_ext::api();  // imports sycl_ext, or throws
@@ -133,5 +146,6 @@ PYBIND11_MODULE(scatter_rows, m) {
   m.def("scale_rows", scale_rows, py::arg("x"), py::arg("factors"), "x[i] *= factors[i].");
   m.def("arena", arena, py::arg("n"), py::arg("device"), "A tensor over memory of this extension.");
   m.def("uninitialised", uninitialised, py::arg("n"), "A new tensor on the default device.");
+  m.def("clear_on", clear_on, py::arg("x"), py::arg("queue"), "Clears x on a queue.");
   m.def("squares", squares, py::arg("n"), py::arg("device"), "A tensor over a std::pmr::vector.");
 }

@@ -248,25 +248,34 @@ struct text {
   }
 };
 
-// The name of a view type in messages and signatures.
-template <class T, int Ndim>
-constexpr text name_view() {
+// The name of a view type in messages and signatures: usm_view[float32, 2].  Without `type` it has
+// elements of any type, and with a negative `ndim` any number of dimensions.
+constexpr text name_view(const sycl_ext::dtype* type, int ndim) {
+  constexpr const char* kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
   text name;
   name.add("usm_view[");
-  if constexpr (std::is_void_v<T>) {
-    name.add("any");
+  if (type) {
+    name.add(type->code < 7 ? kinds[type->code] : "dtype");
+    if (type->code != 6) name.add(type->bits);
   } else {
-    constexpr sycl_ext::dtype type = dtype_of<std::remove_const_t<T>>::value;
-    constexpr const char* kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
-    name.add(type.code < 7 ? kinds[type.code] : "dtype");
-    if (type.code != 6) name.add(type.bits);
+    name.add("any");
   }
-  if (Ndim >= 0) {
+  if (ndim >= 0) {
     name.add(", ");
-    name.add(Ndim);
+    name.add(ndim);
   }
   name.add("]");
   return name;
+}
+
+template <class T, int Ndim>
+constexpr text name_view() {
+  if constexpr (std::is_void_v<T>) {
+    return name_view(nullptr, Ndim);
+  } else {
+    constexpr sycl_ext::dtype type = dtype_of<std::remove_const_t<T>>::value;
+    return name_view(&type, Ndim);
+  }
 }
 
 template <std::size_t Size>
@@ -359,8 +368,10 @@ class usm_view {
         api().as_tensor(object, entry, static_cast<std::int32_t>(copy)), nullptr));
     if (!view) detail::throw_python_error()();
     if (const char* mismatch = view->mismatch()) {
-      PyErr_Format(PyExc_TypeError, "%s is needed, and %R has %s", detail::view_name<T, Ndim>.data,
-                   view->object(), mismatch);
+      const sycl_ext::dtype type = view->dtype();
+      PyErr_Format(PyExc_TypeError, "%s is needed, and %R has %s: it is %s",
+                   detail::view_name<T, Ndim>.data, view->object(), mismatch,
+                   detail::name_view(&type, view->ndim()).data);
       detail::throw_python_error()();
     }
     if (!view->may_write()) detail::throw_python_error()();
@@ -407,10 +418,43 @@ class usm_view {
   std::shared_ptr<void> owner_;
 };
 
+// ---- queues of Python ---------------------------------------------------------------------------
+
+namespace detail {
+using reference = std::unique_ptr<PyObject, void (*)(PyObject*)>;
+inline reference owned(PyObject* object) { return {object, Py_DecRef}; }
+}  // namespace detail
+
+// The sycl::queue of a Python object: of a dpctl.SyclQueue, of a "SyclQueueRef" capsule, or of an
+// object with the attribute `sycl_queue`, such as a tensor, a sycl_ext.Device or an array of dpnp.
+// The result is a handle of its own: it stays valid when the Python object is gone.
+// Needs the GIL.  Throws a Python TypeError for any other object.
+inline sycl::queue queue_from_python(PyObject* object) {
+  detail::require_gil();
+  constexpr const char* name = "SyclQueueRef";
+  if (PyObject_HasAttrString(object, "_get_capsule")) {
+    const auto capsule = detail::owned(
+        detail::checked<PyObject*>(PyObject_CallMethod(object, "_get_capsule", nullptr), nullptr));
+    if (PyCapsule_IsValid(capsule.get(), name)) return queue_from_python(capsule.get());
+  } else if (PyObject_HasAttrString(object, "sycl_queue")) {
+    const auto queue = detail::owned(
+        detail::checked<PyObject*>(PyObject_GetAttrString(object, "sycl_queue"), nullptr));
+    return queue_from_python(queue.get());
+  }
+  if (!PyCapsule_IsValid(object, name)) {
+    PyErr_Format(PyExc_TypeError,
+                 "the queue is %R; pass a dpctl.SyclQueue, or an object with a sycl_queue, such as "
+                 "a tensor, a sycl_ext.Device or an array of dpnp",
+                 object);
+    detail::throw_python_error()();
+  }
+  return *static_cast<const sycl::queue*>(PyCapsule_GetPointer(object, name));
+}
+
 // ---- the order of work --------------------------------------------------------------------------
 
 // An event that work on the memory must wait for: it comes after everything that was submitted to
-// the view's queue so far.
+// the view's queue so far.  Call it before `submit`, not in its function: see docs/extension.md.
 template <class T, int N>
 sycl::event ready(const usm_view<T, N>& view) {
   return view.queue().ext_oneapi_submit_barrier();

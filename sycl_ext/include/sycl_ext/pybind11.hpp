@@ -6,6 +6,10 @@
 
 #include <pybind11/pybind11.h>
 
+#if PYBIND11_VERSION_MAJOR < 3
+#error "sycl_ext needs pybind11 3 or newer: pip install 'pybind11>=3', and compile with its headers"
+#endif
+
 #include <sycl_ext/core.hpp>
 
 namespace sycl_ext::detail {

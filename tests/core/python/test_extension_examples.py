@@ -215,7 +215,7 @@ def test_what_the_page_shows(monkeypatch):
     assert runner.run(examples, clear_globs=True).failed == 0
 
 
-@pytest.mark.parametrize("build", ["g++", "cmake"])
+@pytest.mark.parametrize("build", ["g++", "cmake", "setuptools"])
 def test_the_first_extension_builds_with_the_commands_of_the_page(build, tmp_path):
     commands = dict(
         re.findall(r"<!-- run: (\S+) -->\n```console\n(.*?)^```$", PAGE.read_text(), re.S | re.M)

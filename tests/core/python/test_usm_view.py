@@ -3,6 +3,7 @@
 
 import gc
 import re
+import subprocess
 import sys
 
 import dpctl
@@ -189,3 +190,66 @@ def test_views_outlive_the_call_and_go_on_another_thread(views):
     gc.collect()
     assert eventually(lambda: sx._core._test.live_allocations() == before)
     assert eventually(lambda: sys.getrefcount(array) == count)
+
+
+# ---- queues that a caller gives ------------------------------------------------------------------
+
+
+def test_queue_of_python_is_the_same_queue(views):
+    queue = dpctl.SyclQueue(property="in_order")
+    ones = np.ones(3, "float32")
+    tensor = sx.empty(3, usm_type="shared").copy_from(ones)
+    for given in (queue, queue._get_capsule(), tensor, tensor.device, dpnp.ones(3)):
+        tensor.copy_from(ones)
+        views.clear_on(tensor, given)
+        assert tensor.tolist() == [0, 0, 0], given
+    assert queue._get_capsule() is not None  # dpctl's object is untouched
+
+
+def test_queue_outlives_the_object_that_it_came_from(views):
+    device = sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
+    tensor = sx.empty(3, usm_type="shared", device=device).copy_from(np.ones(3, "float32"))
+    queue = dpctl.SyclQueue(device.sycl_context, device.sycl_device)
+    views.keep_queue(queue)
+    del queue
+    gc.collect()
+    assert views.use_queue(tensor) == device.id
+    assert tensor.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("given", [3, "gpu", np.zeros(3), dpctl.SyclDevice()])
+def test_object_that_is_not_a_queue_is_named(views, given):
+    with pytest.raises(TypeError, match=r"the queue is .*; pass a dpctl\.SyclQueue"):
+        views.clear_on(sx.empty(3), given)
+
+
+def test_type_error_of_from_python_names_the_dtype_that_was_found(views):
+    assert views.view_or_error(np.ones(3, "float32")) == 3
+    for array, found in (
+        (np.ones(3), "float64, 1"),
+        (np.ones((2, 2), "float32"), "float32, 2"),
+        (np.ones(3, "int8"), "int8, 1"),
+        (np.ones(3, bool), "bool, 1"),
+        (np.ones(3, "complex64"), "complex64, 1"),
+        (np.ones(3, ml_dtypes.bfloat16), "bfloat16, 1"),
+    ):
+        said = rf"(?s)usm_view\[float32, 1\] is needed.* has another .*: it is usm_view\[{found}"
+        with pytest.raises(TypeError, match=said):
+            views.view_or_error(array)
+
+
+def test_pybind11_of_an_older_version_is_refused_by_name(tmp_path):
+    (tmp_path / "pybind11").mkdir()
+    (tmp_path / "pybind11" / "pybind11.h").write_text("#define PYBIND11_VERSION_MAJOR 2\n")
+    source = tmp_path / "old.cpp"
+    source.write_text("#include <sycl_ext/pybind11.hpp>\n")
+    command = [*labs.compiler(), "-std=c++17", "-fsyntax-only", f"-I{tmp_path}"]
+    done = subprocess.run(
+        [*command, f"-I{sx.get_include()}", str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "#error" in done.stderr
+    assert "sycl_ext needs pybind11 3" in done.stderr

@@ -58,6 +58,7 @@ void each(const View& view, Body body) {
 }
 
 std::vector<usm_view<const void>> kept;
+std::vector<sycl::queue> queues;
 
 }  // namespace
 
@@ -102,6 +103,31 @@ LAB_MODULE(LAB_NAME, m) {
         [](usm_view<const sycl::ext::oneapi::bfloat16>) { return std::string("bfloat16"); });
   m.def("which", [](usm_view<const std::uint8_t>) { return std::string("uint8"); });
   m.def("which", [](const std::string&) { return std::string("text"); });
+
+  // Work on a queue of the caller, which waits for the work on the memory.
+  m.def("clear_on", [](const usm_view<float>& view, const lib::object& given) {
+    sycl::queue queue = sycl_ext::queue_from_python(given.ptr());
+    const lib::gil_scoped_release released;
+    const sycl::event before = sycl_ext::ready(view);
+    const sycl::event done = queue.submit([&](sycl::handler& handler) {
+      handler.depends_on(before);
+      handler.memset(view.data(), 0, view.nbytes());
+    });
+    sycl_ext::finish(view, queue, {done});
+  });
+  // A queue outlives the object that it came from.
+  m.def("keep_queue", [](const lib::object& given) {
+    queues.push_back(sycl_ext::queue_from_python(given.ptr()));
+  });
+  m.def("use_queue", [](const usm_view<float>& view) {
+    sycl::queue queue = queues.back();
+    queues.pop_back();
+    const lib::gil_scoped_release released;
+    queue.memset(view.data(), 0, view.nbytes(), sycl_ext::ready(view)).wait();
+    return device_entry::of(queue).id();
+  });
+  m.def("view_or_error",
+        [](const lib::object& x) { return usm_view<const float, 1>::from_python(x.ptr()).size(); });
 
   // Views outlive the call, and go on another thread.
   m.def("keep", [](usm_view<const void> view) { kept.push_back(view); });
