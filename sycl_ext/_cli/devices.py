@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sycl_ext as sx
@@ -27,6 +27,15 @@ FACTS = (
     *("pci_address", "usm_types", "has_fp64"),
 )
 
+#: The columns of the tables for people, which fit a terminal of 100 columns.  A device has a row in
+#: each; a longer name is cut off there, and complete with ``--json``.
+TABLES = (
+    ("id", "kind", "device", "backend", "name"),
+    ("id", "USM", "host reaches", "fp64", "driver"),
+    ("id", "PCI address", "UUID"),
+)
+LONGEST_NAME = 50
+
 
 def add_to(subparsers: Any) -> None:
     """Add the command to the command line."""
@@ -46,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"devices": devices, "environment": lines}, indent=2))
         return 0 if devices else 1
-    rows = [row(device) for device in devices]
-    cells = [[*rows[0]], *([*one.values()] for one in rows)] if rows else []
-    print(table(*cells, right=1) if rows else NO_DEVICE)
+    print("\n\n".join(tables(devices)) if devices else NO_DEVICE)
     print("\nsettings that decide the ids:", *(wrap(line, "- ") for line in lines), sep="\n")
     return 0 if devices else 1
 
@@ -65,14 +72,23 @@ def facts_of(device: sx.Device) -> dict[str, Any]:
     }
 
 
+def tables(devices: Sequence[dict[str, Any]]) -> list[str]:
+    """Describe the devices for people, in tables of at most 100 columns of text."""
+    rows = [row(facts) for facts in devices]
+    return [
+        table(names, *([one[name] for name in names] for one in rows), right=1) for names in TABLES
+    ]
+
+
 def row(facts: dict[str, Any]) -> dict[str, str]:
-    """Describe one device for people, by the columns of the table."""
+    """Describe one device for people, by the columns of the tables."""
+    name = facts["name"]
     kinds, reached = list(facts["usm_types"]), facts["host_accessible"]
     return {
         "id": str(facts["id"]),
         "kind": facts["kind"],
         "device": facts["filter_string"] if facts["parent"] is None else f"of {facts['parent']}",
-        "name": facts["name"],
+        "name": name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…",
         "backend": facts["backend"],
         "driver": facts["driver_version"],
         "USM": " ".join(kinds) or "none",

@@ -158,23 +158,44 @@ def test_devices_that_cannot_be_listed():
 
 def test_devices(capsys):
     assert main(["devices"]) == 0
-    header, *rows = capsys.readouterr().out.partition("\n\n")[0].splitlines()
-    assert header.split()[:3] == ["id", "kind", "device"]
-    assert len(rows) == len(sx.devices())
-    first = sx.device(0)
-    for word in (
-        "0",
-        "root",
-        first.filter_string,
-        first.backend,
-        first.driver_version,
-        "shared",
-        first.uuid,
-    ):
-        assert f" {word} " in f" {rows[0]} ", word
-    starts = [header.index(word) for word in ("kind", "device", "name", "backend", "fp64")]
-    for row in rows:
-        assert all(row[start - 1] == " " for start in starts)
+    found = capsys.readouterr().out.partition("\n\nsettings")[0].split("\n\n")
+    assert len(found) == len(devices_command.TABLES)
+    first, everything = sx.device(0), ""
+    for columns, text in zip(devices_command.TABLES, found, strict=True):
+        header, *rows = text.splitlines()
+        assert len(rows) == len(sx.devices())
+        for column in columns[1:]:
+            start = header.index(column)
+            assert all(row[start - 1] == " " for row in rows)
+        everything += f" {rows[0]} "
+    known = ("root", first.filter_string, first.backend, first.driver_version, "shared", first.uuid)
+    for word in ("0", *known):
+        assert f" {word} " in everything, word
+
+
+def test_devices_fit_100_columns(capsys):
+    """Also a tile of a GPU whose driver reports long texts, and the table of this machine."""
+    facts = {
+        "id": 12,
+        "kind": "sub_device",
+        "filter_string": "level_zero:gpu:10",
+        "parent": None,
+        "name": "Intel(R) Data Center GPU Max 1550 with a marketing name of many more words",
+        "backend": "level_zero",
+        "driver_version": "2026.22.10.0.01_160000",
+        "usm_types": ("device", "shared", "host", "system"),
+        "host_accessible": ["shared", "host", "system"],
+        "has_fp64": True,
+        "pci_address": "0000:ca:00.0",
+        "uuid": "8680f206-0c00-0332-faff-fffb8b1f0000",
+    }
+    assert main(["devices"]) == 0
+    printed = capsys.readouterr().out.partition("\n\nsettings")[0]
+    for text in (printed, *devices_command.tables([facts])):
+        assert max(map(len, text.splitlines())) <= 100
+    assert (
+        "Intel(R) Data Center GPU Max 1550 with a marketin…" in devices_command.tables([facts])[0]
+    )
 
 
 def test_devices_for_programs(capsys):
