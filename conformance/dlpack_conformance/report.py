@@ -18,6 +18,8 @@ __all__ = ["PROPERTY", "Finding", "Recorder", "complaint"]
 PROPERTY = "dlpack_conformance"
 BEGIN, END = "<!-- begin: pytest --dlpack-report -->\n", "<!-- end: pytest --dlpack-report -->\n"
 WORDS = {"passed": "yes", "failed": "**no**", "died": "**dies**", "not offered": "n/a"}
+#: The words of pytest's own summary, in its order.
+PYTEST = ("failed", "passed", "skipped", "xfailed")
 ORDER = ("died", "failed", "passed", "not offered")  # the worse of two memories counts
 
 
@@ -77,15 +79,17 @@ class Recorder:
 
     def __init__(self) -> None:
         self.found: list[Finding] = []
+        self._counts_of: dict[str, Counter[str]] = {}  # library -> the words of pytest
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Collect."""
-        if report.when == "call":
-            self.found += [
-                Finding(**json.loads(value))
-                for name, value in report.user_properties
-                if name == PROPERTY
-            ]
+        if report.when != "call":
+            return
+        texts = [value for name, value in report.user_properties if name == PROPERTY]
+        for one in (Finding(**json.loads(text)) for text in texts):
+            self.found.append(one)
+            word = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+            self._counts_of.setdefault(one.library, Counter())[word] += 1
 
     @property
     def libraries(self) -> dict[str, str]:
@@ -98,13 +102,17 @@ class Recorder:
         return min(rows, key=lambda row: ORDER.index(row.outcome), default=None)
 
     def summary(self) -> str:
-        """Count, in a line for each library."""
+        """Count as pytest does, in a line for each library.
+
+        "skipped" is what a library does not offer, and "xfailed" a known defect; "died" counts the
+        processes that ended among those that failed.
+        """
         lines = []
         for library, version in self.libraries.items():
-            counts = Counter(row.outcome for row in self.found if row.library == library)
-            known = sum(row.library == library and bool(row.known) for row in self.found)
-            said = ", ".join(f"{counts[what]} {what}" for what in WORDS if counts[what])
-            lines.append(f"{library} {version}: {said}" + (f"; {known} known" if known else ""))
+            counts = self._counts_of[library]
+            said = ", ".join(f"{counts[what]} {what}" for what in PYTEST if counts[what])
+            died = sum((row.library, row.outcome) == (library, "died") for row in self.found)
+            lines.append(f"{library} {version}: {said}" + (f" ({died} died)" if died else ""))
         return "\n".join(lines)
 
     def write(self, path: Path) -> None:

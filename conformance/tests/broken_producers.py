@@ -214,6 +214,27 @@ class AlwaysVersioned(Wrapped):
         return self.array.__dlpack__(**{**keywords, "max_version": (1, 0)})
 
 
+def _compact(array: Any) -> Any:
+    return array if array.flags["C_CONTIGUOUS"] else array.copy()
+
+
+@wrapped("copy_false_never_copies_a_view", "copied_view_is_flagged")
+class CopiesViewsSilently(Wrapped):
+    def export(self, **keywords):
+        return _compact(self.array).__dlpack__(**keywords)
+
+
+@wrapped("copy_false_never_copies_a_view", "copied_view_is_flagged")
+class CopiesEachViewOnce(Wrapped):
+    def __setitem__(self, key, value):
+        self.array[key] = value
+
+    def export(self, **keywords):
+        if not hasattr(self, "compact"):
+            self.compact = _compact(self.array)
+        return self.compact.__dlpack__(**keywords)
+
+
 @wrapped("knows_version_1")
 class NeverVersioned(Wrapped):
     def export(self, *, max_version=None, **keywords):

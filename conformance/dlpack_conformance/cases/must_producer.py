@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
@@ -312,6 +313,54 @@ def copy_false_never_copies(b: Bench) -> None:
     except BufferError:
         return
     expect(_place(managed) == own, "copy=False exported other memory")
+
+
+def _exports_of_views(b: Bench, **keywords: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Yield views with gaps: the name, the struct of an export, and whether that is a copy.
+
+    Only a library whose views are views can be asked: what is written to the array is in the view,
+    or two exports, both alive, differ in their place.
+    """
+    for name in ("every second row", "a column", "reversed"):
+        array = b.make()
+        try:
+            whole = c.managed_in(b.export(array, max_version=(1, 3), copy=False))
+            view = b.index(array, VIEWS[name])
+            first, second = (
+                c.managed_in(b.export(view, max_version=(1, 3), **keywords)) for _ in range(2)
+            )
+        except BufferError:
+            continue
+        inside = 0 <= _place(first) - _place(whole) < VALUES.nbytes
+        yield (
+            name,
+            first,
+            _place(first) != _place(second) or (_sees_writes(b, array, view) and not inside),
+        )
+
+
+def _sees_writes(b: Bench, array: Any, view: Any) -> bool:
+    try:
+        b.write(array, 5)
+    except NotOfferedError:
+        return False
+    return bool((b.host(view) == 5).all())
+
+
+@producer("copies", DLPACK)
+def copy_false_never_copies_a_view(b: Bench) -> None:
+    """copy=False exports the memory of a view with gaps, or raises BufferError."""
+    for name, _, is_copy in _exports_of_views(b, copy=False):
+        expect(not is_copy, f"{name}: copy=False exported other memory")
+
+
+@producer("copies", DLPACK)
+def copied_view_is_flagged(b: Bench) -> None:
+    """An export of a view with gaps is a view, or has the flag IS_COPIED."""
+    for name, managed, is_copy in _exports_of_views(b):
+        if not hasattr(managed, "flags"):
+            raise NotOfferedError("exports the struct of DLPack 0.x only")
+        expect(not is_copy or managed.flags & c.IS_COPIED, f"{name}: a copy that is not flagged")
 
 
 @producer("copies", DLPACK)
