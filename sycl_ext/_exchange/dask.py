@@ -11,6 +11,7 @@ from sycl_ext._exchange import libraries
 from sycl_ext._exchange.exchange import exchange
 from sycl_ext._negotiation.sizes import memory_bytes
 from sycl_ext._tensor import pickling
+from sycl_ext._tensor.array import Array
 from sycl_ext._tensor.tensor import Tensor, as_tensor
 
 
@@ -19,7 +20,7 @@ def register_sizeof(library: str | None = None) -> None:
     from dask.sizeof import sizeof
 
     if library is None:
-        sizeof.register(Tensor, memory_bytes)
+        sizeof.register(Array, memory_bytes)  # tensors and host views
     else:
         sizeof.register(
             libraries.class_of(library), lambda array: memory_bytes(as_tensor(array, copy=False))
