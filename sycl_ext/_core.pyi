@@ -209,6 +209,9 @@ class IpcExport:
 def adopt(tensor: TensorBase, entry: Entry, queue: Queue | None, /) -> Tensor:
     """The same host memory as 'system' USM of an entry."""
 
+def of_kind(tensor: TensorBase, usm_type: str, /) -> Tensor:
+    """The tensor as this kind of USM, for an array without elements: its pointer does not tell."""
+
 def on_queue(tensor: TensorBase, queue: Queue, /) -> TensorBase:
     """The same USM as a tensor of another queue, of the same device and context."""
 
@@ -417,8 +420,10 @@ def require_target(tensor: TensorBase, /) -> None:
 def reshape(tensor: TensorBase, shape: Sequence[int], /) -> Tensor | None:
     """The view of the same elements in another shape of equal size; None if that needs a copy."""
 
-def resolve(type: SupportsIndex, id: SupportsIndex, /) -> tuple[Entry, str | None] | None:
-    """The entry of a DLPack device, and the kind of USM that a device type of CUDA or ROCm implies."""
+def resolve(
+    type: SupportsIndex, id: SupportsIndex, /
+) -> tuple[bool, bool, Entry | None, str | None]:
+    """Whether a DLPack device is the host, or may be it; its entry; the kind of USM that a device type of CUDA or ROCm implies."""
 
 def root_count() -> int:
     """Number of root devices."""

@@ -24,7 +24,22 @@ Layout layout_of(const DLTensor& dl, std::size_t itemsize) {
   }
 }
 
-[[noreturn]] void refuse(DLDevice device) {
+// Whether two devices are the same, or are both names of the host.  JAX announces (1, 0) for memory
+// of its device (1, 1), and torch announces pinned memory whose capsule says (1, 0).
+bool are_one_place(DLDevice a, DLDevice b) {
+  if (a.device_type == b.device_type && a.device_id == b.device_id) return true;
+  const auto names_host = [](DLDevice device) {
+    const NamedDevice named = resolve(device);
+    return named.is_host || named.may_be_host;
+  };
+  return names_host(a) && names_host(b);
+}
+
+[[noreturn]] void refuse(DLDevice device, const NamedDevice& named) {
+  if (named.may_be_host) {
+    fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
+         ", pinned or managed memory, and the host cannot read it at that address");
+  }
   if (static_cast<int>(device.device_type) == kDLOneAPI) {
     fail(Error::Kind::buffer, "the producer's array is on device ", device_text(device),
          ", and there is no such device here (", entry_count(),
@@ -85,8 +100,7 @@ Imported import_managed(Managed* managed, ImportOptions options) {
   }
   const DLTensor& dl = managed->dl_tensor;
   const DLDevice* const expected = options.expected;
-  if (expected && (dl.device.device_type != expected->device_type ||
-                   dl.device.device_id != expected->device_id)) {
+  if (expected && !are_one_place(dl.device, *expected)) {
     fail(Error::Kind::buffer, "the producer's capsule is on device ", device_text(dl.device),
          ", but ", device_text(*expected), " was announced or requested");
   }
@@ -98,8 +112,12 @@ Imported import_managed(Managed* managed, ImportOptions options) {
          " exceeds the address space");
   }
   auto* const data = reinterpret_cast<std::byte*>(first);
-  const NamedDevice named = resolve(dl.device);
-  if (!named.is_host && !named.entry) refuse(dl.device);
+  NamedDevice named = resolve(dl.device);
+  if (named.may_be_host && !named.entry) {
+    const ByteRange range = byte_range(data, layout, dtype.itemsize());
+    named.is_host = host_reads(range.begin, range.nbytes);
+  }
+  if (!named.is_host && !named.entry) refuse(dl.device, named);
   const Entry* home = named.entry;
   if (home && options.queue) {
     // A queue of the announced entry, or of a sub-device of it in the default context, serves it.

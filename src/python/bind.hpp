@@ -80,8 +80,12 @@ inline py::object own(PyObject* object) {
 }
 
 // An instance over the memory of another one.
+// A host view of a host view, and a tensor of everything else.
 inline py::object view_of(const py::object& object, Tensor view) {
-  return own(wrap_tensor(std::move(view), base_of(object.ptr())));
+  const bool is_host_view =
+      view.on_host && reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == hooks.host_view_class;
+  auto* const type = is_host_view ? Py_TYPE(object.ptr()) : nullptr;
+  return own(wrap_tensor(std::move(view), base_of(object.ptr()), type));
 }
 
 inline DLDevice read_device(const std::pair<int, int>& device) {

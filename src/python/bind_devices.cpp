@@ -122,9 +122,10 @@ void bind_devices(py::module_& m) {
 
   m.def("resolve", [](int type, int id) {
     const NamedDevice found = resolve({static_cast<DLDeviceType>(type), id});
-    std::optional<std::pair<const Entry*, std::optional<const char*>>> answer;
-    if (found.entry) answer.emplace(found.entry, found.kind ? usm_kind_name(*found.kind) : nullptr);
-    return answer;
+    std::optional<const char*> kind;
+    if (found.kind) kind = usm_kind_name(*found.kind);
+    return std::make_tuple(found.is_host, found.may_be_host,
+                           found.entry ? std::optional(found.entry) : std::nullopt, kind);
   });
   m.def("native_stream", &native_stream);
   m.def("root_count", &root_count);

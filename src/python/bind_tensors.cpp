@@ -183,6 +183,13 @@ void bind_tensors(py::module_& m) {
           return own(wrap_tensor(relabel(tensor, entry, UsmKind::system, queue.value_or(Queue())),
                                  object.attr("base").ptr()));
         });
+  m.def("of_kind", [](const py::object& object, const std::string& usm_type) {
+    Tensor tensor = tensor_of(object.ptr());
+    const Memory& memory = tensor.memory;
+    tensor.memory = borrow(memory->data, memory->nbytes, usm_kind_named(usm_type), memory->entry,
+                           memory->own_queue, keep_memory(memory));
+    return own(wrap_tensor(std::move(tensor), object.attr("base").ptr()));
+  });
   m.def("on_queue", [](const py::object& tensor, const Queue& queue) {
     const Tensor& found = tensor_of(tensor.ptr());
     if (found.memory->queue() == queue) return tensor;

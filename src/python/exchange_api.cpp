@@ -22,7 +22,7 @@ Tensor make_like(const DLTensor& prototype) {
   const Layout layout = read_layout(prototype.ndim, prototype.shape, Order::c, dtype.itemsize());
   const int type = static_cast<int>(prototype.device.device_type), id = prototype.device.device_id;
   const NamedDevice named = resolve(prototype.device);
-  if (named.is_host && id == 0) return make_host_tensor(dtype, layout);
+  if (named.is_host) return make_host_tensor(dtype, layout);
   if (named.entry) {
     return make_tensor(*named.entry, named.kind.value_or(UsmKind::device), dtype, layout);
   }
@@ -54,7 +54,16 @@ int allocate_like(DLTensor* prototype, DLManagedTensorVersioned** out, void* err
   return -1;
 }
 
-const Tensor& shareable(PyObject* object) {
+// A tensor, and the device under which the table exports its memory as it lies.
+struct Shared {
+  const Tensor& tensor;
+  DLDevice device;
+
+  bool is_host() const noexcept { return static_cast<int>(device.device_type) == kDLCPU; }
+};
+
+// USM of the default context under its device; other memory that the host reaches under (1, 0).
+Shared shareable(PyObject* object) {
   const Tensor& tensor = tensor_of(object);
   note_offer(object, Py_None);
   if (!has_our_dlpack(object)) {
@@ -62,32 +71,36 @@ const Tensor& shareable(PyObject* object) {
          " has DLPack methods of its own, which the C exchange table would not call; pass "
          "from_dlpack(x)");
   }
-  const Route route = route_of(tensor, {Wanted::announced});
-  if (route != Route::view && route != Route::host_view) {
-    fail(Error::Kind::buffer,
-         "the tensor is not USM of the default context of its device, so a view of it cannot be "
-         "exported; __dlpack__() copies it there");
-  }
-  return tensor;
+  const Route announced = route_of(tensor, {Wanted::announced});
+  if (announced == Route::view || announced == Route::host_view)
+    return {tensor, tensor.dl_device()};
+  if (route_of(tensor, {Wanted::host, Py_False}) == Route::host_view) return {tensor, {kDLCPU, 0}};
+  fail(Error::Kind::buffer, "the '", usm_kind_name(tensor.memory->kind),
+       "' memory is not bound to the default context of its device, and the host reads no view of "
+       "it either (",
+       tensor.host_accessible() ? "a stride is negative" : "it is memory of the device",
+       "), so a view of it cannot be exported; x.to_device(",
+       tensor.memory->entry ? tensor.memory->entry->root_id : 0, ", copy=True) is a copy that can");
 }
 
 // The table promises no synchronisation: a consumer asks for the stream of the device that the
 // struct names, the root device, and uses that.  So all work on the memory goes before what comes
 // later on that stream.  The host has no stream: there the work is waited for.
-const Tensor& ordered(const Tensor& tensor) {
-  if (tensor.on_host) {
-    tensor.memory->wait_for_work();
-  } else if (tensor.memory->may_have_work()) {
-    order_after(entry_at(tensor.memory->entry->root_id).queue(), tensor.memory);
+void order(const Shared& shared) {
+  const Memory& memory = shared.tensor.memory;
+  if (shared.is_host()) {
+    memory->wait_for_work();
+  } else if (memory->may_have_work()) {
+    order_after(entry_at(memory->entry->root_id).queue(), memory);
   }
-  return tensor;
 }
 
 int from_object(void* object, DLManagedTensorVersioned** out) {
   auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
-    const Tensor& tensor = shareable(self);
-    *out = export_managed<DLManagedTensorVersioned>(ordered(tensor), {tensor.dl_device()});
+    const Shared shared = shareable(self);
+    order(shared);
+    *out = export_managed<DLManagedTensorVersioned>(shared.tensor, {shared.device});
     note_offer(self, Py_True);
     return 0;
   });
@@ -96,12 +109,19 @@ int from_object(void* object, DLManagedTensorVersioned** out) {
 int borrow_from_object(void* object, DLTensor* out) {
   auto* const self = static_cast<PyObject*>(object);
   return guarded(-1, [&] {
-    const Tensor& tensor = shareable(self);
+    const Shared shared = shareable(self);
+    const Tensor& tensor = shared.tensor;
     if (tensor.readonly) {
       fail(Error::Kind::buffer, "the tensor is read-only, and a DLTensor has no flag for it");
     }
-    if (!tensor.on_host) tensor.memory->show();  // nobody says when such a consumer is done
-    write_dl_tensor(ordered(tensor), tensor.dl_device(), out);
+    // Nobody says when such a consumer is done.
+    if (shared.is_host()) {
+      tensor.memory->show_to_host();
+    } else {
+      tensor.memory->show();
+    }
+    order(shared);
+    write_dl_tensor(tensor, shared.device, out);
     note_offer(self, Py_True);
     return 0;
   });

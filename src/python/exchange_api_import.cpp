@@ -42,6 +42,8 @@ std::optional<Imported> import_through_api(PyObject* producer, const ProducerCla
   // An exception is a failure, whatever the function returned; the Python protocol describes it.
   const auto raised = [] { return PyErr_Occurred() && take_exception(); };
   if (raised() || !owner) return std::nullopt;
+  // Fake, distributed and functional tensors of torch have no memory: Python says what they are.
+  if (!managed->dl_tensor.data && may_be_lazy) return std::nullopt;
   const int type = static_cast<int>(managed->dl_tensor.device.device_type);
   if ((type == kDLOneAPI && has_other_libsycl()) || resolve(managed->dl_tensor.device).kind) {
     // The work stream may be of that runtime, or not be a queue: the Python protocol asks for data

@@ -161,7 +161,7 @@ int versioned_wish(PyObject* version) {
   if (version == Py_None) return 0;
   if (!PyTuple_CheckExact(version) || PyTuple_GET_SIZE(version) != 2) return -1;
   PyObject* major = PyTuple_GET_ITEM(version, 0);
-  if (!PyLong_CheckExact(major)) return -1;
+  if (!PyLong_CheckExact(major) || !PyLong_CheckExact(PyTuple_GET_ITEM(version, 1))) return -1;
   int overflow = 0;
   const long value = PyLong_AsLongAndOverflow(major, &overflow);
   return overflow > 0 || value >= 1;
@@ -264,11 +264,33 @@ PyObject* make_new(PyObject*, const Call& call) {
 
 // ---- as Python sees them ------------------------------------------------------------------------
 
+// Makes the exception that is set keep the arguments that only the caller's stack has.
+//
+// The caller drops these while the exception is pending.  The destructor of a capsule may be Python
+// (ctypes), which replaces a pending exception or loses it.  A function in Python has no such
+// problem: the traceback keeps its frame.
+void keep_arguments(const Call& call) noexcept {
+  const auto begin = call.args, end = begin + call.n_positional;
+  if (std::none_of(begin, end, [](PyObject* argument) { return Py_REFCNT(argument) == 1; })) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  hang_at_thread_end([&] { PyErr_NormalizeException(&type, &value, &traceback); });
+  PyRef kept(PyTuple_New(call.n_positional));
+  for (Py_ssize_t i = 0; kept && i < call.n_positional; ++i) {
+    PyTuple_SET_ITEM(kept.get(), i, Py_NewRef(begin[i]));
+  }
+  if (!kept || PyObject_SetAttrString(value, "_arguments", kept.get()) < 0) PyErr_Clear();
+  kept.reset();
+  PyErr_Restore(type, value, traceback);
+}
+
 template <PyObject* (*function)(PyObject*, const Call&)>
 PyObject* entry_point(PyObject* self, PyObject* const* args, Py_ssize_t n_positional,
                       PyObject* keyword_names) {
-  return guarded<PyObject*>(nullptr,
-                            [&] { return function(self, {args, n_positional, keyword_names}); });
+  const Call call{args, n_positional, keyword_names};
+  PyObject* const result = guarded<PyObject*>(nullptr, [&] { return function(self, call); });
+  if (!result) keep_arguments(call);
+  return result;
 }
 
 template <PyObject* (*function)(PyObject*, const Call&)>

@@ -124,8 +124,9 @@ PyObject* settle(PyObject* x, PyRef tensor, bool copied, ImportRequest request) 
       request.in_place || (!found.on_host && request.device == Py_None &&
                            ((request.copy == Py_None && found.memory->kind == UsmKind::system) ||
                             route_of(found, {Wanted::own_entry, request.copy}) == Route::view));
-  // dpnp says of every array of 0 dimensions that it is read-only.
-  const bool may_be_wrong = found.readonly && found.layout.ndim() == 0;
+  // dpnp says of every array of 0 dimensions that it is read-only.  NULL tells no kind of USM.
+  const bool may_be_wrong = (found.readonly && found.layout.ndim() == 0) ||
+                            (found.size() == 0 && found.memory->kind == UsmKind::device);
   if (is_there && !may_be_wrong) return tensor.release();
   if (copied && request.copy == Py_True) request.copy = Py_None;
   return import_slowly(x, request, tensor.get());

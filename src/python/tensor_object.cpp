@@ -264,11 +264,22 @@ void set_python_error() noexcept {
     throw;
   } catch (const PythonError&) {  // set already
   } catch (...) {
+    // What was dropped on the way here may have left an exception: the destructor of a capsule.
+    PyObject *type = nullptr, *left = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &left, &traceback);
+    if (type) PyErr_NormalizeException(&type, &left, &traceback);
+    const PyRef owned_type(type), owned_traceback(traceback);
+    PyRef context(left);
     tell_exception([](Error::Kind kind, const char* text) {  // a path in it need not be UTF-8
       const auto length = static_cast<Py_ssize_t>(std::char_traits<char>::length(text));
       const PyRef message(PyUnicode_DecodeUTF8(text, length, "backslashreplace"));
       if (message) PyErr_SetObject(error_class(kind), message.get());
     });
+    if (!context || !PyErr_Occurred()) return;
+    PyErr_Fetch(&type, &left, &traceback);
+    PyErr_NormalizeException(&type, &left, &traceback);
+    PyException_SetContext(left, context.release());
+    PyErr_Restore(type, left, traceback);
   }
 }
 

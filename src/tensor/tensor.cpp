@@ -54,7 +54,9 @@ Tensor borrow_usm(std::byte* data, const DType& dtype, Layout&& layout, const En
                   bool readonly, Owner owner, Queue queue) {
   const ByteRange range = byte_range(data, layout, dtype.itemsize());
   UsmKind kind;
-  const Entry& home = locate_usm("the array", range.begin, range.nbytes, entry, &kind);
+  // An address without elements still tells the kind.
+  const std::byte* const first = range.nbytes == 0 ? data : range.begin;
+  const Entry& home = locate_usm("the array", first, range.nbytes, entry, &kind);
   Memory memory =
       borrow(range.begin, range.nbytes, kind, &home, std::move(queue), std::move(owner));
   return view_of(std::move(memory), data, dtype, std::move(layout), readonly);

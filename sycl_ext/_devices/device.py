@@ -11,7 +11,7 @@ from uuid import UUID
 from sycl_ext import _native as _core
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
 from sycl_ext._negotiation.errors import SyclError
-from sycl_ext._negotiation.kinds import USM_TYPES, is_int
+from sycl_ext._negotiation.kinds import USM_TYPES, Identity, is_int
 
 if TYPE_CHECKING:
     import dpctl
@@ -21,11 +21,13 @@ def _fact(name: str, text: str) -> Any:
     return property(operator.attrgetter(f"_entry.{name}"), doc=text)
 
 
-class Device:
+class Device(Identity):
     """One entry of the device table: a device, a context and a queue.
 
     Devices are obtained from `devices`, `device` and `register_context`; there is one object per
-    entry, so devices compare and hash by identity.
+    entry, so devices compare and hash by identity, and a copy of a device is the device itself. A
+    device cannot be pickled: another process gets `filter_string` or ``f"uuid:{device.uuid}"``, and
+    passes it to `device`.
 
     Examples
     --------
@@ -38,11 +40,21 @@ class Device:
 
     __slots__ = ("_context", "_entry", "_queue", "_sycl_device")
 
-    def __init__(self, entry: _core.Entry) -> None:
-        self._entry = entry
-        self._queue: dpctl.SyclQueue | None = None
-        self._context: dpctl.SyclContext | None = None
-        self._sycl_device: dpctl.SyclDevice | None = None
+    _entry: _core.Entry
+    _queue: dpctl.SyclQueue | None
+    _context: dpctl.SyclContext | None
+    _sycl_device: dpctl.SyclDevice | None
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Device:
+        given = ", ".join([*map(repr, args), *(f"{key}={keywords[key]!r}" for key in keywords)])
+        raise TypeError(f"a Device is not made, but found: call sycl_ext.device({given})")
+
+    @classmethod
+    def _of(cls, entry: _core.Entry) -> Device:
+        device = object.__new__(cls)
+        device._entry = entry
+        device._queue = device._context = device._sycl_device = None
+        return device
 
     id: int = _fact("id", "Number of the entry; for a root device the ``device_id`` of DLPack.")
     root_id: int = _fact("root_id", "Id of the root device; a root device has its own id.")
@@ -205,8 +217,24 @@ class Device:
             what += f": {self.partition}, number {self.part}"
         return f"<Device {self.id}: {self.name} ({what})>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(f"{self!r} belongs to this process; send its root's filter_string")
+    @property
+    def _portable_form(self) -> str:  # type: ignore[override]
+        what = {
+            "root": f"send its filter_string {self.filter_string!r}",
+            "sub_device": "send the filter_string of its root device, and partition it there",
+            "context": "send the filter_string of its device, and register a context there",
+        }[self.kind]
+        return f"{what}: sycl_ext.device({self.filter_string!r}) finds it in every process"
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """Return what identifies the device for Dask, the same in each call and process.
+
+        A private context, and a sub-device that other code made, exist only in this process.
+        """
+        if self.parent is None:
+            return ("sycl_ext.Device", self.filter_string, self.uuid)
+        place = (self.partition, self.part) if self.part is not None else (self.kind, self.id)
+        return (*self.parent.__dask_tokenize__(), *place)
 
 
 def _read_partition(partition: Any) -> tuple[str, list[int]]:
@@ -245,7 +273,7 @@ def by_id(entry_id: int) -> Device:
                 f"{_core.entry_count()} entries"
             )
         # setdefault: two threads may arrive here together, and both must get one object.
-        found = _by_id.setdefault(entry_id, Device(_core.entry(entry_id)))
+        found = _by_id.setdefault(entry_id, Device._of(_core.entry(entry_id)))
         ids[found] = entry_id
     return found
 

@@ -7,8 +7,38 @@ from typing import Any, NamedTuple, NoReturn
 from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id, devices, roots
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
-from sycl_ext._negotiation.dlpack import HOST, DeviceType, as_dl_device
+from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
+
+
+class NamedDevice(NamedTuple):
+    """What a DLPack device is (``resolve`` in ``src/runtime/devices/dl_device.cpp``)."""
+
+    is_host: bool  # (1, any id)
+    may_be_host: bool  # pinned or managed memory of CUDA or ROCm, where the host can read it
+    entry: _core.Entry | None  # the device of SYCL
+    kind: str | None  # of USM, which a device type of CUDA or ROCm names
+
+    @property
+    def native(self) -> tuple[_core.Entry, str] | None:
+        """The entry and the kind of USM, of a SYCL device by its name of CUDA or ROCm."""
+        return None if self.entry is None or self.kind is None else (self.entry, self.kind)
+
+
+def resolve(device: DLDevice) -> NamedDevice:
+    """Return what a DLPack device is; the core has the one rule for which ones are the host."""
+    if not all(-(1 << 31) <= number < 1 << 31 for number in device):
+        return NamedDevice(False, False, None, None)
+    return NamedDevice(*_core.resolve(*device))
+
+
+def is_host(spec: object) -> bool:
+    """Whether a ``device=`` form is the host: a DLPack pair such as (1, 0), or torch's "cpu"."""
+    if is_torch_device(spec):
+        return bool(spec.type == "cpu")  # type: ignore[attr-defined]
+    if not isinstance(spec, tuple) or len(spec) != 2:
+        return False
+    return resolve(as_dl_device(spec)).is_host
 
 
 class Placement(NamedTuple):
@@ -128,19 +158,18 @@ def register_context(context_or_queue: Any, device: Any = None) -> Device:
 
 
 def _by_pair(pair: Any) -> Device:
-    device_type, entry_id = as_dl_device(pair)
-    if device_type == HOST[0]:
-        raise _is_host((device_type, entry_id))
-    if device_type != DeviceType.ONE_API:
-        fits = all(0 <= number < 1 << 31 for number in (device_type, entry_id))
-        native = _core.resolve(device_type, entry_id) if fits else None
-        if native is None:
-            raise ValueError(
-                f"device is {(device_type, entry_id)}; only kDLOneAPI devices (14, id) are SYCL "
-                "devices, and those of CUDA and ROCm that SYCL lists"
-            )
-        return by_id(native[0].id)
-    return by_id(entry_id)
+    device_type, entry_id = device = as_dl_device(pair)
+    if device_type == DeviceType.ONE_API:
+        return by_id(entry_id)
+    named = resolve(device)
+    if named.is_host:
+        raise _is_host(device)
+    if named.entry is None:
+        raise ValueError(
+            f"device is {device}; only kDLOneAPI devices (14, id) are SYCL devices, and those of "
+            "CUDA and ROCm that SYCL lists"
+        )
+    return by_id(named.entry.id)
 
 
 def _is_host(spec: object) -> ValueError:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
-from sycl_ext._devices.placement import is_torch_device, names_device, place, those_here
+from sycl_ext._devices.placement import is_host, is_torch_device, names_device, place, those_here
 from sycl_ext._negotiation.consumers import Consumer, consumer_for, find_consumer
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.errors import CopyRefusedError
@@ -97,9 +97,7 @@ def _read_devices(device: Any) -> list[_Wanted]:
     """Read one device or a list of them; the host is (1, 0)."""
     given = those_here(device) if isinstance(device, list) else [device]
     return [
-        (HOST, HOST)
-        if (one.type == "cpu" if is_torch_device(one) else isinstance(one, tuple) and one == HOST)
-        else (one, place(one).device.__dlpack_device__())
+        (HOST, HOST) if is_host(one) else (one, place(one).device.__dlpack_device__())
         for one in given
     ]
 
@@ -169,17 +167,23 @@ def _offers_to_library(
             yield one._replace(plan=replace(one.plan, candidates=best.candidates))
         if HOST not in [where for _, where in wanted]:
             return
-    elif who.memory == "usm" and source.entry_id is None:
-        default = int(DeviceType.ONE_API), _core.default_entry().id
-        yield offer(None, sources.plan_for(facts, default, copy))
-    elif source.entry_id is not None and who.takes_usm(source.usm_type):
-        own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
-        found = sources.plan_for(facts, own, copy, ours=who.any_context, root_only=who.root_only)
-        yield offer(None, found)
+    else:
+        offers = []
+        if who.memory == "usm" and source.entry_id is None:
+            default = int(DeviceType.ONE_API), _core.default_entry().id
+            offers.append(offer(None, sources.plan_for(facts, default, copy)))
+        elif source.entry_id is not None and who.takes_usm(source.usm_type):
+            own = (int(DeviceType.ONE_API), source.entry_id) if who.any_context else None
+            ways = {"ours": who.any_context, "root_only": who.root_only}
+            offers.append(offer(None, sources.plan_for(facts, own, copy, **ways)))
+        if who.memory != "usm":
+            offers.append(offer(HOST, sources.plan_for(facts, HOST, copy)))
+        # A view on the host comes before a copy on the device, which loses what a consumer writes.
+        if len(offers) == 2 and offers[0].plan.cost > offers[1].plan.cost:
+            offers.reverse()
+        yield from offers
     if who.memory == "usm":
         return
-    if wanted is None:
-        yield offer(HOST, sources.plan_for(facts, HOST, copy))
     if needed is None and copy is None and host_copy:
         # A consumer that refuses a view (read-only, strides) may still take a copy of its own.
         yield Offer(sources.plan_for(facts, HOST, True), HOST)

@@ -4,7 +4,7 @@
 import sys
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypeGuard
+from typing import Any, Literal, NoReturn, SupportsIndex, TypeAlias, TypeGuard, TypeVar
 
 UsmType: TypeAlias = Literal["device", "shared", "host"]
 #: A shape as callers write it.
@@ -13,6 +13,31 @@ Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 ALLOCATED: tuple[UsmType, ...] = ("device", "shared", "host")
 #: All kinds; "system" is host memory that the device reaches.
 USM_TYPES = (*ALLOCATED, "system")
+
+
+_Same = TypeVar("_Same", bound="Identity")
+
+
+class Identity:
+    """The base of objects that stand for something of this process, such as a device.
+
+    A copy is the object itself, also within a copied dataclass, estimator or module. It cannot be
+    pickled, because another process does not have what it stands for.
+    """
+
+    __slots__ = ()
+
+    #: What to send to another process in its place.
+    _portable_form: str = ""
+
+    def __copy__(self: _Same) -> _Same:
+        return self
+
+    def __deepcopy__(self: _Same, memo: dict[int, Any]) -> _Same:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} belongs to this process; {self._portable_form}")
 
 
 def is_int(x: object) -> TypeGuard[int]:

@@ -5,7 +5,9 @@ A producer without a row is trusted. A row says where a library's arrays deviate
 protocol.
 """
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 
@@ -28,6 +30,76 @@ def _has_no_numbers(tensor: Any) -> str | None:
     )
 
 
+#: Classes of torch whose tensors have no memory of their own, or more than one.
+_TORCH_CLASSES = {
+    "MaskedTensor": "a masked tensor is two tensors: pass x.get_data(), and x.get_mask()",
+    "FakeTensor": "a fake tensor has no memory: pass torch.zeros(x.shape, dtype=x.dtype), made "
+    "outside its FakeTensorMode",
+    "DTensor": "a distributed tensor is many: pass x.to_local(), the one of this process",
+    "AsyncCollectiveTensor": "a collective operation has not ended: pass x.wait()",
+    "FunctionalTensor": "a functional tensor has no memory: pass "
+    "torch._from_functional_tensor(x.elem)",
+    "NestedTensor": "a nested tensor is many: pass x.to_padded_tensor(0.0), or each of x.unbind()",
+}
+
+
+def _is_wrapped(x: Any) -> bool:
+    torch = sys.modules["torch"]
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))
+
+
+def _is_functional(x: Any) -> bool:
+    return bool(sys.modules["torch"]._is_functional_tensor(x))
+
+
+#: States of ``torch.Tensor`` itself, in the order in which they hide each other.
+_TORCH_STATES: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (_is_wrapped, "it is inside torch.func: pass it after vmap, grad or jvp has returned"),
+    (
+        _is_functional,
+        "a functional tensor has no memory: pass torch._from_functional_tensor(x)",
+    ),
+    (
+        lambda x: x.is_nested,
+        "a nested tensor is many: pass x.to_padded_tensor(0.0), or each of x.unbind()",
+    ),
+    (lambda x: x.is_meta, "a meta tensor has no memory: pass torch.zeros_like(x, device='cpu')"),
+    (lambda x: x.is_quantized, "pass x.dequantize(), or x.int_repr() for its integers"),
+    (lambda x: str(x.layout) != "torch.strided", "pass x.to_dense()"),
+    (lambda x: x.is_conj(), "pass x.resolve_conj()"),
+)
+
+
+def _way_out_of_torch(x: Any) -> str:
+    for cls in type(x).__mro__:
+        if cls.__name__ in _TORCH_CLASSES and cls.__module__.startswith("torch."):
+            return _TORCH_CLASSES[cls.__name__]
+    for is_so, way_out in _TORCH_STATES:
+        with suppress(Exception):  # a wrapper answers few questions
+            if is_so(x):
+                return way_out
+    return ""
+
+
+def _way_out_of_jax(x: Any) -> str:
+    name = type(x).__name__
+    if "Tracer" in name:
+        return (
+            "a traced array has no memory: pass it outside jax.jit, or in the function of "
+            "jax.pure_callback"
+        )
+    return "keys are no numbers: pass jax.random.key_data(x)" if name == "PRNGKeyArray" else ""
+
+
+def _way_out_of_tensorflow(x: Any) -> str:
+    if type(x).__name__ not in ("SymbolicTensor", "Tensor"):
+        return ""
+    return (
+        "a symbolic tensor has no memory: pass it outside tensorflow.function, or in the function "
+        "of tensorflow.numpy_function"
+    )
+
+
 class Producer(NamedTuple):
     """One producer library."""
 
@@ -42,7 +114,8 @@ class Producer(NamedTuple):
     #: Reading ``__sycl_usm_array_interface__`` waits for the queue in a way that two threads must
     #: not.
     waits_in_description: bool = False
-    advice: str = ""  # the way out when its arrays refuse, if their own message has none
+    #: The way out when one of its arrays refuses, if its own message has none; or its function.
+    advice: str | Callable[[Any], str] = ""
 
 
 PRODUCERS: tuple[Producer, ...] = (
@@ -50,6 +123,7 @@ PRODUCERS: tuple[Producer, ...] = (
         "jax",
         "0.10: arrays are immutable, and exported as DLPack 0.x or without the read-only flag",
         immutable=True,
+        advice=_way_out_of_jax,
     ),
     Producer("jaxlib", "0.10: the class of jax's arrays says that it is jaxlib's", immutable=True),
     Producer(
@@ -67,12 +141,14 @@ PRODUCERS: tuple[Producer, ...] = (
         "2.13: ``__dlpack__`` refuses the conjugate bit and does not look at the negative bit, "
         "which ``torch.tensor([1 + 2j]).conj().imag`` has",
         withheld=_negated,
+        advice=_way_out_of_torch,
     ),
     Producer(
         "tensorflow",
         "2.21: ``__dlpack__`` ends the process (a failed CHECK) for strings, resources and "
         "variants",
         withheld=_has_no_numbers,
+        advice=_way_out_of_tensorflow,
     ),
     Producer(
         "dpnp",
@@ -84,8 +160,10 @@ PRODUCERS: tuple[Producer, ...] = (
         "pyarrow",
         "26: an array with nulls, of bits or of strings has no DLPack form; "
         "``numpy.asarray`` copies numbers with nulls to float64, and bits to bytes",
-        advice="pass numpy.asarray(array), which has NaN for nulls, or replace nulls with "
-        "array.fill_null(value)",
+        advice=(
+            "pass numpy.asarray(x), which has NaN for nulls, or replace nulls with "
+            "x.fill_null(value)"
+        ),
     ),
 )
 
@@ -127,19 +205,24 @@ def why_withheld(x: Any) -> str | None:
     return None
 
 
-def advice_for(cls: type) -> str:
-    """Return the way out of a refusal by an instance of a class, for the end of a message.
+def advice_for(x: Any) -> str:
+    """Return the way out of a refusal by an array, for the end of a message.
 
     Examples
     --------
-    >>> advice_for(type("Int64Array", (), {"__module__": "pyarrow.lib"})).partition(",")[0]
-    '; pass numpy.asarray(array)'
-    >>> advice_for(dict)
+    >>> array = type("Int64Array", (), {"__module__": "pyarrow.lib"})()
+    >>> advice_for(array).partition(",")[0]
+    '; pass numpy.asarray(x)'
+    >>> advice_for({})
     ''
     """
-    module = f"{cls.__module__}."
-    found = (row.advice for row in PRODUCERS if row.advice and module.startswith(f"{row.package}."))
-    return "".join(f"; {advice}" for advice in found)
+    modules = [f"{base.__module__}." for base in type(x).__mro__]
+    for row in PRODUCERS:
+        if any(module.startswith(f"{row.package}.") for module in modules):
+            way_out = row.advice(x) if callable(row.advice) else row.advice
+            if way_out:
+                return f"; {way_out}"
+    return ""
 
 
 def is_of(cls: type, trait: str) -> bool:

@@ -32,8 +32,11 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return dtype
 
 
-def dtype_name(dtype: Any) -> str:
-    """Return the table entry of a dtype in any form; ValueError if that dtype is not exchanged."""
+def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
+    """Return the table entry of a dtype in any form; ValueError if that dtype is not exchanged.
+
+    `of_memory`: it is that of an object `x` with memory, and not an argument; the advice differs.
+    """
     if isinstance(dtype, str) and dtype in _ROWS:
         return dtype
     of_torch = loaded("torch", "dtype")
@@ -59,42 +62,59 @@ def dtype_name(dtype: Any) -> str:
     name = str(resolved.name)
     if name in _ROWS:
         return name
-    raise ValueError(f"dtype {name} is not exchanged{_way_out(resolved)}")
+    raise ValueError(f"dtype {name} is not exchanged{_way_out(resolved, of_memory)}")
 
 
-#: Why a dtype is not exchanged, by the kind of NumPy's dtype, and the array to use instead.
+#: Why a dtype is not exchanged, by the kind of NumPy's dtype; the dtype to use instead; and the
+#: call that makes it of any object with such memory, which need not have methods of an array.
 _REFUSED = {
-    **dict.fromkeys("Mm", ("times have no DLPack type", "array.view('int64')")),
-    **dict.fromkeys("SU", ("strings have no DLPack type", "array.view('uint8')")),
-    "T": ("strings have no DLPack type", "numpy.strings.encode(array).view('uint8')"),
+    **dict.fromkeys(
+        "Mm", ("times have no DLPack type", "int64", "numpy.ascontiguousarray(x).view('int64')")
+    ),
+    **dict.fromkeys(
+        "SU", ("strings have no DLPack type", "uint8", "numpy.ascontiguousarray(x).view('uint8')")
+    ),
+    "T": (
+        "strings have no DLPack type",
+        "uint8",
+        "numpy.ascontiguousarray(numpy.strings.encode(x)).view('uint8')",
+    ),
     "O": (
         "objects have no DLPack type",
-        "array.astype('float64') if they are numbers, "
-        "array.astype('U').view('uint8') for their text",
+        "float64",
+        "numpy.asarray(x).astype('float64') if they are numbers, "
+        "numpy.ascontiguousarray(x).astype('U').view('uint8') for their text",
     ),
-    "f": ("long double numbers have no DLPack type", "array.astype('float64')"),
-    "c": ("long double numbers have no DLPack type", "array.astype('complex128')"),
+    "f": ("long double numbers have no DLPack type", "float64", "numpy.asarray(x, 'float64')"),
+    "c": (
+        "long double numbers have no DLPack type",
+        "complex128",
+        "numpy.asarray(x, 'complex128')",
+    ),
 }
 #: Replacements of ml_dtypes' types with less than a byte, by the beginning of their names.
 _SMALL = {"int": "int8", "uint": "uint8", "float": "float32"}
 
 
-def _way_out(dtype: np.dtype[Any]) -> str:
+def _way_out(dtype: np.dtype[Any], of_memory: bool) -> str:
     """Return the reason why a dtype is not exchanged, and its replacement."""
-    reason, use = _REFUSED.get(dtype.kind, ("", ""))
+    reason, replacement, call = _REFUSED.get(dtype.kind, ("", "", ""))
     small = _SMALL.get(dtype.name.partition("_")[0].rstrip("0123456789"))
     if dtype.names:
-        reason, use = (
-            "records have no DLPack type",
-            f"each of its fields: array[{dtype.names[0]!r}]",
-        )
+        reason = "records have no DLPack type"
+        replacement, call = "", f"each of its fields: numpy.asarray(x)[{dtype.names[0]!r}]"
     elif dtype.type is np.void:
-        reason, use = "raw bytes have no DLPack type", "array.view('uint8')"
+        reason, replacement = "raw bytes have no DLPack type", "uint8"
+        call = "numpy.ascontiguousarray(x).view('uint8')"
     elif dtype.itemsize == 1 and small:
-        reason, use = "an element has less than a byte", f"array.astype({small!r})"
-    if reason:
-        return f" ({reason}); use {use}"
-    return f"; convert it to one of {', '.join(_ROWS)}"
+        reason, replacement = "an element has less than a byte", small
+        call = f"numpy.asarray(x).astype({small!r})"
+    if not reason:
+        return f"; convert it to one of {', '.join(_ROWS)}"
+    if of_memory:
+        return f" ({reason}); pass {call}"
+    use = f"{replacement!r}" if replacement else "a tensor for each of its fields"
+    return f" ({reason}); use {use}"
 
 
 def _name_in_dlpack(dtype: Any) -> str:

@@ -6,10 +6,11 @@ from typing import Any
 from sycl_ext import _native as _core
 from sycl_ext._debug.introspection import remember
 from sycl_ext._debug.trace import ENABLED, note, traced
+from sycl_ext._devices.placement import resolve
 from sycl_ext._devices.queues import NO_SYNC, queue_from
-from sycl_ext._negotiation.dlpack import HOST, as_dl_device
+from sycl_ext._negotiation.dlpack import as_dl_device
 from sycl_ext._negotiation.kinds import check_flag, is_int
-from sycl_ext._protocols.sources import carry_out, facts_of, native_entry, plan_for
+from sycl_ext._protocols.sources import carry_out, facts_of, plan_for
 
 
 @traced
@@ -17,29 +18,28 @@ def export(
     tensor: _core.TensorBase, stream: Any, max_version: Any, dl_device: Any, copy: Any
 ) -> object:
     """Answer a ``__dlpack__`` call that the core does not answer itself."""
-    try:
-        major, _minor = (0, 0) if max_version is None else max_version
-        versioned = int(major) >= 1
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"max_version is {max_version!r}; it must be None or a pair such as (1, 0)"
-        ) from error
+    versioned = _takes_versioned(max_version)
     allowed = check_flag("copy", copy, or_none=True)
     asked = None if dl_device is None else as_dl_device(dl_device)
     found = plan_for(facts_of(tensor), asked, allowed, versioned=versioned).check()
     label = asked or tensor.__dlpack_device__()
-    if label == HOST and stream is not None:
+    named = resolve(label)
+    if named.is_host and stream is not None:
         raise BufferError(f"stream is {stream!r}; an export to the host, (1, 0), takes stream=None")
     result = carry_out(found, tensor, label)
     note(found.route.value, tensor, found.copies)
-    is_native, waits = native_entry(label) is not None, not (is_int(stream) and stream == NO_SYNC)
+    waits = not (is_int(stream) and stream == NO_SYNC)
     # SYCL cannot order a stream of CUDA or HIP after its work.
-    if is_native and stream is not None and not is_int(stream):
+    if named.native is not None and stream is not None and not is_int(stream):
         raise TypeError(
             f"stream is {stream!r}; for a device of CUDA or ROCm it must be None, -1, or the "
             "library's stream as an int"
         )
-    consumer = queue_from(stream) if waits and not is_native and stream is not None else None
+    consumer = (
+        queue_from(stream)
+        if waits and not named.native is not None and stream is not None
+        else None
+    )
     if found.copies == 0 and waits:  # a finished copy is safe on every queue
         if consumer is None:
             _core.synchronize(tensor)
@@ -47,3 +47,18 @@ def export(
             _core.order_after(consumer, tensor)
     companion = remember(result, label) if ENABLED else None
     return _core.make_capsule(result, versioned, label, found.copies > 0, True, companion)
+
+
+def _takes_versioned(max_version: Any) -> bool:
+    """Return whether a consumer takes the versioned struct; None stands for DLPack 0.x."""
+    if max_version is None:
+        return False
+    try:
+        major, minor = max_version
+    except (TypeError, ValueError):
+        major = minor = None
+    if not (is_int(major) and is_int(minor)):
+        raise TypeError(
+            f"max_version is {max_version!r}; it must be None or a pair of ints such as (1, 0)"
+        )
+    return major >= 1

@@ -6,6 +6,7 @@ The views that the core makes without Python are in ``src/python/imports.cpp``.
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from enum import IntFlag, auto
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices import queues
 from sycl_ext._devices.device import shared_queue
-from sycl_ext._devices.placement import Placement, place, those_here
+from sycl_ext._devices.placement import Placement, place, resolve, those_here
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice, as_dl_device
 from sycl_ext._negotiation.errors import (
     NO_REFUSALS,
@@ -25,7 +26,7 @@ from sycl_ext._negotiation.errors import (
     message_of,
     refusal_by,
 )
-from sycl_ext._negotiation.kinds import is_capsule
+from sycl_ext._negotiation.kinds import ALLOCATED, is_capsule
 from sycl_ext._negotiation.producers import advice_for, definer, is_of, known, why_withheld
 from sycl_ext._negotiation.rules import Route, cheapest, kind_of_copy
 from sycl_ext._protocols import sources
@@ -62,6 +63,7 @@ def import_slowly(x: Any, heard: object, *fields: Any) -> _core.TensorBase:
     placement = None if request.device is None else place(request.device)
 
     def settle(tensor: _core.TensorBase, copied: bool = False) -> _core.TensorBase:
+        tensor = _of_described_kind(tensor, x)
         if request.in_place:
             return _core.as_usm(tensor, False)
         return move(tensor, placement, None if copied and request.copy else request.copy)
@@ -267,12 +269,12 @@ def _ask_view(
     if facts & Facts.MAY_WITHHOLD and _ask(refusals, lambda: _require_not_withheld(x)):
         return None
     keywords: dict[str, Any] = {"copy": False} if copy is False else {}
-    native, shown, queue = sources.native_entry(device), None, None
-    if native is not None:
-        keywords["stream"] = _core.native_stream(native[0])
-    elif device[0] not in (DeviceType.CPU, DeviceType.ONE_API):
+    named, shown, queue = resolve(device), None, None
+    if named.native is not None:
+        keywords["stream"] = _core.native_stream(named.native[0])
+    elif device[0] != DeviceType.ONE_API and not (named.is_host or named.may_be_host):
         return None
-    elif device[0] == DeviceType.ONE_API and 0 <= device[1] < _core.entry_count():
+    elif named.entry is not None:
         shown = queues.producer_queue(x)
         keywords["stream"] = (
             None if shown is queues.OTHER_RUNTIME else shown or shared_queue(device[1])
@@ -294,9 +296,12 @@ def _ask_view(
     try:
         return _core.import_capsule(x, capsule, device, copy is False, readonly, queue, base)
     except BufferError as error:
-        if shown is not queues.OTHER_RUNTIME or isinstance(error, CopyRefusedError):
+        # Its memory is unknown to our driver, cannot be read, or is not there; the producer may
+        # still make a copy on the host.
+        has_another_way = shown is queues.OTHER_RUNTIME or named.may_be_host or advice_for(x)
+        if not has_another_way or isinstance(error, CopyRefusedError):
             raise
-        refusals.append(error)  # its memory is unknown to our driver; a copy to the host is not
+        refusals.append(error)
         return None
 
 
@@ -308,6 +313,20 @@ def _require_not_withheld(x: Any) -> None:
 def _ask_for_capsule(x: Any, **keywords: Any) -> object:
     with queues.device_guard(x):
         return x.__dlpack__(**keywords)
+
+
+def _of_described_kind(tensor: _core.TensorBase, x: Any) -> _core.TensorBase:
+    """Return an array without elements as the kind of USM that its producer names.
+
+    Its pointer may be NULL, which is of no kind.
+    """
+    if tensor.size or tensor.entry_id is None or sources.is_tensor(x):
+        return tensor
+    kind = getattr(x, "usm_type", None)
+    offered = _core.entry(tensor.entry_id).usm_types
+    if kind == tensor.usm_type or kind not in ALLOCATED or kind not in offered:
+        return tensor
+    return _core.of_kind(tensor, kind)
 
 
 def _ask_without_keywords(x: Any, refusals: Refusals) -> object:
@@ -345,17 +364,17 @@ def _import_copy(
     x: Any, announced: DLDevice, placement: Placement | None, request: Request, refusals: Refusals
 ) -> _core.TensorBase:
     """Ask the producer to copy to the requested device, otherwise to the host."""
-    tensor_or_none, copy = None, request.copy
-    if placement is not None and announced != HOST and not request.in_place:
+    tensor_or_none, copy, is_on_host = None, request.copy, resolve(announced).is_host
+    if placement is not None and not is_on_host and not request.in_place:
         wanted = placement.device.__dlpack_device__()
         tensor_or_none = _ask_copy(x, wanted, copy, refusals)
         if tensor_or_none is not None:
             return move(tensor_or_none, placement, copy)
-    if announced != HOST:
+    if not is_on_host:
         tensor_or_none = _ask_copy(x, HOST, copy, refusals)
     if tensor_or_none is None and refusals:
         whose = f"the {type(x).__name__} on device {announced} refused"
-        raise refusal_by(whose, refusals[0], advice_for(type(x)))
+        raise refusal_by(whose, refusals[0], advice_for(x))
     if tensor_or_none is None:
         raise CopyRefusedError(
             f"copy=False, and the {type(x).__name__} is on device {announced}, which only a copy "
@@ -385,7 +404,7 @@ def _no_device(x: Any, refusal: Exception) -> Exception:
             f"an object of type {type(x).__name__} has no __dlpack_device__; "
             f"{way if _has_buffer(x) else _way_in(x)}"
         )
-    return refusal_by(f"the {type(x).__name__} has no DLPack device", refusal)
+    return refusal_by(f"the {type(x).__name__} has no DLPack device", refusal, advice_for(x))
 
 
 def _ask_copy(
@@ -488,10 +507,7 @@ def _import_to_first(
 def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     """Return the memory of a NumPy array, also of dtypes that NumPy itself does not export."""
     owner, array = array, np.asarray(array)  # a subclass may say anything about itself
-    try:
-        name = dtype_name(array.dtype)
-    except ValueError as error:  # of an argument; here a producer cannot export
-        raise BufferError(str(error)) from None
+    name = _exchanged_dtype(array.dtype)
     itemsize = array.itemsize
     if any(  # the stride of a length of 1 is never used
         stride % itemsize
@@ -508,6 +524,14 @@ def _from_ndarray(array: np.ndarray[Any, Any]) -> _core.TensorBase:
     return _core.borrow(pointer, name, array.shape, strides, readonly, owner, None, None)
 
 
+def _exchanged_dtype(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype; BufferError if memory of that dtype is not exchanged."""
+    try:
+        return dtype_name(dtype, of_memory=True)
+    except ValueError as error:  # of an argument; here a producer cannot export
+        raise BufferError(str(error)) from None
+
+
 def _from_buffer(x: Any) -> _core.TensorBase:
     try:
         view = memoryview(x)
@@ -516,7 +540,17 @@ def _from_buffer(x: Any) -> _core.TensorBase:
             f"an object of type {type(x).__name__} offers no memory: it has neither "
             f"__sycl_usm_array_interface__, __dlpack__ nor the buffer protocol; {_way_in(x)}"
         ) from None
-    return _from_ndarray(np.asarray(view))
+    if isinstance(view.obj, np.generic):  # a scalar, such as a date, may offer its bytes
+        _exchanged_dtype(view.obj.dtype)
+    try:
+        array = np.asarray(view)
+    except (ValueError, TypeError, RuntimeError, NotImplementedError) as error:
+        raise BufferError(
+            f"the {type(x).__name__} offers a buffer of format {view.format!r}, which NumPy does "
+            f"not read ({error}); pass numpy.frombuffer(x, dtype), where dtype is that of the "
+            'elements, or "uint8" for its bytes'
+        ) from error
+    return _from_ndarray(array)
 
 
 def _has_buffer(x: Any) -> bool:
@@ -531,8 +565,16 @@ def _has_buffer(x: Any) -> bool:
 
 def _way_in(x: Any) -> str:
     """Return advice for an object without memory."""
+    if way_out := advice_for(x):
+        return way_out.removeprefix("; ")
+    if definer(type(getattr(x, "data", None)), *_DLPACK, _DESCRIPTION[0]):
+        return "pass x.data, which is an array"  # of xarray, over any library
     arrays = ("__array__", "__array_interface__")  # pillow's images have only the second
-    is_number_or_list = isinstance(x, (int, float, complex, list, tuple))
-    if is_number_or_list or any(hasattr(type(x), name) for name in arrays):
+    if isinstance(x, (int, float, complex)) or any(hasattr(type(x), name) for name in arrays):
         return "make an array of it with numpy.asarray(x, dtype)"
+    if isinstance(x, (list, tuple)):
+        with suppress(Exception):  # of unequal lengths, or of arrays on a device
+            _exchanged_dtype(np.asarray(x).dtype)
+            return "make an array of it with numpy.asarray(x, dtype)"
+        return "make one array of its elements in their library, and pass that"
     return "pass an array, such as one of NumPy, dpnp or torch"

@@ -7,6 +7,7 @@ from weakref import ProxyTypes
 
 from sycl_ext import _native as _core
 from sycl_ext._devices.device import Device, by_id
+from sycl_ext._devices.placement import resolve
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice
 from sycl_ext._negotiation.rules import Plan, Request, Route, Source, kind_of_copy, plan
 
@@ -33,10 +34,14 @@ def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **wishe
     party expects USM of the default context under a root id.
     """
     facts = {"known": device is None}
-    native = None if device is None or device[0] in _NAMED_BY_ENTRIES else native_entry(device)
-    if native is not None:
-        facts["right_kind"] = native[1] == source.usm_type
-        device = (int(DeviceType.ONE_API), native[0].id)
+    if device not in (None, HOST) and device[0] != DeviceType.ONE_API:
+        named = resolve(device)
+        if named.is_host:
+            device = HOST
+        elif named.native is not None:
+            entry, kind = named.native
+            facts["right_kind"] = kind == source.usm_type
+            device = (int(DeviceType.ONE_API), entry.id)
     device_type, entry_id = device or source.device
     if device_type == DeviceType.ONE_API:
         facts["known"] = 0 <= entry_id < _core.entry_count()
@@ -49,27 +54,16 @@ def plan_for(source: Source, device: DLDevice | None, copy: bool | None, **wishe
     return plan(source, Request(device, copy, **wishes, **facts))
 
 
-_NAMED_BY_ENTRIES = (HOST[0], int(DeviceType.ONE_API))
-
-
-def native_entry(device: DLDevice) -> tuple[_core.Entry, str | None] | None:
-    """Return the root device and the kind of USM of a CUDA or ROCm device type, or None."""
-    if device[0] in _NAMED_BY_ENTRIES:
-        return None
-    fits = all(0 <= number < 1 << 31 for number in device)
-    return _core.resolve(*device) if fits else None
-
-
 def carry_out(found: Plan, tensor: _core.TensorBase, target: DLDevice) -> _core.TensorBase:
     """Return the memory of a plan (a tensor of the base class or a `Tensor`)."""
     if found.route in (Route.VIEW, Route.HOST_VIEW):
         return tensor
     if found.route is Route.HOST_COPY:
         return _core.copy_to_host(tensor)
-    native = native_entry(target)
+    native = resolve(target).native
     if native is not None:
         entry, kind = native
-        return _core.copy_to_entry(tensor, entry, kind or "device", "C", None)
+        return _core.copy_to_entry(tensor, entry, kind, "C", None)
     return copy_to(tensor, _core.entry(target[1]))
 
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note
 from sycl_ext._negotiation.dlpack import HOST
-from sycl_ext._negotiation.kinds import check_flag
+from sycl_ext._negotiation.kinds import Identity, check_flag
 from sycl_ext._protocols import sources
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 _FRACTION, _LONGEST = 1 / 8, 0.005
 
 
-class AsyncCopy(Generic[Result]):
+class AsyncCopy(Identity, Generic[Result]):
     """A copy in the background.
 
     ``Tensor.copy_from(x, wait=False)`` and ``Tensor.to_numpy(wait=False)`` return one. A dense copy
@@ -130,8 +130,7 @@ class AsyncCopy(Generic[Result]):
     def __repr__(self) -> str:
         return f"<AsyncCopy: {'done' if self.done() else 'pending'}>"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("an AsyncCopy cannot be pickled; send its result()")
+    _portable_form = "send its result()"
 
 
 def to_numpy(

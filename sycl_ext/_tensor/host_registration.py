@@ -7,10 +7,11 @@ from typing import Any
 
 from sycl_ext import _core
 from sycl_ext._devices.device import Device, roots
+from sycl_ext._negotiation.kinds import Identity
 from sycl_ext._protocols import sources
 
 
-class HostRegistration:
+class HostRegistration(Identity):
     """A registration of host memory with drivers, made by `register_host` and ended by `close`.
 
     It is a context manager, and keeps the memory: as long as it is open, its ``bytearray`` cannot
@@ -23,6 +24,8 @@ class HostRegistration:
     """
 
     __slots__ = ("__weakref__", "_registration", "nbytes")
+
+    _portable_form = "register the memory in the other process"
 
     def __init__(self, x: Any) -> None:
         memory = _core.find_memory(sources.strong(x), False)

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """`HostView`: the memory of any tensor, for consumers of host memory."""
 
-from typing import Any
+from __future__ import annotations
+
+import operator
+from typing import Any, Literal, NoReturn, SupportsIndex
 
 from sycl_ext import _native as _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.kinds import is_capsule
 from sycl_ext._protocols import imports, sources
-from sycl_ext._tensor.array import Array
+from sycl_ext._tensor import pickling
 from sycl_ext._tensor.display import describe
+from sycl_ext._tensor.views import Views
 
 
-class HostView(Array):
+class HostView(Views):
     """A producer of host memory, ``(1, 0)``, over the memory of a tensor or of any producer.
 
     NumPy, PyTorch, JAX and similar libraries refuse a kDLOneAPI array without asking for a host
@@ -33,9 +37,34 @@ class HostView(Array):
     __slots__ = ()
 
     @property
+    def device(self) -> NoReturn:
+        """A host view is on no SYCL device: an AttributeError."""
+        raise AttributeError(
+            "a HostView has no device, because the host is no SYCL device; x.__dlpack_device__() "
+            "is (1, 0), and x.to_device(device) is a Tensor"
+        )
+
+    @property
     def is_copy(self) -> bool:
         """Whether the elements are a copy of the source."""
         return self.is_host_copy
+
+    def copy(self, order: Literal["C", "F"] = "C") -> HostView:
+        """Return a contiguous, writable copy in host memory."""
+        if order not in ("C", "F"):
+            raise ValueError(f"order is {order!r}; it must be 'C' or 'F'")
+        if order == "F":
+            return self.T.copy().T
+        return _core.as_host_view(_core.copy_to_host(self), None)
+
+    def __copy__(self) -> HostView:
+        axes = pickling.memory_axes(self.shape, self.strides)
+        copied = _core.copy_to_host(self._with_axes(axes))
+        strides = sources.compact_strides(self.shape, axes)
+        return _core.as_host_view(_core.view(copied, 0, self.shape, strides, None), None)
+
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        return pickling.reduce(self, operator.index(protocol), to_host=True)
 
     def __repr__(self) -> str:
         what = "copy" if self.is_copy else "view"

@@ -3,6 +3,7 @@
 
 import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any, TypeAlias
 
@@ -98,15 +99,12 @@ def _expand_ellipsis(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 def _as_ints(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, (bool, str, bytes)):
-        try:
+        with suppress(Exception):  # of any class: an array of another library raises its own
             return (operator.index(shape),)
-        except TypeError:
-            pass
-        try:
+        with suppress(Exception):
             return tuple(operator.index(length) for length in shape)
-        except TypeError:
-            pass
-    raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints")
+    hint = "; pass tuple(x.tolist())" if hasattr(shape, "tolist") else ""
+    raise TypeError(f"shape is {shape!r}; it must be an int or a sequence of ints{hint}")
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def part_of(device: Device, path: Sequence[Cut]) -> Device:
 # ---- the order of the elements -------------------------------------------------------------------
 
 
-def _memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+def memory_axes(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
     """Return the axes from the longest stride to the shortest; those of length 1 stay in place."""
     by_stride = iter(
         sorted((a for a, n in enumerate(shape) if n != 1), key=lambda a: -abs(strides[a]))
@@ -130,7 +130,7 @@ def copy_as_it_lies(tensor: Array) -> _core.TensorBase:
     queue = _core.own_queue(tensor)
     if tensor.f_contiguous or tensor.c_contiguous:
         return _core.copy_to_entry(tensor, entry, kind, "C" if tensor.c_contiguous else "F", queue)
-    axes = _memory_axes(tensor.shape, tensor.strides)
+    axes = memory_axes(tensor.shape, tensor.strides)
     copy = _core.copy_to_entry(tensor._with_axes(axes), entry, kind, "C", queue)
     return _core.view(copy, 0, tensor.shape, compact_strides(tensor.shape, axes), None)
 
@@ -138,14 +138,15 @@ def copy_as_it_lies(tensor: Array) -> _core.TensorBase:
 # ---- out -----------------------------------------------------------------------------------------
 
 
-def reduce(tensor: Array, protocol: int) -> tuple[Any, ...]:
-    """Return the result of ``__reduce_ex__`` of a tensor."""
+def reduce(tensor: Array, protocol: int, *, to_host: bool = False) -> tuple[Any, ...]:
+    """Return the result of ``__reduce_ex__``; `to_host`: of a host view, which stays one."""
     shape, strides = tensor.shape, tensor.strides
-    axes = _memory_axes(shape, strides)
+    axes = memory_axes(shape, strides)
     axes = tuple(axis for axis in axes if shape[axis] <= 1 or strides[axis] != 0)  # no repetitions
     buffer = _bytes_of(tensor._with_axes(axes))
-    device = None if tensor.entry_id is None else tuple(words_of(by_id(tensor.entry_id)))
-    return load, (
+    entry_id = None if to_host else tensor.entry_id
+    device = None if entry_id is None else tuple(words_of(by_id(entry_id)))
+    return load_host_view if to_host else load, (
         FORMAT,
         tensor.dtype_name,
         tensor.shape,
@@ -175,8 +176,54 @@ def _bytes_of(tensor: _core.TensorBase) -> memoryview:
 # ---- in ------------------------------------------------------------------------------------------
 
 
+class _Pickled(NamedTuple):
+    """The checked parts of a pickle."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    usm_type: str
+    readonly: bool
+    device: Any
+    data: memoryview
+
+    def elements(self) -> _core.TensorBase:
+        """Return the stored elements, as a view of the pickle's bytes."""
+        stored = tuple(self.shape[axis] for axis in self.axes)
+        pointer = 0
+        if self.data.nbytes:
+            pointer = np.frombuffer(self.data, np.uint8).__array_interface__["data"][0]
+        strides = compact_strides(stored, range(len(stored)))
+        return _core.borrow(pointer, self.dtype, stored, strides, True, self.data, None, None)
+
+    def in_order(self, tensor: _core.TensorBase) -> _core.TensorBase:
+        """Return a copy of the elements with the axes of the pickled tensor."""
+        if not self.readonly and self.axes == tuple(range(len(self.shape))):
+            return tensor
+        strides = compact_strides(self.shape, self.axes)
+        return _core.view(tensor, 0, self.shape, strides, self.readonly)
+
+
 def load(version: Any, *parts: Any) -> _core.TensorBase:
     """Make a tensor from the parts of a pickle, after checking all of them."""
+    pickled = _read(version, parts)
+    placement = _check_device(pickled.device)
+    kind = kind_of_copy(pickled.usm_type, placement.device.usm_types, moves=False)
+    entry, queue, given = placement.device._entry, placement.queue, pickled.elements()
+    tensor = _core.allocate(entry, kind, pickled.dtype, given.shape, "C", queue)
+    if given.size:
+        _core.copy_elements(tensor, given)
+    return pickled.in_order(tensor)
+
+
+def load_host_view(version: Any, *parts: Any) -> _core.TensorBase:
+    """Make a host view, in host memory, from the parts of a pickle."""
+    pickled = _read(version, parts)
+    return _core.as_host_view(pickled.in_order(_core.copy_to_host(pickled.elements())), None)
+
+
+def _read(version: Any, parts: tuple[Any, ...]) -> _Pickled:
+    """Check the parts of a pickle."""
     startup.load_core()  # this may be the first use of the package in the process
     if type(version) is not int or version != FORMAT:
         raise _refused(f"its format is {version!r}, and not {FORMAT}: update sycl_ext")
@@ -189,19 +236,7 @@ def load(version: Any, *parts: Any) -> _core.TensorBase:
     if type(readonly) is not bool:
         raise _refused(f"readonly is {readonly!r}")
     data = _check_buffer(buffer, prod(stored) * ITEMSIZES[dtype])
-    placement = _check_device(device)
-
-    kind = kind_of_copy(usm_type, placement.device.usm_types, moves=False)
-    entry, queue = placement.device._entry, placement.queue
-    tensor: _core.TensorBase = _core.allocate(entry, kind, dtype, stored, "C", queue)
-    if data.nbytes:
-        pointer = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
-        strides = compact_strides(stored, range(len(stored)))
-        given = _core.borrow(pointer, dtype, stored, strides, True, data, None, None)
-        _core.copy_elements(tensor, given)
-    if readonly or axes != tuple(range(len(shape))):
-        return _core.view(tensor, 0, shape, compact_strides(shape, axes), readonly)
-    return tensor
+    return _Pickled(dtype, shape, axes, usm_type, readonly, device, data)
 
 
 def _refused(what: str) -> pickle.UnpicklingError:

@@ -394,6 +394,14 @@ ELSEWHERE = {
         "package/devices/test_device_table.py",
     "memory.cached memory.limit memory.release_cached memory.statistics":
         "package/devices/test_memory_use.py",
+    "HostView.__copy__ HostView.__deepcopy__ HostView.__getitem__ HostView.__iter__ "
+    "HostView.__reduce_ex__ HostView.as_readonly HostView.copy HostView.copy_from "
+    "HostView.reshape HostView.squeeze HostView.to_device HostView.transpose "
+    "HostView.wait":
+        "package/tensor/test_host_view_methods.py",
+    "AsyncCopy.__copy__ AsyncCopy.__deepcopy__ Device.__copy__ Device.__deepcopy__ "
+    "HostRegistration.__copy__ HostRegistration.__deepcopy__":
+        "package/tensor/test_identities.py",
     "memory.live_exports": "package/debug/test_origins.py",
     "memory.register_host HostRegistration.close": "package/tensor/test_host_registration.py",
     "pickling.to_device": "package/tensor/test_pickle.py",

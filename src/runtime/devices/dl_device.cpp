@@ -8,6 +8,7 @@
 #include <sycl/ext/oneapi/backend/hip.hpp>
 
 #include "base/interpreter.hpp"
+#include "base/process_memory.hpp"
 #include "runtime/sycl/handles.hpp"
 #include "runtime/sycl/runtime_call.hpp"
 
@@ -35,11 +36,12 @@ constexpr std::array<Name, 5> names{{
 NamedDevice resolve(DLDevice device) {
   const int type = static_cast<int>(device.device_type);
   if (type == kDLCPU) return {true};
-  if (type == kDLOneAPI) return {false, find_entry(device.device_id)};
+  if (type == kDLOneAPI) return {false, false, find_entry(device.device_id)};
   NamedDevice found;
   for (const Name& name : names) {
     if (name.type != device.device_type) continue;
     found.kind = name.kind;
+    found.may_be_host = name.kind != UsmKind::device;
     for (int id = 0; id < root_count() && !found.entry; ++id) {
       const Entry& root = entry_at(id);
       const bool is_it = root.native_ordinal == device.device_id && root.backend == name.backend;
@@ -47,6 +49,12 @@ NamedDevice resolve(DLDevice device) {
     }
   }
   return found;
+}
+
+bool host_reads(const std::byte* first, std::size_t nbytes) noexcept {
+  if (nbytes == 0) return true;
+  const auto address = reinterpret_cast<std::uintptr_t>(first);
+  return is_readable(address) && is_readable(address + nbytes - 1);
 }
 
 std::uintptr_t native_stream(const Entry& entry) {

@@ -175,7 +175,10 @@ const Entry& entry_in_context(const void* pointer, const void* context) {
 const Entry& locate_usm(const char* what, const std::byte* first, std::size_t nbytes,
                         const Entry& entry, UsmKind* kind) {
   *kind = UsmKind::device;
-  if (nbytes == 0) return entry;
+  if (nbytes == 0) {
+    if (first) *kind = kind_in(entry, first).value_or(UsmKind::device);
+    return entry;
+  }
   require_not_forked([&entry] { return entry.is_cpu(); });
   const std::byte* const last = first + nbytes - 1;
   const char* const context = entry.default_context ? "default" : "private";

@@ -90,8 +90,9 @@ def test_refused(spec, word):
 def test_the_error_of_each_family_names_an_array_that_is_taken(array, family):
     with pytest.raises(BufferError, match=rf"\([\w ]*{family}") as caught:
         sx.as_tensor(array)
-    code = re.search(r"use (?:each of its fields: )?(.*)", str(caught.value))[1]
-    assert sx.as_tensor(eval(code, {"array": array, "numpy": np})).size
+    code = re.search(r"pass (?:each of its fields: )?(.*)", str(caught.value))[1]
+    for x in (array, array[:1].reshape(()), array[::-1]):
+        assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).size
 
 
 @pytest.mark.parametrize("spec", ["longdouble", "clongdouble"])

@@ -50,7 +50,7 @@ HOSTILE = {
     "float4": ({"dtype": (17, 4, 2)}, "code 17"),
     "padded sub-byte dtype": ({"flags": IS_SUBBYTE_TYPE_PADDED}, "sub-byte"),
     "CUDA": ({"device": (2, 0)}, r"\(2, 0\).*kDLOneAPI"),
-    "CUDA host": ({"device": (3, 0)}, r"\(3, 0\)"),
+    "CUDA host, not readable": ({"device": (3, 0), "data": 16}, r"\(3, 0\).*cannot read"),
     "device type 0": ({"device": (0, 0)}, r"\(0, 0\)"),
     "negative device type": ({"device": (-1, 0)}, r"\(-1, 0\)"),
     "no such device": ({"device": (14, 1_000_000)}, r"\(14, 1000000\).*no such device"),

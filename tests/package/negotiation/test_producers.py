@@ -57,7 +57,7 @@ def test_a_refusal_ends_with_the_advice_for_its_library():
             raise TypeError("Can only use DLPack on arrays with no nulls.")
 
     for take in (sx.from_dlpack, sx.as_tensor, sx.host_view):
-        with pytest.raises(sx.ExchangeError, match=r"no nulls.*; pass numpy.asarray\(array\)"):
+        with pytest.raises(sx.ExchangeError, match=r"no nulls.*; pass numpy.asarray\(x\)"):
             take(Array())
 
 

@@ -160,12 +160,14 @@ def test_dtypes_of_torch():
 @pytest.mark.parametrize("values", [["text", "a longer text"], [1, 2.5], [2**70, True]])
 def test_the_advice_for_objects_is_right(values):
     array = np.array(values, object)
-    with pytest.raises(BufferError, match=r"dtype object .* use array\.") as caught:
+    with pytest.raises(BufferError, match=r"dtype object .* pass numpy\.") as caught:
         sx.from_dlpack(array)
-    for_numbers, for_text = str(caught.value).partition("; use ")[2].split(", ")
-    assert sx.from_dlpack(eval(for_text.removesuffix(" for their text"))).dtype_name == "uint8"
+    for_numbers, for_text = str(caught.value).partition("; pass ")[2].split(", ")
+    names = {"x": array, "numpy": np}
+    text = eval(for_text.removesuffix(" for their text"), names)
+    assert sx.from_dlpack(text).dtype_name == "uint8"
     if not isinstance(values[0], str):
-        numbers = eval(for_numbers.removesuffix(" if they are numbers"))
+        numbers = eval(for_numbers.removesuffix(" if they are numbers"), names)
         assert sx.from_dlpack(numbers).dtype_name == "float64"
 
 

@@ -216,9 +216,7 @@ def test_deepcopy_copies_once():
 
 
 def test_what_cannot_be_pickled_says_so():
-    with pytest.raises(TypeError, match="HostView"):
-        pickle.dumps(sx.host_view(sx.zeros(3)))
-    with pytest.raises(TypeError, match="filter_string"):
+    with pytest.raises(TypeError, match="belongs to this process; send"):
         pickle.dumps(sx.device())
 
 

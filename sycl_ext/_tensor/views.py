@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Views`: what `Tensor` and `HostView` have in common besides numbers: views, waits and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+
+from sycl_ext import _native as _core
+from sycl_ext._devices.placement import place
+from sycl_ext._devices.queues import NO_SYNC, queue_from
+from sycl_ext._negotiation.kinds import Shape, check_flag, is_int
+from sycl_ext._protocols import imports
+from sycl_ext._tensor import indexing
+from sycl_ext._tensor.array import Array
+from sycl_ext._tensor.async_copy import AsyncCopy
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from sycl_ext._tensor.tensor import Tensor
+
+
+class Views(Array):
+    """A strided view of memory, with views of it and copies."""
+
+    __slots__ = ()
+
+    def copy(self, order: Literal["C", "F"] = "C") -> Self:
+        """Return a contiguous, writable copy."""
+        raise NotImplementedError
+
+    def _view(
+        self,
+        offset: int,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        *,
+        readonly: bool | None = None,
+    ) -> Self:
+        """Return a view of the same class; `readonly` None: as it is."""
+        return _core.view(self, offset, shape, strides, readonly)  # type: ignore[return-value]
+
+    def _along(self, axes: Sequence[int]) -> Self:
+        return self._with_axes(axes)  # type: ignore[return-value]
+
+    # ---- views -----------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Self:
+        """Return a view by basic indexing: ints, slices of any step, ``...`` and None."""
+        offset, shape, strides = indexing.index_view(self.shape, self.strides, key)
+        return self._view(offset, shape, strides)
+
+    @property
+    def T(self) -> Self:  # noqa: N802 (the name of the array API)
+        """The view with its axes reversed."""
+        return self._along(range(self.ndim)[::-1])
+
+    def transpose(self, *axes: Any) -> Self:
+        """Return the view with its axes in another order.
+
+        Parameters
+        ----------
+        *axes : int, or one tuple of int, optional
+            The axes in their new order; negative axes count from the end. Without arguments the
+            order is reversed.
+
+        Raises
+        ------
+        ValueError
+            If `axes` does not name each axis once.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.empty((2, 3, 4)).transpose(1, 2, 0).shape
+        (3, 4, 2)
+        """
+        return self._along(indexing.transposed_axes(self.ndim, axes))
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Self:
+        """Return the view without axes of length 1.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to remove. None removes all axes of length 1.
+
+        Raises
+        ------
+        ValueError
+            If one of them has another length.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> sx.empty((1, 3, 1)).squeeze().shape
+        (3,)
+        """
+        return self._along(indexing.squeezed_axes(self.shape, axis))
+
+    def reshape(self, shape: Shape, /, *more: SupportsIndex) -> Self:
+        """Return the elements in another shape, in C order, as a view where the strides allow it.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The new lengths; one of them may be -1.
+
+        Raises
+        ------
+        ValueError
+            If the number of elements differs.
+        """
+        target = indexing.resolve_reshape(self.size, (shape, *more) if more else shape)
+        view = _core.reshape(self, target)
+        return self.copy().reshape(target) if view is None else view  # type: ignore[return-value]
+
+    def as_readonly(self) -> Self:
+        """Return a read-only view."""
+        return self._view(0, self.shape, self.strides, readonly=True)
+
+    # ---- pending work ----------------------------------------------------------------------------
+
+    def wait(self) -> None:
+        """Block until all pending work on the tensor's memory is done.
+
+        Pending work includes copies of this package, work on the tensor's queue, and work that
+        other libraries have submitted on the memory so far. Every read by the host waits for it as
+        well. Ctrl-C ends the wait.
+
+        Raises
+        ------
+        SyclError
+            If such work has failed.
+
+        Examples
+        --------
+        >>> import numpy as np, sycl_ext as sx
+        >>> t = sx.zeros(3)
+        >>> copy = t.copy_from(np.ones(3, "f4"), wait=False)
+        >>> t.wait()
+        """
+        _core.synchronize(self)
+
+    # ---- copies ----------------------------------------------------------------------------------
+
+    @overload
+    def copy_from(self, obj: Any, /, *, wait: Literal[True] = True) -> Self: ...
+    @overload
+    def copy_from(self, obj: Any, /, *, wait: Literal[False]) -> AsyncCopy[Self]: ...
+    @overload
+    def copy_from(self, obj: Any, /, *, wait: bool) -> Tensor | AsyncCopy[Self]: ...
+    def copy_from(self, obj: Any, /, *, wait: bool = True) -> Any:
+        """Copy the elements of `obj` into this tensor.
+
+        Parameters
+        ----------
+        obj : array
+            A tensor, a DLPack producer, a buffer, or any other object that `as_tensor` takes, on
+            any device. It must have the same dtype, and a shape that can be broadcast to the shape
+            of this tensor.
+        wait : bool
+            If False, return before the copy is done. `obj` is kept alive, and must not be written
+            to until the copy is done.
+
+        Returns
+        -------
+        Tensor, HostView or AsyncCopy
+            This object; with ``wait=False`` an `AsyncCopy`, which returns it from ``result()``.
+
+        Raises
+        ------
+        BufferError
+            If this tensor is read-only, or if several of its indices may share one element. That
+            includes every tensor in which one axis steps between the elements of another, such as
+            shape (2, 3) with strides (3, 2). Slices and transpositions of an array have no such
+            axes.
+        TypeError
+            If the dtypes differ; dtypes are never converted silently.
+        ValueError
+            If the shapes do not fit.
+        """
+        check_flag("wait", wait)
+        if self.readonly:
+            raise BufferError("cannot copy into a read-only tensor; copy into one that is not")
+        source = _core.find_memory(obj)
+        if source.dtype_name != self.dtype_name:
+            raise TypeError(
+                f"cannot copy {source.dtype_name} into a {self.dtype_name} tensor; convert it "
+                f"first: in NumPy with .astype({self.dtype_name!r}), in torch with .to(dtype)"
+            )
+        strides = indexing.broadcast_strides(source.shape, source.strides, self.shape)
+        spread = _core.view(source, 0, self.shape, strides, None)
+        if not wait:
+            return AsyncCopy(_core.begin_copy(self, spread), lambda: self)
+        _core.copy_elements(self, spread)
+        return self
+
+    def to_device(self, device: Any, /, *, stream: Any = None, copy: bool | None = None) -> Tensor:
+        """Return the tensor on another device.
+
+        Parameters
+        ----------
+        device : Device or any ``device=`` form
+        stream : optional
+            A queue, in any form that ``__dlpack__`` takes. Work that was submitted to it is done
+            before the copy, and later work on it sees the result. None and -1 name no queue.
+        copy : bool, optional
+            None: a view if the memory is on that device already, otherwise one direct copy. True:
+            always a copy; two copies, through the host, where necessary. False: never a copy.
+
+        Raises
+        ------
+        BufferError
+            If the plan refuses; the message gives the reason, and the arguments to pass.
+
+        Examples
+        --------
+        >>> import sycl_ext as sx
+        >>> t = sx.zeros(3)
+        >>> t.to_device(0).ptr == t.ptr, t.to_device(0, copy=True).ptr == t.ptr
+        (True, False)
+        """
+        where, allowed = place(device), check_flag("copy", copy, or_none=True)
+        names_queue = stream is not None and not (is_int(stream) and stream == NO_SYNC)
+        queue = queue_from(stream) if names_queue else None
+        if queue is not None:
+            queue.wait()
+        moved = imports.move(_core.as_usm(self, False), where, allowed)
+        if queue is not None:
+            _core.order_after(queue, moved)
+        return moved  # type: ignore[return-value]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()  # type: ignore[attr-defined, no-any-return]
+
+    # ---- a sequence of its first axis ------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a 0-dimensional tensor has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: object, /) -> bool:
+        # Python would compare the views of `__iter__` by identity, which is always False.
+        raise TypeError(f"a {type(self).__name__} compares no elements; use: value in x.to_numpy()")

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays without memory of their own: the error names the object, and a call that works."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sycl_ext as sx
+
+torch = pytest.importorskip("torch")
+
+
+def fake() -> Any:
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        return torch.zeros(3)
+
+
+def functional_tensor() -> Any:
+    from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+
+    plain = torch.zeros(3)
+    with FunctionalTensorMode():
+        return FunctionalTensor.to_functional(plain)
+
+
+def distributed() -> Any:
+    from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+
+    if not torch.distributed.is_initialized():
+        store = torch.distributed.HashStore()
+        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    return distribute_tensor(torch.zeros(4), init_device_mesh("cpu", (1,)), [Shard(0)])
+
+
+def masked() -> Any:
+    return torch.masked.masked_tensor(torch.arange(3.0), torch.tensor([True, False, True]))
+
+
+def nested(layout: Any) -> Any:
+    parts = [torch.zeros(2), torch.zeros(3)]
+    return torch.nested.nested_tensor(parts, layout=layout)
+
+
+ODD: dict[str, tuple[Callable[[], Any], str]] = {
+    "masked": (masked, "a masked tensor"),
+    "fake": (fake, "a fake tensor has no memory"),
+    "distributed": (distributed, "a distributed tensor"),
+    "functional": (lambda: torch._to_functional_tensor(torch.zeros(3)), "a functional tensor"),
+    "FunctionalTensor": (functional_tensor, "a functional tensor"),
+    "meta": (lambda: torch.zeros(3, device="meta"), "a meta tensor has no memory"),
+    "quantized": (
+        lambda: torch.quantize_per_tensor(torch.zeros(3), 0.1, 0, torch.qint8),
+        "dequantize",
+    ),
+    "nested": (lambda: nested(torch.strided), "a nested tensor"),
+    "jagged": (lambda: nested(torch.jagged), "a nested tensor"),
+    "sparse": (lambda: torch.eye(3).to_sparse(), "to_dense"),
+    "compressed": (lambda: torch.eye(3).to_sparse_csr(), "to_dense"),
+    "mkldnn": (lambda: torch.eye(3).to_mkldnn(), "to_dense"),
+    "conjugated": (lambda: torch.zeros(3, dtype=torch.complex64).conj(), "resolve_conj"),
+}
+VERBS: tuple[Callable[[Any], Any], ...] = (
+    sx.from_dlpack,
+    sx.as_tensor,
+    sx.host_view,
+    lambda x: sx.as_tensor(x, device=0),
+    lambda x: sx.as_tensor(x, copy=True),
+    lambda x: sx.exchange(x, np),
+    lambda x: sx.zeros(3).copy_from(x),
+)
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.filterwarnings("ignore")
+def test_odd_tensor_of_torch_is_refused_with_a_call_that_works(name: str) -> None:
+    make, said = ODD[name]
+    x = make()
+    for verb in VERBS:
+        with pytest.raises(BufferError, match=said) as refused:
+            verb(x)
+        assert type(x).__name__ in str(refused.value)
+    text = str(refused.value).rpartition("pass ")[2]
+    code = re.match(r"[\w.]+\((?:[^()]|\([^()]*\))*\)", text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert sx.as_tensor(eval(code[0], {"x": x, "torch": torch})).size
+
+
+def test_tensor_inside_a_transform_is_refused_by_name() -> None:
+    seen: list[str] = []
+
+    def look(x: Any) -> Any:
+        with pytest.raises(BufferError) as refused:
+            sx.as_tensor(x)
+        seen.append(str(refused.value))
+        return x
+
+    after = torch.func.vmap(look)(torch.zeros(3, 2))
+    assert "pass it after vmap, grad or jvp has returned" in seen[0]
+    assert sx.as_tensor(after).shape == (3, 2)
+
+
+def test_ordinary_tensors_are_not_asked_what_they_are() -> None:
+    assert sx.as_tensor(torch.zeros(0)).size == 0
+    assert sx.as_tensor(torch.zeros((0, 3))).shape == (0, 3)
+
+
+# ---- objects that hold an array, or are made into one --------------------------------------------
+
+
+def advice(error: BaseException) -> str:
+    text = str(error)
+    return re.search(r"(?:pass|of it with) ([\w.]+(?:\([^()]*\))?)", text.rpartition("; ")[2])[1]
+
+
+def objects() -> dict[str, Any]:
+    xarray, dpnp = pytest.importorskip("xarray"), pytest.importorskip("dpnp")
+    pandas = pytest.importorskip("pandas")
+    return {
+        "DataArray over NumPy": xarray.DataArray(np.zeros(3)),
+        "DataArray over dpnp": xarray.DataArray(dpnp.zeros(3)),
+        "DataArray over a tensor of torch": xarray.DataArray(torch.zeros(3).numpy()),
+        "Variable over dpnp": xarray.Variable(("a",), dpnp.zeros(3)),
+        "Series": pandas.Series([1, 2]),
+        "DataFrame": pandas.DataFrame({"a": [1, 2]}),
+        "list": [1, 2],
+        "nested list": [[1.5], [2.5]],
+        "tuple": (1, 2),
+        "int": 3,
+        "complex": 3j,
+    }
+
+
+def test_advice_for_an_object_without_memory_works() -> None:
+    for name, x in objects().items():
+        for take in (sx.as_tensor, sx.from_dlpack, sx.host_view, lambda x: sx.exchange(x, 0)):
+            with pytest.raises(TypeError) as refused:
+                take(x)
+            code = advice(refused.value)
+            dtype = "complex128" if name == "complex" else "float64"
+            made = eval(code, {"x": x, "numpy": np, "dtype": dtype})
+            assert sx.as_tensor(made).dtype_name == dtype or "x.data" in code, name
+
+
+def test_list_that_makes_no_array_is_not_said_to_make_one() -> None:
+    dpnp = pytest.importorskip("dpnp")
+    for x in ([[1], [1, 2]], [dpnp.zeros(2), dpnp.zeros(2)], ["a", None], [object()]):
+        with pytest.raises(TypeError, match="make one array of its elements in their library"):
+            sx.as_tensor(x)
+
+
+# ---- classes of libraries that this environment lacks --------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "said"),
+    [
+        ("jax._src.interpreters.partial_eval", "DynamicJaxprTracer", "outside jax.jit"),
+        ("jax._src.prng", "PRNGKeyArray", r"jax\.random\.key_data\(x\)"),
+        ("tensorflow.python.framework.ops", "SymbolicTensor", r"tensorflow\.numpy_function"),
+    ],
+)
+def test_object_without_memory_of_another_library(module: str, name: str, said: str) -> None:
+    x = type(name, (), {"__module__": module, "__array__": lambda self: 1 / 0})()
+    for take in (sx.as_tensor, sx.from_dlpack, sx.host_view):
+        with pytest.raises(TypeError, match=f"{name}.*{said}"):
+            take(x)
+
+
+# ---- buffers, shapes -----------------------------------------------------------------------------
+
+
+def test_buffer_of_a_format_that_numpy_does_not_read() -> None:
+    for x in ((ctypes.c_longdouble * 2)(), (ctypes.c_void_p * 2)(), (ctypes.c_wchar_p * 2)()):
+        for take in (sx.as_tensor, sx.host_view, lambda x: sx.exchange(x, np)):
+            with pytest.raises(BufferError, match=type(x).__name__) as refused:
+                take(x)
+        code = re.search(r"pass (numpy.*?\))", str(refused.value))[1]
+        made = eval(code, {"x": x, "numpy": np, "dtype": "uint8"})
+        assert sx.as_tensor(made).nbytes == memoryview(x).nbytes
+
+
+def test_bytes_of_characters_are_advised_with_a_call_for_any_buffer() -> None:
+    x = (ctypes.c_char * 4)(*b"abcd")
+    with pytest.raises(BufferError, match="strings have no DLPack type") as refused:
+        sx.as_tensor(x)
+    code = str(refused.value).rpartition("pass ")[2]
+    assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).tolist() == [*b"abcd"]
+
+
+def test_array_of_characters_is_refused_with_a_call_that_works() -> None:
+    x = array.array("u", "abc")
+    with pytest.raises(BufferError) as refused:
+        sx.as_tensor(x)
+    code = re.search(r"pass (numpy\..*?\)(?:\.view\('uint8'\))?)(?:,|$)", str(refused.value))[1]
+    made = eval(code, {"x": x, "numpy": np, "dtype": "uint8"})
+    assert sx.as_tensor(made).nbytes == 3 * x.itemsize
+
+
+def test_refused_dtype_of_an_argument_names_a_dtype() -> None:
+    for dtype in ("M8[s]", "U3", "longdouble", "O", "V4", "clongdouble"):
+        with pytest.raises(ValueError, match="is not exchanged") as refused:
+            sx.empty(3, dtype)
+        assert sx.empty(3, eval(str(refused.value).rpartition("use ")[2])).size == 3
+
+
+def test_array_as_a_shape_is_a_type_error_with_a_call_that_works() -> None:
+    dpnp = pytest.importorskip("dpnp")
+    for x in (dpnp.array([2.0, 3.0]), torch.tensor([2.0, 3.0]), np.array([2.0, 3.0])):
+        with pytest.raises(TypeError, match="shape is"):
+            sx.empty(x)
+    x = dpnp.array([2, 3])
+    try:
+        assert sx.empty(x).shape == (2, 3)
+    except TypeError as error:
+        code = re.search(r"pass (tuple\(.*\))", str(error))[1]
+        assert sx.empty(eval(code, {"x": x})).shape == (2, 3)

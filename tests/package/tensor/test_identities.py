@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that stand for something of this process copy to themselves, and refuse to be pickled."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import dpctl
+import numpy as np
+import pytest
+
+import environments
+import sycl_ext as sx
+
+
+def private() -> Any:
+    return sx.register_context(dpctl.SyclContext([sx.device().sycl_device]))
+
+
+IDENTITIES = {
+    "root": lambda: sx.device(),
+    "sub-device": lambda: sx.device().create_sub_devices([1, 1])[1],
+    "private context": private,
+    "AsyncCopy": lambda: sx.zeros(3).copy_from(np.zeros(3, "f4"), wait=False),
+    "HostRegistration": lambda: sx.memory.register_host(np.zeros(4096)),
+}
+
+
+@dataclasses.dataclass
+class Settings:
+    device: Any
+    more: list[Any]
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_copy_is_the_object_itself(name: str) -> None:
+    x = IDENTITIES[name]()
+    assert copy.copy(x) is copy.deepcopy(x) is x
+    assert x.__copy__() is x.__deepcopy__({}) is x
+    assert copy.deepcopy({"a": [x]})["a"][0] is x
+    assert dataclasses.asdict(Settings(x, [x])) == {"device": x, "more": [x]}
+    assert dataclasses.replace(Settings(x, [])).device is x
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_pickle_is_refused_with_a_portable_form(name: str) -> None:
+    x = IDENTITIES[name]()
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match=r"belongs to this process; (send|register)"):
+            pickle.dumps(x, protocol)
+
+
+@pytest.mark.parametrize("name", ["root", "sub-device", "private context"])
+def test_portable_form_of_a_device_finds_its_root(name: str) -> None:
+    device = IDENTITIES[name]()
+    with pytest.raises(TypeError) as refused:
+        pickle.dumps(device)
+    advice = str(refused.value).rpartition(": ")[2].partition(" finds")[0]
+    assert eval(advice, {"sycl_ext": sx}) is sx.device(device.root_id)
+
+
+def test_module_of_torch_with_a_device_can_be_copied() -> None:
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Linear(2, 2)
+    module.device_of_sycl = sx.device()
+    assert copy.deepcopy(module).device_of_sycl is sx.device()
+
+
+def test_token_of_a_device_is_the_same_in_each_process() -> None:
+    tokenize = pytest.importorskip("dask.base").tokenize
+    devices = [IDENTITIES[name]() for name in ("root", "sub-device", "private context")]
+    devices.append(sx.device().create_sub_devices([1, 1])[0])
+    tokens = [tokenize(device) for device in devices]
+    assert tokens == [tokenize(device) for device in devices]
+    assert len(set(tokens)) == len(tokens)
+    code = (
+        "import sycl_ext as sx; from dask.base import tokenize; print(tokenize(sx.device()), "
+        "tokenize(sx.device().create_sub_devices([1, 1])[1]))"
+    )
+    assert environments.python(code).split() == tokens[:2]
+
+
+def test_device_is_found_and_not_made() -> None:
+    for arguments in (("cpu",), (0,), ()):
+        with pytest.raises(TypeError, match="is not made, but found: call") as refused:
+            sx.Device(*arguments)
+        advice = str(refused.value).partition("call ")[2]
+        assert isinstance(eval(advice, {"sycl_ext": sx}), sx.Device)
