@@ -10,10 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.build import ROOT, SCRATCH, use_cpu_device
+from benchmarks.build import ROOT, use_cpu_device
 from benchmarks.harness import Outcome, Pace, Spread, Target
 
-RESULTS = SCRATCH / "results.json"
+#: All numbers of the last run; every figure, picture and sentence of the pages comes from it.
+RESULTS = ROOT / "docs" / "benchmarks.json"
 PAGE = ROOT / "docs" / "benchmarks.md"  # for users; benchmarks/report.py names both
 
 
@@ -54,6 +55,22 @@ def write(results: dict[str, Any], folder: Path) -> None:
     print(f"written to {folder}: {', '.join([*read, *(path.name for path in pictures)])}")
 
 
+def save(new: dict[str, Any]) -> dict[str, Any]:
+    """Add results to those of the last run, and return all of them."""
+    results = {**json.loads(RESULTS.read_text()), **new}
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    return results
+
+
+def write_prose(results: dict[str, Any]) -> None:
+    """Write the sentences of README.md and of the page for users."""
+    from benchmarks import report
+
+    read = {name: (ROOT / name).read_text() for name in report.PROSE}
+    for name, text in report.prose_pages(read, results).items():
+        (ROOT / name).write_text(text)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Read the command line and run it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -79,9 +96,10 @@ def main(arguments: list[str] | None = None) -> None:
         if partial:
             return
         if not options.smoke:
-            SCRATCH.mkdir(parents=True, exist_ok=True)
-            RESULTS.write_text(json.dumps(results))
+            results = save(results)
     write(results, options.output)
+    if options.output == PAGE.parent and not options.smoke:
+        write_prose(results)
 
 
 if __name__ == "__main__":

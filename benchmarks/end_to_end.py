@@ -132,8 +132,8 @@ def threads(stack: ExitStack) -> Pair:
 WORK = (there_and_back, sub_device, estimator, parameters, dask_task, threads)
 
 
-def measure(work: Callable[[ExitStack], Pair], pace: Pace) -> str:
-    """Return a row of the table."""
+def measure(work: Callable[[ExitStack], Pair], pace: Pace) -> dict[str, Any]:
+    """Return a row of the table: seconds, and the quartiles of the ratio."""
     name = str(work.__doc__).removesuffix(".")
     with ExitStack() as stack:
         pair = work(stack)
@@ -143,20 +143,18 @@ def measure(work: Callable[[ExitStack], Pair], pace: Pace) -> str:
             if callable(one)
         }
         result = race(contenders, pace)
-        ours = f"{1e3 * result.time('ours').median:.3g} ms"
-        if isinstance(pair.today, str):
-            return f"| {name} | {ours} | {pair.today} | |"
-        today, times = result.time("today"), result.ratio("today", "ours")
-        return (
-            f"| {name} | {ours} | {1e3 * today.median:.3g} ms "
-            f"| **{times.median:.3g}** ({times.low:.3g} to {times.high:.3g}) |"
-        )
+        row = {"work": name, "ours": result.time("ours").median, "today": pair.today, "times": None}
+        if not isinstance(pair.today, str):
+            times = result.ratio("today", "ours")
+            row["today"] = result.time("today").median
+            row["times"] = [times.low, times.median, times.high]
+        return row
 
 
 def main() -> None:
     """Read the command line and do what it says."""
-    from benchmarks.__main__ import PAGE
-    from benchmarks.report import with_block
+    from benchmarks.__main__ import save, write_prose
+    from benchmarks.report import end_to_end_table
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -165,11 +163,10 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="everything once, no matter how badly")
     options = parser.parse_args()
     pace = Pace(0.0, 0.0, (1, 1)) if options.smoke else Pace(5.0, 0.0, (9, 201))
-    table = ["| work | with `sycl_ext` | today | times faster |", "|---|---|---|---|"]
-    table += [measure(work, pace) for work in WORK if options.only in work.__name__]
-    print("\n".join(table))
+    rows = [measure(work, pace) for work in WORK if options.only in work.__name__]
+    print(end_to_end_table(rows))
     if not (options.smoke or options.only):
-        PAGE.write_text(with_block(PAGE.read_text(), "end to end", "\n".join(table)))
+        write_prose(save({"end to end": rows}))
 
 
 if __name__ == "__main__":

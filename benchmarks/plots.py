@@ -16,6 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from benchmarks.curves import Curve
+from benchmarks.report import seconds_text
 
 __all__ = ["draw_all"]
 
@@ -49,15 +50,6 @@ LINES = {
     "dpnp: asnumpy": (PEER_TOO, "-"),
     "memcpy, into memory in use": (BOUND, "--"),
 }
-
-
-def seconds_text(seconds: float) -> str:
-    """Return "84 ns", "1.9 µs", ..."""
-    for factor, unit in ((1e9, "ns"), (1e6, "µs"), (1e3, "ms")):
-        value = seconds * factor
-        if value < 1000:
-            return f"{value:.{0 if value >= 10 or unit == 'ns' else 1}f} {unit}"
-    return f"{seconds:.1f} s"
 
 
 def bytes_text(nbytes: float) -> str:

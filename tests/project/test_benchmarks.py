@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks measure what they say; nothing here depends on how long anything takes."""
 
+import json
 import re
 import subprocess
 import sys
@@ -30,6 +31,32 @@ def test_the_page_shows_the_figures_that_are_measured():
     users = (ROOT / "docs" / "benchmarks.md").read_text()
     rows = {f"| {words} | {name} | " for name, words in report.SHORT.items()}
     assert all(row in users for row in rows), "make bench"
+
+
+DATA = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+#: A block that `make bench` writes, and numbers that were measured.
+BLOCK = re.compile(r"<!-- ([\w ]+): written by `make bench` -->\n.*?<!-- end of \1 -->", re.DOTALL)
+MEASURED = re.compile(r"\d[\d.,]* ?(?:ns|µs|us|ms)\b|\b\d[\d.,]* (?:x|times)(?= (?!\d)|\.|,|\*)")
+CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+WORDS = re.compile(r"(?i)\b(?:a|one|two) (?:third|half|quarter|tenth)s? (?:longer|faster|slower)")
+
+
+def test_sentences_are_made_from_the_data():
+    """A number in a sentence, in the table and in the picture is of the same run."""
+    read = {name: (ROOT / name).read_text() for name in report.PROSE}
+    assert report.prose_pages(read, DATA) == read, "make bench"
+    assert "times as long" in report._slowest([{"work": "a loss", "times": [0.7, 0.75, 0.8]}])
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md", "docs/index.md"])
+def test_numbers_outside_of_generated_blocks_are_not_measurements(page):
+    text = CODE.sub("", BLOCK.sub("", (ROOT / page).read_text()))
+    assert not [found[0] for pattern in (MEASURED, WORDS) for found in pattern.finditer(text)]
+
+
+def test_comparison_that_says_nothing_is_not_a_headline():
+    """dpnp's import of its own array is slow, so a ratio to it is large and tells nothing."""
+    assert not [name for name in report.SHORT if "dpnp.from_dlpack" in name]
 
 
 @pytest.mark.timeout(600)
