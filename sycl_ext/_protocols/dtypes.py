@@ -55,9 +55,13 @@ def dtype_name(dtype: Any, *, of_memory: bool = False) -> str:
             "a dtype of NumPy or torch"
         ) from error
     if not resolved.isnative:
+        native = repr(resolved.newbyteorder("=").str)
+        way_out = (
+            f"convert with numpy.asarray(x).astype({native})" if of_memory else f"use {native}"
+        )
         raise ValueError(
-            f"dtype is {resolved.str}, which is not in native byte order; only native "
-            f"order is exchanged: convert with .astype({resolved.newbyteorder('=').str!r})"
+            f"dtype is {resolved.str}, which is not in native byte order; only native order is "
+            f"exchanged: {way_out}"
         )
     name = str(resolved.name)
     if name in _ROWS:

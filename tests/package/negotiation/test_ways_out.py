@@ -198,6 +198,19 @@ def test_bytes_of_characters_are_advised_with_a_call_for_any_buffer() -> None:
     assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).tolist() == [*b"abcd"]
 
 
+def test_other_byte_order_is_refused_with_a_call_that_works() -> None:
+    swapped = np.dtype("i4").newbyteorder()
+    ctype = ctypes.c_int32.__ctype_be__ if swapped.str[0] == ">" else ctypes.c_int32.__ctype_le__
+    for x in ((ctype * 3)(1, 2, 3), np.array([1, 2, 3], swapped), memoryview((ctype * 3)(1, 2, 3))):
+        with pytest.raises(BufferError, match="native byte order") as refused:
+            sx.as_tensor(x)
+        code = str(refused.value).partition("convert with ")[2]
+        assert sx.as_tensor(eval(code, {"x": x, "numpy": np})).tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="native byte order") as refused:
+        sx.empty(3, swapped)
+    assert sx.empty(3, eval(str(refused.value).rpartition("use ")[2])).size == 3
+
+
 def test_array_of_characters_is_refused_with_a_call_that_works() -> None:
     x = array.array("u", "abc")
     with pytest.raises(BufferError) as refused:
