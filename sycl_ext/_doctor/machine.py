@@ -335,9 +335,7 @@ class Machine:
         folders = self.environment.get("UR_ADAPTERS_SEARCH_PATH", "").split(os.pathsep)
         loaders = [one.path for one in self.libraries if family_of(one.path) == "libur_loader"]
         folders += [*map(os.path.dirname, loaders), f"{self.prefix}/lib"]
-        near = [
-            path for at in filter(None, folders) for path in sorted(Path(at).glob(f"{name}*"))
-        ]
+        near = [path for at in filter(None, folders) for path in sorted(Path(at).glob(f"{name}*"))]
         found = [path for path in (*map(Path, forced), *near) if path.name.startswith(name)]
         return str(found[0]) if found else ""
 

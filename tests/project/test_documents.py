@@ -4,6 +4,10 @@
 import ast
 import re
 import runpy
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
 
 from repository import ROOT, files, tool
 
@@ -92,3 +96,43 @@ def test_each_table_and_cache_has_its_bound_on_the_page():
     assert "_opened" in found
     assert found == shown & found, sorted(found - shown)
     assert not {name for name in shown - found if name.startswith("_")} - {"_negotiation"}
+
+
+# ---- the picture of the idea ---------------------------------------------------------------------
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts_in_boxes():
+    """Yield each text that begins in a box of the picture, its right end, and that of the box."""
+    mpl = pytest.importorskip("matplotlib")
+    from PIL import ImageFont
+
+    fonts = Path(mpl.get_data_path(), "fonts", "ttf")  # DejaVu, the first font of the picture
+    root = ElementTree.parse(ROOT / "docs" / "idea.svg").getroot()
+    boxes = [
+        [float(box.get(name, 0)) for name in ("x", "y", "width", "height")]
+        for box in root.iter(f"{SVG}rect")
+    ]
+    in_code = {id(text) for group in root.iter(f"{SVG}g") if group.get("class") == "code"
+               for text in group}  # fmt: skip
+    for text in root.iter(f"{SVG}text"):
+        if text.get("text-anchor"):
+            continue
+        kind = text.get("class") or ("code" if id(text) in in_code else "text")
+        size = float(text.get("font-size") or {"small": 12, "code": 12.5}.get(kind, 14))
+        file = {"name": "DejaVuSans-Bold.ttf", "code": "DejaVuSansMono.ttf"}
+        font = ImageFont.truetype(fonts / file.get(kind, "DejaVuSans.ttf"), 100)
+        x, y = float(text.get("x")), float(text.get("y"))
+        around = [
+            (width * height, left + width)
+            for left, top, width, height in boxes
+            if left <= x <= left + width and top <= y <= top + height
+        ]
+        yield text.text, x + font.getlength(text.text) * size / 100, min(around)[1]
+
+
+def test_text_of_the_picture_stays_in_its_box():
+    found = list(texts_in_boxes())
+    assert len(found) > 30
+    assert not [(text, end, edge) for text, end, edge in found if end > edge - 4]
