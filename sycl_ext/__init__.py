@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 #: The modules that have the public names.  ``__init__.pyi`` tells type checkers.
 _PUBLIC = {
+    "_core": "_C_API",  # PyCapsule_Import of an extension asks for it
     "_devices.device": "Device devices",
     "_devices.placement": "device register_context",
     "_exchange.exchange": "exchange explain",
@@ -29,8 +30,7 @@ _PUBLIC = {
 }
 _NAMESPACES = ("dlpack", "ipc", "memory", "mpi", "pickling")
 
-# PyCapsule_Import asks for the attribute `_core`.
-__getattr__, _names = _public.lazily(__name__, _PUBLIC, (*_NAMESPACES, "_core"))
+__getattr__, _names = _public.lazily(__name__, _PUBLIC, _NAMESPACES)
 __all__ = [*_names(), *_NAMESPACES]
 
 

@@ -6,8 +6,7 @@ from sycl_ext._setup import public as _public
 #: The modules that have the public names.  ``memory.pyi`` tells editors and type checkers.
 _PUBLIC = {
     "_debug.introspection": "ExportOrigin live_exports",
-    "_devices.cached_memory": "cached release_cached",
-    "_devices.memory_use": "Statistics limit statistics",
+    "_devices.memory_use": "Statistics cached limit release_cached statistics",
     "_tensor.async_copy": "AsyncCopy",
     "_tensor.host_registration": "HostRegistration register_host",
 }

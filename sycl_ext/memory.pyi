@@ -3,10 +3,10 @@
 
 from sycl_ext._debug.introspection import ExportOrigin as ExportOrigin
 from sycl_ext._debug.introspection import live_exports as live_exports
-from sycl_ext._devices.cached_memory import cached as cached
-from sycl_ext._devices.cached_memory import release_cached as release_cached
 from sycl_ext._devices.memory_use import Statistics as Statistics
+from sycl_ext._devices.memory_use import cached as cached
 from sycl_ext._devices.memory_use import limit as limit
+from sycl_ext._devices.memory_use import release_cached as release_cached
 from sycl_ext._devices.memory_use import statistics as statistics
 from sycl_ext._tensor.async_copy import AsyncCopy as AsyncCopy
 from sycl_ext._tensor.host_registration import HostRegistration as HostRegistration

@@ -155,12 +155,18 @@ def _register_protocol(protocol: Any) -> None:
 
 
 def _register_sizeof(library: str | None) -> None:
-    from sycl_ext._exchange import dask
-
-    dask.register_sizeof(library)
+    _exchange_dask().register_sizeof(library)
 
 
 def _register_serializers(library: str | None) -> None:
+    _exchange_dask().register_serializers(library)
+
+
+def _exchange_dask() -> Any:
+    """Return the module, which may be the first use of the package in this process."""
+    from sycl_ext._setup import startup
+
+    startup.load_core()
     from sycl_ext._exchange import dask
 
-    dask.register_serializers(library)
+    return dask

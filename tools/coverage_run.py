@@ -25,7 +25,7 @@ import run as core  # noqa: E402
 
 FOLDER = ROOT / "build" / "coverage"
 BUILD, VENV, DATA = FOLDER / "build", FOLDER / "venv", FOLDER / "python" / "data"
-EXTENSION = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+EXTENSION = f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
 #: Tests that do not test the package, or that do not fit this build.
 LEFT_OUT = (
     *("architecture", "benchmarks", "docs", "faults_binary", "faults_lifetime", "generated_input"),
@@ -43,7 +43,7 @@ def build() -> None:
         "-DCMAKE_CXX_FLAGS=--coverage -fprofile-abs-path -fprofile-update=atomic",
         "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -DNDEBUG",
     )
-    core.build(BUILD, "_native", *core.TESTS)
+    core.build(BUILD, "_core", *core.TESTS)
     for folder in (VENV, DATA.parent):
         shutil.rmtree(folder, ignore_errors=True)
     for counts in BUILD.rglob("*.gcda"):

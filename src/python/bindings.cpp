@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension module `sycl_ext._native`: argument names, docstrings, exception translation, and
+// The extension module `sycl_ext._core`: argument names, docstrings, exception translation, and
 // no logic.  Python decides; these functions do.  bind_*.cpp have its parts.
 #include "python/bind.hpp"
 #include "python/bind_devices.hpp"
@@ -43,7 +43,7 @@ void bind_hooks(py::module_& m) {
 
 }  // namespace
 
-PYBIND11_MODULE(_native, m) {
+PYBIND11_MODULE(_core, m) {
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       std::rethrow_exception(pointer);

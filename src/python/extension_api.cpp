@@ -237,7 +237,7 @@ const sycl_ext_api table{
 }  // namespace
 
 PyObject* extension_api_capsule() {
-  return PyCapsule_New(const_cast<sycl_ext_api*>(&table), "sycl_ext._core._C_API", nullptr);
+  return PyCapsule_New(const_cast<sycl_ext_api*>(&table), "sycl_ext._C_API", nullptr);
 }
 
 }  // namespace sycl_ext

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, overload
 from weakref import WeakValueDictionary
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._debug.trace import ENABLED, logger
 from sycl_ext._negotiation.dlpack import DLDevice
 from sycl_ext._negotiation.kinds import is_int

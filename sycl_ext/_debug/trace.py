@@ -16,7 +16,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, Final, TypeVar, cast
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._negotiation.sizes import Sized, memory_bytes
 
 #: Whether the variable is set; then the origin of each export is remembered as well.

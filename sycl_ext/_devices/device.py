@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._negotiation.kinds import USM_TYPES, Identity, is_int

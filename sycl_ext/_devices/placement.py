@@ -4,7 +4,7 @@
 import re
 from typing import Any, NamedTuple, NoReturn
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id, devices, roots
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from
 from sycl_ext._negotiation.dlpack import DeviceType, DLDevice, as_dl_device

@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._negotiation.kinds import is_capsule, is_int, loaded
 from sycl_ext._setup.runtimes import warn_of_others
 

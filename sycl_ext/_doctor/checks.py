@@ -70,7 +70,7 @@ LOAD_ERRORS = {
     ),
     r"No module named 'numpy": ("numpy is not installed", "python -m pip install {numpy}"),
     r"needs NumPy >=": ("numpy is older than sycl_ext needs", "python -m pip install {numpy}"),
-    r"No module named 'sycl_ext|_native": (
+    r"No module named 'sycl_ext": (
         "the extension module is not there: it was removed, or these are the sources, and it was "
         "not built",
         REINSTALL_US,

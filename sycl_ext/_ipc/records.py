@@ -19,7 +19,7 @@ import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sycl_ext._devices.cached_memory import released_with
+from sycl_ext._devices.memory_use import released_with
 from sycl_ext._ipc.descriptors import DescriptorError, refusal
 from sycl_ext._ipc.peers import require_descriptor
 from sycl_ext._ipc.shared_memory import Block, BlockKey, make_block, open_block

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._negotiation.kinds import loaded
 
 #: Names in the table, with the letter and the size of their array-interface typestr.

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._debug.introspection import remember
 from sycl_ext._debug.trace import ENABLED, note, traced
 from sycl_ext._devices.placement import resolve

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._debug.trace import note
 from sycl_ext._devices import queues
 from sycl_ext._devices.device import shared_queue

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 from weakref import ProxyTypes
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import resolve
 from sycl_ext._negotiation.dlpack import HOST, DeviceType, DLDevice

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._devices.device import Device, by_id
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import address_in_dpctl, is_dpctl_queue, queue_from

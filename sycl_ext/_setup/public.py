@@ -46,4 +46,4 @@ def lazily(
         way = f"; use {elsewhere[name]}" if name in elsewhere else ""
         raise AttributeError(f"module {namespace!r} has no attribute {name!r}{way}")
 
-    return get, lambda: sorted(found_in)
+    return get, lambda: sorted(name for name in found_in if not name.startswith("_"))

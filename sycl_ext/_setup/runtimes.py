@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._negotiation.errors import SyclError
 from sycl_ext._setup import icd
 

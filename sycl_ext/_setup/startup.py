@@ -5,12 +5,22 @@ This module, and others that run at import, use strings as paths, because the im
 takes a third of the time of this package.
 """
 
+from __future__ import annotations
+
 import _frozen_importlib
 import _thread
 import os.path
 import sys
 
+from sycl_ext._setup import prefix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
 PACKAGE = "sycl_ext"
+CORE = f"{PACKAGE}._core"
 OLDEST_NUMPY = (1, 26)
 
 #: Held while a public name is loaded. A module that is being loaded does not take it, so it is
@@ -22,10 +32,33 @@ loading = _thread.RLock()
 WAITED_FOR = (f"{PACKAGE}.", "dpctl.")
 
 
-def load_core() -> None:
-    """Load the core, connected to the package, if this is the first use of the package."""
+_is_connected = False
+
+
+def load_core() -> ModuleType:
+    """Return the core, loaded and connected to the package.
+
+    Whoever may be the first to use the package calls this: the public names, the C table for
+    extensions, pickles, and integrations. The modules of the package only import the core.
+    """
+    global _is_connected
     with loading:
-        __import__("sycl_ext._core")
+        try:
+            require_main_interpreter()
+            require_numpy()
+            prefix.load_runtime(CORE)
+            core: ModuleType = _imported(CORE)
+        except ImportError as error:
+            raise ImportError(remedy(error), name=error.name, path=error.path) from error
+        if not _is_connected:
+            _imported(f"{PACKAGE}._tensor.hooks").connect()
+            _is_connected = True
+        return core
+
+
+def _imported(name: str) -> Any:
+    __import__(name)
+    return sys.modules[name]
 
 
 _interrupted = False  # Ctrl-C came while the last fork waited
@@ -113,7 +146,7 @@ def require_numpy() -> None:
 def remedy(error: ImportError) -> str:
     """Return the text of an ImportError of the core."""
     here = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-    is_there = not isinstance(error, ModuleNotFoundError) or error.name != f"{PACKAGE}._native"
+    is_there = not isinstance(error, ModuleNotFoundError) or error.name != CORE
     if is_there or not os.path.exists(os.path.join(here, "pyproject.toml")):
         return f"{error}; python -m sycl_ext doctor names the problem and the command that fixes it"
     import shlex

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.errors import CopyRefusedError
 from sycl_ext._protocols.sources import tensor_device

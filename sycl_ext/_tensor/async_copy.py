@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._debug.trace import note
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.kinds import Identity, check_flag

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._protocols.sources import is_tensor
 
 #: In place of elements that a kernel or a copy may still be writing.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects the core to the package.  Imported by ``_core.py``."""
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._debug.trace import LOGGED
 from sycl_ext._devices import device, memory_use
 from sycl_ext._negotiation import rules

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from typing import Any, Literal, NoReturn, SupportsIndex
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._debug.trace import note, traced
 from sycl_ext._negotiation.dlpack import HOST
 from sycl_ext._negotiation.kinds import is_capsule

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._devices import description
 from sycl_ext._devices.description import Cut, DeviceWords
 from sycl_ext._devices.device import Device, by_id, roots

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy  # noqa: F401  before the core, which imports a part of it
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._debug.trace import traced
 from sycl_ext._devices.device import Device
 from sycl_ext._devices.placement import Placement, place

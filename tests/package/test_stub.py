@@ -12,12 +12,12 @@ from pathlib import Path
 from types import ModuleType
 
 import sycl_ext
-from sycl_ext import _native
+from sycl_ext import _core
 
 STUB = Path(__file__).resolve().parents[2] / "sycl_ext" / "_core.pyi"
 #: How the stub names what pybind11 spells out.
 SPELLINGS = {
-    "sycl_ext._native.": "",
+    "sycl_ext._core.": "",
     "typing.SupportsInt | typing.SupportsIndex": "SupportsIndex",
     "collections.abc.Sequence[": "Sequence[",
     "collections.abc.Sequence": "Sequence[int]",
@@ -56,7 +56,7 @@ def stub_names(text):
 def module_names():
     """The objects of the module by name, in the same way."""
     found = {}
-    for name, value in vars(_native).items():
+    for name, value in vars(_core).items():
         if name.startswith("__"):
             continue
         found[name] = value

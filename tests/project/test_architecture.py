@@ -131,8 +131,7 @@ def cpp_circle_errors(root):
 def folder_of(module):
     """Return "_cli" for sycl_ext._cli.devices, and "sycl_ext" for the package itself."""
     parts = module.split(".")
-    folder = parts[1] if len(parts) > 1 else "sycl_ext"
-    return "_core" if folder == "_native" else folder
+    return parts[1] if len(parts) > 1 else "sycl_ext"
 
 
 def imported_modules(tree, modules):
@@ -180,8 +179,7 @@ def module_name(path, root):
 def python_errors(root):
     """Check `sycl_ext/`, the stub of the core included."""
     package = root / "sycl_ext"
-    # The stub stands for `_core.py`, which connects the core, and reaches upward for that.
-    paths = sorted([*package.rglob("*.py"), package / "_core.pyi", package / "_native.pyi"])
+    paths = sorted([*package.rglob("*.py"), package / "_core.pyi"])
     modules = {module_name(path, root): path for path in paths}
     unused = {(folder, one) for folder, arrows in PYTHON_ARROWS.items() for one in arrows}
     for module, path in modules.items():
@@ -233,7 +231,7 @@ def import_order_errors(root):
     """
     package = root / "sycl_ext"
     paths = {module_name(path, root): path for path in sorted(package.rglob("*.py"))}
-    names, imported = {*paths, "sycl_ext._native"}, {}
+    names, imported = {*paths, "sycl_ext._core"}, {}
     for module, path in paths.items():
         who, tree = path.relative_to(root).as_posix(), import_time(ast.parse(path.read_text()))
         imported[module] = set(imported_modules(tree, names))

@@ -6,9 +6,9 @@ from __future__ import annotations
 import subprocess
 
 import environments
-from sycl_ext import _native
+from sycl_ext import _core
 
-MODULE = _native.__file__
+MODULE = _core.__file__
 
 
 def tool(*command: str) -> str:
@@ -29,7 +29,7 @@ def test_the_module_is_hardened():
 def test_the_module_exports_its_entry_point_alone():
     """No symbol of ours, or of a template that we use, can take the place of somebody else's."""
     exported = tool("nm", "--dynamic", "--defined-only", MODULE).split()
-    assert exported[2::3] == ["PyInit__native"]
+    assert exported[2::3] == ["PyInit__core"]
 
 
 def test_the_module_is_looked_up_in_its_own_environment():

@@ -2,7 +2,7 @@
  *
  * The C table of sycl_ext: the device table, views of memory, and the way back to Python.
  *
- * The table is in the capsule `sycl_ext._core._C_API`, so an extension that uses it does not link
+ * The table is in the capsule `sycl_ext._C_API`, so an extension that uses it does not link
  * against sycl_ext.  SYCL objects are passed as addresses: a `const void*` to a sycl::device,
  * sycl::context or sycl::queue of the process's SYCL runtime.  In C++, use the classes of
  * <sycl_ext/core.hpp> instead.

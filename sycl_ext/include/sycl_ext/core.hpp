@@ -92,7 +92,7 @@ auto call(Function function, Args... args) {
 }
 
 inline const sycl_ext_api* import_api() {
-  auto* table = static_cast<const sycl_ext_api*>(PyCapsule_Import("sycl_ext._core._C_API", 0));
+  auto* table = static_cast<const sycl_ext_api*>(PyCapsule_Import("sycl_ext._C_API", 0));
   if (!table) return nullptr;
   if (table->major != sycl_ext_api_major || table->nbytes < sizeof(sycl_ext_api)) {
     PyErr_Format(PyExc_ImportError,

@@ -81,7 +81,7 @@ class Table(ctypes.Structure):
 def find_table():
     get = pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    return Table.from_address(get(_core._C_API, b"sycl_ext._core._C_API"))
+    return Table.from_address(get(_core._C_API, b"sycl_ext._C_API"))
 
 
 @pytest.fixture(scope="module")

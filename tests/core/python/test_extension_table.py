@@ -221,8 +221,8 @@ import sycl_ext
 from dlpack_conformance import structs as dlpack_ctypes
 from extensions import labs
 table = (ctypes.c_uint32 * 2)({major}, {nbytes})
-name = b"sycl_ext._core._C_API"
-sycl_ext._core._C_API = dlpack_ctypes.new_capsule(ctypes.addressof(table), name)
+name = b"sycl_ext._C_API"
+sycl_ext._C_API = dlpack_ctypes.new_capsule(ctypes.addressof(table), name)
 for lab in ("table_lab", "scatter_rows"):
     try:
         labs.load(lab)

@@ -93,7 +93,7 @@ def fails(what, detail, outcome="failed", **changes):
 NVIDIA = OtherGpu("NVIDIA", "cuda", "/dev/nvidia0", "")
 CLOSED = replace(NODE, accessible=False)
 ADA = User("ada", ("ada",))
-NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._native'"
+NO_CORE = "ModuleNotFoundError: No module named 'sycl_ext._core'"
 NO_LIBSYCL = "ImportError: libsycl.so.9: cannot open shared object file: No such file or directory"
 TWO = (RUNTIME, Library("/opt/intel/lib/libsycl.so.8", "", "import torch"))
 ONEAPI = {"LD_LIBRARY_PATH": ("/opt/intel/lib/libsycl.so.8",)}

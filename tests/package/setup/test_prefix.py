@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import environments
-from sycl_ext import _native
+from sycl_ext import _core
 from sycl_ext._doctor import checks
 from sycl_ext._doctor.machine import Machine
 from sycl_ext._setup import icd, prefix
@@ -160,7 +160,7 @@ def installed_in(site):
     """Copy the package to a folder of packages, as pip does."""
     package = Path(environments.ROOT) / "sycl_ext"
     shutil.copytree(package, site / "sycl_ext", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(_native.__file__, site / "sycl_ext")
+    shutil.copy(_core.__file__, site / "sycl_ext")
 
 
 def plant(folder):
@@ -213,7 +213,7 @@ def test_planted_libraries_in_a_prefix_of_everybody_are_not_loaded(tmp_path):
 
 
 def test_the_libraries_of_the_list_are_those_of_the_module():
-    command = ["readelf", "--dynamic", "--wide", _native.__file__]
+    command = ["readelf", "--dynamic", "--wide", _core.__file__]
     dynamic = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     needed = {line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "NEEDED" in line}
     assert needed - {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"} == set(prefix.NEEDED)

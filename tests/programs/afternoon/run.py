@@ -31,7 +31,7 @@ CONTENTS = (
     "licenses/LICENSE",
 )
 #: The extension module, and the layer of ``pytest --sycl-device=gpu``.
-LIBRARIES = ["sycl_ext/_native", "sycl_ext_pytest/libopencl_gpu"]
+LIBRARIES = ["sycl_ext/_core", "sycl_ext_pytest/libopencl_gpu"]
 LARGEST = 2_000_000  # bytes of a wheel
 PREFIXES = ("OCL_ICD_", "ONEAPI_", "PYTHON", "SYCL_", "UR_", "ZE_", "CL_CONFIG_", "LD_")
 
