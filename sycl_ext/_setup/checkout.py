@@ -15,7 +15,7 @@ def give_way(name: str, folder: str) -> None:
     from importlib.machinery import PathFinder
     from importlib.util import find_spec, module_from_spec
 
-    if find_spec(f"{name}._native") is not None:  # built here, or an editable installation
+    if find_spec(f"{name}._core") is not None:  # built here, or an editable installation
         return
     here = os.path.realpath(folder)
     others = [at for at in sys.path if os.path.realpath(os.path.join(at, name)) != here]

@@ -339,10 +339,11 @@ IN_A_CHECKOUT = """
 import runpy, sys
 sys.prefix, sys.path[1:1] = {prefix!r}, [{site!r}]
 sys.path.append({libraries!r})
-import sycl_ext as sx, sycl_ext._core, sycl_ext.ipc
+import sycl_ext as sx, sycl_ext.ipc
 from sycl_ext_pytest import devices
-print(sx.__file__, sycl_ext._core.__file__, sx.ipc.__file__, devices.layer(), sep="\\n")
-print(sx.zeros(2).shape)
+shape = sx.zeros(2).shape
+print(sx.__file__, sx._core.__file__, sx.ipc.__file__, devices.layer(), sep="\\n")
+print(shape)
 sys.argv = ["sycl_ext", "--include"]
 runpy.run_module("sycl_ext", run_name="__main__")
 """
@@ -352,7 +353,7 @@ def test_in_a_source_tree_the_installed_package_is_used(sources, tmp_path):
     site, libraries = tmp_path / "site", Path(np.__file__).parents[1]
     for package in ("sycl_ext", "sycl_ext_pytest"):
         shutil.copytree(sources / package, site / package)
-    shutil.copy(sys.modules["sycl_ext._native"].__file__, site / "sycl_ext")
+    shutil.copy(sys.modules["sycl_ext._core"].__file__, site / "sycl_ext")
     shutil.copy(layer(), site / "sycl_ext_pytest")
     program = IN_A_CHECKOUT.format(prefix=sys.prefix, site=str(site), libraries=str(libraries))
     done = subprocess.run(
