@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
-from sycl_ext import _native as _core
+from sycl_ext import _core
 from sycl_ext._devices.placement import place
 from sycl_ext._devices.queues import NO_SYNC, queue_from
 from sycl_ext._negotiation.kinds import Shape, check_flag, is_int
