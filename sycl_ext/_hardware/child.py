@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process of a part: runs its rows, and reports each as it begins and as it ends.
 
-`processes` starts it as ``python -m sycl_ext._hardware.child ORDER REPORT``. It appends
-lines of JSON to REPORT, so that the last line names the row in which the process died.
+`processes` starts it with an order, which names the part, the device, and a file: `main` appends
+lines of JSON to that file, so that its last line names the row in which the process died.
 """
 
 import importlib
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,11 +48,12 @@ def result_of(
     return {"verdict": "held", "detail": found or ""}
 
 
-def run(order: dict[str, Any], report: Path) -> None:
+def main(order: dict[str, Any]) -> None:
     """Run the rows of a part, except those to skip."""
+    die_with(order["parent"])
 
     def tell(**record: Any) -> None:
-        with report.open("a") as file:
+        with Path(order["report"]).open("a") as file:
             print(json.dumps(record), file=file, flush=True)
 
     device = sx.device(order["device"])
@@ -77,9 +77,3 @@ def rows_of(module: str, setup: Setup) -> Iterator[Row]:
         raise Cannot("its driver does not support USM")
 
     return iter([("everything", has_none)])
-
-
-if __name__ == "__main__":
-    order = json.loads(sys.argv[1])
-    die_with(order["parent"])
-    run(order, Path(sys.argv[2]))

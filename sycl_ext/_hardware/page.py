@@ -9,18 +9,35 @@ from sycl_ext._hardware.table import BAD
 
 #: Verdicts, in the order of the columns.
 VERDICTS = ("held", *BAD, "cannot")
-#: So long a detail is at most: an issue on GitHub takes 65,536 characters.
-LONGEST = 240
+#: So many characters an issue on GitHub takes, with some room for the rest of the form.
+MOST = 60_000
+#: So long a detail is at most: the first with which the page fits.
+LONGEST = (240, 120, 60, 20)
 
 Json = Mapping[str, Any]
 
 
 def as_page(report: Json) -> str:
-    """Return the page."""
+    """Return the page, with details that are short enough for an issue."""
+    pages = (render(report, longest) for longest in LONGEST)
+    return next((page for page in pages if len(page) <= MOST), render(report, LONGEST[-1]))
+
+
+def render(report: Json, longest: int) -> str:
+    """Return the page, with details of so many characters at most."""
+    parts = [
+        {**part, "rows": [{**row, "detail": cut(row["detail"], longest)} for row in part["rows"]]}
+        for part in report["parts"]
+    ]
     sections = (head, table_of_parts, table_of_bad, table_of_cannot, details)
-    return (
-        "\n".join(line for section in sections for line in (*section(report), "")).rstrip() + "\n"
-    )
+    made = {**report, "parts": parts}
+    return "\n".join(line for one in sections for line in (*one(made), "")).rstrip() + "\n"
+
+
+def cut(text: str, longest: int) -> str:
+    """Return text in one line that is not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def summary(report: Json) -> str:
@@ -39,10 +56,9 @@ def rows_of(report: Json) -> Iterator[Json]:
             yield {**row, "part": part["name"]}
 
 
-def cell(text: object, longest: int = LONGEST) -> str:
-    """Return text as a cell of a table: in one line, not too long, without the mark of a cell."""
-    line = " ".join(str(text).split()).replace("|", r"\|").replace("<", "&lt;")
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+def cell(text: object) -> str:
+    """Return text as a cell of a table, without the mark of a cell."""
+    return str(text).replace("|", r"\|").replace("<", "&lt;")
 
 
 def table(header: tuple[str, ...], rows: Iterator[tuple[object, ...]]) -> Iterator[str]:

@@ -52,13 +52,23 @@ def place(records: list[dict[str, Any]]) -> str:
     return str(records[-1].get("begin", AFTER))
 
 
+def command_of(module: str, order: dict[str, Any]) -> list[str]:
+    """Return the command that calls `main` of a module of this folder with an order.
+
+    The process finds modules where this one does, whatever the working directory holds.
+    """
+    code = "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
+    code += f"from sycl_ext._hardware.{module} import main; kept = main(order)"
+    found = json.dumps({**order, "parent": os.getpid(), "path": sys.path})
+    return [sys.executable, "-c", code, found]
+
+
 def run_once(order: dict[str, Any], limit: float) -> tuple[list[dict[str, Any]], str, str]:
     """Run the process of a part once; return its records, and how it died (empty: it did not)."""
     with tempfile.TemporaryDirectory() as scratch:
         report, log = Path(scratch, "report"), Path(scratch, "log")
         report.touch()
-        command = [sys.executable, "-m", "sycl_ext._hardware.child"]
-        command += [json.dumps({**order, "parent": os.getpid()}), str(report)]
+        command = command_of("child", {**order, "report": str(report)})
         verdict, detail = "", ""
         with log.open("w") as stderr:
             try:

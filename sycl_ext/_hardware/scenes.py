@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that a row starts: they end with work pending, or open memory of the first one.
 
-A row starts them by `play` as ``python -m sycl_ext._hardware.scenes ORDER``.
+A row starts them by `play`, which waits for their end.
 """
 
-import json
-import os
 import pickle
 import subprocess
 import sys
@@ -19,6 +17,7 @@ import sycl_ext as sx
 from sycl_ext._doctor.processes import NOISE
 from sycl_ext._hardware.late import is_pending, memory_of
 from sycl_ext._hardware.lifeline import die_with
+from sycl_ext._hardware.processes import command_of
 from sycl_ext._hardware.samples import DidNotHoldError, as_numbers, difference, numbers
 from sycl_ext._hardware.setup import NEW, OLD, OTHER, Setup
 
@@ -34,9 +33,8 @@ def play(setup: Setup, scene: str, limit: float, line: str = "") -> str:
         "quick": setup.quick,
         "kernels": setup.kernels,
         "longer": setup.longer,
-        "parent": os.getpid(),
     }
-    command = [sys.executable, "-m", __name__, json.dumps(order)]
+    command = command_of("scenes", order)
     try:
         done = subprocess.run(
             command, input=line, capture_output=True, text=True, timeout=limit, check=False
@@ -136,7 +134,3 @@ def main(order: dict[str, Any]) -> list[Any]:
     event = LEAVES[order["scene"]](setup, kept)
     print("pending" if is_pending(event) else "done", flush=True)
     return kept
-
-
-if __name__ == "__main__":
-    kept_until_the_end = main(json.loads(sys.argv[1]))

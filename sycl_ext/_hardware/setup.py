@@ -35,7 +35,7 @@ class Size:
     bandwidth: tuple[int, ...]  # bytes of the copies whose speed is measured
 
 
-FULL = Size((4096, 8 << 20), 3, 20, 64 << 20, (64 << 10, 1 << 20, 16 << 20, 256 << 20))
+FULL = Size((4096, 2 << 20), 2, 20, 64 << 20, (64 << 10, 1 << 20, 16 << 20, 256 << 20))
 QUICK = Size((4096,), 1, 3, 4 << 20, (64 << 10, 1 << 20))
 
 

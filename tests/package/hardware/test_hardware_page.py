@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from sycl_ext._doctor.machine import DeviceFacts
-from sycl_ext._hardware.page import LONGEST, as_page, summary
+from sycl_ext._hardware.page import LONGEST, MOST, as_page, summary
 from sycl_ext._hardware.report import choose
 
 USM = ("device", "shared", "host")
@@ -55,7 +55,7 @@ def test_rows_that_did_not_hold_come_before_those_that_held():
     assert page.index("## The device cannot do") < page.index("## Held")
     (row,) = section(page, "Did not hold").splitlines()[2:3]
     assert row.startswith("| part 1 | stale | did not hold | old bytes")
-    assert len(row) < LONGEST + 60
+    assert len(row) < LONGEST[0] + 60
 
 
 def test_the_device_the_versions_and_the_settings_are_at_the_top():
@@ -92,6 +92,13 @@ def test_figures_have_columns_and_a_bar_in_text_is_no_column():
     assert "| row | GB/s | ratio |" in page
     assert "| copy | 1.5 | 0.9 |" in page
     assert r"| holds | of 3 \| 4 |" in page
+
+
+def test_a_page_where_nothing_held_fits_into_an_issue():
+    rows = [{**WRONG, "row": f"row {number} of a report"} for number in range(400)]
+    page = as_page(report(rows))
+    assert len(page) <= MOST
+    assert all(row["row"] in page for row in rows)
 
 
 # ---- the device of a report ----------------------------------------------------------------------

@@ -68,6 +68,12 @@ def test_rows_after_the_deadline_are_not_reached(order):
     assert rows["the rest"]["verdict"] == "not reached"
 
 
+def test_modules_in_the_working_directory_do_not_hide_installed_ones(order, tmp_path, monkeypatch):
+    (tmp_path / "numpy.py").write_text("raise ImportError('of the working directory')")
+    monkeypatch.chdir(tmp_path)
+    assert run({**order, "module": "broken_end"}, limit=60)["holds"]["verdict"] == "held"
+
+
 def test_a_killed_report_takes_its_process_with_it(order, tmp_path):
     code = f"from sycl_ext._hardware.processes import run_part; run_part({order}, 100, 1e9)"
     at = tmp_path / "pid"
